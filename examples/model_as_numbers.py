@@ -20,7 +20,7 @@ def patients(count: int, seed: int) -> pd.DataFrame:
 
 # %%
 synthetic, confidential = patients(5_000, 1), patients(20_000, 2)
-fitted = LogisticRegression(max_iter=500).fit_hazards(synthetic[["age"]], synthetic["ill"])
+fitted = LogisticRegression(max_iter=500).fit(synthetic[["age"]], synthetic["ill"])
 card = dp.Scorecard.from_sklearn(fitted, name="age alone", ranges={"age": (18, 90)})
 print(card.to_json())
 

@@ -20,7 +20,7 @@ judged = landed["tailnum"].str[-1] < "M"  # a public rule of each aircraft alone
 # %%
 prepared = make_column_transformer((StandardScaler(), numbers), (OneHotEncoder(handle_unknown="ignore"), categories))
 model = make_pipeline(prepared, LogisticRegression(max_iter=500))
-model.fit_hazards(landed[~judged][numbers + categories], landed[~judged]["arr_delay"] > 15)
+model.fit(landed[~judged][numbers + categories], landed[~judged]["arr_delay"] > 15)
 
 # %% [markdown]
 # Each aircraft is protected, with at most 20 of its flights.

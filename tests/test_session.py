@@ -259,9 +259,9 @@ def test_a_request_whose_answer_was_deleted_is_not_answered_anew(tmp_path: Path)
     opened.ask(QUESTION, ONE, "a")
     with closing(sqlite3.connect(tmp_path / "budget.db")) as connection, connection:
         assert connection.execute("DELETE FROM dpcurves_answers").rowcount == 1
-    with pytest.raises(ValueError, match=r"^ledger: it has not the 3 rows that its book counts: some were removed"):
+    with pytest.raises(ValueError, match=r"^ledger: rows were removed without the key: the book counts 3"):
         opened.ask(QUESTION, ONE, "a")
-    with pytest.raises(ValueError, match=r"^ledger: it has not the 3 rows that its book counts: some were removed"):
+    with pytest.raises(ValueError, match=r"^ledger: rows were removed without the key: the book counts 3"):
         opened.ask(QUESTION, ONE, "b")
     assert opened.remaining == ONE
 
@@ -286,11 +286,11 @@ def test_a_disk_that_is_full_after_the_charge_is_told_with_the_request(
 
     with monkeypatch.context() as full:
         full.setattr(sqlite, "_connect", connect_to_a_full_disk)
-        with pytest.raises(ValueError, match=r"the disk is full; this was not written\n") as caught:
+        with pytest.raises(ValueError, match=r"the disk is full; nothing was written\n") as caught:
             session({"x": X}, ledger=url).ask(question, ONE, given)
     receipt = receipt_of(caught.value)
     assert receipt is not None
-    words = "is charged: the same question under it gives the answer, for nothing"
+    words = "is charged: the same question under this id returns the answer at no cost"
     assert notes_of(caught.value) == [f"request: {receipt.request!r} {words}"]
     assert given is None or receipt.request == given
     assert opened.remaining == ONE

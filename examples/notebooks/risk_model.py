@@ -41,7 +41,7 @@ def patients(count: int, seed: int, age: float, base: float) -> pd.DataFrame:
 
 elsewhere, here = patients(20_000, 1, age=58, base=-1.6), patients(12_000, 2, age=66, base=-2.3)
 model = make_pipeline(SplineTransformer(n_knots=4, degree=2), LogisticRegression(max_iter=1000))
-model.fit_hazards(elsewhere[COLUMNS], elsewhere["back"])
+model.fit(elsewhere[COLUMNS], elsewhere["back"])
 here["risk"] = model.predict_proba(here[COLUMNS])[:, 1]
 print(here.head().round(3).to_string(index=False))
 

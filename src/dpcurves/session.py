@@ -92,9 +92,9 @@ def plan_question(
         return Release.make_placeholder(plans[-1])
 
     ask_with_contribution_bound(question, adjacency, model, budget, reply_blank)
-    if budget.left != 0:
+    if budget.remaining != 0:
         raise InvalidArgument(
-            "question", f"budget fractions of a question must add up to 1; {budget.left} of this question is left"
+            "question", f"budget fractions of a question must add up to 1; {budget.remaining} of this question is left"
         )
     if loss.delta and not any(plan.loss.delta for plan in plans):
         raise InvalidArgument(

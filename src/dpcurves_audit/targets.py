@@ -306,7 +306,7 @@ class RoundsSampler:
                 if step.query == step.query.charged_query
                 else run_query(step.query, allotment)
             )
-            if budget.left == 0 and step.query == step.query.charged_query:
+            if budget.remaining == 0 and step.query == step.query.charged_query:
                 raise AllRoundsAnswered
             return release
 

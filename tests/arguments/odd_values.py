@@ -1,4 +1,4 @@
-"""What somebody may give for an argument: values of every kind, whether they mean something there or not."""
+"""Odd values for arguments: of every kind, whether they are valid there or not."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Text(str):
 
 
 class Silent:
-    """Fails whatever it is asked."""
+    """An object that fails on every operation."""
 
     def __repr__(self) -> str:
         raise RuntimeError("no")

@@ -1,4 +1,4 @@
-"""Whatever is given for whichever argument: it is answered, or refused by its name before anything is charged."""
+"""Any value for any argument is answered, or refused by the argument's name before the charge."""
 
 from __future__ import annotations
 
@@ -75,7 +75,8 @@ VALID: dict[str, dict[str, Any]] = {
     "AutoRangeScoresQuestion": {"label": "y", "score": "x"},
     "AutoRangeSurvivalQuestion": {"time": "x", "event": "y"},
     "VerifyQuestion": {
-        "outcome": dp.Categories("y", (0, 1)), "columns": (dp.NumericColumn("z", -20, 20),), "coefficient": "z", "above": 0,
+        "outcome": dp.Categories("y", (0, 1)), "columns": (dp.NumericColumn("z", -20, 20),),
+        "coefficient": "z", "above": 0,
     },
 }  # fmt: skip
 
@@ -89,7 +90,7 @@ def opened(**settings: Any) -> dp.Session:
 
 @pytest.fixture
 def charges(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What was charged, request by request."""
+    """The charged requests, in order."""
     made: list[str] = []
     charge = Ledger.charge
 
@@ -103,7 +104,7 @@ def charges(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def trouble(attempt: Callable[[], object], charges: list[str]) -> str | None:
-    """What was charged and then failed, or ended in an error that names no argument; None if all is well."""
+    """Return a description of a failure after a charge, or of an error that names no argument; None if all is well."""
     before = len(charges)
     try:
         attempt()
@@ -122,7 +123,7 @@ def shown(value: object) -> str:
 
 
 def answered(session: dp.Session, make: Callable[[], Any], asked: set[str]) -> None:
-    """Ask, and write down what comes of it, as everybody may who paid. What was asked before is not asked again."""
+    """Ask a question and serialize its result, unless an equal question was asked before."""
     question = make()
     if shown(question) not in asked:
         session.ask(question, ONE).to_json()
@@ -170,7 +171,7 @@ def declared(value: Any) -> list[Any]:
 
 
 def fits(column: str, value: object) -> bool:
-    """Whether the type of the column can hold the value; what it cannot hold is refused before the charge."""
+    """Return True if the type of the column can hold the value; other values are refused before the charge."""
     try:
         opened().ask(dp.HistogramQuestion("x", SLOTS, dp.Categories(column, (value,))), ONE)  # type: ignore[arg-type]
     except ValueError as refusal:

@@ -45,7 +45,9 @@ SPECIAL: dict[str, dict[str, Any]] = {
     "QuantileForecastsQuestion": {"errors": ("z",), "quantiles": (0.5,), "grid": dp.Grid(-3, 3, cells=12)},
     "PredictedObservedQuestion": {"observed": "z", "observed_grid": dp.Grid(-3, 3, cells=12)},
     "PairwiseScorerQuestion": {"features": (dp.NumericColumn("x", 0, 1),)},
-    "VerifyQuestion": {"columns": (dp.NumericColumn("x", 0, 1), dp.NumericColumn("z", -3, 3)), "above": -1000, "subsets": 5},
+    "VerifyQuestion": {
+        "columns": (dp.NumericColumn("x", 0, 1), dp.NumericColumn("z", -3, 3)), "above": -1000, "subsets": 5
+    },
 }  # fmt: skip
 
 
@@ -101,7 +103,9 @@ class Fragile:
 
 
 def test_shares_that_do_not_add_up_are_found() -> None:
-    with pytest.raises(ValueError, match="^question: budget fractions of a question must add up to 1; 1/2 of this question is left$"):
+    with pytest.raises(
+        ValueError, match="^question: budget fractions of a question must add up to 1; 1/2 of this question is left$"
+    ):
         check_question(Wasteful(), COLUMNS)
 
 

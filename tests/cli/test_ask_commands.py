@@ -1,4 +1,4 @@
-"""What is refused before any server is asked: no document or ticket of a task is written over."""
+"""Refusals before any server is asked: no document or ticket of a task is overwritten."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ASKED = {"cdf": ("--smooth", "2"), "roc": ()}
 
 
 class Made(NamedTuple):
-    """The files of a task whose servers nobody has started."""
+    """The files of a task whose servers are not running."""
 
     document: Path
     ticket: Path

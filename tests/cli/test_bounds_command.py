@@ -50,7 +50,7 @@ def test_two_columns_have_half_of_the_loss_each(run: Run, parquet: Path, tmp_pat
 
 
 def without(changed: tuple[str, ...], asked: tuple[str, ...]) -> list[str]:
-    """What is asked, but for the options that are changed: none may be given twice."""
+    """Return the arguments of the question, without the options that a test changes: no option may be repeated."""
     pairs = zip(asked[::2], asked[1::2], strict=True)
     return [word for option, value in pairs if option not in changed for word in (option, value)]
 

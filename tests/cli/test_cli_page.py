@@ -1,4 +1,4 @@
-"""The page on the command line is true: its examples run, from top to bottom, and say what is printed below them."""
+"""The command-line page is true: its examples run in order and print the errors shown below them."""
 
 from __future__ import annotations
 

@@ -40,11 +40,11 @@ def test_standard_output_that_takes_no_more_is_told_in_one_line(tmp_path: Path) 
     assert done.stderr == "dpcurves: output: standard output could not be written (No space left on device)\n"
 
 
-KEPT = "; it is paid for: --request-id {} gives it again, for nothing"
+KEPT = "; the result is paid for: --request-id {} returns it again at no cost"
 
 
 def answered(folder: Path, shell: str, *options: str, **streams: Any) -> tuple[int, str]:
-    """The status of a paid command behind such streams, and what it said on standard error."""
+    """Return the exit status of a paid command with these streams, and its standard error."""
     (folder / "t.csv").write_text("âge\n" + "".join(f"{age}\n" for age in range(90)))
     account = Account("data", Neighbours.ADD_REMOVE, EACH_RECORD, PrivacyLoss.pure(1))
     Ledger.open(f"sqlite:///{folder}/budget.db").create(account)
@@ -69,7 +69,7 @@ def test_a_reader_who_has_gone_does_not_keep_the_files_from_being_written(tmp_pa
     os.close(reading)
     told = answered(tmp_path, "", "--plot", "a.svg", stdout=writing)
     os.close(writing)
-    words = "dpcurves: output: the program that read it has ended"
+    words = "dpcurves: output: the program that reads standard output has ended"
     assert told == (141, f"{words}{KEPT.format(request(tmp_path))}\n")
     assert (tmp_path / "a.svg").exists()
 

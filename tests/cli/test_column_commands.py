@@ -124,7 +124,7 @@ def test_a_histogram_is_shown_with_its_face_below(run: Run, parquet: Path) -> No
         "mechanism: ",
     ):
         assert words in result.stdout
-    assert "is not added up with that of other calls" in result.stderr
+    assert "not added to the loss of other calls" in result.stderr
 
 
 def test_a_long_curve_is_thinned_on_the_terminal(run: Run, parquet: Path) -> None:
@@ -138,7 +138,7 @@ def test_the_band_of_a_very_fine_curve_is_left_to_its_picture() -> None:
     curve = dp.cdf([1, 2, 3] * 9, grid=dp.Grid(0, 4, cells=64), epsilon=1, adjacency=dp.REPLACE_ONE)
     (shown,) = ResultView(IntervalSettings(0.95, True), max_points=64).tables(curve)
     assert list(shown.columns) == ["x", "y"]
-    assert shown.headline == "no band is shown of more than 64 points"
+    assert shown.headline == "no band shown for more than 64 points"
 
 
 def test_every_declared_category_has_a_curve(run: Run, parquet: Path) -> None:
@@ -174,7 +174,7 @@ def test_quartiles_of_categories_are_shown_for_these_records_and_for_the_populat
     said, _, table = shown.partition("simultaneous in each row")
     assert "in brackets: 95% intervals for these records; 95% intervals for the population;" in " ".join(said.split())
     assert table.partition("epsilon")[0].count(";") == 2 * 3  # both intervals of three quartiles of two categories
-    assert "rank sum, carrier UA and carrier AA: chance that the first is less 0." in shown
+    assert "rank sum, carrier UA and carrier AA: probability that the first is smaller 0." in shown
     assert "Kolmogorov-Smirnov, carrier UA and carrier AA: 0." in shown
     said, _, table = run(*asked, "--no-population").stdout.partition("simultaneous in each row")
     assert "population" not in said
@@ -233,7 +233,7 @@ def test_groups_that_nobody_listed_are_found_with_a_delta_of_the_account(
     for idle in (("--by", "carrier=AA,UA"), ("--by", "carrier", "--universe", "A-Z:2")):
         refused = run("histogram", parquet, *DELAY, *idle, "--epsilon", "1", "--delta", "1e-6", "--ledger", url)
         assert (refused.exit_code, refused.stderr.count("\n")) == (2, 1)
-        assert refused.stderr.startswith("dpcurves: delta: nothing that is asked needs one: it finds groups")
+        assert refused.stderr.startswith("dpcurves: delta: nothing in this question uses a delta; leave it out")
         assert "by=" not in refused.stderr
     planned = run("plan", "histogram", *DELAY, *asked, "--delta", "1e-6", "--adjacency", "add-remove")
     assert "finds those of many units" in " ".join(planned.output.split())
@@ -245,7 +245,7 @@ def test_groups_that_nobody_listed_are_found_with_a_delta_of_the_account(
     assert again.exit_code != 0
     assert "delta: " in again.stderr
     shown = run("ledger", "show", url)
-    assert shown.output.count("1e-06") == 3  # the cap, the price and what was spent; nothing is left of it
+    assert shown.output.count("1e-06") == 3  # the cap, the price and the spent delta; nothing remains
 
 
 def test_fields_may_be_separated_by_semicolons(run: Run, semicolons: Path) -> None:

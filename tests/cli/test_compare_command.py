@@ -1,4 +1,4 @@
-"""A released curve beside that of a public table, from the command line."""
+"""Comparison of a released curve with a public table, from the command line."""
 
 from __future__ import annotations
 

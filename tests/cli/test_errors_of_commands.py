@@ -41,14 +41,14 @@ USAGE = [
     (("--column", "delay", "--grid", "0:nan:64", *ONE), "grid: finite bounds are needed"),
     (("--column", "delay", "--grid", "0:1:0", *ONE), "grid: at least 1 cell is needed, got 0"),
     (("--column", "delay", "--grid", "0:100", *ONE), "grid: write lower:upper:cells, as in 0:100:1024, or"),
-    (("--column", "delay", "--grid", "0:120:width=7", *ONE), "width: cells of 7 from 0 on do not end at 120, but at"),
+    (("--column", "delay", "--grid", "0:120:width=7", *ONE), "width: cells of 7 from 0 do not end at 120, but at"),
     (("--column", "delay", "--grid", "0:120:width=", *ONE), "grid: write lower:upper:cells, as in 0:100:1024, or"),
     (("--column", "delay", "--grid", "geometric:1:8:width=2", *ONE), "grid: write lower:upper:cells, as in 0:100:1024"),
     (("--column", "delay", "--grid", "0:1:99999999999", *ONE), "grid: at most 4194304 cells are counted one by one"),
     (("--column", "delay", "--edges", "3,2,1", *ONE), "edges: at least two edges are needed, each above the one"),
     ((*DELAY, "--edges", "1,2", *ONE), "edges: give --grid or --edges, not both"),
     ((*DELAY, "--values", "1,2", *ONE), "values: give --grid or --values, not both"),
-    (("--column", "delay", "--values", "0:1:0.3", *ONE), "values: steps of 0.3 from 0 on do not end at 1"),
+    (("--column", "delay", "--values", "0:1:0.3", *ONE), "values: steps of 0.3 from 0 do not end at 1"),
     ((*DELAY, "--outside", "away", *ONE), "outside: clamped or apart is needed, got 'away'"),
     (("--grid", "0:1:4", *ONE), "column: --column is missing"),
     ((*DELAY, "--adjacency", "neighbours", "--epsilon", "1"), "adjacency: add-remove or replace-one is needed"),
@@ -62,14 +62,14 @@ USAGE = [
     ((*DELAY, *ONE, "--dataset", "trains"), "dataset: this ledger has no account 'trains'; make one with: dpcurves"),
     ((*DELAY, *ONE, "--by", "carrier"), "categories: declare them with --categories"),
     ((*DELAY, *ONE, "--by", "carrier=UA,,"), "by: labels with commas"),
-    ((*DELAY, *ONE, "--by", "carrier", "--by", "late", "--categories", "UA"), "categories: they are of one column"),
+    ((*DELAY, *ONE, "--by", "carrier", "--by", "late", "--categories", "UA"), "categories: --categories is"),
     ((*DELAY, *ONE, "--by", "carrier=UA", "--by", "carrier=AA"), "by: each column is named once"),
-    ((*DELAY, *ONE, "--delta", "1e-6"), "delta: nothing that is asked needs one: it finds groups"),
-    ((*DELAY, *ONE, "--categories", "UA"), "by: say with --by which column the categories are of"),
-    ((*DELAY, *ONE, "--by", "carrier", "--categories", "UA,UA"), "categories: each is declared once"),
+    ((*DELAY, *ONE, "--delta", "1e-6"), "delta: nothing in this question uses a delta; leave it out"),
+    ((*DELAY, *ONE, "--categories", "UA"), "by: name the column of the categories, as in --by NAME"),
+    ((*DELAY, *ONE, "--by", "carrier", "--categories", "UA,UA"), "categories: each category must be declared once"),
     ((*DELAY, *ONE, "--by", "carrier", "--categories", "UA,,"), "categories: labels with commas between them"),
     ((*DELAY, *ONE, "--level", "95"), "level: a number between 0 and 1 is needed, as in 0.95, got '95'"),
-    ((*DELAY, *ONE, "--level", "0.9999"), "level: noise is simulated 1000 times, enough for up to 0.998, got 0.9999"),
+    ((*DELAY, *ONE, "--level", "0.9999"), "level: must be at most 0.998 (noise is simulated 1000 times), got 0.9999"),
     ((*DELAY, *ONE, "--plot", "a.jpg"), "plot: a file that ends in .svg, .png, .pdf is needed, got 'a.jpg'"),
     ((*DELAY, *ONE, "--plot", "none/a.svg"), "plot: the folder of 'none/a.svg' is not there"),
     ((*DELAY, *ONE, "--plot", f"{LONG}.svg"), "plot: a file of this name cannot be written (File name too long)"),
@@ -78,8 +78,8 @@ USAGE = [
     ((*DELAY, *ONE, "--colum", "delay"), "--colum: there is no such option; did you mean --column?"),
     ((*DELAY, *ONE, "more"), "argument: nothing is expected here, got more"),
     ((*DELAY, "--epsilon"), "--epsilon: a value is needed"),
-    ((*DELAY, *ONE, "--column", "score"), "column: --column is given twice; once is enough"),
-    ((*DELAY, *ONE, "--epsilon=2"), "epsilon: --epsilon is given twice; once is enough"),
+    ((*DELAY, *ONE, "--column", "score"), "column: --column is given twice; give it once"),
+    ((*DELAY, *ONE, "--epsilon=2"), "epsilon: --epsilon is given twice; give it once"),
 ]  # fmt: skip
 
 DATA = [
@@ -112,7 +112,7 @@ def refused(result: Result, status: int, line: str) -> None:
 
 @pytest.fixture
 def spent(run: Run, ledger: str) -> Callable[[], str]:
-    """What the ledger says of itself."""
+    """Return the statement of the ledger."""
     return lambda: run("ledger", "head", ledger).stdout + run("ledger", "show", ledger).stdout
 
 
@@ -211,7 +211,7 @@ def test_a_wrong_column_of_labels_or_scores_is_named(
         (
             "mean",
             ("--column", "delay", "--bounds", "a:b"),
-            "bounds: write lower:upper, as in 0:100, or auto, not 'a:b'",
+            "bounds: write lower:upper, as in 0:100, or auto; got 'a:b'",
         ),
         (
             "roc",
@@ -226,20 +226,32 @@ def test_a_wrong_column_of_labels_or_scores_is_named(
         (
             "bounds",
             (*SIZES, "--smallest", "1e300"),
-            "smallest: it has to stay finite when it is doubled 64 times, got 1e+300",
+            "smallest: 64 doublings of it must be finite, got 1e+300",
         ),
-        ("bounds", (*SIZES, "--smallest", "1", "--and-column", "delay", "--and-smallest", "1"), "and-column: another"),
+        (
+            "bounds",
+            (*SIZES, "--smallest", "1", "--and-column", "delay", "--and-smallest", "1"),
+            "and-column: must differ from --column",
+        ),
         (
             "bounds",
             (*SIZES, "--smallest", "1", "--and-column", "score", "--and-smallest", "1e300"),
-            "and-smallest: it has",
+            "and-smallest: 64 doublings of it",
         ),
         ("quantiles", (*DELAY, "--at", "half"), "at: numbers with commas between them are needed"),
-        ("residuals", (*PLANE[:3], "score", *PLANE[4:], *UNITS), "residual: another column than that of --predicted"),
-        ("quantiles", (*DELAY, "--at", "0.5", "--level", "0.999"), "level: noise is simulated 1000 times"),
-        ("roc", ("--label", "late", "--score", "score", "--level", "0.999"), "level: noise is simulated 1000 times"),
-        ("residuals", (*PLANE, "--unit-predicted", "1e300", "--unit-residual", "1"), "unit-predicted: it has to stay"),
-        ("residuals", (*PLANE, "--unit-predicted", "1", "--unit-residual", "1e300"), "unit-residual: it has to stay"),
+        ("residuals", (*PLANE[:3], "score", *PLANE[4:], *UNITS), "residual: must differ from --predicted"),
+        ("quantiles", (*DELAY, "--at", "0.5", "--level", "0.999"), "level: must be at most 0.998"),
+        ("roc", ("--label", "late", "--score", "score", "--level", "0.999"), "level: must be at most 0.998"),
+        (
+            "residuals",
+            (*PLANE, "--unit-predicted", "1e300", "--unit-residual", "1"),
+            "unit-predicted: 64 doublings of it",
+        ),
+        (
+            "residuals",
+            (*PLANE, "--unit-predicted", "1", "--unit-residual", "1e300"),
+            "unit-residual: 64 doublings of it",
+        ),
     ],
 )
 def test_wrong_usage_of_other_commands_is_named(
@@ -297,11 +309,11 @@ def test_without_a_ledger_the_adjacency_must_be_said(run: Run, parquet: Path) ->
 
 @pytest.mark.parametrize("option", ["dataset", "request-id"])
 def test_what_means_something_in_a_ledger_only_is_refused_without_one(run: Run, parquet: Path, option: str) -> None:
-    refused(run("cdf", parquet, *DELAY, *ONE, f"--{option}", "a"), 2, f"{option}: it means something in a ledger only")
+    refused(run("cdf", parquet, *DELAY, *ONE, f"--{option}", "a"), 2, f"{option}: this option needs a ledger")
 
 
 def test_a_number_of_rows_needs_the_column_of_units(run: Run, parquet: Path) -> None:
-    refused(run("cdf", parquet, *DELAY, *ONE, "--rows-per-unit", "2"), 2, "unit: say with")
+    refused(run("cdf", parquet, *DELAY, *ONE, "--rows-per-unit", "2"), 2, "unit: name the column of unit identifiers")
 
 
 @pytest.mark.parametrize(
@@ -330,7 +342,7 @@ def test_a_stopped_command_is_quiet(run: Run, parquet: Path, monkeypatch: pytest
 
 @pytest.fixture
 def interruptible() -> Iterator[None]:
-    """Ctrl-C as it is by default: whoever runs all this in the background of a shell has it ignored."""
+    """Restore the default of Ctrl-C, which a shell ignores for background jobs."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)

@@ -111,7 +111,7 @@ def test_commands_are_listed_whole_and_completed() -> None:
     told = subprocess.run([*ask, "--help"], capture_output=True, text=True, check=True).stdout
     assert "..." not in told.replace("[ARGS]...", "")
     assert "\nOne column:\n  cdf" in told
-    assert "\nMore:\n" not in told  # a new command has its place in a section
+    assert "\nMore:\n" not in told  # a new command must be added to a section
     for typed, offered in (("dpcurves histog", "plain,histogram"), ("dpcurves cdf peo", "file,peo")):
         words = {"_DPCURVES_COMPLETE": "bash_complete", "COMP_WORDS": typed, "COMP_CWORD": f"{typed.count(' ')}"}
         completed = subprocess.run(ask, capture_output=True, text=True, check=True, env={**os.environ, **words}).stdout

@@ -1,4 +1,4 @@
-"""Questions that judge models, and the one that learns one, on the terminal."""
+"""Questions that judge models, and the question that trains one, on the terminal."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_each_question_is_answered_written_and_drawn(
 def test_bands_of_all_groups_hold_at_once_where_it_is_said(run: Run, parquet: Path, tmp_path: Path) -> None:
     asked = ("scores", parquet, "--label", "late", "--score", "score", "--by", "carrier=UA,AA", *ONE)
     shown = run(*asked, "--show", "roc", "--bands", "all", "--plot", tmp_path / "roc.svg")
-    assert "roc, with simultaneous ends at 0.95 for these records" in shown.stdout
+    assert "roc, with simultaneous interval bounds at 0.95 for these records" in shown.stdout
     assert "bands of all 2 groups hold at once" in (tmp_path / "roc.svg").read_text()
     refused = run(*asked, "--show", "confusion", "--bands", "all")
-    assert (refused.exit_code, refused.stderr.startswith("dpcurves: bands: all are of --by and of --show")) == (2, True)
+    assert (refused.exit_code, refused.stderr.startswith("dpcurves: bands: all needs --by, and --show")) == (2, True)

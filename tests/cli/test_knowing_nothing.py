@@ -62,8 +62,8 @@ def test_one_command_gives_price_curve_and_a_band_that_holds(
 def test_that_a_file_without_types_has_dates_is_for_the_asker_to_say(run: Run, strange: Path, word: str) -> None:
     more = ("--grid", "auto") if word == "histogram" else ()
     warned = run(word, strange, "--column", "day", *more, *ONE)
-    assert "a line is a record" in warned.output
-    assert "what is no number, as $5, is missing" in warned.output
+    assert "each line is a record" in warned.output
+    assert "other text, such as $5, is missing" in warned.output
     assert warned.output.index("declares no types") < warned.output.index("mechanism"), warned.output
     declared = run(word, strange, "--column", "day", "--measured-in", "date", *more, *ONE)
     assert declared.exit_code == 0
@@ -134,7 +134,7 @@ def test_bounds_of_sums_and_cells_of_histograms_are_found_and_their_price_is_tol
         "mean", strange, "--column", "amount", "--bounds", "auto", "--weight", "days", "--weight-cap", "9", *ONE
     )
     assert (weighed.exit_code, "bounds: write lower:upper" in weighed.output) == (2, True)
-    assert "or say --grid auto" in run("histogram", strange, "--column", "amount", *ONE).output
+    assert "or write --grid auto" in run("histogram", strange, "--column", "amount", *ONE).output
 
 
 def test_bounds_of_values_of_any_size_need_no_unit(run: Run, strange: Path) -> None:
@@ -201,4 +201,4 @@ def test_who_needs_public_cells_says_what_to_do_instead(run: Run, strange: Path)
         "calibration", strange, "--label", "ended", "--neg-label", "0", "--score", "points", "--grid", "auto", *ONE
     )
     assert done.exit_code != 0
-    assert "dpcurves task suggest proposes some from a public sample" in " ".join(done.output.split())
+    assert "dpcurves task suggest proposes cells from a public sample" in " ".join(done.output.split())

@@ -136,7 +136,7 @@ def test_of_several_accounts_one_must_be_named(run: Run, parquet: Path, ledger: 
     assert run("ledger", "create", ledger, "--dataset", "trains", *CREATE[2:]).exit_code == 0
     refused = asked(run, parquet, ledger, "--epsilon", "1")
     assert refused.exit_code == 2
-    assert refused.stderr == "dpcurves: dataset: say which account pays, with --dataset: flights, trains\n"
+    assert refused.stderr == "dpcurves: dataset: name the account that is charged, as --dataset NAME: flights, trains\n"
     assert "of 2 in 'trains'" in asked(run, parquet, ledger, "--epsilon", "1", "--dataset", "trains").stdout
     one = run("ledger", "show", ledger, "--dataset", "trains").stdout
     assert "trains" in one
@@ -146,10 +146,10 @@ def test_of_several_accounts_one_must_be_named(run: Run, parquet: Path, ledger: 
 @pytest.mark.parametrize(
     ("url", "status", "line"),
     [
-        ("sqlite:///{}/none.db", 2, "ledger: there is none at this URL; make one with: dpcurves ledger create"),
+        ("sqlite:///{}/none.db", 2, "ledger: there is no ledger at this URL; make one with: dpcurves ledger create"),
         ("sqlite:///{}/none/none.db", 4, "ledger: "),
-        ("sqlite://", 2, "ledger: one in memory forgets"),
-        ("sqlite:///:memory:", 2, "ledger: one in memory forgets"),
+        ("sqlite://", 2, "ledger: a ledger in memory ends with the command"),
+        ("sqlite:///:memory:", 2, "ledger: a ledger in memory ends with the command"),
         ("{}/budget.db", 2, "ledger: a URL is needed: sqlite:///budget.db"),
         ("mysql://user:zebrafinch@host/database", 2, "ledger: a URL is needed"),
     ],
@@ -170,7 +170,7 @@ def test_a_ledger_without_accounts_says_how_to_make_one(run: Run, parquet: Path,
 
     url = f"sqlite:///{tmp_path}/budget.db"
     Ledger.open(url)
-    assert run("ledger", "show", url).stdout == "there is no account in this ledger\n"
+    assert run("ledger", "show", url).stdout == "this ledger has no account\n"
     refused = asked(run, parquet, url, "--epsilon", "1")
     assert refused.exit_code == 2
     assert refused.stderr.startswith("dpcurves: dataset: this ledger has no account; make one with: dpcurves ledger")
@@ -252,7 +252,7 @@ def test_a_ledger_that_is_gone_is_not_begun_again_beside_its_key(
         refused = run("ledger", command, ledger, *(CREATE if command == "create" else ()))
     assert (refused.exit_code, refused.stdout) == (4, "")
     assert refused.stderr.startswith(
-        f"dpcurves: ledger: '{tmp_path}/budget.db': it is gone, and its key is still there: put"
+        f"dpcurves: ledger: '{tmp_path}/budget.db': the ledger is gone, and its key is still there: restore"
     )
     assert not (tmp_path / "budget.db").exists()
 
@@ -276,7 +276,9 @@ def test_what_cannot_be_written_after_the_charge_is_had_again_for_nothing(
         failed = asked(run, parquet, ledger, "--epsilon", "1", "--json", file)
     assert failed.exit_code == 5
     assert "written: " not in failed.stdout
-    assert failed.stderr.startswith(f"dpcurves: json: '{file}' could not be written (No space left on device); it is ")
+    assert failed.stderr.startswith(
+        f"dpcurves: json: '{file}' could not be written (No space left on device); the result is "
+    )
     request = failed.stderr.partition("--request-id ")[2].split()[0]
     before = left(run, ledger)
     assert request in before
@@ -294,7 +296,7 @@ def test_a_command_stopped_after_the_charge_tells_its_request(
     monkeypatch.setattr("dpcurves.ledger.Ledger.store_answer", stop)
     stopped = asked(run, parquet, ledger, "--epsilon", "1")
     assert (stopped.exit_code, stopped.stdout) == (130, "")
-    assert stopped.stderr.startswith("dpcurves: stopped; it is paid for: --request-id ")
+    assert stopped.stderr.startswith("dpcurves: stopped; the result is paid for: --request-id ")
 
 
 def test_a_charge_that_may_or_may_not_have_been_written_tells_its_request(
@@ -313,7 +315,9 @@ def test_a_charge_that_may_or_may_not_have_been_written_tells_its_request(
     monkeypatch.setattr(Charge, "enter_grant", enter_and_be_stopped)
     stopped = asked(run, parquet, ledger, "--epsilon", "1", "--request-id", "monday")
     assert (stopped.exit_code, stopped.stdout) == (130, "")
-    assert stopped.stderr == "dpcurves: stopped; it may be paid for: under --request-id monday it is never paid twice\n"
+    assert (
+        stopped.stderr == "dpcurves: stopped; the result may be paid for: --request-id monday never charges it twice\n"
+    )
 
 
 def test_a_command_that_is_told_to_end_removes_its_drafts_and_tells_its_request(
@@ -327,6 +331,8 @@ def test_a_command_that_is_told_to_end_removes_its_drafts_and_tells_its_request(
     before = {path.name for path in tmp_path.iterdir()}
     ended = asked(run, parquet, ledger, "--epsilon", "1", "--plot", tmp_path / "a.svg", "--request-id", "monday")
     assert ended.exit_code == 143
-    assert ended.stderr == "dpcurves: stopped; it is paid for: --request-id monday gives it again, for nothing\n"
+    assert (
+        ended.stderr == "dpcurves: stopped; the result is paid for: --request-id monday returns it again at no cost\n"
+    )
     assert {path.name for path in tmp_path.iterdir()} == before
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL

@@ -83,7 +83,7 @@ def test_a_label_is_text_as_it_stands_unless_it_is_declared_a_number(text: str, 
 
 @pytest.mark.parametrize("text", ["number:", "number:nan", "number:inf", "number:one"])
 def test_a_label_that_is_declared_a_number_is_one(text: str) -> None:
-    with pytest.raises(Misuse, match=r"^categories: number: stands before a number, true or false, got"):
+    with pytest.raises(Misuse, match=r"^categories: after number: a number, true or false must follow, got"):
         parse_label("categories", text)
 
 

@@ -20,7 +20,7 @@ PRICE = ("--grid", "0:10:10", "--epsilon", "1", "--adjacency", "add-remove")
 
 
 def loaded(*words: str) -> set[str]:
-    """The libraries that one call loads; the last line is ours, after the answer."""
+    """Return the libraries that a call loads. They are printed on the last line, after the result."""
     ended = subprocess.run([sys.executable, "-c", CODE, *words, *PRICE], check=True, capture_output=True, text=True)
     status, *names = ended.stdout.splitlines()[-1].split()
     assert status == "0", ended.stderr

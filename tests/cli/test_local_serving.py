@@ -1,4 +1,4 @@
-"""Reports over HTTPS: the server is a process of its own, and what it acknowledged outlives it."""
+"""Reports over HTTPS: the server is a separate process, and acknowledged reports outlive it."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def counted(path: Path) -> tuple[int, int, int]:
 
 
 def wrong_messages(source: np.random.Generator) -> Iterator[tuple[str, bytes, str]]:
-    """Where each goes, what it is, and what its sender hears."""
+    """Destination of each report, the report, and the response."""
     report, refused = TASK.randomize(3, person="anna"), "reports: 1 refused: damaged, cut off, or of another task"
     name, strange = (
         np.frombuffer(TASK.hash_name("anna"), np.uint8)[None],
@@ -213,7 +213,7 @@ def test_what_was_acknowledged_outlives_a_server_that_is_killed_and_counts_once(
     channel = server.channel()
     for number, report in enumerate(reports):
         if number in killed_after:
-            # One is on its way while the server dies: nobody knows what became of it, so it is sent again.
+            # One report is in transit while the server dies: its fate is unknown, so it is sent again.
             os.kill(server.process.pid, signal.SIGKILL)
         try:
             channel.post(WAY, report)

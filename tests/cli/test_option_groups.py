@@ -21,7 +21,7 @@ class Outer:
 
 
 def command(outer: Outer, inner: Inner) -> None:
-    """What it does."""
+    """Run the command."""
     raise RuntimeError(outer, inner)
 
 

@@ -45,7 +45,7 @@ def test_a_folder_is_no_file(tmp_path: Path, argument: str) -> None:
 
 @pytest.mark.parametrize("name", ["a.csv", "a.xlsx", "a.html", "a.svg"])
 def test_json_is_not_written_under_the_name_of_something_else(tmp_path: Path, name: str) -> None:
-    with pytest.raises(Misuse, match=f"^json: a file called '{name}' would not be taken for JSON; --"):
+    with pytest.raises(Misuse, match=f"^json: '{name}' does not look like JSON; write .json, or use --"):
         written("json", tmp_path / name).require_writable()
 
 

@@ -1,4 +1,4 @@
-"""People in pairs by the command line; their server is a process of its own, over TLS."""
+"""Pairs of people by the command line. Their server is a separate process, over TLS."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SECRETS = ("900000", "Anna", "90000")
 
 
 class Town:
-    """A folder with a task, tickets and a server, and everything that was ever said on a terminal."""
+    """A folder with a task, tickets and a server, and the collected terminal output."""
 
     def __init__(self, folder: Path, app: Commands) -> None:
         self.folder, self.app, self.said = folder, app, ""

@@ -1,4 +1,4 @@
-"""What pairs of people would tell is planned on the command line."""
+"""Plans of questions to pairs of people, on the command line."""
 
 from __future__ import annotations
 

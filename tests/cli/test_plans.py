@@ -57,7 +57,7 @@ def test_the_number_of_units_is_refused_where_it_is_private(run: Run) -> None:
     assert run(*asked).exit_code == 0
     refused = run(*asked, "--units", "10")
     assert refused.exit_code == 2
-    assert refused.stderr == "dpcurves: units: their number is private under add-remove; leave it out\n"
+    assert refused.stderr == "dpcurves: units: under add-remove the number of units is private; leave --units out\n"
 
 
 def test_a_plan_of_scores_says_how_much_worse_it_is_than_a_question_of_its_own(run: Run) -> None:
@@ -102,7 +102,7 @@ def test_a_plan_of_bounds_says_how_many_records_they_may_miss(run: Run) -> None:
     question = dp.BoundsQuestion("value", 1, "0.95")
     (plan,) = dp.plan_question(question, dp.PrivacyLoss.pure(1), dp.REPLACE_ONE.to_adjacency(dp.EACH_RECORD, 100_000))
     assert isinstance(plan.law, ThresholdAnswers)
-    assert planned.stdout.endswith(f"(more with chance 0.05): {plan.law.alpha(0.05):.4g}\n")
+    assert planned.stdout.endswith(f"(exceeded with probability 0.05): {plan.law.alpha(0.05):.4g}\n")
     refused = run("plan", "bounds", "--coverage", "1.95", *TERMS)
     assert refused.stderr == "dpcurves: coverage: a share above 0 and up to 1, of 6 decimals, is needed, got 1.95\n"
 
@@ -111,7 +111,7 @@ def test_a_plan_shows_the_turns_that_a_hint_chooses(run: Run) -> None:
     grid = ("plan", "cdf", "--grid", "0:100:1024", *TERMS[:-2])
     looking = run(*grid, "--units", "10000")
     assert looking.stdout.count("curator: ") == 3
-    assert "supposes that records are spread evenly" in " ".join(looking.stdout.split())
+    assert "assumes that records are spread evenly" in " ".join(looking.stdout.split())
     counted = run(*grid, "--units", "10000", "--hint", "atoms")
     assert counted.stdout.count("curator: ") == 1
     assert "said to have atoms" in counted.stdout
@@ -161,7 +161,7 @@ def test_a_plan_forecasts_from_a_released_curve(run: Run, tmp_path: Path) -> Non
     assert "forecast for 50 records" in run(*asked, str(file), "--forecast", "50").stdout
     file.write_text("{")
     assert run(*asked, str(file)).stderr == "dpcurves: curve: this is no JSON\n"
-    assert run(*asked, str(tmp_path)).stderr.startswith("dpcurves: like: there is nothing to be read in ")
+    assert run(*asked, str(tmp_path)).stderr.startswith("dpcurves: like: cannot read text from ")
 
 
 def test_a_plan_fits_eighty_columns_and_its_sentences_are_whole(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -169,7 +169,7 @@ def test_a_plan_fits_eighty_columns_and_its_sentences_are_whole(run: Run, monkey
     for asked in (("cdf", *GRID), ("histogram", "--grid", "0:1:8", "--forecast", "50"), ("mean", "--bounds", "0:1")):
         said = run("plan", *asked, *TERMS).stdout
         assert max(len(line) for line in said.splitlines() if not line.startswith("note: ")) <= 80
-        assert "spread evenly, or, where their number is private" in " ".join(said.split()) or asked[0] != "cdf"
+        assert "spread evenly, or, if their number is private" in " ".join(said.split()) or asked[0] != "cdf"
 
 
 def test_a_plan_draws_its_forecast(run: Run, tmp_path: Path) -> None:
@@ -179,7 +179,7 @@ def test_a_plan_draws_its_forecast(run: Run, tmp_path: Path) -> None:
     assert "300 records; " in file.read_text()
     assert "nothing was spent" in file.read_text()
     refused = run(*asked, "add-remove", "--plot", str(file))
-    assert (refused.stdout, refused.stderr) == ("", "dpcurves: plot: say of how many records: --forecast N\n")
+    assert (refused.stdout, refused.stderr) == ("", "dpcurves: plot: give the number of records, as --forecast N\n")
     assert "a file that ends in" in run(*asked, "add-remove", "--forecast", "9", "--plot", "a.txt").stderr
     mean = run("plan", "mean", "--bounds", "0:1", *TERMS, "--plot", str(file))
     assert mean.stderr.startswith("dpcurves: plot: there is a picture of forecasts of CdfQuestion, ")

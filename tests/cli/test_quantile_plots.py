@@ -1,4 +1,4 @@
-"""Quantiles of one released distribution against those of another, from the command line."""
+"""Quantile-quantile plots of two released distributions, from the command line."""
 
 from __future__ import annotations
 

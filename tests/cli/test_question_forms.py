@@ -1,4 +1,4 @@
-"""Forms of questions: made from the declarations of the command line, and harmless whatever is typed."""
+"""Web forms of questions: made from the options of the command line, and safe for any input."""
 
 from __future__ import annotations
 

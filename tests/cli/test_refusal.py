@@ -72,5 +72,6 @@ def test_what_fails_after_the_charge_tells_how_to_have_the_answer_for_nothing() 
     )
     assert status == 5
     assert line == (
-        "json: 'a' could not be written (No space left); it is paid for: --request-id abc gives it again, for nothing"
+        "json: 'a' could not be written (No space left); "
+        "the result is paid for: --request-id abc returns it again at no cost"
     )

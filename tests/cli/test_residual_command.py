@@ -28,14 +28,14 @@ def test_a_residual_plot_is_written_shown_and_drawn(run: Run, csv: Path, tmp_pat
     assert len(found["x_edges"]) == len(found["y_edges"]) == 9
     assert found["privacy"]["model"].startswith("trained on other records")
     shown = run("residuals", csv, *ASKED, "--model", "public", "--plot", file)
-    assert "of the records lie beyond the bounds" in shown.stdout
+    assert "of the records are outside the bounds" in shown.stdout
     assert "the bounds cover at least 95% of these records minus " in shown.stdout
     assert "mean_residual" in shown.stdout
     assert file.stat().st_size > 1000
 
 
 def without(changed: tuple[str, ...], asked: tuple[str, ...]) -> list[str]:
-    """What is asked, but for the options that are changed: none may be given twice."""
+    """Return the arguments of the question, without the options that a test changes: no option may be repeated."""
     pairs = zip(asked[::2], asked[1::2], strict=True)
     return [word for option, value in pairs if option not in changed for word in (option, value)]
 

@@ -51,7 +51,10 @@ def test_binned_residuals_are_written_shown_and_drawn(run: Run, csv: Path, tmp_p
     assert 1 <= len(found["prob_pred"]) == len(found["residual"]) == len(found["envelope"]) <= 4
     assert found["privacy"]["model"].startswith("trained on other records")
     shown = run("binned-residuals", csv, *JUDGED, "--model", "public", "--plot", file, "--level", "0.8")
-    assert "of the residuals leave the envelope; for a model that is right for the population 20% do" in shown.stdout
+    assert (
+        "of the residuals are outside the envelope; for a model that is right for the population 20% are"
+        in shown.stdout
+    )
     assert "fixed before these records were seen" in shown.stdout
     assert file.stat().st_size > 1000
 
@@ -109,7 +112,7 @@ def test_labels_may_be_words_and_either_may_be_positive(run: Run, tmp_path: Path
 def test_both_classes_of_a_file_without_types_are_named_before_anything_is_charged(
     run: Run, tmp_path: Path, ledger: str, asked: tuple[str, ...], named: str
 ) -> None:
-    """Nothing public says whether labels are text, which 0 and 1 would not find; no record changes the answer."""
+    """The schema does not say whether labels are text, which 0 and 1 would not match; no record changes the result."""
     price, said = ("--epsilon", "0.5", "--ledger", ledger), set[str]()
     for labels in (("yes", "no"), ("1", "0")):
         file = tmp_path / "labels.csv"
@@ -142,7 +145,7 @@ def test_scores_outside_are_in_no_group_and_nothing_else_can_be_asked_of_them(ru
     asked = (kind, csv, *JUDGED, *(("--model", "public") if kind == "binned-residuals" else ()))
     clamped = run(*asked, "--outside", "clamped")
     assert (clamped.exit_code, clamped.stdout) == (2, "")
-    assert clamped.stderr.startswith("dpcurves: outside: scores outside of the grid are counted apart here and lie in")
+    assert clamped.stderr.startswith("dpcurves: outside: here scores outside of the grid are counted separately")
     assert clamped.stderr.count("\n") == 1
     assert run(*asked, "--outside", "apart").exit_code == 0
 
@@ -177,6 +180,6 @@ def test_scores_of_categories_are_shown_beside_each_other(run: Run, csv: Path) -
 
 def test_what_cannot_be_shown_is_refused_before_anything_is_spent(run: Run, csv: Path) -> None:
     asked = ("scores", csv, *ASKED, "--epsilon", "1", "--grid", "-8:8:64")
-    assert run(*asked, "--show", "calibration").stderr.startswith("dpcurves: show: calibration is of probabilities")
+    assert run(*asked, "--show", "calibration").stderr.startswith("dpcurves: show: calibration needs probabilities")
     assert run(*asked, "--show", "everything").stderr.startswith("dpcurves: show: numbers or roc or ")
     assert run(*asked, "--threshold", "1,2").stderr.startswith("dpcurves: threshold: one number is needed")

@@ -90,7 +90,7 @@ def test_files_that_cannot_be_written_are_refused_before_the_charge(run: Run, cs
         assert said.exit_code == 2
         assert said.stderr.startswith(f"dpcurves: {option[2:]}")
     said = run("cdf", csv, "--column", "delay", "--grid", "0:9:3", "--epsilon", "1", "--ledger", ledger, "--json", "-")
-    assert said.exit_code == 0, said.output  # nothing was spent before
+    assert said.exit_code == 0, said.output  # no budget was spent before
     assert json.loads(said.stdout)["kind"] == "cdf"
 
 

@@ -82,14 +82,14 @@ def test_without_a_ledger_a_study_says_that_nothing_remembers_it(
 ) -> None:
     done = run("study", study, table, "--adjacency", "replace-one", "--out", tmp_path / "out")
     assert done.exit_code == 0
-    assert "this privacy loss is recorded nowhere" in done.stderr
+    assert "this privacy loss is not recorded" in done.stderr
 
 
 def test_a_dry_run_opens_nothing(run: Run, study: Path, tmp_path: Path) -> None:
     done = run("study", study, "no such file", "--dry-run", "--adjacency", "replace-one", "--units", "2000")
     assert done.exit_code == 0
     assert done.stdout.count("epsilon 0.5") >= 2
-    assert "together: epsilon 1" in done.stdout
+    assert "total: epsilon 1" in done.stdout
     assert not (tmp_path / "study").exists()
 
 
@@ -101,7 +101,7 @@ def test_a_dry_run_opens_nothing(run: Run, study: Path, tmp_path: Path) -> None:
         ("epsilon = 1", "question: a list of at least one question is needed"),
         (STUDY.replace("epsilon = 1", ""), "epsilon: give either epsilon"),
         (STUDY.replace("1/2", "2"), "share: shares above 0"),
-        (STUDY.replace("cdf", "cfd"), "ask: one of binned-residuals"),
+        (STUDY.replace("cdf", "cfd"), "ask: one of auto-range-cdf"),
         (STUDY.replace('"delays"', '"../delays"'), "name: small letters"),
         (STUDY + '[[question]]\nask = "cdf"\nname = "delays"\ncolumn = "x"\ngrid = "0:1:4"', "name: two questions"),
         ("espilon = 1\n" + STUDY, "espilon: there is no such field"),
@@ -148,7 +148,7 @@ def test_a_study_may_know_nothing_of_its_table_and_thirds_of_a_loss_fit_into_it(
     said = " ".join(planned.output.split())
     assert "no groups of carrier are listed: epsilon 0.166667, delta 1e-06 finds" in said
     assert "no grid is given: epsilon 0.5 pays for 4 turns" in said
-    assert "together: epsilon 2, delta 1e-06" in said
+    assert "total: epsilon 2, delta 1e-06" in said
     done = run("study", file, table, "--adjacency", "add-remove", "--out", out)
     assert done.exit_code == 0, done.output
     told = " ".join(done.stderr.split())

@@ -129,7 +129,7 @@ def test_gaps_are_asked_on_the_command_line(tmp_path: Path) -> None:
     for line in (f"ledger create {ledger} --dataset t --epsilon 50 --adjacency replace-one", f"{asks} {split}"):
         done = CliRunner().invoke(app, line.split())
         assert done.exit_code == 0, done.output
-    assert "the largest gap of two groups" in done.output
+    assert "largest gap between two groups" in done.output
     assert (tmp_path / "g.svg").stat().st_size > 1000
     refused = CliRunner().invoke(app, f"{asks} --ledger {ledger}".split())
     assert refused.exit_code != 0

@@ -124,7 +124,7 @@ def test_what_weights_need_is_said_before_anything_is_charged() -> None:
     spent: dict[str, Any] = {"epsilon": 1, "adjacency": dp.ADD_REMOVE}
     with pytest.raises(ValueError, match=r"^weight_cap: give the public cap .* there is no default, because"):
         dp.cdf(x, grid=GRID, weight=w, **spent)
-    with pytest.raises(ValueError, match=r"^weight_cap: it caps the weights of a column"):
+    with pytest.raises(ValueError, match=r"^weight_cap: the cap needs a column of weights"):
         dp.mean(x, bounds=(0, 1), weight_cap=2, **spent)
     with pytest.raises(ValueError, match=r"^weight: the same number of records is needed$"):
         dp.sum(x, bounds=(0, 1), weight=w[1:], weight_cap=2, **spent)
@@ -218,8 +218,8 @@ def test_the_command_line_asks_weighted_results(tmp_path: Any) -> None:
     without = ["mean", str(tmp_path / "s.csv"), "--column", "x", "--bounds", "0:1", *weights[4:]]
     for more, words in (
         (["--weight", "w"], "weight-cap: give the public cap"),
-        (["--weight-cap", "5"], "weight-cap: it caps the weights of a column: name that with --weight"),
-        ([*weights[:4], "--by", "e=0,1"], "by: results of survey weights take none"),
+        (["--weight-cap", "5"], "weight-cap: --weight-cap needs --weight"),
+        ([*weights[:4], "--by", "e=0,1"], "by: weighted results do not support --by"),
     ):
         done = CliRunner().invoke(app, [*without, *more])
         assert done.exit_code != 0

@@ -1,4 +1,4 @@
-"""One table as every kind of source that is read without pyarrow, and what is counted of each."""
+"""One table as every kind of source that needs no pyarrow, with its counts."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def sources(folder: Path) -> Iterator[tuple[str, Any]]:
 
 
 def counted(folder: Path) -> dict[str, Any]:
-    """What is counted of each column of each kind of source, by the schema, and a CDF that is released with a seed."""
+    """Return the counts of each column of each kind of source, by the schema, and a CDF released with a seed."""
     found: dict[str, Any] = {}
     for kind, data in sources(folder):
         with open_records(data, unit=Unit("name", 50), key=b"key") as records:

@@ -104,7 +104,7 @@ EVERY_SOURCE: dict[str, Maker] = {
 
 
 def edge_values(edges: np.ndarray[Any, np.dtype[np.float64]]) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Every edge and its two neighbours among doubles, and what else breaks engines."""
+    """Every edge, its two neighbouring doubles, and other values that break engines."""
     special = [
         np.nan, np.inf, -np.inf, 1e308, -1e308, np.finfo(float).max, np.finfo(float).tiny, 5e-324, -5e-324, 0.0, -0.0,
         2.0**31, 2.0**32, 2.0**53, 2.0**63, -(2.0**63), 2.0**64, 1e22, 0.1 + 0.2,

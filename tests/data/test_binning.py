@@ -1,4 +1,4 @@
-"""SQL for cells: where it is used, it says what the definition says."""
+"""SQL for cells agrees with the definition of cells."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One suite for every source: counts and sums are those of NumPy, bit for bit."""
+"""One suite for every source: counts and sums equal NumPy's, bit for bit."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ MOMENTS = {
 def test_dates_are_no_numbers_refused_where_a_type_says_so_and_missing_where_none_does(
     source: str, tmp_path: Path
 ) -> None:
-    """They had been seconds since 1970: one date among ages was somebody very old."""
+    """A date must not be read as seconds since 1970: among ages it would be an enormous one."""
     with opened(EVERY_SOURCE[source](MOMENTS, tmp_path)) as records:
         for name in MOMENTS:
             number = [Axis(name, Grid(0, 10, cells=2))]
@@ -192,7 +192,7 @@ def matches(value: Any, category: Any) -> bool:
 
 
 def spelled(value: Any) -> Any:
-    """The number that a text spells; what is no number is NaN, and equals nothing."""
+    """Return the number that a text spells, else NaN."""
     if not isinstance(value, str):
         return np.nan if value is None else value
     try:

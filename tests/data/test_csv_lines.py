@@ -1,4 +1,4 @@
-"""CSV lines: each line is one record, whatever it holds, and no line reaches another."""
+"""CSV lines: each line is one record, whatever it contains, and affects no other line."""
 
 from __future__ import annotations
 

@@ -273,8 +273,8 @@ def test_cells_of_a_width_have_edges_where_people_write_numbers() -> None:
 @pytest.mark.parametrize(
     ("lower", "upper", "given", "message"),
     [
-        (0, 10, {"width": 3}, r"^width: cells of 3 from 0 on do not end at 10, but at 9 or 12$"),
-        (0, 1, {"width": 2}, r"^width: cells of 2 from 0 on do not end at 1, but at 2$"),
+        (0, 10, {"width": 3}, r"^width: cells of 3 from 0 do not end at 10, but at 9 or 12$"),
+        (0, 1, {"width": 2}, r"^width: cells of 2 from 0 do not end at 1, but at 2$"),
         (0, 1, {"width": 0}, r"^width: a finite number above zero is needed, got 0\.0$"),
         (0, 1, {"width": np.nan}, r"^width: a finite number above zero is needed, got nan$"),
         (0, 1, {}, r"^grid: give cells=, .* or width="),

@@ -1,4 +1,4 @@
-"""Failures of engines: they are said in other words."""
+"""Failures of engines are reported without the engine's message."""
 
 from __future__ import annotations
 

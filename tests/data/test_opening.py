@@ -29,7 +29,7 @@ def opened(data: Any, **more: Any) -> Records:
 
 
 def refusal(action: Callable[[], object], kind: type[Exception] = ValueError) -> str:
-    """What is said, after it was made sure that nothing else is."""
+    """Return the error message, after checking that no other exception is chained."""
     with pytest.raises(kind) as caught:
         action()
     error = caught.value
@@ -98,7 +98,7 @@ def test_columns_that_are_neither_numbers_nor_text_are_refused() -> None:
 def test_a_name_that_stands_twice_is_refused_only_where_it_is_asked_for(tmp_path: Path) -> None:
     path = file(tmp_path, "x.csv", b"x,y,x\n0.1,0.2,0.3\n")
     with opened(path) as records:
-        assert refusal(lambda: records.check([Axis("x", GRID)])).startswith("column: 'x' stands 2 times")
+        assert refusal(lambda: records.check([Axis("x", GRID)])).startswith("column: 'x' occurs 2 times")
         assert records.counts([Axis("y", GRID)]).tolist() == [1, 0, 0]
 
 
@@ -113,8 +113,8 @@ def test_many_columns_are_not_all_listed() -> None:
         ("a.csv", None, "data: there is no file 'a.csv'"),
         ("a.csv", b"", "data: the file 'a.csv' is empty"),
         ("a.parquet", b"", "data: the file 'a.parquet' is empty"),
-        ("a.parquet", SECRET.encode(), "data: 'a.parquet' is no Parquet file that can be read"),
-        ("a.parquet", b"PAR1" + SECRET.encode() + b"PAR1", "data: 'a.parquet' is no Parquet file that can be read"),
+        ("a.parquet", SECRET.encode(), "data: 'a.parquet' cannot be read as a Parquet file"),
+        ("a.parquet", b"PAR1" + SECRET.encode() + b"PAR1", "data: 'a.parquet' cannot be read as a Parquet file"),
         ("a.xlsx", SECRET.encode(), "data: the name of a file must end in .csv, .csv.gz or .parquet, got 'a.xlsx'"),
     ],
 )
@@ -126,7 +126,7 @@ def test_a_file_that_cannot_be_used_is_refused(name: str, content: bytes | None,
 
 def test_a_folder_is_no_file(tmp_path: Path) -> None:
     (tmp_path / "x.csv").mkdir()
-    assert refusal(lambda: opened(tmp_path / "x.csv")) == "data: 'x.csv' is no file"
+    assert refusal(lambda: opened(tmp_path / "x.csv")) == "data: 'x.csv' is not a file"
 
 
 @pytest.mark.parametrize("path", ["\0.csv", "x" * 5000 + ".csv"])
@@ -154,7 +154,7 @@ def test_a_mapping_has_columns_of_one_length_and_one_axis() -> None:
     said = refusal(lambda: opened({"x": [1, 2, 3], "y": np.zeros(41)}))
     assert said == "data: all columns must be equally long"
     assert refusal(lambda: opened({"x": np.zeros((2, 2))})) == "data: column 'x' must have one axis, not 2"
-    assert refusal(lambda: opened({})) == "data: there is no column"
+    assert refusal(lambda: opened({})) == "data: the data have no columns"
 
 
 def test_a_frame_with_a_name_twice_is_refused() -> None:

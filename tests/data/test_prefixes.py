@@ -1,4 +1,4 @@
-"""Records in the first cells of grids, also of such as nobody lays out: those that `Grid.cell_of` puts there."""
+"""Counts of records in the first cells of grids, also of grids too fine to store, agree with `Grid.cell_of`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Records of a unit: at most so many are used, and no unit moves those of another."""
+"""Contribution bounds: at most the bound is used of each unit, and no unit affects another unit's records."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ Used = tuple[int, dict[Numbers, list[tuple[int, ...]]]]
 Row = tuple[str | None, float]
 Rows = tuple[Row, ...]
 
-# All that one unit can hold: up to 3 records, each in one of 2 cells or missing.
+# All possible units: up to 3 records, each in one of 2 cells or missing.
 HOLDINGS = [values for size in range(4) for values in combinations_with_replacement((0.5, 1.5, np.nan), size)]
 
 

@@ -1,4 +1,4 @@
-"""Where pyarrow is not installed all kinds of data are read, and to the same counts; what is not, says so."""
+"""Without pyarrow all kinds of data are read with equal counts, or refused by name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Many processes at work on one ledger. Run as a program: it imports once, and then becomes as many as it is told."""
+"""Many processes at work on one ledger. Run as a program: it imports once, and then forks the requested number."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def open_and_create(url: str, number: int, start: Barrier, folder: Path) -> str:
 
 
 def reveal_until_killed(url: str, number: int, start: Barrier, folder: Path) -> None:
-    """Charge, store, and only then tell: as a session does."""
+    """Charge, store, and only then reveal the answer, as a session does."""
     ledger = Ledger.open(url)
     with (folder / f"revealed-{number}").open("a") as file:
         for i in range(100_000):
@@ -132,7 +132,7 @@ def reveal_until_killed(url: str, number: int, start: Barrier, folder: Path) -> 
 
 
 def reveal_for_a_project(url: str, number: int, start: Barrier, folder: Path) -> None:
-    """Charge for an analyst of a project, store, and only then tell."""
+    """Charge for an analyst of a project, store, and only then reveal the answer."""
     ledger = Ledger.open(url)
     with (folder / f"revealed-{number}").open("a") as file:
         for i in range(100_000):

@@ -27,7 +27,7 @@ def test_a_name_that_cannot_be_stored_is_refused(flights: Account, name: str) ->
 def test_a_unit_column_that_cannot_be_stored_is_refused(flights: Account) -> None:
     with pytest.raises(ValueError, match="unit: 1 to 200 printable characters"):
         replace(flights, unit=Unit("a\0b", 1))
-    with pytest.raises(ValueError, match="rows_per_unit: at most 1e"):
+    with pytest.raises(ValueError, match="rows_per_unit: must be at most 1e"):
         replace(flights, unit=Unit("a", 10**30))
 
 

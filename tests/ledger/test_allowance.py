@@ -1,4 +1,4 @@
-"""Allowances within a cap: all of them hold at once, what is spent stays spent, and an edit is found."""
+"""Allowances within a cap: all limits hold at once, spent loss stays spent, and edits are detected."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def test_a_request_that_was_paid_by_the_cap_alone_is_no_payment_of_a_project(fli
 def test_a_new_allowance_gives_nothing_back(url: str, flights: Account) -> None:
     ledger = shared(url, flights)
     charge(ledger, ANN, "0.3")
-    with pytest.raises(ValueError, match=r"^allowance: analyst 'ann' of project 'delays' has spent more than"):
+    with pytest.raises(ValueError, match=r"^allowance: analyst 'ann' of project 'delays' has already spent more than"):
         allow(ledger, "0.2", "delays", "ann")
     allow(ledger, "0.3", "delays", "ann")
     assert left(ledger, ANN)[2:] == ["0", "0"]
@@ -136,11 +136,13 @@ def test_a_new_allowance_gives_nothing_back(url: str, flights: Account) -> None:
 def test_allowances_add_up_to_more_only_if_that_was_said(flights: Account) -> None:
     ledger = shared("sqlite://", flights)
     for most, project, analyst in (("0.5", "noise", None), ("0.3", "delays", "bob"), ("0.5", "delays", None)):
-        with pytest.raises(ValueError, match=r"^allowance: those in .* say that they may exceed it$"):
+        with pytest.raises(
+            ValueError, match=r"^allowance: the allowances in .*; allow that with the rule 'may exceed'$"
+        ):
             allow(ledger, most, project, analyst)
         allow(ledger, most, project, analyst, together=AllowanceRule.MAY_EXCEED)
     for most, project, analyst in (("1.1", "noise", None), ("0.6", "delays", "bob"), ("0.3", "delays", None)):
-        with pytest.raises(ValueError, match=r"^allowance: one is more than the epsilon "):
+        with pytest.raises(ValueError, match=r"^allowance: an allowance exceeds the epsilon "):
             allow(ledger, most, project, analyst, together=AllowanceRule.MAY_EXCEED)
     said = {each.owner_label: each.rule for each in ledger.statement("flights").allowances}
     assert said["project 'delays'"] is AllowanceRule.MAY_EXCEED
@@ -180,7 +182,7 @@ def test_an_edited_allowance_is_found_and_pays_nothing(tmp_path: Path, flights: 
     charge(ledger, ANN, "0.1")
     edit(path, f"ATTACH '{tmp_path}/early.db' AS early", EDITS[name])
     before = dump(path)
-    found = "without the key|not what was paid|some were removed"
+    found = "without the key|not the sum of its payments"
     with pytest.raises(ValueError, match=f"^ledger: .*({found})"):
         charge(ledger, ANN, "0.2")
     with pytest.raises(ValueError, match=f"^ledger: .*({found})"):

@@ -119,7 +119,7 @@ def test_eight_processes_make_one_ledger_with_one_key_file(tmp_path: Path) -> No
 
 
 def lines(folder: Path) -> list[str]:
-    """What was revealed in whole lines; the last line of a killed process may be a part of one."""
+    """Return the revealed answers of complete lines; a killed process may leave a partial last line."""
     texts = [file.read_text() for file in folder.glob("revealed-*")]
     return [line for text in texts for line in text.splitlines(keepends=True) if line.endswith("\n")]
 
@@ -132,7 +132,7 @@ def wait_for_lines(folder: Path, count: int) -> None:
 
 
 def kill_one_after_the_other(pids: Sequence[int], folder: Path) -> None:
-    """Each dies after some more answers of all: at a moment of its own, in the middle of something."""
+    """Each process is killed after some further answers of all, at a random point of its work."""
     for pid in pids:
         wait_for_lines(folder, len(lines(folder)) + 2)
         os.kill(pid, signal.SIGKILL)
@@ -204,7 +204,7 @@ def test_killed_processes_leave_no_charge_without_its_allowances(url: str, tmp_p
 
 
 def in_a_fork(work: Callable[[], object]) -> int:
-    """The process that does `work` with all that this one had open."""
+    """Fork a process that does `work` with everything that this process has open."""
     process = os.fork()
     if process == 0:
         status = 1

@@ -1,4 +1,4 @@
-"""The line before a ledger's file: first come, first served, and nobody waits for the dead."""
+"""FIFO queue of writers of a ledger file: first come, first served, and dead processes are skipped."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def until(is_so: Callable[[], bool]) -> None:
 
 
 def numbers(path: Path) -> tuple[int, ...]:
-    """The number of who comes next, and the one below which nobody is waited for."""
+    """Return the next number, and the number below which no writer is waited for."""
     content = path.with_name(path.name + line.ENDING).read_bytes()
     return struct.unpack("=QQ", content.ljust(16, b"\0")[:16])
 

@@ -1,4 +1,4 @@
-"""Opening: what is made, what is found again, and what is refused in one clear line."""
+"""Opening of ledgers: what is created, what is found again, and what is refused in one clear line."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_a_key_that_was_given_is_written_nowhere(tmp_path: Path) -> None:
 
 def test_a_ledger_opens_under_its_own_key_only(url: str) -> None:
     Ledger.open(url, KEY)
-    assert refusal(url, OTHER_KEY).startswith("key: it is not the key of this ledger")
+    assert refusal(url, OTHER_KEY).startswith("key: not the key of this ledger")
     assert Ledger.open(url, KEY).verify().entries == 0
 
 
@@ -128,11 +128,12 @@ def test_a_ledger_that_is_gone_is_not_begun_again_beside_its_key(
         if file.suffix != ".key":
             file.unlink()
     line = (
-        f"ledger: '{tmp_path}/budget.db': it is gone, and its key is still there: put the ledger back, for what it has"
+        f"ledger: '{tmp_path}/budget.db': the ledger is gone, and its key is still there: restore the ledger, "
+        "because what it has"
         " spent counts; for records that were never asked about, name another file"
     )
     assert refusal(url, key) == line
-    with pytest.raises(ValueError, match="it is gone, and its key is still there"):
+    with pytest.raises(ValueError, match="the ledger is gone, and its key is still there"):
         Ledger.open_existing(url, key)
     assert [path.name for path in tmp_path.iterdir()] == ["budget.db.key"]
 
@@ -147,7 +148,7 @@ def test_a_ledger_that_cannot_be_made_leaves_no_key(
     url = f"sqlite:///{tmp_path}/budget.db"
     with monkeypatch.context() as full:
         full.setattr(sqlite.FileStorage if stage == "_fill_draft" else sqlite, stage, fill_up)
-        assert refusal(url) == f"ledger: '{tmp_path}/budget.db': it cannot be made (No space left on device)"
+        assert refusal(url) == f"ledger: '{tmp_path}/budget.db': cannot be created (No space left on device)"
     assert list(tmp_path.iterdir()) == []
     Ledger.open(url).create(flights)
 
@@ -191,7 +192,7 @@ def test_who_finds_a_key_waits_for_the_ledger_of_whoever_makes_both(tmp_path: Pa
 
 def test_only_a_ledger_that_is_there_can_be_read(tmp_path: Path, new_database: Callable[[], str]) -> None:
     for url in (f"sqlite:///{tmp_path}/budget.db", new_database(), "sqlite://"):
-        with pytest.raises(ValueError, match="ledger: there is none at this URL"):
+        with pytest.raises(ValueError, match="ledger: there is no ledger at this URL"):
             Ledger.open_existing(url, KEY)
     assert list(tmp_path.iterdir()) == []
 
@@ -199,7 +200,7 @@ def test_only_a_ledger_that_is_there_can_be_read(tmp_path: Path, new_database: C
 def test_a_ledger_that_was_moved_away_is_not_begun_again(tmp_path: Path, flights: Account) -> None:
     ledger = Ledger.open(f"sqlite:///{tmp_path}/budget.db")
     (tmp_path / "budget.db").rename(tmp_path / "moved.db")
-    with pytest.raises(ValueError, match=r"budget.db': it cannot be opened$"):
+    with pytest.raises(ValueError, match=r"budget.db': cannot be opened$"):
         ledger.create(flights)
     assert not (tmp_path / "budget.db").exists()
 
@@ -208,25 +209,25 @@ def test_a_ledger_that_was_moved_away_is_not_begun_again(tmp_path: Path, flights
 def test_a_file_that_is_no_ledger_is_refused_and_left_alone(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "budget.db"
     path.write_bytes(content)
-    assert refusal(f"sqlite:///{path}", KEY).startswith(f"ledger: '{path}': it is no ")
+    assert refusal(f"sqlite:///{path}", KEY).startswith(f"ledger: '{path}': not a")
     assert path.read_bytes() == content
 
 
 def test_a_database_of_another_program_is_refused(tmp_path: Path) -> None:
     edit(tmp_path / "other.db", "CREATE TABLE records (name)")
-    assert refusal(f"sqlite:///{tmp_path}/other.db", KEY) == f"ledger: '{tmp_path}/other.db': it is no ledger"
+    assert refusal(f"sqlite:///{tmp_path}/other.db", KEY) == f"ledger: '{tmp_path}/other.db': not a ledger"
 
 
 def test_a_folder_is_no_ledger_and_its_absence_is_named(tmp_path: Path) -> None:
-    assert refusal(f"sqlite:///{tmp_path}") == f"ledger: '{tmp_path}': it is no file"
-    assert refusal(f"sqlite:///{tmp_path}/a/b.db") == f"ledger: '{tmp_path}/a/b.db': its folder is not there"
+    assert refusal(f"sqlite:///{tmp_path}") == f"ledger: '{tmp_path}': not a file"
+    assert refusal(f"sqlite:///{tmp_path}/a/b.db") == f"ledger: '{tmp_path}/a/b.db': the folder is not there"
 
 
 def test_a_newer_schema_asks_for_a_newer_program(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/budget.db"
     Ledger.open(url)
     edit(tmp_path / "budget.db", "UPDATE dpcurves_book SET version = 2")
-    assert refusal(url) == "ledger: it has schema 2, and this dpcurves reads schema 1: upgrade dpcurves"
+    assert refusal(url) == "ledger: the ledger has schema 2, and this dpcurves reads schema 1: upgrade dpcurves"
 
 
 @pytest.mark.parametrize(
@@ -249,13 +250,13 @@ def test_a_url_that_names_no_place_is_refused_and_not_repeated(url: str, line: s
 
 def test_a_server_without_a_key_says_how_to_give_one() -> None:
     assert refusal("postgresql+psycopg://nobody@localhost:1/none") == (
-        "key: a ledger on PostgreSQL needs one: set DPCURVES_LEDGER_KEY to 64 random hexadecimal digits"
+        "key: a ledger on PostgreSQL needs a key: set DPCURVES_LEDGER_KEY to 64 random hexadecimal digits"
     )
 
 
 def test_a_server_that_does_not_answer_is_named_without_its_password() -> None:
     message = refusal("postgresql+psycopg://user:hunter2@127.0.0.1:1/none", KEY)
-    assert message.startswith("ledger: PostgreSQL database 'none': it cannot be reached")
+    assert message.startswith("ledger: PostgreSQL database 'none': cannot connect")
     assert "hunter2" not in message
 
 
@@ -267,7 +268,7 @@ def test_a_copy_where_nothing_can_be_written_is_read_and_verified(
     for name in ("budget.db", "budget.db.key"):
         (tmp_path / "copy").mkdir(exist_ok=True)
         shutil.copy(tmp_path / name, tmp_path / "copy")
-    monkeypatch.setattr(os, "access", lambda *_: False)  # whoever is root may write all the same
+    monkeypatch.setattr(os, "access", lambda *_: False)  # root may write anyway
     copy = Ledger.open_existing(f"sqlite:///{tmp_path}/copy/budget.db")
     with copy._database.read_engine.connect() as connection:
         connection.exec_driver_sql("SELECT * FROM dpcurves_book").all()
@@ -301,7 +302,7 @@ def test_a_damaged_ledger_says_nothing_of_what_it_holds(tmp_path: Path, flights:
     ledger = Ledger.open(url)
     ledger.create(flights)
     edit(tmp_path / "budget.db", "UPDATE dpcurves_accounts SET dataset = CAST(x'666c80ff' AS TEXT)")
-    with pytest.raises(ValueError, match=r"^ledger: .*: it did not answer as a ledger does") as caught:
+    with pytest.raises(ValueError, match=r"^ledger: .*: the answer is not that of a ledger") as caught:
         ledger.accounts()
     assert caught.value.__context__ is None
 
@@ -322,8 +323,6 @@ def test_a_disk_without_locks_is_named_with_what_to_do(code: str, tmp_path: Path
     def fail(connection: object) -> None:
         raise OperationalError("SELECT secret", {}, cause)
 
-    with pytest.raises(
-        ValueError, match=r"^ledger: .*its disk gives no locks.*keep it on a disk of this machine"
-    ) as told:
+    with pytest.raises(ValueError, match=r"^ledger: .*the disk supports no locks.*use a disk of this machine") as told:
         place.open_database().run_write(fail)
     assert "secret" not in str(told.value)

@@ -49,7 +49,7 @@ def test_who_comes_second_is_told_the_first_answers_and_changes_nothing(url: str
     assert ledger.advance(grant, {1: "[7]"}, b"other") == {1: "[1]"}
     ticks = {1: "[1]", 2: "[2]"}
     assert ledger.advance(grant, ticks, b"other") == ticks
-    assert ledger.advance(grant, ticks, b"other") is not ticks  # the state behind equal answers is another one
+    assert ledger.advance(grant, ticks, b"other") is not ticks  # equal answers, but another state
     assert ledger.advance(grant, {2: "[7]", 3: "[8]"}, b"other") == {2: "[2]"}
     assert standing(ledger, grant) == (2, SECRET)
     following = {3: "[3]"}
@@ -69,7 +69,7 @@ def test_a_tick_that_is_left_out_or_a_foreign_grant_is_refused(flights: Account)
     ledger = Ledger.open("sqlite://")
     grant = granted(ledger, flights)
     ledger.advance(grant, {1: "[1]"}, SECRET)
-    with pytest.raises(ValueError, match=r"^ticks: the next one is 2, got 3: none is left out$"):
+    with pytest.raises(ValueError, match=r"^ticks: the next tick is 2, got 3: no tick may be left out$"):
         ledger.advance(grant, {3: "[1]"}, SECRET)
     for refused in (ledger.find_stream_state, lambda foreign: ledger.advance(foreign, {2: "[1]"}, SECRET)):
         with pytest.raises(ValueError, match=r"^grant: "):
@@ -111,15 +111,15 @@ def test_a_state_is_encrypted_and_replaced(tmp_path: Path, flights: Account) -> 
     with closing(sqlite3.connect(path)) as connection:
         ((later,),) = connection.execute("SELECT sealed FROM dpcurves_states").fetchall()
     assert later != sealed
-    assert len(later) == len(sealed)  # the length does not tell what is held
+    assert len(later) == len(sealed)  # the length reveals nothing
     assert SECRET not in Key(KEY).decrypt(later)
     assert SECRET in Key(KEY).decrypt(sealed)
     for kept in path.parent.iterdir():
         assert SECRET not in kept.read_bytes()
 
 
-MISSING = r"^ledger: the state of 'stream' is missing: it was removed without the key, and is never begun again$"
-REMOVED = r"^ledger: (row \d+ was removed|it has not the \d+ rows)"
+MISSING = r"^ledger: the state of 'stream' is missing: it was removed without the key, and cannot be restarted$"
+REMOVED = r"^ledger: (row \d+ was removed|rows were removed)"
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,7 @@ REMOVED = r"^ledger: (row \d+ was removed|it has not the \d+ rows)"
     [
         (("DELETE FROM dpcurves_states",), MISSING + "|" + REMOVED),
         (("DELETE FROM dpcurves_states", "DELETE FROM dpcurves_answers"), REMOVED),
-        (("DELETE FROM dpcurves_answers WHERE turn = 3",), REMOVED + "|not the one behind"),
+        (("DELETE FROM dpcurves_answers WHERE turn = 3",), REMOVED + "|not of its last answer"),
         (("UPDATE dpcurves_states SET sealed = 'x'",), r"the state of a stream was changed without the key$"),
         (("UPDATE dpcurves_answers SET answer = '[9]' WHERE turn = 2",), r"row 4 was changed without the key$"),
     ],
@@ -146,7 +146,7 @@ def test_a_stream_that_was_cut_is_refused_and_never_begun_again(
     for refused in (go_on_or_read, ledger.verify):
         with pytest.raises(ValueError, match=refusal):
             refused()
-    if "answers" not in edits[-1]:  # a state that is there says itself what was answered
+    if "answers" not in edits[-1]:  # a present state contains the last answered tick
         with pytest.raises(ValueError, match=refusal):
             ledger.advance(grant, {1: "[5]"}, b"again")
 
@@ -157,9 +157,9 @@ def test_an_older_state_that_was_put_back_is_found(tmp_path: Path, flights: Acco
     ledger.advance(grant, {4: "[3]"}, b"later")
     edit(path, "UPDATE dpcurves_states SET sealed = (SELECT sealed FROM copies)")
     for refused in (lambda: ledger.find_stream_state(grant), ledger.verify):
-        with pytest.raises(ValueError, match=r"^ledger: the state of 'stream' is not the one behind its last answer: "):
+        with pytest.raises(ValueError, match=r"^ledger: the state of 'stream' is not of its last answer: "):
             refused()
-    with pytest.raises(ValueError, match="refused a row that breaks its rules"):
+    with pytest.raises(ValueError, match="a row that breaks the ledger's rules was refused"):
         ledger.advance(grant, {4: "[9]"}, b"drawn again")
     edit(path, "DELETE FROM dpcurves_answers WHERE turn = 4")
     with pytest.raises(ValueError, match=REMOVED):
@@ -175,7 +175,7 @@ def test_the_state_of_another_stream_does_not_fit(tmp_path: Path, flights: Accou
         path,
         f'UPDATE dpcurves_states SET sealed = (SELECT max(sealed) FROM dpcurves_states WHERE "grant" = {other.id})',
     )
-    with pytest.raises(ValueError, match=r"^ledger: the state of 'stream' is that of another stream: "):
+    with pytest.raises(ValueError, match=r"^ledger: the state of 'stream' is of another stream: "):
         ledger.find_stream_state(grant)
 
 

@@ -72,7 +72,7 @@ def edit(path: Path, *statements: str) -> int:
 
 
 def trouble(path: Path, head: str | None = None) -> str:
-    """The one line that says what was changed."""
+    """Return the error line that names the changed row."""
     with pytest.raises(ValueError, match=r".") as caught:
         opened(path).verify(head)
     assert "\n" not in str(caught.value)
@@ -119,7 +119,7 @@ def test_an_edit_of_any_value_is_found(path: Path, tmp_path: Path, table: str, c
             continue  # the tables themselves refuse it
         if changed:
             found += 1
-            with pytest.raises(ValueError, match=r"^(ledger|key): .*without the key|not what its grants sum to"):
+            with pytest.raises(ValueError, match=r"^(ledger|key): .*without the key|not the sum of its grants"):
                 ledger.verify()
     assert found > 0
 
@@ -166,7 +166,7 @@ def test_a_row_that_stands_twice_is_found(path: Path) -> None:
         path,
         "UPDATE dpcurves_answers SET entry = 3 WHERE entry = 4",
     )
-    assert trouble(path) == "ledger: row 3 stands twice: one was inserted without the key"
+    assert trouble(path) == "ledger: row 3 exists twice: one was inserted without the key"
 
 
 def test_rows_after_the_last_one_are_found(path: Path, tmp_path: Path) -> None:
@@ -181,12 +181,12 @@ def test_rows_after_the_last_one_are_found(path: Path, tmp_path: Path) -> None:
 
 def test_a_second_page_of_the_book_is_found(path: Path) -> None:
     edit(path, "INSERT INTO dpcurves_book SELECT 2, version, name, key, entries, head, seal FROM dpcurves_book")
-    assert trouble(path) == "ledger: its book has 2 pages, not one: it was changed without the key"
+    assert trouble(path) == "ledger: the book has 2 rows, not one: it was changed without the key"
 
 
 def test_a_book_that_was_removed_is_found(path: Path) -> None:
     edit(path, "DELETE FROM dpcurves_book")
-    assert trouble(path) == "ledger: its book has 0 pages, not one: it was changed without the key"
+    assert trouble(path) == "ledger: the book has 0 rows, not one: it was changed without the key"
 
 
 def test_an_older_balance_that_was_put_back_is_found(path: Path, tmp_path: Path) -> None:
@@ -198,7 +198,7 @@ def test_an_older_balance_that_was_put_back_is_found(path: Path, tmp_path: Path)
         "UPDATE dpcurves_accounts SET spent = early.spent, seal = early.seal"
         " FROM early.dpcurves_accounts AS early WHERE early.dataset = dpcurves_accounts.dataset",
     )
-    assert trouble(path) == "ledger: what 'flights' has spent is not what its grants sum to"
+    assert trouble(path) == "ledger: the spent budget of 'flights' is not the sum of its grants"
 
 
 def test_an_older_copy_is_found_with_a_head_that_was_kept(path: Path, tmp_path: Path) -> None:
@@ -213,8 +213,8 @@ def test_an_older_copy_is_found_with_a_head_that_was_kept(path: Path, tmp_path: 
     shutil.copy(tmp_path / "early.db", path)
     assert opened(path).verify().entries == ENTRIES  # without the head it is as good as it was
     assert trouble(path, late) == (
-        f"ledger: it ends at row {ENTRIES}, but had {ENTRIES + 2} rows when the head was kept:"
-        " an older copy was put back"
+        f"ledger: the chain ends at row {ENTRIES}, but had {ENTRIES + 2} rows when the head was stored:"
+        " an older copy was restored"
     )
 
 
@@ -226,12 +226,12 @@ def test_an_older_copy_that_went_on_is_found_with_a_head_that_was_kept(path: Pat
     shutil.copy(tmp_path / "early.db", path)
     for request in ("b", "c"):
         opened(path).charge("flights", PrivacyLoss.pure("0.1"), request=request, **question)  # type: ignore[arg-type]
-    assert trouble(path, kept) == f"ledger: row {ENTRIES + 1} is not the one whose head was kept"
+    assert trouble(path, kept) == f"ledger: row {ENTRIES + 1} differs from the stored head"
 
 
 def test_a_ledger_that_was_begun_again_is_found_with_a_head_that_was_kept(path: Path, tmp_path: Path) -> None:
     kept = Ledger.open(f"sqlite:///{tmp_path}/empty.db", KEY).head()
-    assert trouble(path, kept) == "ledger: row 0 is not the one whose head was kept"
+    assert trouble(path, kept) == "ledger: row 0 differs from the stored head"
 
 
 @pytest.mark.parametrize("text", ["", "7", "x-" + "0" * 64, "7-" + "0" * 63, "-7-" + "0" * 64, "7-" + "G" * 64])
@@ -274,13 +274,14 @@ JUNK = "SELECT 4, 99, 0, 0, 'x', previous, mac FROM dpcurves_answers WHERE entry
 @pytest.mark.parametrize(
     ("statements", "line"),
     [
-        (["DELETE FROM dpcurves_answers"], f"it has not the {ENTRIES} rows that its book counts: some were removed"),
-        (["DELETE FROM dpcurves_answers WHERE entry = 4"], f"it has not the {ENTRIES} rows that its book counts"),
+        (["DELETE FROM dpcurves_answers"], f"rows were removed without the key: the book counts {ENTRIES}"),
+        (["DELETE FROM dpcurves_answers WHERE entry = 4"],
+         f"rows were removed without the key: the book counts {ENTRIES}"),
         (["UPDATE dpcurves_answers SET turn = 70 WHERE entry = 4"], "row 4 was changed without the key"),
         (["DELETE FROM dpcurves_answers WHERE entry = 4", f"INSERT INTO dpcurves_answers {JUNK}"], "row 4 was changed"),
         (["UPDATE dpcurves_answers SET turn = 70 WHERE entry = 4",
           "UPDATE dpcurves_book SET (entries, head, seal) = (SELECT entries, head, seal FROM early.dpcurves_book)"],
-         "it has not the 3 rows that its book counts"),
+         "rows were removed without the key: the book counts 3"),
     ],
 )  # fmt: skip
 def test_what_was_answered_is_not_answered_anew(
@@ -313,7 +314,7 @@ def test_what_was_charged_and_never_answered_is_answered_later(path: Path) -> No
 
 @pytest.mark.parametrize(
     ("deleted", "line"),
-    [((), "what 'flights' has spent is not what its grants sum to"), (("grants",), "it has not the ")],
+    [((), "the spent budget of 'flights' is not the sum of its grants"), (("grants",), "rows were removed")],
 )
 def test_an_account_with_an_older_balance_pays_nothing(
     path: Path, tmp_path: Path, deleted: tuple[str, ...], line: str
@@ -380,7 +381,7 @@ def test_edits_on_a_server_are_found(new_database: Callable[[], str], flights: A
         ledger.verify()
     with create_engine(url, poolclass=NullPool).begin() as connection:
         connection.exec_driver_sql("DROP TABLE dpcurves_answers")
-    with pytest.raises(ValueError, match=r"^ledger: PostgreSQL database 'postgres': it is no ledger$"):
+    with pytest.raises(ValueError, match=r"^ledger: PostgreSQL database 'postgres': not a ledger$"):
         ledger.verify()
 
 
@@ -398,4 +399,4 @@ def test_a_row_that_stands_twice_under_one_number_is_found(path: Path) -> None:
         "ALTER TABLE loose RENAME TO dpcurves_grants",
         "INSERT INTO dpcurves_grants SELECT * FROM dpcurves_grants WHERE entry = 9",
     )
-    assert trouble(path) == "ledger: row 9 stands twice: one was inserted without the key"
+    assert trouble(path) == "ledger: row 9 exists twice: one was inserted without the key"

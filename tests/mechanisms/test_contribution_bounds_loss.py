@@ -113,7 +113,7 @@ def test_the_bound_and_what_is_asked_under_it_lose_what_was_granted(
             *[any_rows.with_bound(rows)] * (len(plans) - 1),
         ]
         assert spent[0] == loss * LOOK
-        assert budget.left == 0
+        assert budget.remaining == 0
         assert sum((each.rho for each in spent), start=Fraction(0)) == loss.rho
         assert (curve.privacy.epsilon, curve.privacy.rho) == (loss.epsilon and float(loss.epsilon), float(loss.rho))
         losses = (

@@ -39,12 +39,12 @@ OTHERS = {
     "parquet": (b"PAR1" + bytes(100), "a Parquet file; let its name end in .parquet"),
     "utf-16": (PLAIN.decode().encode("utf-16"), "is in UTF-16"),
     "utf-16-be": (b"\xfe\xff" + PLAIN.decode().encode("utf-16-be"), "is in UTF-16"),
-    "utf-16 without a mark": (PLAIN.decode().encode("utf-16-le"), "zero bytes, as a file in UTF-16"),
+    "utf-16 without a mark": (PLAIN.decode().encode("utf-16-le"), "zero bytes, as UTF-16"),
     "utf-32": (PLAIN.decode().encode("utf-32"), "is in UTF-32"),
 }
 HEADERS = {
     "CR": (PLAIN.replace(b"\n", b"\r"), r"carriage returns \(CR\)"),
-    "line break in a name": (b'"age\nin years",region\n31,north\n', "must not hold a line break"),
+    "line break in a name": (b'"age\nin years",region\n31,north\n', "must not contain a line break"),
     "inch sign": (b'5" pipe,region\n31,north\n', "not closed"),
     "text behind a quote": (b'"age"x,region\n31,north\n', "a quoted name must end at a delimiter"),
     "latin-1": ("größe,ort\n1,2\n".encode("latin-1"), "--encoding latin-1 or cp1252"),

@@ -265,7 +265,7 @@ def test_a_disk_that_is_full_is_told_to_who_asked_and_to_the_operator_and_stops_
 ) -> None:
     """Lets server 1, as quotas do, write no further than the first page of any file."""
     prlimit = getattr(resource, "prlimit", None) or pytest.skip("limits of other processes can not be set here")
-    task, process, line = pair.tasks["filled"], pair.running[1].pid, "its disk cannot be read or written"
+    task, process, line = pair.tasks["filled"], pair.running[1].pid, "the disk cannot be read or written"
     pair.contribute(task, values())
     _, most = prlimit(process, resource.RLIMIT_FSIZE)
     prlimit(process, resource.RLIMIT_FSIZE, (4096, most))
@@ -655,7 +655,7 @@ def test_nothing_of_a_share_a_secret_or_a_ticket_was_ever_printed(pair: Watched)
     texts = [pair.log(party) for party in (0, 1)] + [(pair.folder / "everything").read_text()]
     for text in texts[:2]:
         assert text.splitlines()
-        lines = r"party [01] of [a-z, ]+ listens at \S+|dpcurves: (store: server 1|'\S+'): its disk cannot be read or.*"
+        lines = r"party [01] of [a-z, ]+ listens at \S+|dpcurves: (store: server 1|'\S+'): the disk cannot be read or.*"
         assert all(re.fullmatch(lines, line) for line in text.splitlines()), text
     printed = "".join(texts)
     assert not re.search(r"[0-9a-fA-F]{16}|[0-9A-Za-z+/]{22}", printed.replace(str(pair.folder), ""))

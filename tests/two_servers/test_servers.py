@@ -200,7 +200,7 @@ def test_the_commands_contribute_close_and_ask(pair: Federation, tmp_path: Path)
         (["ask", "roc", *document, analyst], "such a curve needs a task with --label"),
         (["ask", "cdf", *document, analyst], "ask at some of them, or for quantiles"),
         (["ask", "cdf", *document, analyst, "--at", "1", "--points", "2"], "points: give --at or --points, not both"),
-        (["ask", "cdf", *document, analyst, "--points", "5000"], "points: at most 4000 edges are asked for at once"),
+        (["ask", "cdf", *document, analyst, "--points", "5000"], "points: must be at most 4000 edges"),
         (["contribute", str(table), *document, owner], "column: 'x' is not in the data"),
         (["contribute", str(table), *document, owner, "--label", "y"], "the task has no labels"),
     ):

@@ -1,4 +1,4 @@
-"""Accounts of privacy loss: selection by a command, and the commands that create, show, verify and allot them."""
+"""Accounts of privacy loss: selection by a command, and the commands to create, show, verify and divide them."""
 
 from __future__ import annotations
 
@@ -25,70 +25,72 @@ if TYPE_CHECKING:
     from ..ledger import Account, Ledger, Statement
 
 SCHEMES = ("sqlite:", "sqlite+pysqlite:", "postgresql:", "postgresql+psycopg:")
+"""URL schemes of ledgers that outlive the command."""
 BESIDE = ("", ".key", "-wal", "-shm", "-journal", "-line")
+"""Name endings of the files of an SQLite ledger: database, key, SQLite's temporary files and the writer queue."""
 CREATE = "make one with: dpcurves ledger create URL --dataset NAME --epsilon CAP --adjacency KIND"
 
 
 def open_ledger(url: str) -> Ledger:
-    """Open a ledger that exists already.
+    """Open an existing ledger.
 
     Raises:
-        Misuse: there is none, or the text is no URL of a lasting ledger.
-        ValueError: it is damaged or gone, or its key is missing.
+        Misuse: the URL has no ledger, or is no URL of a persistent ledger.
+        ValueError: the ledger is damaged or lost, or its key is missing.
     """
     from ..ledger import Ledger
     from ..ledger.sqlite import parse_storage_url
 
     require_lasting(url)
-    place = parse_storage_url(url)
-    if not place.exists():
-        place.require_not_lost()
-        raise Misuse("ledger", f"there is none at this URL; {CREATE}")
+    storage = parse_storage_url(url)
+    if not storage.exists():
+        storage.require_not_lost()
+        raise Misuse("ledger", f"there is no ledger at this URL; {CREATE}")
     return Ledger.open_existing(url)
 
 
 def require_lasting(url: str) -> None:
-    """Refuse a URL of another kind, and one of a ledger in memory, which is lost when the command ends.
+    """Refuse other kinds of URLs, and ledgers in memory, which end with the command.
 
-    No message repeats the URL, which may hold a password.
+    No message repeats the URL, because it may contain a password.
     """
     if not url.startswith(SCHEMES):
         raise Misuse("ledger", "a URL is needed: sqlite:///budget.db, or postgresql+psycopg://user@host/database")
     if url.partition(":")[2].strip("/") in ("", ":memory:"):
-        raise Misuse("ledger", "one in memory forgets when the command ends; name a file, as in sqlite:///budget.db")
+        raise Misuse("ledger", "a ledger in memory ends with the command; name a file, as in sqlite:///budget.db")
 
 
 def files_of(url: str) -> tuple[Path, ...]:
-    """The files of a ledger on this machine: SQLite's own, those that come and go beside it, and the key."""
+    """Return the paths of a ledger's files on this machine; empty for a database server."""
     name = url.partition(":///")[2] if url.startswith("sqlite") else ""
     if not name:
         return ()
     path = Path(os.path.realpath(name))
-    return tuple(path.with_name(path.name + ending) for ending in BESIDE)
+    return tuple(path.with_name(path.name + suffix) for suffix in BESIDE)
 
 
 def account_of(ledger: Ledger, dataset: str | None) -> Account:
-    """The account of this name, or the only one of the ledger. Refused where it is not clear which one is meant."""
+    """Return the account of this dataset, or the ledger's only account. Refuses an ambiguous choice."""
     accounts = {account.dataset: account for account in ledger.accounts()}
     if dataset is not None and dataset not in accounts:
         raise Misuse("dataset", f"this ledger has no account {dataset!r}; {CREATE}")
     if not accounts:
         raise Misuse("dataset", f"this ledger has no account; {CREATE}")
     if dataset is None and len(accounts) > 1:
-        raise Misuse("dataset", f"say which account pays, with --dataset: {', '.join(accounts)}")
+        raise Misuse("dataset", f"name the account that is charged, as --dataset NAME: {', '.join(accounts)}")
     return accounts[dataset] if dataset is not None else next(iter(accounts.values()))
 
 
-def require_same_guarantee(promise: GuaranteeOptions, account: Account) -> None:
-    """Refuse adjacency or unit options that differ from the account's. Options left out are taken from the account."""
+def require_same_guarantee(guarantee: GuaranteeOptions, account: Account) -> None:
+    """Refuse adjacency or unit options that differ from the account's. Omitted options take the account's values."""
     from ..ledger import Account
     from ..privacy import Unit
 
-    neighbours = account.neighbours if promise.adjacency is None else promise.neighbours()
-    column = account.unit.column if promise.unit is None else promise.unit
+    neighbours = account.neighbours if guarantee.adjacency is None else guarantee.neighbours()
+    column = account.unit.column if guarantee.unit is None else guarantee.unit
     unit = replace(account.unit, column=column) if account.unit.is_bounded else Unit.with_unknown_bound(column)
-    if promise.rows_per_unit is not None and unit.is_bounded:
-        unit = Unit(column, parse_integer("rows-per-unit", promise.rows_per_unit))
+    if guarantee.rows_per_unit is not None and unit.is_bounded:
+        unit = Unit(column, parse_integer("rows-per-unit", guarantee.rows_per_unit))
     try:
         account.require_same(Account(account.dataset, neighbours, unit, account.cap))
     except InvalidArgument as error:
@@ -103,34 +105,34 @@ def allow(
     *,
     url: Url,
     dataset: OneOfSeveral = None,
-    project: Annotated[str, Option(help="The project that may spend so much of the cap.", metavar="NAME")],
+    project: Annotated[str, Option(help="Project that may spend this much of the cap.", metavar="NAME")],
     analyst: Annotated[
-        str | None, Option(help="One of the project, who may spend so much of its allowance.", metavar="NAME")
+        str | None, Option(help="Analyst of the project, who may spend this much of its allowance.", metavar="NAME")
     ] = None,
-    most: LossOptions,
+    limit: LossOptions,
     may_exceed: Annotated[
-        bool, Option("--may-exceed", help="Let the allowances in one dataset or project add up to more than its own.")
+        bool, Option("--may-exceed", help="Allow the allowances of a dataset or project to exceed its limit in sum.")
     ] = False,
 ) -> None:
     """Set the allowance of a project within a cap, or of an analyst within the project's allowance.
 
-    It replaces the previous allowance; what was spent stays spent. Allowances divide a budget fairly; privacy
-    is guaranteed by the cap alone.
+    The new allowance replaces the old one; spent loss stays spent. Allowances divide a budget fairly; only the cap
+    guarantees privacy.
 
     Example: dpcurves ledger allowance set sqlite:///budget.db --project delays --epsilon 1
     """
     from ..ledger import Allowance, AllowanceRule
 
-    loss, ledger = most.loss(), open_ledger(url)
+    loss, ledger = limit.loss(), open_ledger(url)
     name = account_of(ledger, dataset).dataset
-    together = AllowanceRule.MAY_EXCEED if may_exceed else AllowanceRule.WITHIN
-    with translate_argument_errors("epsilon" if most.rho is None else "rho", "allowance", "rho"):
-        ledger.allow(Allowance(name, project, loss, analyst), together)
+    rule = AllowanceRule.MAY_EXCEED if may_exceed else AllowanceRule.WITHIN
+    with translate_argument_errors("epsilon" if limit.rho is None else "rho", "allowance", "rho"):
+        ledger.allow(Allowance(name, project, loss, analyst), rule)
     show_allowances(url=url, dataset=name)
 
 
 def show_allowances(*, url: Url, dataset: OneOfSeveral = None) -> None:
-    """Show the spending of projects and analysts against their allowances.
+    """Show what projects and analysts have spent of their allowances.
 
     Example: dpcurves ledger allowance show sqlite:///budget.db
     """
@@ -141,11 +143,11 @@ def show_allowances(*, url: Url, dataset: OneOfSeveral = None) -> None:
     if not statement.allowances:
         account = statement.account.dataset
         print_to_console(
-            make_console(), f"there are no allowances in {account!r}; {statement.remaining} of its cap is left"
+            make_console(), f"there are no allowances in {account!r}; {statement.remaining} of its cap remains"
         )
         return
     table = allowance_table(BalanceReport.from_statement(statement))
-    print_to_console(make_console(), table, "allowances divide the cap; the cap alone guarantees privacy")
+    print_to_console(make_console(), table, "allowances divide the cap; only the cap guarantees privacy")
 
 
 ALLOWANCE_COMMANDS: MappingProxyType[str, Command] = MappingProxyType({"set": allow, "show": show_allowances})
@@ -155,21 +157,21 @@ def create(
     *,
     url: Url,
     dataset: Annotated[
-        str, Option(help="A name for the dataset; the same records keep the same name.", metavar="NAME")
+        str, Option(help="Name of the dataset. The same records must keep the same name.", metavar="NAME")
     ],
     cap: LossAndDeltaOptions,
-    promise: GuaranteeOptions,
+    guarantee: GuaranteeOptions,
 ) -> None:
     """Open an account.
 
-    Its cap and its privacy guarantee never change. The ledger is made if there is none.
+    Its cap and its privacy guarantee never change. A new ledger is made if there is no ledger at URL.
 
     Example: dpcurves ledger create sqlite:///budget.db --dataset flights --epsilon 2 --adjacency replace-one
     """
     from ..ledger import Account, Ledger
 
     require_lasting(url)
-    account = Account(dataset, promise.neighbours(), promise.privacy_unit(bound_required=False), cap.loss())
+    account = Account(dataset, guarantee.neighbours(), guarantee.privacy_unit(bound_required=False), cap.loss())
     ledger = Ledger.open(url)
     ledger.create(account)
     _print_statement(ledger.statement(dataset))
@@ -178,26 +180,26 @@ def create(
 def show(
     *, url: Url, dataset: Annotated[str | None, Option(help="Show this account only.", metavar="NAME")] = None
 ) -> None:
-    """Show the privacy loss spent, and the budget left.
+    """Show the privacy loss spent and the remaining budget.
 
     Example: dpcurves ledger show sqlite:///budget.db
     """
     ledger = open_ledger(url)
     accounts = ledger.accounts() if dataset is None else (account_of(ledger, dataset),)
     if not accounts:
-        print_to_console(make_console(), "there is no account in this ledger")
-    for found in accounts:
-        _print_statement(ledger.statement(found.dataset))
+        print_to_console(make_console(), "this ledger has no account")
+    for account in accounts:
+        _print_statement(ledger.statement(account.dataset))
 
 
 def verify(
     *,
     url: Url,
     head: Annotated[
-        str | None, Option(help="What `dpcurves ledger head` printed before: finds an older copy.", metavar="HEAD")
+        str | None, Option(help="Output of an earlier `dpcurves ledger head`; detects an older copy.", metavar="HEAD")
     ] = None,
 ) -> None:
-    """Check that nothing was changed without the key.
+    """Check that no entry was changed without the key.
 
     Example: dpcurves ledger verify sqlite:///budget.db
     """
@@ -210,8 +212,7 @@ def verify(
 def head(url: Url) -> None:
     """Print the last hash of the ledger's chain.
 
-    Keep it elsewhere and give it to `verify` later: it finds an older copy that was put in the place of the ledger.
-
+    Store it on another machine and pass it to `verify --head` later, which then detects an older copy of the ledger.
     Example: dpcurves ledger head sqlite:///budget.db
     """
     print_to_console(make_console(), open_ledger(url).head())

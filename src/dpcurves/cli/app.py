@@ -1,4 +1,4 @@
-"""Typer application: groups of commands, those of packages beside the core, error handling and signals."""
+"""Command-line application: groups of commands, commands of other packages, error handling and signals."""
 
 from __future__ import annotations
 
@@ -29,13 +29,14 @@ DEFAULTS: dict[signal.Signals, Callable[[int, FrameType | None], object] | signa
     signal.SIGINT: signal.default_int_handler,
     signal.SIGTERM: signal.SIG_DFL,
 }
+"""Python's handlers of the signals that are caught. A handler that a caller has installed is not replaced."""
 
 
 @contextmanager
 def catch_signals() -> Iterator[Callable[[], int | None]]:
     """Install signal handlers in the main thread, and yield a function for the last signal caught, or None.
 
-    Each signal raises KeyboardInterrupt in Python code, so that drafts and temporary files are removed on the way out.
+    Each signal raises KeyboardInterrupt in Python code, so that drafts and temporary files are removed on exit.
     """
     caught: list[int] = []
 
@@ -44,21 +45,25 @@ def catch_signals() -> Iterator[Callable[[], int | None]]:
         signal.default_int_handler(number, frame)
 
     in_main = threading.current_thread() is threading.main_thread()
-    ours = [each for each, usual in DEFAULTS.items() if in_main and signal.getsignal(each) is usual]
-    for number in ours:
+    replaced = [
+        signal_number
+        for signal_number, default_handler in DEFAULTS.items()
+        if in_main and signal.getsignal(signal_number) is default_handler
+    ]
+    for number in replaced:
         signal.signal(number, record_signal)
     try:
         yield lambda: caught[-1] if caught else None
     finally:
-        for number in ours:
+        for number in replaced:
             signal.signal(number, DEFAULTS[number])
 
 
-# Commands of packages beside the core, which are found as entry points: the core imports none of them.
+# Commands of other packages are found as entry points: the core imports none of them.
 
 
 GROUP = "dpcurves.commands"
-"""Entry points of other packages: the name of the package, and where its `PackageCommands` is."""
+"""Entry-point group of other packages: the name of the package and the location of its `PackageCommands`."""
 
 
 @dataclass(frozen=True)
@@ -67,9 +72,9 @@ class Group:
 
     Attributes:
         help: Help text.
-        commands: Commands, by name.
-        groups: Groups below this one.
-        excluded_options: Names of options that each command leaves out, because their values are given elsewhere.
+        commands: Commands by name.
+        groups: Nested groups by name.
+        excluded_options: Options that a command leaves out, because another part of the group sets them.
     """
 
     help: str
@@ -83,7 +88,7 @@ class PackageCommands:
     """Commands of one package.
 
     Attributes:
-        commands: Commands beside the questions to a file.
+        commands: Top-level commands.
         plans: Commands of the group ``plan``.
         groups: Groups of commands.
     """
@@ -93,18 +98,20 @@ class PackageCommands:
     groups: Mapping[str, Group] = field(default_factory=dict)
 
 
-# Command group with error handling: any exception becomes one line on standard error and an exit status.
+# Command group with error handling: every exception becomes one line on standard error and an exit status.
 
 
 CHOICES = MappingProxyType({
     ("grid", "edges", "values"): "--grid 0:100:64", ("epsilon", "rho"): "--epsilon 1",
     ("adjacency",): "--adjacency add-remove",
 })  # fmt: skip
-"""Options of which one has to be given, though the parser takes none, and one of them in a line to copy."""
+"""Alternative options of which one is required, which click cannot express, and an example for a complete line."""
 
 
-LONGEST, FEW = 10_000, 12
-"""Letters of a command's first sentence, and commands that are listed without sections."""
+LONGEST = 10_000
+"""Characters of the first sentence of a help text: large enough that click never cuts it."""
+FEW = 12
+"""Commands that a help text lists without sections."""
 SECTIONS: Mapping[str, tuple[str, ...]] = MappingProxyType({
     "One column": ("cdf", "quantiles", "histogram", "summary", "count", "sum", "mean", "variance", "bounds"),
     "Two columns": ("contingency", "table", "residuals", "verify"),
@@ -114,31 +121,33 @@ SECTIONS: Mapping[str, tuple[str, ...]] = MappingProxyType({
     ),
     "Time until an event": ("survival", "incidence", "delayed-entry", "between-looks", "survival-model"),
     "Many questions": ("study", "sql", "plan"),
-    "Results that were kept": ("show", "consistent", "compare", "qq", "drift", "publish"),
+    "Stored results": ("show", "consistent", "compare", "qq", "drift", "publish"),
     "Budgets": ("ledger", "audit"),
     "This terminal": ("completion",),
-    "Others count": ("engine", "serve", "server", "remote", "federation", "task", "aggregator", "contribute", "pair",
-                     "ask", "local", "stream"),
+    "Several machines": ("engine", "serve", "server", "remote", "federation", "task", "aggregator", "contribute",
+                         "pair", "ask", "local", "stream"),
 })  # fmt: skip
-"""Commands of a long list, by what they are for."""
+"""Sections of the list of commands."""
 
 
 class Commands(click.Group):
-    """A group that shows no traceback and no box."""
+    """Group of commands that reports errors without a traceback."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         return list(self.commands)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Write each command with the whole first sentence of its help, in sections where they are many."""
+        """List each command with the first sentence of its help, in sections if there are more than `FEW`."""
         listed = {name: self.get_command(ctx, name) for name in self.list_commands(ctx)}
-        told = {name: command.get_short_help_str(LONGEST) for name, command in listed.items() if command is not None}
-        placed = {name for names in SECTIONS.values() for name in names}
-        sections = {"Commands": tuple(told)} if len(told) <= FEW else {
-            **SECTIONS, "More": tuple(name for name in told if name not in placed),
+        summaries = {
+            name: command.get_short_help_str(LONGEST) for name, command in listed.items() if command is not None
+        }
+        in_sections = {name for names in SECTIONS.values() for name in names}
+        sections = {"Commands": tuple(summaries)} if len(summaries) <= FEW else {
+            **SECTIONS, "More": tuple(name for name in summaries if name not in in_sections),
         }  # fmt: skip
         for title, names in sections.items():
-            rows = [(name, told[name]) for name in names if name in told]
+            rows = [(name, summaries[name]) for name in names if name in summaries]
             if rows:
                 with formatter.section(title):
                     formatter.write_dl(rows)
@@ -150,7 +159,7 @@ class Commands(click.Group):
         self, args: Sequence[str] | None = None, prog_name: str | None = None, **extra: Any
     ) -> NoReturn:
         if os.environ.get(COMPLETING):
-            super().main([], NAME, COMPLETING)  # answers the shell, and leaves
+            super().main([], NAME, COMPLETING)  # prints the completions and exits
         sys.exit(self._run_command(sys.argv[1:] if args is None else list(args)))
 
     def _run_command(self, args: list[str]) -> int:
@@ -159,8 +168,8 @@ class Commands(click.Group):
             try:
                 with self.make_context(NAME, args) as context:
                     self.invoke(context)
-            except Exit as left:
-                status = left.exit_code
+            except Exit as leaving:
+                status = leaving.exit_code
             except (click.Abort, EOFError, KeyboardInterrupt):
                 status = STOPPED
             except Exception as error:
@@ -173,51 +182,63 @@ class Commands(click.Group):
 
 
 class OneCommand(click.Command):
-    """Command that refuses a repeated option, which would otherwise silently take its last value."""
+    """Command that refuses a repeated option. Click would silently use its last value."""
 
     def get_help_option(self, ctx: Any) -> Any:
         return _help_option(super().get_help_option(ctx))
 
     def format_arguments(self, ctx: Any, formatter: Any) -> None:
-        rows = [each.get_help_record(ctx) for each in self.params if isinstance(each, click.Argument)]
+        rows = [parameter.get_help_record(ctx) for parameter in self.params if isinstance(parameter, click.Argument)]
         if rows:
             with formatter.section("Arguments"):
                 formatter.write_dl(rows)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         values, _, order = self.make_parser(ctx).parse_args(args=list(args))
-        once = [each for each in order if not each.is_eager and not getattr(each, "multiple", False)]
-        twice = next((each for place, each in enumerate(once) if each in once[:place]), None)
-        if twice is not None:
-            raise Misuse(str(twice.name).replace("_", "-"), f"{twice.opts[-1]} is given twice; once is enough")
-        if not any(each.is_eager for each in order):  # of which the request for help is one
+        single_options = [
+            parameter for parameter in order if not parameter.is_eager and not getattr(parameter, "multiple", False)
+        ]
+        repeated = next(
+            (parameter for index, parameter in enumerate(single_options) if parameter in single_options[:index]), None
+        )
+        if repeated is not None:
+            raise Misuse(str(repeated.name).replace("_", "-"), f"{repeated.opts[-1]} is given twice; give it once")
+        if not any(parameter.is_eager for parameter in order):  # --help is eager and must work without options
             given = {name for name, value in values.items() if isinstance(value, str | bool | list | tuple)}
             self._require_options(ctx, given, args)
         return super().parse_args(ctx, args)
 
     def _require_options(self, ctx: Any, given: set[str], args: list[str]) -> None:
-        """Refuse at once where several options are missing, with a complete line; a single one is told by its rule."""
-        known = {str(each.name): each for each in self.params}
-        of_table = {"data", "ledger"} <= set(known) or f" {PLAN} " in ctx.command_path
-        if ctx.resilient_parsing or not of_table:
+        """Refuse several missing options with one complete line. Click reports a single one."""
+        parameters = {str(parameter.name): parameter for parameter in self.params}
+        asks_a_table = {"data", "ledger"} <= set(parameters) or f" {PLAN} " in ctx.command_path
+        if ctx.resilient_parsing or not asks_a_table:
             return
-        asked = sorted(known, key=lambda name: known[name].param_type_name != "argument")  # DATA stands first
-        lacking = {name: _example_of(known[name]) for name in asked if known[name].required and name not in given}
+        ordered_names = sorted(
+            parameters, key=lambda name: parameters[name].param_type_name != "argument"
+        )  # DATA comes first
+        missing = {
+            name: _example_of(parameters[name])
+            for name in ordered_names
+            if parameters[name].required and name not in given
+        }
         for names, example in CHOICES.items():
-            needed = set(names) <= set(known) and (names[0] != "grid" or getattr(self.callback, "needs_grid", False))
-            ledger = names == ("adjacency",) and "ledger" in given
-            if needed and not ledger and not given & set(names):
-                lacking[" or ".join(dict.fromkeys(names[:2]))] = example
-        if len(lacking) < 2:
+            applies = set(names) <= set(parameters) and (
+                names[0] != "grid" or getattr(self.callback, "needs_grid", False)
+            )
+            is_set_by_ledger = names == ("adjacency",) and "ledger" in given
+            if applies and not is_set_by_ledger and not given & set(names):
+                missing[" or ".join(dict.fromkeys(names[:2]))] = example
+        if len(missing) < 2:
             return
-        *most, last = (_option_of(known, name) for name in lacking)
-        told = f"{', '.join(most)} and {last}"
-        places = {name for name, each in known.items() if each.param_type_name == "argument"}
-        words, typed = list(lacking.values()), list(map(shlex.quote, args))
-        first = 0 if places & given else len(places & set(lacking))  # the next argument stands behind what was typed
-        line = " ".join([ctx.command_path, *words[:first], *typed, *words[first:]])
-        named = ", ".join(name.partition(" or ")[0].replace("_", "-") for name in lacking)
-        raise Misuse(named, f"{told} are missing; a complete line: {line}")
+        *most_options, last_option = (_option_of(parameters, name) for name in missing)
+        listing = f"{', '.join(most_options)} and {last_option}"
+        positional = {name for name, parameter in parameters.items() if parameter.param_type_name == "argument"}
+        examples, typed = list(missing.values()), list(map(shlex.quote, args))
+        leading = 0 if positional & given else len(positional & set(missing))  # arguments keep their order
+        line = " ".join([ctx.command_path, *examples[:leading], *typed, *examples[leading:]])
+        arguments = ", ".join(name.partition(" or ")[0].replace("_", "-") for name in missing)
+        raise Misuse(arguments, f"{listing} are missing; a complete line: {line}")
 
 
 def _example_of(parameter: Any) -> str:
@@ -225,10 +246,13 @@ def _example_of(parameter: Any) -> str:
     return value if parameter.param_type_name == "argument" else f"{parameter.opts[-1]} {value}"
 
 
-def _option_of(known: Mapping[str, Any], name: str) -> str:
-    """The names of a parameter, or of several of which one is needed, as they are typed."""
-    found = [known[each] for each in name.split(" or ")]
-    return " or ".join(each.metavar if each.param_type_name == "argument" else each.opts[-1] for each in found)
+def _option_of(parameters: Mapping[str, Any], name: str) -> str:
+    """Return the names of a parameter, or of alternative parameters, as the user types them."""
+    alternatives = [parameters[alternative] for alternative in name.split(" or ")]
+    return " or ".join(
+        parameter.metavar if parameter.param_type_name == "argument" else parameter.opts[-1]
+        for parameter in alternatives
+    )
 
 
 def _help_option(option: click.Option | None) -> click.Option | None:
@@ -244,7 +268,7 @@ def _show_help(ctx: Any, param: object, value: bool) -> None:
 
 
 def _to_interrupt(error: Exception) -> BaseException:
-    """KeyboardInterrupt in place of the exception that an interrupted engine raised instead."""
+    """Return the KeyboardInterrupt behind an exception that an interrupted database engine raised instead."""
     return type(error)(KeyboardInterrupt(), error.request) if isinstance(error, ChargedFailure) else KeyboardInterrupt()
 
 
@@ -257,10 +281,11 @@ EXIT_STATUS = (
 
 
 SHELLS = "bash", "zsh", "fish", "powershell"
+"""Shells that click makes completion scripts for."""
 
 
 def completion(*, shell: Annotated[str, Argument(metavar="SHELL", help="bash, zsh, fish or powershell.")]) -> None:
-    """The script that lets a shell complete commands and options, for its start file.
+    """Print the script that completes commands and options in a shell, for its start file.
 
     Example: dpcurves completion bash >> ~/.bashrc
     """
@@ -268,9 +293,9 @@ def completion(*, shell: Annotated[str, Argument(metavar="SHELL", help="bash, zs
 
     if shell not in SHELLS:
         raise Misuse("shell", f"{', '.join(SHELLS[:-1])} or {SHELLS[-1]} is needed, got {shell!r}")
-    made = get_completion_class(shell)
-    if made is not None:
-        print_to_stdout(made(click.get_current_context().command, {}, NAME, COMPLETING).source())
+    completion_class = get_completion_class(shell)
+    if completion_class is not None:
+        print_to_stdout(completion_class(click.get_current_context().command, {}, NAME, COMPLETING).source())
 
 
 OWN = PackageCommands(
@@ -278,9 +303,11 @@ OWN = PackageCommands(
     plans=make_plan_commands(QUESTIONS),
     groups={
         "ledger": Group(
-            "Privacy budgets, and what was spent of them.",
+            "Privacy budgets and what was spent of them.",
             LEDGER_COMMANDS,
-            groups={"allowance": Group("What projects and analysts may spend of a budget.", ALLOWANCE_COMMANDS)},
+            groups={
+                "allowance": Group("Limits on what projects and analysts may spend of a budget.", ALLOWANCE_COMMANDS)
+            },
         )
     },
 )
@@ -288,63 +315,65 @@ OWN = PackageCommands(
 
 
 def build(typed: Sequence[str] = ()) -> Commands:
-    """Build the application. Nothing heavy is imported before a command of it is run.
+    """Build the application. Heavy modules are imported by the commands that use them.
 
     Args:
-        typed: The words of a command line: where they begin with the name of a command, it alone is built, and of a
-            group what they name. All commands together take several times as long as a command that only asks for help.
+        typed: Words of the command line. If the first one names a command or a group, only that is built: building
+            all commands takes several times as long as a command that only prints its help.
     """
-    word, rest = (typed[0], typed[1:]) if typed else ("", ())
-    if word == VERSION:
+    first_word, further_words = (typed[0], typed[1:]) if typed else ("", ())
+    if first_word == VERSION:
         return _make_application({})
-    if word in OWN.commands:
-        return _make_application({word: OWN.commands[word]})
-    found = sorted(entry_points(group=GROUP), key=lambda each: each.name)
-    everything: tuple[PackageCommands, ...] = (OWN, *(each.load() for each in found))
-    commands = {name: command for each in everything for name, command in each.commands.items()}
-    plans = {name: command for each in everything for name, command in each.plans.items()}
-    groups = {name: group for each in everything for name, group in each.groups.items()}
-    if word in commands:
-        return _make_application({word: commands[word]})
-    app = _make_application({} if word in groups or word == PLAN else commands)
-    if word not in groups:
-        chosen = _select_typed(rest, plans) if word == PLAN else plans
+    if first_word in OWN.commands:
+        return _make_application({first_word: OWN.commands[first_word]})
+    entry_points_found = sorted(entry_points(group=GROUP), key=lambda entry_point: entry_point.name)
+    packages: tuple[PackageCommands, ...] = (OWN, *(entry_point.load() for entry_point in entry_points_found))
+    commands = {name: command for package in packages for name, command in package.commands.items()}
+    plans = {name: command for package in packages for name, command in package.plans.items()}
+    groups = {name: group for package in packages for name, group in package.groups.items()}
+    if first_word in commands:
+        return _make_application({first_word: commands[first_word]})
+    app = _make_application({} if first_word in groups or first_word == PLAN else commands)
+    if first_word not in groups:
+        selected_plans = _select_typed(further_words, plans) if first_word == PLAN else plans
         app.add_command(
-            _make_group(chosen, metavar_defaults=STANDING, help="The errors a question would have; opens no data."),
+            _make_group(
+                selected_plans, metavar_defaults=STANDING, help="Expected errors of a question; opens no data."
+            ),
             PLAN,
         )
-    if word != PLAN:
+    if first_word != PLAN:
         _add_groups(app, groups, typed)
     return app
 
 
 VERSION = "--version"
 PLAN = "plan"
-"""The group of plans."""
+"""Name of the group of plans."""
 Named = TypeVar("Named", Command, Group)
 
 
 def _select_typed(typed: Sequence[str], known: Mapping[str, Named]) -> Mapping[str, Named]:
-    """The one that is typed; all, if none of them is."""
+    """Return the command or group that was typed, or all if no typed word names one."""
     return {typed[0]: known[typed[0]]} if typed and typed[0] in known else known
 
 
 def _make_application(commands: Mapping[str, Command]) -> Commands:
-    version = click.Option([VERSION], is_flag=True, help="Show the version, and do nothing else.")
+    version = click.Option([VERSION], is_flag=True, help="Print the version and exit.")
     return _make_group(commands, epilog=EXIT_STATUS, help=dpcurves.__doc__, callback=dpcurves, params=[version])
 
 
 def _add_groups(app: Commands, groups: Mapping[str, Group], typed: Sequence[str]) -> None:
     for name, group in _select_typed(typed, groups).items():
-        rest = typed[1:] if typed and typed[0] == name else ()
-        is_group = bool(rest) and rest[0] in group.groups
-        made = _make_group(
-            {} if is_group else _select_typed(rest, group.commands),
+        further_words = typed[1:] if typed and typed[0] == name else ()
+        is_group = bool(further_words) and further_words[0] in group.groups
+        click_group = _make_group(
+            {} if is_group else _select_typed(further_words, group.commands),
             excluded_options=group.excluded_options,
             help=group.help,
         )
-        _add_groups(made, group.groups, rest)
-        app.add_command(made, name)
+        _add_groups(click_group, group.groups, further_words)
+        app.add_command(click_group, name)
 
 
 @click.pass_context
@@ -360,7 +389,7 @@ def dpcurves(context: click.Context, version: bool) -> None:
 
 @click.pass_context
 def show_help(context: click.Context) -> None:
-    """Show the help of the group if no command was named."""
+    """Print the help of the group if no command was given."""
     if context.invoked_subcommand is None:
         print_to_stdout(context.get_help())
 
@@ -371,9 +400,16 @@ def _make_group(
     excluded_options: Mapping[str, Collection[str]] = NOTHING,
     **settings: Any,
 ) -> Commands:
-    made = {"callback": show_help, "context_settings": SETTINGS, "subcommand_metavar": "COMMAND [ARGS]...", **settings}
-    app = Commands(invoke_without_command=True, **made)
+    group_settings = {
+        "callback": show_help,
+        "context_settings": SETTINGS,
+        "subcommand_metavar": "COMMAND [ARGS]...",
+        **settings,
+    }
+    app = Commands(invoke_without_command=True, **group_settings)
     for name, command in commands.items():
-        flat = with_options(command, metavar_defaults, excluded_options.get(name, ()))
-        app.add_command(OneCommand(name, callback=flat, params=parameters_in(flat), help=flat.__doc__), name)
+        flat_command = with_options(command, metavar_defaults, excluded_options.get(name, ()))
+        app.add_command(
+            OneCommand(name, callback=flat_command, params=parameters_in(flat_command), help=flat_command.__doc__), name
+        )
     return app

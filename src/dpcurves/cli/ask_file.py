@@ -1,4 +1,4 @@
-"""Asking one question of one table: options are checked, the loss is charged, every output is delivered."""
+"""Ask one question of one table: check the options, charge the loss, deliver every output."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ if TYPE_CHECKING:
     from ..session import Session
 
 LARGE_FILE = 10**7
-"""Octets from which on the size of a file is told."""
+"""Bytes above which the size of a written file is printed."""
 HARDLY = 10_000
-"""An epsilon above which noise is 0 nearly always, so that nobody is protected."""
-FORGETFUL = "no --ledger was given: this privacy loss is recorded nowhere, and is not added up with that of other calls"
+"""Epsilon above which the noise is almost always 0, so that nothing is protected."""
+FORGETFUL = "no --ledger was given: this privacy loss is not recorded, and not added to the loss of other calls"
 UNTYPED = (
-    "a CSV file declares no types: a line is a record, dates as 2020-01-31 are days since 1970 (--measured-in date "
-    "shows them), and what is no number, as $5, is missing"
+    "a CSV file declares no types: each line is a record, dates such as 2020-01-31 are days since 1970 (--measured-in "
+    "date shows them as dates), and other text, such as $5, is missing"
 )
 
 # Delivery of a curve to files and the terminal: a failure of one output does not prevent the others.
@@ -54,29 +54,29 @@ def run_all_parts() -> Iterator[Part]:
     Raises:
         Exception: the first failure, after all parts were tried.
     """
-    troubles: list[Exception] = []
+    failures: list[Exception] = []
 
     @contextmanager
     def run_part() -> Iterator[None]:
         try:
             yield
-        except Exception as trouble:
-            troubles.append(trouble)
+        except Exception as failure:
+            failures.append(failure)
 
     yield run_part
-    if troubles:
-        raise troubles[0]
+    if failures:
+        raise failures[0]
 
 
 def format_mechanism_line(curve: Any) -> str:
-    """The line that names the mechanism of a curve."""
+    """Return the line that names the mechanism of a result."""
     from ..display import describe_mechanism
 
     return f"mechanism: {describe_mechanism(curve.privacy.mechanism)}"
 
 
 def deliver(part: Part, question: object, curve: Any, view: View[Any], output: Output) -> list[str]:
-    """Write and show a curve as `output` says, headed by the text of its question. Returns the files written."""
+    """Write and print a result as `output` says, under the text of its question. Returns the files written."""
     written: list[str] = []
     with part():
         written += output.write_json(curve.to_json)
@@ -97,7 +97,7 @@ def deliver(part: Part, question: object, curve: Any, view: View[Any], output: O
 def deliver_with_notes(
     question: object, curve: Any, view: View[Any], output: Output, describe_files: Callable[[list[str]], Iterable[str]]
 ) -> None:
-    """Deliver a curve with its notes, and the lines that `describe_files` makes of those that name the files written."""
+    """Deliver a result with its notes. `describe_files` makes the lines for the files written."""
     with run_all_parts() as part:
         written = [f"written: {name}" for name in deliver(part, question, curve, view, output)]
         with part():
@@ -107,28 +107,28 @@ def deliver_with_notes(
 
 
 def write_files(part: Part, output: Output, encoders: Mapping[str, Callable[[], bytes]]) -> list[str]:
-    """Write the files of these options, each as a part of its own. Returns those that were asked for."""
+    """Encode and write the files of these options, each as a separate part. Returns the files that were written."""
     written: list[str] = []
-    for argument, make in encoders.items():
+    for argument, encode in encoders.items():
         with part():
-            written += output.write(argument, make)
+            written += output.write(argument, encode)
     return written
 
 
 def _size_of(name: str) -> str:
-    """The size of a file, where it is one that not every program opens."""
+    """Return the size of a file as text if it is too large for some programs to open."""
     octets = Path(name).stat().st_size if Path(name).is_file() else 0
     return f" ({octets / 10**6:,.0f} MB)" if octets > LARGE_FILE else ""
 
 
 def _select_result(view: View[Any], curve: Any) -> Any:
-    """Result whose numbers are written: the reading that a view shows, if it shows one of the curve."""
-    found = view.compute_reading(curve) if hasattr(view, "compute_reading") else curve
-    return found if hasattr(found, "to_csv_text") else curve
+    """Return the result whose numbers are written: the metric that the view computes, if it has CSV output."""
+    reading = view.compute_reading(curve) if hasattr(view, "compute_reading") else curve
+    return reading if hasattr(reading, "to_csv_text") else curve
 
 
 def render_page(results: Mapping[str, tuple[Any, Axes]], suppress: float | None = None) -> str:
-    """A page of results and their pictures, which needs nothing but itself. It is titled by the first one's name."""
+    """Return a self-contained page of results and their plots, with the name of the first result as title."""
     from ..display import INTRODUCTION, render_report, svg_text
 
     summaries = [curve.render_html(svg_text(picture), suppress=suppress) for curve, picture in results.values()]
@@ -140,17 +140,17 @@ def _print_result(question: object, curve: Any, view: View[Any], output: Output)
 
     with show_spinner("simulating the noise"):
         tables = view.tables(curve)
-    screen = output.make_console()
-    print_to_console(screen, str(question))
-    for shown in tables:
-        print_to_console(screen, *filter(None, [shown.headline]), curve_table(shown.columns, most=shown.max_rows))
-    print_to_console(screen, footer(curve.privacy))
+    console = output.make_console()
+    print_to_console(console, str(question))
+    for table in tables:
+        print_to_console(console, *filter(None, [table.headline]), curve_table(table.columns, most=table.max_rows))
+    print_to_console(console, footer(curve.privacy))
 
 
 def print_plan_notes(
     session: Session, question: Question[Any], loss: PrivacyLoss, rows: int | None = None, name: str = ""
 ) -> None:
-    """Print notes on the plan of a question that looks for a range, groups or a bound, before it is charged."""
+    """Print notes on the plan of a question that searches for a range, groups or a bound, before the charge."""
     bounded = session.unit.is_bounded or rows is not None
     if getattr(question, "is_plan_shown_first", False) or loss.delta or not bounded:
         plans = session.plan(question, loss, rows_per_unit=rows)
@@ -160,14 +160,16 @@ def print_plan_notes(
 
 
 def is_untyped(question: object, source: of.FormattedSourceOptions) -> bool:
-    """Tell whether a question that looks for a range asks a file that declares no types, and names no unit."""
-    looks = getattr(question, "is_plan_shown_first", False) and getattr(question, "measured_in", None) == ""
-    return looks and not source.has_types
+    """Return True if a question with automatic range reads a file without column types and names no unit."""
+    is_range_automatic = (
+        getattr(question, "is_plan_shown_first", False) and getattr(question, "measured_in", None) == ""
+    )
+    return is_range_automatic and not source.has_types
 
 
 @dataclass(frozen=True)
 class Terms:
-    """Terms of a question to a table: the data source, the privacy loss, the guarantee, and the account that pays."""
+    """Terms of a question to a table: data source, privacy loss, guarantee, and the account that is charged."""
 
     source: of.FormattedSourceOptions
     loss_options: of.LossAndDeltaOptions
@@ -176,22 +178,24 @@ class Terms:
     paying_account: of.PayingAccountOptions
 
     def answer(self, question: Question[Any], view: View[Any], output: Output) -> None:
-        """Ask `question`, write what `output` names, and say what it cost.
+        """Ask `question`, write the outputs and print the cost.
 
         Raises:
-            Misuse, ValueError, BudgetExceeded, UnsupportedQuery: nothing was spent.
-            Kept: something failed after the charge; the answer can be had again for nothing.
+            Misuse, ValueError, BudgetExceeded, UnsupportedQuery: no budget was spent.
+            ChargedFailure: a step after the charge failed. The same request id returns the result at no cost.
         """
-        source = [InputFile("DATA itself", path) for path in self.source.files]
-        kept = [InputFile("a file of the ledger", path) for path in files_of(self.paying_account.ledger or "")]
-        output.require_distinct_files(*source, *kept)
+        source_files = [InputFile("DATA itself", path) for path in self.source.files]
+        ledger_files = [InputFile("a file of the ledger", path) for path in files_of(self.paying_account.ledger or "")]
+        output.require_distinct_files(*source_files, *ledger_files)
         output.require_writable()
         loss, request = self.loss_options.loss(), self.paying_account.request_id or secrets.token_hex(8)
         of.require_matching_delta(question, loss)
         if loss.epsilon is not None and loss.epsilon > HARDLY:
             from ..privacy import format_loss
 
-            print_to_stderr(f"epsilon {format_loss(loss.epsilon)} hardly protects anybody: noise is next to none")
+            print_to_stderr(
+                f"epsilon {format_loss(loss.epsilon)} hardly protects any unit: the noise is almost always 0"
+            )
         with open_session(self, loss) as session, report_failures_after_charge(self.paying_account):
             from ..ledger.verification import attach_receipt
 
@@ -212,7 +216,7 @@ class Terms:
                     self._print_balance(output, session, question, request)
 
     def _print_balance(self, output: Output, session: Session, question: Question[Any], request: str) -> None:
-        """Print under which request the same is free, and what is left of the budget."""
+        """Print the request id under which the question is free, and the remaining budget."""
         if self.paying_account.ledger is None:
             print_to_stderr(FORGETFUL)
             return
@@ -229,7 +233,7 @@ class Terms:
 
 
 def open_session(terms: Terms, loss: PrivacyLoss) -> Session:
-    """Open a session on the table, charged to the ledger; without one, to a budget in memory that is not recorded."""
+    """Open a session on the table, charged to the ledger, or to an unrecorded budget in memory without one."""
     from ..session import Session
 
     ledger: Ledger | str
@@ -253,14 +257,14 @@ def _make_temporary_account(terms: Terms, loss: PrivacyLoss) -> Account:
 
     for option, value in (("dataset", terms.paying_account.dataset), ("request-id", terms.paying_account.request_id)):
         if value is not None:
-            raise Misuse(option, "it means something in a ledger only; name one with --ledger")
+            raise Misuse(option, "this option needs a ledger; name one with --ledger")
     budget = Currency.from_loss(loss).smallest_cap(loss)
     return Account("data", terms.guarantee.neighbours(), terms.guarantee.privacy_unit(bound_required=False), budget)
 
 
 @contextmanager
 def report_failures_after_charge(payer: of.PayingAccountOptions) -> Iterator[None]:
-    """Report any failure after the charge together with the request id that it was charged under."""
+    """Report a failure after the charge together with the request id of the charge."""
     from ..ledger.verification import OpenReceipt, receipt_of
 
     try:
@@ -269,8 +273,8 @@ def report_failures_after_charge(payer: of.PayingAccountOptions) -> Iterator[Non
         receipt = receipt_of(error)
         if receipt is None or payer.ledger is None:
             raise
-        kept = UncertainChargeFailure if isinstance(receipt, OpenReceipt) else ChargedFailure
-        raise kept(error, receipt.request) from None
+        failure_class = UncertainChargeFailure if isinstance(receipt, OpenReceipt) else ChargedFailure
+        raise failure_class(error, receipt.request) from None
 
 
 @contextmanager
@@ -285,19 +289,23 @@ def suppress_curve_warnings() -> Iterator[None]:
         yield
 
 
-# Commands that are declared: the kind of the question, the groups of its options, and the views of its answer.
+# Declared commands: the class of the question, its option groups, and the views of its result.
 
 
 def build_question(kind: str | Callable[..., Any], *groups: of.QuestionOptions) -> Any:
-    """The question of this kind, a class or a function that makes one, that the options of all groups tell."""
+    """Build a question from its class (or a function that makes it) and the fields that the option groups set."""
     from .. import curves
 
-    made = getattr(curves, kind) if isinstance(kind, str) else kind
-    usual = {each.name: each.default for each in fields(made)} if is_dataclass(made) else {}
-    said: dict[str, Any] = {}
+    make_question = getattr(curves, kind) if isinstance(kind, str) else kind
+    defaults = (
+        {question_field.name: question_field.default for question_field in fields(make_question)}
+        if is_dataclass(make_question)
+        else {}
+    )
+    question_fields: dict[str, Any] = {}
     for group in groups:
-        said |= group.question_fields(usual)
-    return made(**said)
+        question_fields |= group.question_fields(defaults)
+    return make_question(**question_fields)
 
 
 def make_question_command(
@@ -318,37 +326,37 @@ def make_question_command(
     Args:
         word: Name of the command.
         kind: Class of the question, or a function that makes one.
-        groups: Its options, which say the fields of the question by `Asked.told`.
-        views: Class of its view; of a question by categories the last one.
-        title: First sentence of its help.
-        example: File and options of the question in the example of its help.
-        more: Sentences of its help between both.
-        epsilon: Privacy loss of the example.
-        adjacency: That of the example.
-        complete_question: Completes the question by its view.
+        groups: Option groups, which set fields of the question by `QuestionOptions.question_fields`.
+        views: View classes; the last one is for questions by category.
+        title: First sentence of the help.
+        example: File and options of the question in the example of the help.
+        more: Further sentences of the help.
+        epsilon: Privacy loss in the example.
+        adjacency: Adjacency in the example.
+        complete_question: Function that adapts the question to the view.
     """
 
-    def run_command(terms: Terms, output: Output, **given: of.QuestionOptions) -> None:
-        question = build_question(kind, *given.values())
+    def run_command(terms: Terms, output: Output, **option_groups: of.QuestionOptions) -> None:
+        question = build_question(kind, *option_groups.values())
         view = views[-1 if getattr(question, "by", None) else 0].from_output(output)
-        for group in given.values():
+        for group in option_groups.values():
             view = group.adapt_view(view, question)
         terms.answer(question if complete_question is None else complete_question(question, view), view, output)
 
-    told = f"Example: dpcurves {word} {example} --epsilon {epsilon} --adjacency {adjacency}"
-    run_command.__name__, run_command.__doc__ = word, "\n\n    ".join(filter(None, (title, more, told)))
+    example_line = f"Example: dpcurves {word} {example} --epsilon {epsilon} --adjacency {adjacency}"
+    run_command.__name__, run_command.__doc__ = word, "\n\n    ".join(filter(None, (title, more, example_line)))
     run_command.needs_grid = of.CellOptions in groups or of.AutoCells in groups  # type: ignore[attr-defined]
-    run_command.__annotations__ = {**{each.__name__: each for each in groups}, "terms": Terms, "output": Output}
+    run_command.__annotations__ = {**{group.__name__: group for group in groups}, "terms": Terms, "output": Output}
     return run_command
 
 
 @dataclass(frozen=True)
 class FieldQuestions:
-    """Questions of a field in a package beside the core, which the core finds as an entry point of `LISTED`.
+    """Questions of another package, which the core finds by the entry points of `LISTED`.
 
     Attributes:
-        after: The core's question that they are listed after.
-        commands: Commands that ask them, by `make_question_command` or of the same arguments.
+        after: Command of the core after which they are listed.
+        commands: Commands, made by `make_question_command` or with the same parameters.
     """
 
     after: str
@@ -356,35 +364,36 @@ class FieldQuestions:
 
 
 LISTED = "dpcurves.questions"
-"""Entry points of fields: the name of the package, and where its `FieldQuestions` is."""
+"""Entry-point group of question packages: the name of the package and the location of its `FieldQuestions`."""
 
 # Two-sample tests, printed as lines above the table of both groups.
 
 
 def describe_two_sample_tests(curves: ByCategory[CDF], settings: IntervalSettings) -> str:
-    """Kolmogorov-Smirnov and rank-sum tests of two distributions, as lines.
+    """Return the Kolmogorov-Smirnov and rank-sum tests of two distributions as lines of text.
 
-    Empty unless there are two groups, the population is asked for, and a unit has one record.
+    Empty unless there are two groups, intervals for the population are asked for, and each unit has one record.
     """
     if len(curves) != 2 or not covers_population(curves, settings):
         return ""
     from ..curves import ks_test, rank_sum_test
 
     names, (first, second) = " and ".join(map(curves.format_category, curves)), curves.values()
-    ks, ranks = ks_test(first, second), rank_sum_test(first, second)
+    ks, rank_sum = ks_test(first, second), rank_sum_test(first, second)
     return (
         f"Kolmogorov-Smirnov, {names}: {ks.statistic:.3g}, {describe_p_value(ks.p_value)}\n"
-        f"rank sum, {names}: chance that the first is less {ranks.statistic:.3g}, {describe_p_value(ranks.p_value)}\n"
+        f"rank sum, {names}: probability that the first is smaller {rank_sum.statistic:.3g}, "
+        f"{describe_p_value(rank_sum.p_value)}\n"
     )
 
 
 def covers_population(curves: ByCategory[Any], settings: IntervalSettings) -> bool:
-    """Tell whether the population is asked for, and a unit has one record."""
+    """Return True if intervals for the population are asked for and each unit has one record."""
     return settings.population and curves.privacy.rows_per_unit == 1
 
 
 def describe_p_value(p_value: float) -> str:
-    """A p-value, and what it covers."""
+    """Format a p-value with the sampling it accounts for."""
     if isnan(p_value):
         return "p-value not known"
     return f"p-value {p_value:.2g} for the population, noise included"

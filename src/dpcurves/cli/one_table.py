@@ -1,4 +1,4 @@
-"""Commands for all questions to one table, by their names: each is a kind of question, its options and its view."""
+"""Commands of all questions to one table by name. A command is a question class, its option groups and its view."""
 
 from __future__ import annotations
 
@@ -19,13 +19,12 @@ from .studies import study
 def scores(
     scored: of.ScoreOptions, cells: of.AutoCells, showing: models.ShowOptions, terms: Terms, output: Output
 ) -> None:
-    """Many curves of a score of two classes, for one privacy loss.
+    """Many curves of a binary classifier's scores, for one privacy loss.
 
-    ROC and precision-recall curve, gain, confusion matrix, decision curve, calibration and more are read from one
-    release: --show says which, and others are free under the same --request-id.
+    ROC and precision-recall curve, gain, confusion matrix, decision curve, calibration and more are computed from one
+    release. --show selects one; the others are free under the same --request-id.
 
-    Scores lie in [0, 1] unless a grid is given; with --grid auto a part of the loss looks for their range.
-
+    Scores lie in [0, 1] unless a grid is given. With --grid auto, part of the budget searches for their range.
     Example: dpcurves scores scored.parquet --label late --score p_late --show precision-recall --epsilon 1
     --adjacency replace-one
     """
@@ -41,27 +40,30 @@ COMMANDS = (
     make_question_command(
         "cdf", columns.cdf_question, [of.SmoothColumn, of.OptionalEdgeCells, of.SplitOptions, of.WeightOptions],
         [ResultView, columns.QuartilesView],
-        title="The distribution function of a column.",
+        title="Distribution function of a column.",
         example="flights.csv --column arr_delay --grid -100:1300:4096",
-        more="Without a grid a part of the loss looks for the range first. "
-        "With --at or --points it is counted at a few edges only. Other edges, and quantiles along the same fine "
+        more="Without a grid, part of the budget searches for the range first. "
+        "With --at or --points only a few edges are counted. Other edges, and quantiles along the same fine "
         "grid, then cost nothing under the same --request-id.",
     ),
     make_question_command(
-        "quantiles", columns.quantiles_question, [of.ColumnOptions, of.OptionalHintedCells, of.SHARES, of.WeightOptions],
+        "quantiles", columns.quantiles_question,
+        [of.ColumnOptions, of.OptionalHintedCells, of.SHARES, of.WeightOptions],
         [columns.QuantilesView],
         title="Quantiles of a column.",
         example="flights.csv --column arr_delay --grid -100:1300:4096 --at 0.5,0.9",
-        more="All are read from one distribution function, so more quantiles cost no more. On a grid with too many "
-        "cells to be counted they are found by bisection, with intervals at --level.",
-        complete_question=lambda question, view: getattr(question, "with_level_of_search", lambda _: question)(view.settings.level),
+        more="All quantiles come from one distribution function, so more quantiles cost no more. If the grid has too "
+        "many cells to count, they are found by bisection, with intervals at --level.",
+        complete_question=lambda question, view: (
+            getattr(question, "with_level_of_search", lambda _: question)(view.settings.level)
+        ),
     ),
     make_question_command(
         "histogram", columns.histogram_question, [of.ColumnOptions, of.AutoCells, of.SplitOptions],
         [columns.HistogramView, columns.HistogramsView],
         title="Counts of records in cells.",
         example="flights.csv --column arr_delay --grid -60:180:16",
-        more="With --grid auto a part of the loss chooses cells.",
+        more="With --grid auto, part of the budget chooses the cells.",
     ),
     make_question_command(
         "summary", columns.make_summary_builder("SummaryQuestion", "mean"),
@@ -75,60 +77,64 @@ COMMANDS = (
         example="flights.csv --column arr_delay", adjacency="add-remove",
     ),
     make_question_command(
-        "sum", columns.make_summary_builder("SumQuestion", "sum"), [columns.BoundedColumn, of.SplitOptions, of.WeightOptions], STATISTICS,
-        title="The sum of a column, with its count and mean.",
+        "sum", columns.make_summary_builder("SumQuestion", "sum"),
+        [columns.BoundedColumn, of.SplitOptions, of.WeightOptions], STATISTICS,
+        title="Sum of a column, with its count and mean.",
         example="flights.csv --column arr_delay --bounds 0:180",
     ),
     make_question_command(
-        "mean", columns.make_summary_builder("MeanQuestion", "mean"), [columns.BoundedColumn, of.SplitOptions, of.WeightOptions], STATISTICS,
-        title="The mean of a column, with its count, sum and variance.",
+        "mean", columns.make_summary_builder("MeanQuestion", "mean"),
+        [columns.BoundedColumn, of.SplitOptions, of.WeightOptions], STATISTICS,
+        title="Mean of a column, with its count, sum and variance.",
         example="flights.csv --column arr_delay --bounds -60:180",
     ),
     make_question_command(
-        "variance", columns.make_summary_builder("VarianceQuestion", "variance"), [columns.BoundedColumn, of.SplitOptions], STATISTICS,
-        title="The variance of a column, with its count, sum and mean.",
+        "variance", columns.make_summary_builder("VarianceQuestion", "variance"),
+        [columns.BoundedColumn, of.SplitOptions], STATISTICS,
+        title="Variance of a column, with its count, sum and mean.",
         example="flights.csv --column arr_delay --bounds -60:180",
     ),
     make_question_command(
         "contingency", "ContingencyQuestion", [columns.CrossTableOptions], [columns.ContingencyView],
-        title="Counts of pairs of two columns' categories, and a test of independence.",
+        title="Counts of pairs of categories of two columns, and a test of independence.",
         example="flights.csv --rows carrier --row-categories UA,AA --columns late --column-categories 0,1",
     ),
     make_question_command(
         "bounds", columns.bounds_question, [columns.MagnitudeOptions, of.COVERAGE], [columns.BoundsView],
-        title="Bounds of the values of a column, or of two columns: symmetric intervals or a rectangle around zero.",
+        title="Private bounds on the values of a column, or of two columns: symmetric intervals around zero.",
         example="flights.csv --column arr_delay --smallest 10 --coverage 0.95",
-        more="The answer is a power of two times the smallest bound. A grid may then be chosen within it.",
+        more="Each bound is a power of two times the smallest bound. A grid can then be chosen within the bounds.",
         epsilon="0.1",
     ),
     scores,
     make_question_command(
         "roc", "RocQuestion", [of.ScoreOptions, of.ThresholdCells], [RocView],
-        title="The ROC curve of a score, and its area.",
+        title="ROC curve of a score, with its area (AUC).",
         example="scored.parquet --label late --score p_late",
-        more="Scores lie in [0, 1] unless a grid is given; those outside are counted separately. --at or --points "
+        more="Scores lie in [0, 1] unless a grid is given; scores outside are counted separately. --at or --points "
         "name all thresholds; others then cost nothing under the same --request-id.",
     ),
     make_question_command(
         "calibration", "CalibrationQuestion", [of.ScoreOptions, of.GROUPS, of.GroupedCells], [ResultView],
-        title="The calibration curve of a score.",
+        title="Calibration curve of a score.",
         example="scored.parquet --label late --score p_late",
-        more="How often the label is positive among records of similar score. Scores lie in [0, 1] unless a grid "
+        more="Share of positive labels among records of similar score. Scores lie in [0, 1] unless a grid "
         "is given.",
     ),
     make_question_command(
         "hosmer-lemeshow", "HosmerLemeshowQuestion", [of.ScoreOptions, of.GROUPS, of.GroupedCells],
         [HosmerLemeshowView],
-        title="The Hosmer-Lemeshow test of a score.",
+        title="Hosmer-Lemeshow test of a score.",
         example="scored.parquet --label late --score p_late",
-        more="Do predicted probabilities agree with the labels? The p-value includes noise and sampling.",
+        more="Tests whether predicted probabilities agree with the labels. The p-value accounts for noise and "
+        "sampling.",
     ),
     make_question_command(
         "binned-residuals", "BinnedResidualsQuestion", [of.TwoClasses, of.ORIGIN, of.BINS, of.GroupedCells],
         [BinnedResidualsView],
-        title="Mean residuals of bins of similar scores.",
+        title="Mean residuals in bins of similar scores.",
         example="scored.parquet --label late --score p_late --model disjoint",
-        more="Where does the model predict too much, and where too little? The envelope includes noise and sampling.",
+        more="Shows where the model predicts too much or too little. The envelope accounts for noise and sampling.",
     ),
     make_question_command(
         "residuals", "ResidualPlotQuestion", [models.ResidualPlotOptions, of.ORIGIN, of.COVERAGE, of.CELLS],
@@ -136,43 +142,49 @@ COMMANDS = (
         title="Residuals against predictions.",
         example="fitted.parquet --predicted fare --residual error --unit-predicted 1 --unit-residual 1 --coverage 0.95 "
         "--model disjoint",
-        more="Bounds are found privately; within them a density is estimated, and synthetic points are drawn from it.",
+        more="Finds private bounds, estimates a density within them, and draws synthetic points from it.",
     ),
     make_question_command(
         "table", "Histogram2DQuestion", [columns.PlaneOptions], [columns.Histogram2DView],
-        title="Counts of two columns together.",
+        title="Two-dimensional histogram: counts of two columns.",
         example="flights.csv --x dep_delay --y arr_delay --x-grid -60:240:64 --y-grid -60:240:64",
     ),
     make_question_command(
         "verify", "VerifyQuestion", [models.ClaimOptions], [ResultView],
-        title="Verify a claim about a regression coefficient: its sign, or an interval that it lies in.",
+        title="Verify a claim about a regression coefficient: its sign, or an interval that contains it.",
         example="people.csv --outcome late=0,1 --explained-by age=18:90 --coefficient age --above 0",
-        more="Units are put into disjoint subsets, in each a regression is fitted, and those that confirm the claim "
-        "are counted.",
+        more="Units are divided into disjoint subsets, a regression is fitted in each, and the subsets that confirm "
+        "the claim are counted.",
     ),
     study,
 )  # fmt: skip
 
 
 def _list_commands() -> Iterator[Command]:
-    """Commands of the core, each before those of fields that are listed after it."""
-    found: list[FieldQuestions] = [
-        each.load() for each in sorted(entry_points(group=LISTED), key=lambda each: each.name)
+    """Yield the core's commands, each followed by the commands of other packages that are listed after it."""
+    field_questions: list[FieldQuestions] = [
+        entry_point.load()
+        for entry_point in sorted(entry_points(group=LISTED), key=lambda entry_point: entry_point.name)
     ]
     for command in COMMANDS:
         yield command
-        yield from (each for field in found if field.after == command.__name__ for each in field.commands)
+        yield from (
+            field_command
+            for field in field_questions
+            if field.after == command.__name__
+            for field_command in field.commands
+        )
 
 
-QUESTIONS: Mapping[str, Command] = MappingProxyType({each.__name__: each for each in _list_commands()})
+QUESTIONS: Mapping[str, Command] = MappingProxyType({command.__name__: command for command in _list_commands()})
 
 
 def commands_for_terms(terms: type[Any], *, plans: bool = False) -> dict[str, Command]:
-    """Commands for all questions to one table, with terms of another deployment in place of a file's.
+    """Return the commands of all questions to one table, with the terms of another deployment instead of a file's.
 
     Args:
-        terms: A class of options with a method ``answer(question, view, output)``.
-        plans: Whether nothing is answered, so that there are no options for output.
+        terms: Class of options with a method ``answer(question, view, output)``.
+        plans: Whether the commands only plan, so that they have no output options.
     """
     return {
         name: _bind_terms(command, terms, plans)
@@ -182,8 +194,8 @@ def commands_for_terms(terms: type[Any], *, plans: bool = False) -> dict[str, Co
 
 
 def _bind_terms(command: Command, kind: type[Any], plans: bool) -> Command:
-    without = (Terms, Output) if plans else (Terms,)
-    asked = {name: group for name, group in of.groups_of(command).items() if group not in without}
+    own_groups = (Terms, Output) if plans else (Terms,)
+    option_groups = {name: group for name, group in of.groups_of(command).items() if group not in own_groups}
 
     def run_command(terms: Any, **groups: Any) -> None:
         command(**groups, terms=terms, **({"output": Output()} if plans else {}))
@@ -192,5 +204,5 @@ def _bind_terms(command: Command, kind: type[Any], plans: bool) -> Command:
         command.__name__,
         (command.__doc__ or "").partition("\n\n    Example:")[0],
     )
-    run_command.__annotations__ = {**asked, "terms": kind}
+    run_command.__annotations__ = {**option_groups, "terms": kind}
     return run_command

@@ -1,4 +1,4 @@
-"""Views of curves, and their outputs: JSON, a plot, the terminal."""
+"""Output of results: JSON, CSV, workbooks, pages and plots, and the views that print them in the terminal."""
 
 from __future__ import annotations
 
@@ -25,41 +25,43 @@ if TYPE_CHECKING:
     from ..curves.result import IntervalLimits
 
 
-# Files that a command reads as JSON: released curves, and questions. What cannot be read is `Misuse` of the option.
+# Input files. A file that cannot be read raises `Misuse` of the option that names it.
 
 
 def read_text(option: str, file: str) -> str:
-    """Text of a file, decoded as UTF-8."""
+    """Return the text of a UTF-8 file."""
     try:
         return Path(file).read_text(encoding="utf-8")
     except (OSError, ValueError):
-        raise Misuse(option, f"there is nothing to be read in {file!r}") from None
+        raise Misuse(option, f"cannot read text from {file!r}") from None
 
 
 def parse_json_object(option: str, text: str) -> dict[str, Any]:
     """Parse a JSON object."""
     try:
-        found = json.loads(text)
+        parsed = json.loads(text)
     except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict):
+        parsed = None
+    if not isinstance(parsed, dict):
         raise Misuse(option, "a JSON object is needed")
-    return found
+    return parsed
 
 
 ENDINGS = (".svg", ".png", ".pdf")
+"""File endings of plots."""
 ENDINGS_OF = MappingProxyType({"plot": ENDINGS, "xlsx": (".xlsx",), "html": (".html", ".htm")})
+"""File endings that an option requires."""
 OTHERS = MappingProxyType({
     ".csv": "csv", ".xlsx": "xlsx", ".html": "html", ".htm": "html", **dict.fromkeys(ENDINGS, "plot"),
 })  # fmt: skip
-"""Endings of files that other options write."""
+"""Options by the file ending that they write."""
 STANDARD_OUTPUT = "-"
 LOOKS = "paper", "slides", "dark"
-"""Styles of pictures, without an import of matplotlib: those of `display.styles`."""
+"""Plot styles of `display.styles`, repeated here to avoid the import of matplotlib."""
 
 
 class IntervalSettings(NamedTuple):
-    """Confidence level of bands and intervals, whether those for the population are shown, and what is suppressed."""
+    """Confidence level, whether intervals for the population are shown, and the suppression threshold."""
 
     level: float
     population: bool
@@ -67,12 +69,12 @@ class IntervalSettings(NamedTuple):
 
     @property
     def plot_arguments(self) -> dict[str, Any]:
-        """Arguments of pictures, which show intervals and so suppress nothing."""
+        """Keyword arguments of plots. Plots show intervals, so they suppress no values."""
         return {"level": self.level, "population": self.population}
 
 
 class InputFile(NamedTuple):
-    """File that a command reads, with its name in messages."""
+    """Input file of a command, with its description in messages."""
 
     description: str
     path: Path
@@ -80,87 +82,85 @@ class InputFile(NamedTuple):
 
 @dataclass(frozen=True)
 class Output:
-    """Options for output files and for the confidence level. All are checked before any privacy loss is spent.
+    """Options for output files and the confidence level.
 
-    What cannot be written is `Misuse` before a loss is spent, and `OutputError` after.
+    All are checked before the charge, with `Misuse`. A failure to write after the charge is an `OutputError`.
     """
 
     json: str | None = optional(
-        "FILE", "Write the curve as JSON to this file; - writes JSON, and nothing else, to standard output."
+        "FILE", "Write the result as JSON to this file; - writes JSON alone to standard output."
     )
-    plot: str | None = optional("FILE", "Draw the curve: a file that ends in .svg, .png or .pdf.")
-    csv: str | None = optional("FILE", "Write the numbers, with the ends of their intervals, as CSV to this file.")
+    plot: str | None = optional("FILE", "Plot the result to a file that ends in .svg, .png or .pdf.")
+    csv: str | None = optional("FILE", "Write the numbers and their interval bounds as CSV to this file.")
     csv_raw: Annotated[
         bool,
         Option("--csv-raw", help="Write names and labels that begin with = + - @ into CSV without an apostrophe."),
     ] = False
     xlsx: str | None = optional(
-        "FILE", "Write a workbook of Excel: numbers, the statement, notes and the picture; it ends in .xlsx."
+        "FILE", "Write an Excel workbook (.xlsx) with numbers, privacy statement, notes and plot."
     )
-    html: str | None = optional(
-        "FILE", "Write a page with the picture that needs nothing but itself; it ends in .html."
-    )
-    style: str | None = optional("NAME", "How pictures look: paper, slides or dark; left out: plain.")
-    level: str = option("P", "The confidence level of bands and intervals.", "0.95")
-    population: Annotated[bool, Option(help="Show intervals for the population the records were drawn from, too.")] = (
+    html: str | None = optional("FILE", "Write a self-contained page (.html) with the plot.")
+    style: str | None = optional("NAME", "Style of plots: paper, slides or dark. Default: plain.")
+    level: str = option("P", "Confidence level of bands and intervals.", "0.95")
+    population: Annotated[bool, Option(help="Also show intervals for the population the records are a sample of.")] = (
         True
     )
 
     suppress: str | None = optional(
         "SHARE",
-        "Print counts and sums as .. where the 95% interval (or that at --level) is wider than this share of the "
-        "number; files of JSON keep them.",
+        "Print counts and sums as .. if the interval (95 %, or --level) is wider than this fraction of the number. "
+        "JSON files keep them.",
     )
 
     def confidence_level(self) -> float:
-        """Confidence level of bands and intervals."""
+        """Return the confidence level of bands and intervals."""
         return parse_probability("level", self.level)
 
     def suppression_width(self, *, shows_counts: bool) -> float | None:
-        """The width of intervals, as a share of the number, beyond which counts and sums are left out.
+        """Return the interval width, relative to the number, above which counts and sums are suppressed.
 
-        Refused where the command shows no counts or sums.
+        Refuses the option if the command shows no counts or sums.
         """
         if self.suppress is None:
             return None
         if not shows_counts:
-            raise Misuse("suppress", "this command shows no counts or sums that could be left out")
+            raise Misuse("suppress", "this command shows no counts or sums to suppress; leave --suppress out")
         return parse_positive_number("suppress", self.suppress)
 
     def simulated_level(self) -> float:
-        """Confidence level of bands and intervals from simulated noise. Refused if it is too high for the draws."""
+        """Return the confidence level. Refuses a level too high for the number of simulated noise draws."""
         from ..inference.simulation import DRAWS
 
         level, highest = self.confidence_level(), (DRAWS - 1) / (DRAWS + 1)
         if level > highest:
-            raise Misuse("level", f"noise is simulated {DRAWS} times, enough for up to {highest:.3f}, got {self.level}")
+            raise Misuse("level", f"must be at most {highest:.3f} (noise is simulated {DRAWS} times), got {self.level}")
         return level
 
     def interval_settings(self, *, suppressing: bool = False) -> IntervalSettings:
-        """Level and scope of bands and intervals from simulated noise. Refused if it is too high for the draws."""
+        """Return the settings of intervals. Refuses a level too high for the number of simulated noise draws."""
         from ..inference.simulation import DRAWS
 
         level, highest = self.simulated_level(), (DRAWS - 3) / (DRAWS + 1)
         if self.population and level > highest:
             raise Misuse(
                 "level",
-                f"noise is simulated {DRAWS} times, enough for up to {highest:.3f} beside the population, got "
-                f"{self.level}; --no-population leaves it out",
+                f"must be at most {highest:.3f} with intervals for the population (noise is simulated {DRAWS} times), "
+                f"got {self.level}; or leave them out with --no-population",
             )
         return IntervalSettings(level, self.population, self.suppression_width(shows_counts=suppressing))
 
     @property
     def files(self) -> dict[str, str]:
-        """The files that are written, by their options."""
-        named = {"json": self.json if self.json != STANDARD_OUTPUT else None, "plot": self.plot}
-        named |= {"csv": self.csv, "xlsx": self.xlsx, "html": self.html}
-        return {argument: name for argument, name in named.items() if name is not None}
+        """Return the output files by option."""
+        names_by_option = {"json": self.json if self.json != STANDARD_OUTPUT else None, "plot": self.plot}
+        names_by_option |= {"csv": self.csv, "xlsx": self.xlsx, "html": self.html}
+        return {argument: name for argument, name in names_by_option.items() if name is not None}
 
     def require_writable(self) -> None:
-        """Refuse files that could not be written: without a folder, without an ending of a picture, and others."""
+        """Refuse output files that cannot be written: no such folder, no permission, or a wrong ending."""
         self.confidence_level()
         if self.csv_raw and self.csv is None:
-            raise Misuse("csv-raw", "it is about the file of --csv; name one, or leave it out")
+            raise Misuse("csv-raw", "--csv-raw needs --csv: name a file, or leave --csv-raw out")
         if self.style is not None:
             parse_choice("style", self.style, dict.fromkeys(LOOKS))
         for argument, name in self.files.items():
@@ -168,22 +168,22 @@ class Output:
         for argument, name in self.files.items():
             _require_writable_path(argument, Path(name))
 
-    def require_distinct_files(self, *kept: InputFile) -> None:
-        """Refuse to overwrite an input file or the other output, even under another name (links are followed)."""
-        taken = list(kept)
+    def require_distinct_files(self, *input_files: InputFile) -> None:
+        """Refuse to overwrite an input file or another output file, also by a link to it."""
+        other_files = list(input_files)
         for argument, name in self.files.items():
             _require_name(argument, Path(name))
-            for what, path in taken:
+            for description, path in other_files:
                 if _is_same(Path(name), path):
-                    raise Misuse(argument, f"{name!r} is {what}, which would be lost; name another file")
-            taken.append(InputFile(f"the file of --{argument}", Path(name)))
+                    raise Misuse(argument, f"{name!r} is {description}, which would be lost; name another file")
+            other_files.append(InputFile(f"the file of --{argument}", Path(name)))
 
     def make_console(self) -> Console:
-        """Console for text: standard output, or standard error if JSON goes to standard output."""
+        """Return the console for text: standard output, or standard error if JSON goes to standard output."""
         return make_console(stderr=self.json == STANDARD_OUTPUT)
 
     def write_json(self, encode: Callable[[], str]) -> tuple[str, ...]:
-        """Write the curve as JSON, atomically; it is computed only if asked for. Returns the file, if there is one."""
+        """Write the result as JSON, atomically, if asked for. Returns the file name, if a file was written."""
         if self.json is None:
             return ()
         if self.json == STANDARD_OUTPUT:
@@ -192,7 +192,7 @@ class Output:
         return self.write("json", lambda: "".join((encode(), "\n")).encode())
 
     def write(self, argument: str, encode: Callable[[], bytes]) -> tuple[str, ...]:
-        """Write the file of this option, atomically; it is made only if asked for. Returns it, if there is one."""
+        """Write the file of this option, atomically, if asked for. Returns the file name, if it was written."""
         name = self.files.get(argument)
         if name is None:
             return ()
@@ -200,7 +200,7 @@ class Output:
         return (name,)
 
     def write_plot(self, draw: Callable[[], Axes]) -> tuple[str, ...]:
-        """Draw the plot and write it, atomically. Returns the file, if there is one."""
+        """Draw and write the plot, atomically, if asked for. Returns the file name, if it was written."""
         if self.plot is None:
             return ()
         from ..display import save_figure, use_style
@@ -212,18 +212,18 @@ class Output:
 
 
 def _is_same(one: Path, other: Path) -> bool:
-    """Compare two paths as files: links are followed; a file that is not there yet counts by its resolved path."""
+    """Return True if both paths are the same file. Links are followed; a missing file counts by its resolved path."""
     if one.exists() and other.exists():
         return one.samefile(other)
     return os.path.realpath(one) == os.path.realpath(other)
 
 
 def _require_ending(argument: str, name: str) -> None:
-    """Refuse a picture, a workbook or a page of another ending, and those that no installed library writes."""
+    """Refuse a wrong file ending, and files whose library is not installed."""
     if argument == "json" and Path(name).suffix.lower() in OTHERS:
         other = OTHERS[Path(name).suffix.lower()]
         raise Misuse(
-            argument, f"a file called {Path(name).name!r} would not be taken for JSON; --{other} writes such files"
+            argument, f"{Path(name).name!r} does not look like JSON; write .json, or use --{other} for such files"
         )
     endings = ENDINGS_OF.get(argument)
     if endings is None:
@@ -247,11 +247,11 @@ def _require_ending(argument: str, name: str) -> None:
 
 
 def _require_name(argument: str, path: Path) -> None:
-    """Refuse a name that no file can have. It is not printed: it may be endless."""
+    """Refuse an invalid file name. The message omits the name, which may be very long."""
     try:
         path.exists()
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or "it is no name of a file"
+        reason = getattr(error, "strerror", None) or "not a valid file name"
         raise Misuse(argument, f"a file of this name cannot be written ({reason})") from None
 
 
@@ -271,7 +271,7 @@ def _require_writable_path(argument: str, path: Path) -> None:
 
 
 def _write_atomically(argument: str, path: Path, fill: Callable[[Path], object]) -> None:
-    """Write a file atomically: a draft in the same folder is renamed to `path`. A device is written directly."""
+    """Write a draft in the same folder and rename it to `path`. A device is written directly."""
     try:
         if _is_device(path):
             fill(path)
@@ -288,17 +288,19 @@ def _is_device(path: Path) -> bool:
     return path.exists() and not path.is_file()
 
 
-# Views of curves on the terminal and on pictures: tables with intervals, and plots. Names are those of the JSON.
+# Views print a result as tables with intervals and plot it. Column names are those of the JSON.
 
 
-MOST_BANDED = 2**16 + 1  # simulations of more take long
+MOST_BANDED = 2**16 + 1
+"""Points of a curve up to which a band is shown: simulating noise for more takes long."""
 MOST_RATES = 12
+"""Rows of a ROC curve that are printed."""
 TOGETHER = "simultaneous intervals"
 Curve = TypeVar("Curve", contravariant=True)
 
 
 class ViewTable(NamedTuple):
-    """Table with its caption, its columns, and the most rows that are shown."""
+    """Table with its caption, its columns and the maximum number of printed rows."""
 
     headline: str
     columns: Mapping[str, ArrayLike]
@@ -306,23 +308,23 @@ class ViewTable(NamedTuple):
 
 
 class View(Protocol[Curve]):
-    """Interface of views, which show a kind of curve as tables and as a plot."""
+    """Interface of views, which print a result as tables and plot it."""
 
     def tables(self, curve: Curve) -> list[ViewTable]:
-        """Tables for the terminal."""
+        """Return the tables for the terminal."""
         ...
 
     def draw(self, curve: Curve) -> Axes:
-        """Plot of the curve without a window."""
+        """Plot the result without opening a window."""
         ...
 
 
 def plot_headless(curve: Any, size: tuple[float, float] | None = None, **level: Any) -> Axes:
-    """Plot of a curve without a window; its size is that in the curve's HTML summary, unless one is given."""
+    """Plot a result without opening a window, by default in the size of its HTML summary."""
     from ..display import LANDSCAPE, headless_axes
 
-    own: tuple[float, float] = getattr(curve, "SIZE", LANDSCAPE)
-    axes: Axes = curve.plot(ax=headless_axes(size or own), **level)
+    default_size: tuple[float, float] = getattr(curve, "SIZE", LANDSCAPE)
+    axes: Axes = curve.plot(ax=headless_axes(size or default_size), **level)
     return axes
 
 
@@ -335,12 +337,12 @@ class PlainView:
         return cls()
 
     def draw(self, curve: Any) -> Axes:
-        """Plot of the result."""
+        """Plot the result."""
         return plot_headless(curve)
 
 
 def columns_with_dates(curve: Any) -> dict[str, Any]:
-    """Columns of a result, with dates in the places of days or seconds where its axis has such."""
+    """Return the columns of a result. Days or seconds on a date axis are formatted as dates."""
     from ..display import format_number
     from ..display.numerals import format_date, is_date_axis
 
@@ -353,11 +355,11 @@ def columns_with_dates(curve: Any) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class ResultView:
-    """Default view of a result with a band or intervals, by the result's own columns and plot.
+    """Default view of a result with a band or intervals: its own columns and plot.
 
     Attributes:
-        settings: The level, and whether intervals for the population are shown.
-        max_points: Points up to which a band is shown: more would take long to simulate.
+        settings: Confidence level, and whether intervals for the population are shown.
+        max_points: Number of points up to which a band is shown. Simulating more takes long.
     """
 
     settings: IntervalSettings
@@ -370,34 +372,34 @@ class ResultView:
         return cls(output.interval_settings(suppressing=cls.SUPPRESSES))
 
     def tables(self, curve: Any) -> list[ViewTable]:
-        """Columns of the result, with lower and upper ends."""
+        """Return the columns of the result with interval bounds."""
         what = curve._interval_name()
         if curve._count_points() > self.max_points:
-            return [ViewTable(f"no {what} is shown of more than {self.max_points:,} points", columns_with_dates(curve))]
+            return [ViewTable(f"no {what} shown for more than {self.max_points:,} points", columns_with_dates(curve))]
         return [self.make_table(curve, columns_with_dates(curve), curve._interval_limits, what)]
 
     def draw(self, curve: Any) -> Axes:
-        """Plot of the result with its band or its intervals."""
+        """Plot the result with its band or its intervals."""
         return plot_headless(curve, level=self.settings.level, population=self.settings.population)
 
     def select_scopes(self, privacy: PrivacyStatement) -> Mapping[str, bool]:
-        """Whom intervals speak of: these records, and the population if it is asked for and units are records."""
+        """Return what intervals cover: these records, and the population if asked for and each unit has one record."""
         from ..curves.result import interval_scopes
 
         return interval_scopes(privacy, population=self.settings.population)
 
     def describe_intervals(self, privacy: PrivacyStatement, what: str) -> str:
-        """Caption of columns of intervals: their kind and level, and the records or the population they cover."""
+        """Return the caption of interval columns: kind, level, and whether they cover the records or the population."""
         from ..display import describe_interval
 
-        told = (
+        descriptions = (
             f"{name.split()[-1]}: {describe_interval(self.settings.level, what, name)}"
             for name in self.select_scopes(privacy)
         )
-        return "; ".join(told) + self.describe_missing_population(privacy)
+        return "; ".join(descriptions) + self.describe_missing_population(privacy)
 
     def describe_missing_population(self, privacy: PrivacyStatement) -> str:
-        """Note that intervals for the population are asked for but left out, as a unit may have several records."""
+        """Return the note that intervals for the population are left out because a unit may have several records."""
         from ..curves.result import SEVERAL
 
         return f"\n{SEVERAL}" if self.settings.population and privacy.rows_per_unit != 1 else ""
@@ -413,35 +415,44 @@ class ResultView:
         after: Mapping[str, Any] = NOTHING,
         max_rows: int = 20,
     ) -> ViewTable:
-        """Table of columns, of intervals that are called `what`, and of columns `after` them.
+        """Make a table of columns, intervals and further columns.
 
-        Without `ends`, the intervals are the curve's own.
+        Args:
+            curve: The result.
+            columns: Columns before the intervals.
+            ends: Interval bounds by level; by default the result's own.
+            what: Name of the intervals in the caption.
+            head: First line of the caption.
+            after: Columns after the intervals.
+            max_rows: Maximum number of printed rows.
         """
         import numpy as np
 
         from ..curves.result import limits_from_intervals
 
-        level, whom, ends = (
+        level, scopes, ends = (
             self.settings.level,
             self.select_scopes(curve.privacy),
             ends or limits_from_intervals(curve.intervals),
         )
-        found = {name.split()[-1]: np.stack(tuple(ends(level, population=whom[name])), axis=-1) for name in whom}
-        table = {**columns, **found, **after}
+        intervals = {
+            name.split()[-1]: np.stack(tuple(ends(level, population=scopes[name])), axis=-1) for name in scopes
+        }
+        table = {**columns, **intervals, **after}
         if self.settings.suppress is not None:
-            table = self.suppress_wide_intervals(table, curve, tuple(found), tuple(after))
+            table = self.suppress_wide_intervals(table, curve, tuple(intervals), tuple(after))
         return ViewTable(head + self.describe_intervals(curve.privacy, what), table, max_rows)
 
     def suppress_wide_intervals(
         self, table: Mapping[str, Any], curve: Any, ends: Sequence[str], after: Sequence[str]
     ) -> dict[str, Any]:
-        """The columns with .. where intervals of the first column of `ends` are wider than is shown."""
+        """Return the columns with .. in rows whose interval, the first of `ends`, is wider than the threshold."""
         import numpy as np
 
         from ..display import find_wide_intervals, format_numbers, suppress_rows
 
         value = curve._suppressible_columns()[0]
-        numbers = [float(str(each).replace(",", "")) if str(each) != "not known" else np.nan for each in table[value]]
+        numbers = [float(str(text).replace(",", "")) if str(text) != "not known" else np.nan for text in table[value]]
         lower, upper = np.asarray(table[ends[0]], dtype=np.float64).T
         texts = {name: format_numbers(np.asarray(table[name])) for name in (value, *ends, *after)}
         rows = find_wide_intervals(numbers, lower, upper, self.settings.suppress or 0.0)
@@ -456,21 +467,21 @@ class RocView(ResultView):
 
         from ..display import area_rows, describe_interval
 
-        level, whom = self.settings.level, self.select_scopes(curve.privacy)
-        (_, area), *intervals = area_rows(curve.auc, curve.area_intervals(whom, level))
-        said = "; ".join([f"AUC {area}", *(f"{name}: {ends}" for name, ends in intervals)])
-        said += self.describe_missing_population(curve.privacy)
+        level, scopes = self.settings.level, self.select_scopes(curve.privacy)
+        (_, area), *intervals = area_rows(curve.auc, curve.area_intervals(scopes, level))
+        headline = "; ".join([f"AUC {area}", *(f"{name}: {ends}" for name, ends in intervals)])
+        headline += self.describe_missing_population(curve.privacy)
         columns = curve._known_columns()
         if len(curve.fpr) > MOST_BANDED:
-            return [ViewTable(f"{said}\nno band is shown of more than {MOST_BANDED:,} thresholds", columns)]
-        found = []
-        for name, population in whom.items():
+            return [ViewTable(f"{headline}\nno band shown for more than {MOST_BANDED:,} thresholds", columns)]
+        tables = []
+        for name, population in scopes.items():
             ends = np.stack(curve.band(level, population=population), axis=-1)
             bands = {f"fpr, {name.split()[-1]}": ends[:, :2], f"tpr, {name.split()[-1]}": ends[:, 2:]}
-            found.append(
+            tables.append(
                 ViewTable(describe_interval(level, "simultaneous band", name), {**columns, **bands}, MOST_RATES)
             )
-        return [found[0]._replace(headline=f"{said}\n{found[0].headline}"), *found[1:]]
+        return [tables[0]._replace(headline=f"{headline}\n{tables[0].headline}"), *tables[1:]]
 
 
 class HosmerLemeshowView(ResultView):
@@ -484,16 +495,14 @@ class HosmerLemeshowView(ResultView):
             "lower": curve.edges[:-1], "upper": curve.edges[1:], "count": curve.count,
             "positives": curve.observed, "expected": curve.expected,
         }  # fmt: skip
-        chance_of_it = (
-            format_number(curve.p_value) if isnan(curve.p_value) else f"{curve.p_value:.2g} for the population"
-        )
-        test = f"statistic {format_number(curve.statistic)}, p-value {chance_of_it}\n"
+        p_value = format_number(curve.p_value) if isnan(curve.p_value) else f"{curve.p_value:.2g} for the population"
+        test = f"statistic {format_number(curve.statistic)}, p-value {p_value}\n"
         return [self.make_table(curve, columns, what=EACH, head=test)]
 
 
 @dataclass(frozen=True)
 class BinnedResidualsView:
-    """View of mean residuals of bins of similar scores."""
+    """View of mean residuals in bins of similar scores."""
 
     level: float
 
@@ -505,16 +514,16 @@ class BinnedResidualsView:
     def tables(self, curve: BinnedResiduals) -> list[ViewTable]:
         from ..display import format_number
 
-        within = curve.envelope_at(self.level)
+        envelope = curve.envelope_at(self.level)
         columns = {
-            "prob_pred": curve.prob_pred, "residual": curve.residual, "count": curve.count, "envelope": within
+            "prob_pred": curve.prob_pred, "residual": curve.residual, "count": curve.count, "envelope": envelope
         }  # fmt: skip
-        outside = curve.share_outside(within)
+        outside = curve.share_outside(envelope)
         share = format_number(outside) if isnan(outside) else f"{outside:.0%}"
-        left = f"{share} of the residuals leave the envelope"
-        words = f"{left}; for a model that is right for the population {100 * (1 - self.level):.6g}% do"
-        return [ViewTable(words, columns)]
+        statement = f"{share} of the residuals are outside the envelope"
+        caption = f"{statement}; for a model that is right for the population {100 * (1 - self.level):.6g}% are"
+        return [ViewTable(caption, columns)]
 
     def draw(self, curve: BinnedResiduals) -> Axes:
-        """Plot of the bins with their envelope."""
+        """Plot the bins with their envelope."""
         return plot_headless(curve, level=self.level)

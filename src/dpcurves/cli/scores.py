@@ -1,4 +1,4 @@
-"""Questions about models: their options, and views of what is answered. Names are those of the JSON."""
+"""Questions about models: their options, and the views of their results. Column names are those of the JSON."""
 
 from __future__ import annotations
 
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 NUMBERS = "numbers"
 OF_PROBABILITIES = ("calibration", "decision-curve")
+"""Metrics that need scores in [0, 1]."""
 READ: Mapping[str, Callable[[Scores, float], Any]] = MappingProxyType(
     {
         NUMBERS: lambda scores, threshold: scores,
@@ -46,51 +47,51 @@ READ: Mapping[str, Callable[[Scores, float], Any]] = MappingProxyType(
         "confusion": lambda scores, threshold: scores.confusion(threshold),
     }
 )
-"""Readings of released scores that ``--show`` offers."""
+"""Metrics of released scores that ``--show`` offers."""
 GAPS = "gaps"
-"""The one that is read of all groups together."""
+"""The metric that compares all groups."""
 AT_ONCE = {
     "roc": "roc", "gain": "cumulative_gain", "calibration": "calibration", "decision-curve": "decision_curve",
 }  # fmt: skip
-"""Curves whose bands may hold for all groups at once."""
+"""Curves with bands that can be simultaneous over all groups."""
 
 
 @dataclass(frozen=True)
 class ShowOptions:
-    """Options for the reading that is shown and drawn; every reading comes from the same release."""
+    """Options for the metric that is printed and plotted. All metrics come from the same release."""
 
     split_options: SplitOptions
     show: str = option(
-        "|".join((*READ, GAPS)), "The curve that is shown and drawn; all others are paid for with it.", NUMBERS
+        "|".join((*READ, GAPS)), "Curve that is printed and plotted. All curves are paid for together.", NUMBERS
     )
-    threshold: str = option("S", "For the confusion matrix: scores at or above it are called positive.", "0.5")
-    bands: str = option("each|all", "With --by: bands of a curve hold for each category, or for all at once.", "each")
+    threshold: str = option("S", "For the confusion matrix: scores of at least S are classified as positive.", "0.5")
+    bands: str = option("each|all", "With --by: bands hold for each category (each) or for all together (all).", "each")
 
     def view(self, settings: IntervalSettings, grid: Grid | None) -> ScoresView:
-        """View of scores on this grid, if known. Refused where a reading needs probabilities and it has others."""
+        """Return the view of scores on this grid, if known. Refuses metrics of probabilities for other scores."""
         if self.show == GAPS and self.split_options.by is None:
-            raise Misuse("show", "gaps are between groups: say which, by --by and --categories")
-        reading = parse_choice("show", self.show, {**READ, GAPS: READ["confusion"]})
+            raise Misuse("show", "gaps compare groups: name them with --by and --categories")
+        compute_metric = parse_choice("show", self.show, {**READ, GAPS: READ["confusion"]})
         if self.show in OF_PROBABILITIES and (grid is None or grid.lower < 0 or grid.upper > 1):
-            raise Misuse("show", f"{self.show} is of probabilities, in [0, 1]; the grid has other scores")
-        at, at_once = (
+            raise Misuse("show", f"{self.show} needs probabilities, and the grid is not within [0, 1]")
+        threshold, simultaneous = (
             parse_number("threshold", self.threshold),
             parse_choice("bands", self.bands, {"each": False, "all": True}),
         )
-        if at_once and (self.split_options.by is None or self.show not in AT_ONCE):
-            raise Misuse("bands", f"all are of --by and of --show {', '.join(AT_ONCE)}")
+        if simultaneous and (self.split_options.by is None or self.show not in AT_ONCE):
+            raise Misuse("bands", f"all needs --by, and --show {', '.join(AT_ONCE)}")
         return ScoresView(
             settings,
             show=self.show,
-            compute_reading=lambda scores: reading(scores, at),
-            threshold=at,
-            simultaneous=at_once,
+            compute_reading=lambda scores: compute_metric(scores, threshold),
+            threshold=threshold,
+            simultaneous=simultaneous,
         )
 
 
 @dataclass(frozen=True, kw_only=True)
 class ScoresView(ResultView):
-    """View of the numbers read from scores, and of one more reading."""
+    """View of the single-number metrics of scores, and of one metric that is a curve."""
 
     show: str
     compute_reading: Callable[[Scores], Any]
@@ -102,25 +103,26 @@ class ScoresView(ResultView):
         from ..display import RECORDS, frame_columns
 
         columns = {
-            "reading": [each.key for each in curve.metrics], "value": [curve.value(each) for each in curve.metrics]
+            "reading": [metric.key for metric in curve.metrics],
+            "value": [curve.value(metric) for metric in curve.metrics],
         }  # fmt: skip
-        first = self.make_table(curve, columns, what=EACH)
+        table = self.make_table(curve, columns, what=EACH)
         if self.show == NUMBERS:
-            return [first]
+            return [table]
         frame = self.compute_reading(curve).to_frame(level=self.settings.level)
-        head = f"{self.show.replace('-', ' ')}, with ends at {self.settings.level:g} {RECORDS}"
-        return [first, ViewTable(head, frame_columns(frame))]
+        caption = f"{self.show.replace('-', ' ')}, with interval bounds at {self.settings.level:g} {RECORDS}"
+        return [table, ViewTable(caption, frame_columns(frame))]
 
     def draw(self, curve: Scores) -> Axes:
-        """The reading."""
+        """Plot the selected metric."""
         return self.plot_reading(self.compute_reading(curve))
 
     def plot_reading(self, reading: Any, like: Any = None) -> Axes:
-        """Plot of a reading, in the size of readings `like` it."""
+        """Plot a metric in the size of the metric `like`."""
         from ..display import SQUARE
 
-        of = getattr(reading if like is None else like, "SIZE", SQUARE)
-        return plot_headless(reading, of, level=self.settings.level, population=self.settings.population)
+        size = getattr(reading if like is None else like, "SIZE", SQUARE)
+        return plot_headless(reading, size, level=self.settings.level, population=self.settings.population)
 
 
 @dataclass(frozen=True)
@@ -136,25 +138,25 @@ class GroupedScoresView:
             from ..display import RECORDS, frame_columns
 
             frame = self._simultaneous_curves(curves).to_frame(level=self.view.settings.level)
-            head = f"{self.view.show}, with simultaneous ends at {self.view.settings.level:g} {RECORDS}"
-            return [ViewTable(head, frame_columns(frame))]
-        found = [(name, shown) for name, scores in curves.items() for shown in self.view.tables(scores)]
-        return [shown._replace(headline=f"{curves.format_category(name)}: {shown.headline}") for name, shown in found]
+            caption = f"{self.view.show}, with simultaneous interval bounds at {self.view.settings.level:g} {RECORDS}"
+            return [ViewTable(caption, frame_columns(frame))]
+        tables = [(name, table) for name, scores in curves.items() for table in self.view.tables(scores)]
+        return [table._replace(headline=f"{curves.format_category(name)}: {table.headline}") for name, table in tables]
 
     def draw(self, curves: ScoresByCategory) -> Axes:
-        """The reading of each category."""
+        """Plot the selected metric of each category."""
         from ..curves import ByCategory
         from ..display import headless_axes
 
         if self.view.show == GAPS:
-            sure, rates = self.view.settings, self._rates(curves)
-            picture: Axes = rates.plot(headless_axes(rates.SIZE), level=sure.level, population=sure.population)
-            return picture
+            settings, rates = self.view.settings, self._rates(curves)
+            axes: Axes = rates.plot(headless_axes(rates.SIZE), level=settings.level, population=settings.population)
+            return axes
         if self.view.simultaneous:
-            together = self._simultaneous_curves(curves)
-            return self.view.plot_reading(together, like=next(iter(together.values())))
-        found = {name: self.view.compute_reading(scores) for name, scores in curves.items()}
-        return self.view.plot_reading(ByCategory(curves.columns, found), like=next(iter(found.values())))
+            simultaneous = self._simultaneous_curves(curves)
+            return self.view.plot_reading(simultaneous, like=next(iter(simultaneous.values())))
+        readings = {name: self.view.compute_reading(scores) for name, scores in curves.items()}
+        return self.view.plot_reading(ByCategory(curves.columns, readings), like=next(iter(readings.values())))
 
     def _simultaneous_curves(self, curves: ScoresByCategory) -> Any:
         return load_field_object("group_curves")(curves, AT_ONCE[self.view.show])
@@ -163,52 +165,61 @@ class GroupedScoresView:
         return load_field_object("group_rates")(curves, self.view.threshold)
 
     def _gap_tables(self, curves: ScoresByCategory) -> list[ViewTable]:
-        """Rates and numbers of all groups, and the largest gap of each."""
+        """Return tables of the rates and metrics of all groups, and of the largest gap of each."""
         from ..display import format_interval, join_columns
 
-        rates, sure = self._rates(curves), self.view.settings
+        rates, settings = self._rates(curves), self.view.settings
         gaps: dict[str, Any] = {"number": list(rates.numbers)}
         columns: dict[str, Any] = {}
-        for name, whom in self.view.select_scopes(curves.privacy).items():
-            told = name.split()[-1]
-            frame = rates.to_frame(level=sure.level, population=whom)
-            ends = zip(frame["lower"].to_list(), frame["upper"].to_list(), strict=True)
-            columns |= {"value": frame["value"].to_list(), told: [format_interval(*each) for each in ends]}
-            found = [rates.largest_gap(number, sure.level, population=whom) for number in rates.numbers]
+        for name, population in self.view.select_scopes(curves.privacy).items():
+            scope = name.split()[-1]
+            frame = rates.to_frame(level=settings.level, population=population)
+            limits = zip(frame["lower"].to_list(), frame["upper"].to_list(), strict=True)
+            columns |= {"value": frame["value"].to_list(), scope: [format_interval(*interval) for interval in limits]}
+            largest_gaps = [
+                rates.largest_gap(number, settings.level, population=population) for number in rates.numbers
+            ]
             gaps |= {
-                "largest gap": [each.value for each in found],
-                told: [format_interval(*each[1:3]) for each in found],
+                "largest gap": [gap.value for gap in largest_gaps],
+                scope: [format_interval(*gap[1:3]) for gap in largest_gaps],
             }
         labels = [(column, texts * len(rates.numbers)) for column, texts in rates.label_columns()]
         number = {"number": [number for number in rates.numbers for _ in rates]}
         table = {**number, **join_columns(labels, columns, reserved=number)}
-        called = f"a score of {rates.threshold:g} or more is called positive"
-        head = f"{called}; {sure.level:.0%} intervals of all groups at once"
+        threshold_text = f"scores of at least {rates.threshold:g} are classified as positive"
+        caption = f"{threshold_text}; simultaneous {settings.level:.0%} intervals of all groups"
         return [
-            ViewTable(head, table, len(rates) * len(rates.numbers)),
-            ViewTable("the largest gap of two groups, with its interval", gaps),
+            ViewTable(caption, table, len(rates) * len(rates.numbers)),
+            ViewTable("largest gap between two groups, with its interval", gaps),
         ]
 
 
 SLICES = 8
+"""Rows of the table of mean residuals."""
 
 
 @dataclass(frozen=True)
 class ResidualPlotOptions(QuestionOptions):
-    """Options for predictions and residuals, and the size of their values."""
+    """Options for predictions and residuals, and for the size of their values."""
 
-    predicted: str = option("NAME", "The column of predictions; or @FILE, a model in JSON that predicts.")
-    residual: str = option("NAME", "The column of residuals; of a model in a file, the column that it predicts.")
+    predicted: str = option("NAME", "Column of predictions; or @FILE, a model in JSON that predicts.")
+    residual: str = option("NAME", "Column of residuals; with a model in a file, the column that it predicts.")
     unit_predicted: str = option(
-        "U", "The smallest bound of predictions tried, about their size, or auto; it is doubled.", AUTO, parse_magnitude
+        "U",
+        "Smallest bound of predictions tried, about their size, or auto. Bounds double from there.",
+        AUTO,
+        parse_magnitude,
     )
     unit_residual: str = option(
-        "U", "The smallest bound of residuals tried, about their size, or auto; it is doubled.", AUTO, parse_magnitude
+        "U",
+        "Smallest bound of residuals tried, about their size, or auto. Bounds double from there.",
+        AUTO,
+        parse_magnitude,
     )
 
     def __post_init__(self) -> None:
         if self.predicted == self.residual:
-            raise Misuse("residual", "another column than that of --predicted is needed")
+            raise Misuse("residual", "must differ from --predicted")
 
     def question_fields(self, defaults: Mapping[str, Any]) -> dict[str, Any]:
         from ..models import Residual
@@ -223,22 +234,22 @@ class ResidualPlotView(PlainView):
 
     def tables(self, curve: ResidualPlot) -> list[ViewTable]:
         middle, share, mean = curve.slices(SLICES)
-        beyond = f"about {curve.outside:.1%} of the records lie beyond the bounds; the points are synthetic"
-        words = f"{beyond}\nthe bounds cover {curve.coverage_statement}"
-        return [ViewTable(words, {"predicted": middle, "share": share, "mean_residual": mean})]
+        outside = f"about {curve.outside:.1%} of the records are outside the bounds; the points are synthetic"
+        caption = f"{outside}\nthe bounds cover {curve.coverage_statement}"
+        return [ViewTable(caption, {"predicted": middle, "share": share, "mean_residual": mean})]
 
 
-def parse_declared_column(argument: str, given: str) -> NumericColumn | Categories:
+def parse_declared_column(argument: str, text: str) -> NumericColumn | Categories:
     """Parse a column with its range, or with its categories."""
     from ..data import Categories
     from ..models import NumericColumn
 
-    column, sign, values = given.partition("=")
-    if not (column and sign and values):
-        raise Misuse(argument, f"declare it: NAME=L:U for numbers in a range, NAME=A,B for categories, got {given!r}")
-    ends = values.split(":")
-    if len(ends) == 2:
-        return NumericColumn(column, *(parse_numbers(argument, end)[0] for end in ends))
+    column, equals, values = text.partition("=")
+    if not (column and equals and values):
+        raise Misuse(argument, f"write NAME=L:U for numbers in a range, or NAME=A,B for categories; got {text!r}")
+    limits = values.split(":")
+    if len(limits) == 2:
+        return NumericColumn(column, *(parse_numbers(argument, end)[0] for end in limits))
     return Categories(column, parse_labels(argument, values))
 
 
@@ -248,20 +259,22 @@ class ClaimOptions(QuestionOptions):
 
     outcome: str = option(
         "NAME=...",
-        "What is explained: NAME=L:U, numbers in a range, or NAME=A,B, two categories.",
+        "Outcome of the regression: NAME=L:U, numbers in a range, or NAME=A,B, two categories.",
         parse=parse_declared_column,
     )
     explained_by: list[str] = option(
-        "NAME=...", "A column that explains it: NAME=L:U or NAME=A,B,C; given once for each."
+        "NAME=...", "Explanatory column: NAME=L:U or NAME=A,B,C. Repeat the option for several."
     )
-    coefficient: str = option("COLUMN", "The column whose coefficient is judged; of categories, NAME=B.")
-    above: str | None = optional("X", "It is claimed to be above this; 0 for a positive one.", parse_number)
-    below: str | None = optional("X", "It is claimed to be below this.", parse_number)
-    subsets: str = option("N", "Into how many subsets the units are put: 2 to 10000.", "50", parse_integer_above_one)
+    coefficient: str = option("COLUMN", "Column whose coefficient the claim is about; for a category, NAME=B.")
+    above: str | None = optional("X", "Claim that the coefficient is above X; 0 claims a positive one.", parse_number)
+    below: str | None = optional("X", "Claim that the coefficient is below X.", parse_number)
+    subsets: str = option("N", "Number of disjoint subsets of units, from 2 to 10000.", "50", parse_integer_above_one)
 
     def question_fields(self, defaults: Mapping[str, Any]) -> dict[str, Any]:
-        found = super().question_fields(defaults)
-        columns = tuple(parse_declared_column("explained-by", each) for each in found.pop("explained_by"))
-        column, sign, level = self.coefficient.partition("=")
-        of_column = parse_label("coefficient", level) if sign else None
-        return {**found, "columns": columns, "coefficient": column, "level": of_column}
+        question_fields = super().question_fields(defaults)
+        columns = tuple(
+            parse_declared_column("explained-by", declaration) for declaration in question_fields.pop("explained_by")
+        )
+        column, equals, level = self.coefficient.partition("=")
+        parsed_level = parse_label("coefficient", level) if equals else None
+        return {**question_fields, "columns": columns, "coefficient": column, "level": parsed_level}

@@ -1,4 +1,4 @@
-"""Entry point of the command line; other modules are imported where Ctrl-C already ends without a traceback."""
+"""Entry point of the command line. It imports the other modules where Ctrl-C already ends without a traceback."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from .status import COMPLETING, STOPPED
 
 
 def main() -> None:
-    """Run the command that was typed, and leave with its exit status."""
+    """Run the command of `sys.argv` and exit with its status."""
     try:
         from .terminal import prepare_streams
 
         prepare_streams()
         from .app import build
 
-        if COMPLETING in os.environ:  # a shell asks what may follow: all commands are needed for an answer
+        if COMPLETING in os.environ:  # the shell may ask to complete any command, so all are built
             build()()
         build(sys.argv[1:])()
     except KeyboardInterrupt:

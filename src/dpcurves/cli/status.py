@@ -1,21 +1,27 @@
-"""Exit statuses."""
+"""Exit statuses of the command line."""
 
 from __future__ import annotations
 
 FAULT = 1
+"""A bug in this package."""
 USAGE = 2
+"""Wrong usage of options; the status of click."""
 BUDGET = 3
+"""The budget is exceeded."""
 DATA = 4
+"""The data or the ledger cannot be used."""
 OUTPUT = 5
+"""The result was computed but not delivered."""
 FLAGGED = 6
-"""An audit found that a release loses more than is claimed."""
+"""An audit found a release that loses more privacy than it claims."""
 AWAY = 7
-"""Another machine did not answer: the same command may be run again."""
+"""Another machine did not answer. The same command can be run again."""
 SIGNALLED = 128
-"""Added to the number of the signal that ended the command: 130 by Ctrl-C, 143 by SIGTERM."""
+"""Added to the number of the signal that ended the command, as shells do: 130 for Ctrl-C, 143 for SIGTERM."""
 STOPPED = 130
+"""Ended by Ctrl-C: SIGNALLED plus SIGINT."""
 UNREAD = SIGNALLED + 13
-"""The program that read standard output ended first, as ``head`` does: as if SIGPIPE had ended the command."""
+"""The program that reads standard output ended first, as ``head`` does: SIGNALLED plus SIGPIPE."""
 
 COMPLETING = "_DPCURVES_COMPLETE"
-"""The variable by which the script of ``dpcurves completion`` asks for completions."""
+"""Environment variable by which the script of ``dpcurves completion`` asks for completions."""

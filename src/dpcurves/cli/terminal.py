@@ -1,4 +1,4 @@
-"""Standard output and standard error, progress indicators, and errors as one line with an exit status."""
+"""Standard streams, progress indicators, and errors as one line with an exit status."""
 
 from __future__ import annotations
 
@@ -25,22 +25,23 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
 
-# Mapping of exceptions to one line of error text and an exit status.
+# Map each exception to one line of text and an exit status.
 
 
 OPTIONS = {"request": "request-id"}
+"""Options whose argument in the library has another name."""
 STATUS = {
     "BudgetExceeded": BUDGET, "UnsupportedQuery": USAGE, "Misuse": USAGE, "OutputError": OUTPUT,
     "UnreadOutput": UNREAD, "ServiceUnavailable": AWAY,
 }  # fmt: skip
-"""Exit statuses by the name of the exception's class: importing the classes would slow every start."""
+"""Exit statuses by class name of the exception. Importing the classes would slow down every start."""
 REWORDED = tuple(
     (re.compile(pattern), words)
     for pattern, words in (
         (r"^No such option '(.*?)'", r"\1: there is no such option"),
         (
             r"^(--(?:lower|upper)): there is no such option.*",
-            r"\1: there is no such option; both ends: --bounds LOWER:UPPER",
+            r"\1: there is no such option; write --bounds LOWER:UPPER",
         ),
         (r"^No such command 'median'.*", "median: there is no such command; quantiles --at 0.5 gives the median"),
         (r"^No such command '(.*?)'", r"\1: there is no such command"),
@@ -50,10 +51,12 @@ REWORDED = tuple(
         (r"^Got unexpected extra argument\S* \((.*)\)$", r"argument: nothing is expected here, got \1"),
     )
 )
+"""Patterns of click's messages, with the form that puts the argument first."""
 OF_COLUMNS = ("column", "and_column", "by", "label", "score", "predicted", "residual", "time", "event")
-"""Options that name a column."""
+"""Options whose value is the name of a column."""
 BOTH_LOSSES = "epsilon, rho"
 OF_DATA = frozenset({*OF_COLUMNS, "data", "table", "unit", "ledger", "key"})
+"""Arguments whose errors concern the data or the ledger, with exit status DATA."""
 
 
 class Refusal(NamedTuple):
@@ -64,11 +67,11 @@ class Refusal(NamedTuple):
 
 
 class Misuse(InvalidArgument):
-    """Usage error: options contradict each other, or one is missing. No data were opened."""
+    """Usage error: options contradict each other or a required option is missing. No data were read."""
 
 
 def require_packages(argument: str, rule: str, *names: str) -> None:
-    """Refuse if one of these packages is missing. Raises `Misuse`: it is, with this rule."""
+    """Raise `Misuse` about `argument`, with this rule, if one of these packages is not installed."""
     from importlib.util import find_spec
 
     if any(find_spec(name) is None for name in names):
@@ -76,17 +79,17 @@ def require_packages(argument: str, rule: str, *names: str) -> None:
 
 
 class OutputError(ArgumentError):
-    """Output error: the answer was computed but cannot be written, as to a full disk or a closed stream."""
+    """The result was computed but cannot be written, for example because the disk is full or the stream closed."""
 
 
 class UnreadOutput(OutputError):
-    """Output error: the program that read standard output has ended, as ``head`` does."""
+    """The program that read standard output has ended, as ``head`` does."""
 
 
 class ChargedFailure(Exception):
-    """Failure after the budget was charged: the answer is stored, and the same request id gives it again."""
+    """A failure after the budget was charged. The result is stored and the same request id returns it again."""
 
-    TOLD = "it is paid for: --request-id {} gives it again, for nothing"
+    RETRY_HINT = "the result is paid for: --request-id {} returns it again at no cost"
 
     def __init__(self, cause: BaseException, request: str) -> None:
         super().__init__(request)
@@ -94,14 +97,14 @@ class ChargedFailure(Exception):
 
 
 class UncertainChargeFailure(ChargedFailure):
-    """Failure while the charge was being written, so that it may or may not be recorded."""
+    """A failure while the charge was written, so that it may or may not be recorded."""
 
-    TOLD = "it may be paid for: under --request-id {} it is never paid twice"
+    RETRY_HINT = "the result may be paid for: --request-id {} never charges it twice"
 
 
 @contextmanager
 def translate_argument_errors(option: str, *arguments: str) -> Iterator[None]:
-    """Translate errors about one of these arguments into `Misuse` of the option that gave its value."""
+    """Turn errors about one of these arguments into `Misuse` of the option that the value came from."""
     try:
         yield
     except InvalidArgument as error:
@@ -112,7 +115,7 @@ def translate_argument_errors(option: str, *arguments: str) -> Iterator[None]:
 
 @contextmanager
 def restore_option_names(options: Mapping[str, object]) -> Iterator[None]:
-    """Translate errors about a column or a privacy loss into the same ones about the option that gave its value."""
+    """Rename the argument of errors about a column or a privacy loss to the option that the value came from."""
     try:
         yield
     except ArgumentError as error:
@@ -123,28 +126,29 @@ def restore_option_names(options: Mapping[str, object]) -> Iterator[None]:
 
 
 def _option_of(error: ArgumentError, options: Mapping[str, object]) -> str | None:
-    """Name of the option that gave the value of the error, if the error's argument has another name."""
+    """Return the option that the value of the error came from, or None if the error already names it."""
     if error.argument == BOTH_LOSSES:
         losses = [name for name in ("epsilon", "rho") if name in options]
         return losses[0] if len(losses) == 1 else None
     if error.argument != "column" or error.given is None:
         return None
-    for name in OF_COLUMNS[1:]:  # an option names a column alone, or followed by its categories
-        option = options.get(name)
-        given = option if isinstance(option, list) else [option]
-        if any(each == error.given or str(each).partition("=")[0] == error.given for each in given):
+    for name in OF_COLUMNS[1:]:  # the value of an option is a column, or a column and its categories
+        value_of_option = options.get(name)
+        option_values = value_of_option if isinstance(value_of_option, list) else [value_of_option]
+        if any(value == error.given or str(value).partition("=")[0] == error.given for value in option_values):
             return name
     return None
 
 
 def describe_error(error: BaseException) -> Refusal:
-    """Error line that names the argument and the rule, and the exit status. It holds no value of a record.
+    """Return one line that names the argument and the rule, and the exit status. It contains no value of a record.
 
-    Only messages of this package are passed on; of any other exception just its type and its place are printed.
+    Only messages of this package are shown. Of any other exception only the type and the source line are shown,
+    because its message may quote a record.
     """
     if isinstance(error, ChargedFailure):
         line, status = describe_error(error.cause)
-        return Refusal(f"{line}; {error.TOLD.format(error.request)}", status)
+        return Refusal(f"{line}; {error.RETRY_HINT.format(error.request)}", status)
     if isinstance(error, KeyboardInterrupt):
         return Refusal("stopped", STOPPED)
     if isinstance(error, click.ClickException):
@@ -155,61 +159,62 @@ def describe_error(error: BaseException) -> Refusal:
         status = STATUS.get(type(error).__name__, DATA if error.argument in OF_DATA else USAGE)
         hint = "; run the same again later" if status == AWAY and " again" not in line else ""
         return Refusal(_on_one_line(line + hint), status)
-    place = f"{type(error).__name__} in {_locate_failure(error.__traceback__)}"
-    return Refusal(f"{place}: this should not be; please report it", FAULT)
+    location = f"{type(error).__name__} in {_locate_failure(error.__traceback__)}"
+    return Refusal(f"{location}: this is a bug of dpcurves; please report it", FAULT)
 
 
 def _locate_failure(traceback: TracebackType | None) -> str:
-    """File and line in our packages where an exception was raised: no message, no value."""
+    """Return the file and line of our packages where an exception was raised, without its message."""
     core = Path(__file__).parents[1]
-    place = "dpcurves"
+    location = "dpcurves"
     while traceback is not None:
         file = Path(traceback.tb_frame.f_code.co_filename)
         if str(file).startswith((f"{core}{os.sep}", f"{core}_")):
-            above = core if file.is_relative_to(core) else core.parent
-            place = f"{file.relative_to(above).as_posix()}, line {traceback.tb_lineno}"
+            package_folder = core if file.is_relative_to(core) else core.parent
+            location = f"{file.relative_to(package_folder).as_posix()}, line {traceback.tb_lineno}"
         traceback = traceback.tb_next
-    return place
+    return location
 
 
 def _describe_usage_error(error: click.ClickException) -> str:
-    """Parser's message with the argument first, in the form of this package's errors."""
+    """Return click's message with the argument first, the form of this package's errors."""
     message = error.format_message().rstrip(".")
     parameter = getattr(error, "param", None)
     if parameter is not None and message.startswith("Missing"):
         name = parameter.opts[-1] if parameter.param_type_name == "option" else parameter.metavar
-        first, rest = parameter.help[:1], parameter.help[1:].rstrip(".")
-        told = (first if rest[:1].isupper() else first.lower()) + rest  # SELECT stays as it is
-        return f"{parameter.name.replace('_', '-')}: {name} is missing; {told}"
+        first, remainder = parameter.help[:1], parameter.help[1:].rstrip(".")
+        help_text = (first if remainder[:1].isupper() else first.lower()) + remainder  # SELECT stays as it is
+        return f"{parameter.name.replace('_', '-')}: {name} is missing; {help_text}"
     for pattern, words in REWORDED:
         message = pattern.sub(words, message)
     return message
 
 
 def _on_one_line(text: str) -> str:
-    return "".join(sign if sign.isprintable() else "\ufffd" for sign in " ".join(text.split()))
+    return "".join(character if character.isprintable() else "\ufffd" for character in " ".join(text.split()))
 
 
 WIDTH_OF_A_FILE = 120
+"""Characters a line of tables that go to a file or a pipe."""
 
 
 def prepare_streams() -> None:
-    """Occupy standard streams that the shell has closed, before another file gets the number of one of them.
+    """Open the null device for standard streams that the shell has closed, so that no file gets their numbers.
 
-    A stream that was closed for writing remains unwritable: writing to it raises an error, as on a full disk. A
-    character that the terminal's encoding lacks is written as an escape, so that no paid answer fails to print.
+    Writing to a stream that was closed still raises an error, as on a full disk. Characters that the terminal's
+    encoding lacks are escaped, so that a result that was paid for can always be printed.
     """
     for number in (0, 1, 2):
         try:
             os.fstat(number)
         except OSError:
-            os.open(os.devnull, os.O_RDONLY)  # gets the lowest number that is free: this one
+            os.open(os.devnull, os.O_RDONLY)  # takes the lowest free number, which is this one
     sys.stdout = _escape_unencodable(sys.stdout, 1)
     sys.stderr = _escape_unencodable(sys.stderr, 2)
 
 
 def _escape_unencodable(stream: TextIO | None, number: int) -> TextIO:
-    if stream is None:  # it was closed when the process began
+    if stream is None:  # closed before the process started
         return open(number, "w", encoding="utf-8", closefd=False)
     if isinstance(stream, io.TextIOWrapper):
         stream.reconfigure(errors="backslashreplace")
@@ -217,17 +222,17 @@ def _escape_unencodable(stream: TextIO | None, number: int) -> TextIO:
 
 
 def silence_stream(stream: TextIO) -> None:
-    """Redirect a broken stream to the null device, so that flushing its buffer at exit raises no error."""
+    """Redirect a broken stream to the null device, so that the flush at exit raises no error."""
     try:
-        nothing = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nothing, stream.fileno())
-        os.close(nothing)
+        null_device = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null_device, stream.fileno())
+        os.close(null_device)
     except (OSError, ValueError):
         return
 
 
 def make_console(*, stderr: bool = False) -> Console:
-    """Console on standard output, or on standard error if asked for; a broken pipe is raised, and ends no process."""
+    """Return a console on standard output or standard error. A broken pipe raises an error and does not exit."""
     from rich.console import Console
 
     class Screen(Console):
@@ -242,71 +247,74 @@ def make_console(*, stderr: bool = False) -> Console:
 
 
 def clean_text(text: str) -> str:
-    """Text that a terminal shows and never obeys: control characters but line feeds are replaced.
+    """Replace control characters except line feeds, so that a terminal cannot interpret them.
 
     >>> clean_text("\\x1b[31mred\\n")
     '\ufffd[31mred\\n'
     """
-    return "".join(sign if sign.isprintable() or sign == "\n" else "\ufffd" for sign in text)
+    return "".join(character if character.isprintable() or character == "\n" else "\ufffd" for character in text)
 
 
 def print_to_stderr(line: str) -> None:
-    """Print a line on standard error; if that fails, silence the stream."""
+    """Print a line on standard error. If that fails, silence the stream."""
     try:
         print(f"dpcurves: {clean_text(line)}", file=sys.stderr, flush=True)
     except (OSError, ValueError):
         silence_stream(sys.stderr)
 
 
-def print_to_console(console: Console, *things: RenderableType) -> None:
-    """Print lines, which are not wrapped, and tables."""
+def print_to_console(console: Console, *renderables: RenderableType) -> None:
+    """Print lines without wrapping, and tables."""
     with _translate_stream_errors(sys.stderr if console.stderr else sys.stdout):
-        for thing in things:
-            console.print(clean_text(thing) if isinstance(thing, str) else thing, soft_wrap=isinstance(thing, str))
+        for renderable in renderables:
+            console.print(
+                clean_text(renderable) if isinstance(renderable, str) else renderable,
+                soft_wrap=isinstance(renderable, str),
+            )
 
 
 def print_to_stdout(text: str) -> None:
-    """Print a text unformatted: machine-readable output, or help, without importing rich."""
+    """Print text without formatting: machine-readable output or help. Does not import rich."""
     with _translate_stream_errors(sys.stdout):
         print(text, flush=True)
 
 
 @contextmanager
 def _translate_stream_errors(stream: TextIO) -> Iterator[None]:
-    """Flush a standard stream after writing; a pipe that nobody reads becomes `UnreadOutput`, other errors `OutputError`."""
+    """Flush the stream after writing. A closed pipe raises `UnreadOutput`, any other failure `OutputError`."""
     try:
         yield
         stream.flush()
     except OSError as error:
         silence_stream(stream)
         if error.errno == errno.EPIPE:
-            raise UnreadOutput("output", "the program that read it has ended") from None
+            raise UnreadOutput("output", "the program that reads standard output has ended") from None
         name = "error" if stream is sys.stderr else "output"
-        trouble = "it is closed" if error.errno == errno.EBADF else error.strerror
-        raise OutputError("output", f"standard {name} could not be written ({trouble})") from None
+        reason = "it is closed" if error.errno == errno.EBADF else error.strerror
+        raise OutputError("output", f"standard {name} could not be written ({reason})") from None
 
 
 @contextmanager
-def show_spinner(words: str) -> Iterator[None]:
-    """Show a spinner beside `words` until the work is done."""
+def show_spinner(label: str) -> Iterator[None]:
+    """Show a spinner with this label until the block ends."""
     if not sys.stderr.isatty():
         yield
         return
     from rich.console import Console
 
-    with Console(stderr=True).status(words):
+    with Console(stderr=True).status(label):
         yield
 
 
 POLLED = 0.2
-"""Seconds between two looks at how far a pass is."""
+"""Seconds between two updates of the progress of a pass."""
 
 
 @contextmanager
-def show_pass_progress(words: str, after: float = 2.0) -> Iterator[None]:
-    """Show a spinner beside `words`, and after so many seconds the share of the pass over the data that is done.
+def show_pass_progress(label: str, after: float = 2.0) -> Iterator[None]:
+    """Show a spinner, and after `after` seconds the fraction of the pass over the data that is done.
 
-    A question may take several passes; each is counted on its own, with the time that is left of it.
+    A question may take several passes. Each has its own progress and remaining time.
     """
     if not sys.stderr.isatty():
         yield
@@ -314,38 +322,40 @@ def show_pass_progress(words: str, after: float = 2.0) -> Iterator[None]:
     from ..records.engines.duckdb import progress_fraction, watch_progress
 
     watch_progress()
-    over = Event()
+    is_finished = Event()
     with _progress_bars() as bars:
-        watcher = Thread(target=_update_pass_progress, args=(bars, words, progress_fraction, over, after), daemon=True)
+        watcher = Thread(
+            target=_update_pass_progress, args=(bars, label, progress_fraction, is_finished, after), daemon=True
+        )
         watcher.start()
         try:
             yield
         finally:
-            over.set()
+            is_finished.set()
             watcher.join()
 
 
 def _update_pass_progress(
-    bars: Progress, words: str, share: Callable[[], float | None], over: Event, after: float
+    bars: Progress, label: str, read_fraction: Callable[[], float | None], is_finished: Event, after: float
 ) -> None:
-    """Show how far a pass is, until it is over; where a share falls, another pass has begun."""
-    begun, number, last = monotonic(), 1, 0.0
-    bar = bars.add_task(words, total=None)
+    """Show the progress of passes until `is_finished`. A fraction that falls marks the start of another pass."""
+    start, pass_number, previous = monotonic(), 1, 0.0
+    bar = bars.add_task(label, total=None)
     bars.start()
-    while not over.wait(POLLED):
-        done = share()
-        if done is None or monotonic() - begun < after:
+    while not is_finished.wait(POLLED):
+        done = read_fraction()
+        if done is None or monotonic() - start < after:
             continue
-        if done < last:
-            number += 1
-            bars.reset(bar, description=f"{words}, pass {number}", total=1.0)
-        last = done
+        if done < previous:
+            pass_number += 1
+            bars.reset(bar, description=f"{label}, pass {pass_number}", total=1.0)
+        previous = done
         bars.update(bar, completed=done, total=1.0)
 
 
 @contextmanager
 def _progress_bars() -> Iterator[Progress]:
-    """Progress bars on standard error, with percent and the time that is left; they vanish at the end."""
+    """Yield progress bars on standard error with percentage and remaining time. They vanish at the end."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
@@ -358,25 +368,25 @@ def _progress_bars() -> Iterator[Progress]:
 
 
 @contextmanager
-def show_progress_bar(words: str, total: int) -> Iterator[Callable[[int], object]]:
-    """Show a progress bar beside `words`, and yield a function that takes the amount done."""
-    with show_late_progress_bar(words, after=0) as fill:
+def show_progress_bar(label: str, total: int) -> Iterator[Callable[[int], object]]:
+    """Show a progress bar and yield a function that takes the amount done."""
+    with show_late_progress_bar(label, after=0) as fill:
         fill(0, total)
         yield lambda done: fill(done, total)
 
 
 @contextmanager
-def show_late_progress_bar(words: str, after: float) -> Iterator[Callable[[int, int], object]]:
-    """Yield a function that takes the amount done and all there is; it shows a progress bar after so many seconds."""
+def show_late_progress_bar(label: str, after: float) -> Iterator[Callable[[int, int], object]]:
+    """Yield a function that takes the amount done and the total. The bar appears after `after` seconds."""
     if not sys.stderr.isatty():
         yield lambda done, total: None
         return
-    begun = monotonic()
+    start = monotonic()
     with _progress_bars() as bars:
-        bar = bars.add_task(words)
+        bar = bars.add_task(label)
 
         def show(done: int, total: int) -> None:
-            if monotonic() - begun >= after:
+            if monotonic() - start >= after:
                 bars.start()
             bars.update(bar, completed=done, total=total)
 

@@ -1,4 +1,4 @@
-"""Axes of a table: a column, or a predictor in the place of one, and the public cells that it is read in."""
+"""Axes of a table: a column or the predictions of a model, and the public cells that its values are counted in."""
 
 from __future__ import annotations
 
@@ -19,16 +19,17 @@ from .grid import Grid
 from .universe import HashUniverse, Universe, require_universe
 
 LONGEST_NAME = 60
+"""Characters of a model's name, which is printed in plots and ledgers."""
 MOST_JSON = 2**24
-"""Characters of a model that is read."""
+"""Characters of a model's JSON text."""
 
 
 class Input(NamedTuple):
-    """A column that a model reads.
+    """Input column of a model.
 
     Attributes:
-        column: Its name.
-        values: Declared categories, of which the number in this list is read; None: a column of numbers.
+        column: Column name.
+        values: Declared categories; the model reads the index of a value among them. None: the column is numeric.
     """
 
     column: str
@@ -36,12 +37,12 @@ class Input(NamedTuple):
 
 
 class Predictor(ABC):
-    """A model with a name, made of public numbers alone.
+    """Named model that is made of public numbers only.
 
-    Formal guarantees: its value for a record is a function of that record alone: `compute_values` works element by element, in
-    a fixed order, with operations whose results do not depend on their neighbours in an array. So a record moves
-    nobody's score but its own, in whatever batch and place it is read. No input makes it fail: what is missing in one
-    of the columns that it needs is a missing score.
+    Formal guarantees: the value for a record is a function of that record alone. `compute_values` works element by
+    element, in a fixed order, with operations whose results do not depend on neighbouring array elements. So a record
+    changes no other record's score, in any batch and position. No input raises an error: a missing value in an input
+    column gives a missing score.
     """
 
     __slots__ = ()
@@ -51,43 +52,49 @@ class Predictor(ABC):
     @property
     @abstractmethod
     def inputs(self) -> tuple[Input, ...]:
-        """The columns that it reads."""
+        """Return the columns that the model reads."""
 
     @abstractmethod
     def compute_values(self, columns: Sequence[FloatArray]) -> FloatArray:
-        """The value for each record.
+        """Return the model's value for each record.
 
         Args:
-            columns: For each of the `inputs`, numbers, or numbers of categories; NaN: missing.
+            columns: Numbers, or indices of categories, for each of the `inputs`. NaN: missing.
         """
 
     @abstractmethod
     def facts(self) -> dict[str, Any]:
-        """The parts of the model, but for its name, as plain objects."""
+        """Return the parts of the model except its name, as JSON-compatible objects."""
 
     def to_json(self) -> str:
-        """A text from which the same model is read again, bit for bit."""
+        """Return a JSON text from which the same model is parsed, bit for bit."""
         return json.dumps(self.to_object())
 
     def to_object(self) -> dict[str, Any]:
-        """The model as plain objects."""
+        """Return the model as JSON-compatible objects."""
         return {"dpcurves": self.KIND, "name": self.name, **self.facts()}
 
     @property
     def digest(self) -> str:
-        """The SHA-256 of all that it is made of, in hexadecimal digits: two models with one digest are the same."""
+        """Return the SHA-256 of the model's JSON in hexadecimal. Models with equal digests are equal."""
         return sha256(self.to_json().encode()).hexdigest()
 
     def predict(self, table: Any) -> FloatArray:
-        """The values for a public table, a data frame or a mapping: what is confidential is asked for instead.
+        """Return the values for a public table, a data frame or a mapping. Ask questions about confidential tables.
 
         Raises:
             ValueError: a column is missing.
         """
-        lacking = next((each.column for each in self.inputs if each.column not in table), None)
-        if lacking is not None:
-            raise InvalidArgument("table", f"{self.name!r} reads a column {lacking!r}, which is not there", lacking)
-        return self.compute_values([_encode_column(table[each.column], each.values) for each in self.inputs])
+        missing_column = next(
+            (model_input.column for model_input in self.inputs if model_input.column not in table), None
+        )
+        if missing_column is not None:
+            raise InvalidArgument(
+                "table", f"{self.name!r} reads a column {missing_column!r}, which is not there", missing_column
+            )
+        return self.compute_values(
+            [_encode_column(table[model_input.column], model_input.values) for model_input in self.inputs]
+        )
 
     def __str__(self) -> str:
         return self.name
@@ -103,10 +110,10 @@ class Predictor(ABC):
 
 
 def require_name(name: object) -> None:
-    """A name that may stand on pictures and in ledgers.
+    """Refuse a name that cannot be printed in plots and ledgers.
 
     Raises:
-        ValueError: it is none.
+        ValueError: the name is empty, too long or not printable.
     """
     require_type("name", name, str, "a text")
     text = str(name)
@@ -117,19 +124,21 @@ def require_name(name: object) -> None:
 
 
 def _encode_column(values: Any, categories: tuple[str | int | float | bool, ...] | None) -> FloatArray:
-    """A public column as `Predictor.compute_values` takes it."""
+    """Encode a public column as `Predictor.compute_values` needs it."""
     if categories is None:
         try:
             return np.asarray(values, dtype=np.float64)
         except (TypeError, ValueError):
-            return np.array([_to_number(each) for each in values], dtype=np.float64)
-    texts = {each: float(place) for place, each in enumerate(categories) if isinstance(each, str)}
-    numbers = {float(each): float(place) for place, each in enumerate(categories) if not isinstance(each, str)}
-    return np.array([_find_category(each, texts, numbers) for each in values], dtype=np.float64)
+            return np.array([_to_number(value) for value in values], dtype=np.float64)
+    texts = {category: float(index) for index, category in enumerate(categories) if isinstance(category, str)}
+    numbers = {
+        float(category): float(index) for index, category in enumerate(categories) if not isinstance(category, str)
+    }
+    return np.array([_find_category(value, texts, numbers) for value in values], dtype=np.float64)
 
 
 def _find_category(value: Any, texts: dict[str, float], numbers: dict[float, float]) -> float:
-    """The place of a value among categories that are text, and otherwise among those that are numbers; NaN: neither."""
+    """Return the index of a value among the text categories, else among the numeric ones, else NaN."""
     number = _to_number(value)
     without_point = str(int(number)) if not isinstance(value, str) and number.is_integer() else ""
     return next((texts[name] for name in (str(value), without_point) if name in texts), numbers.get(number, np.nan))
@@ -146,16 +155,17 @@ Category = str | int | float | bool
 SCALARS: tuple[tuple[type, type], ...] = (
     (np.str_, str), (np.bool_, bool), (np.integer, int), (np.floating, float)
 )  # fmt: skip
-"""NumPy's, and what they are in Python."""
+"""NumPy's scalar types and their Python counterparts."""
 MOST_DIGITS = 1000
+"""Digits of an integer category: below Python's limit for converting integers to text (4300)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """A column of numbers, on a grid. What is no number is missing. Instead of a column, a model of others may stand.
+    """A numeric column, or the predictions of a model, on a grid. A value that is not a number is missing.
 
     Raises:
-        TypeError: the grid is no `Grid`, or the column neither a name nor a model.
+        TypeError: the grid is not a `Grid`, or the column neither a name nor a model.
     """
 
     column: str | Predictor
@@ -167,40 +177,40 @@ class Axis:
 
     @property
     def slots(self) -> int:
-        """The number of counted cells."""
+        """Return the number of counted cells."""
         return self.grid.slots
 
 
 @dataclass(frozen=True, slots=True)
 class TypedAxis(Axis):
-    """A column of numbers, dates, times or durations, as its schema declares, on a grid.
+    """A column of numbers, dates, times or durations, as declared by its schema, on a grid.
 
-    Dates are counted in days since the beginning of 1970; moments, times of day and durations in seconds.
+    Dates are days since 1970-01-01. Timestamps, times of day and durations are seconds.
     """
 
 
 @dataclass(frozen=True, slots=True)
 class DurationAxis(TypedAxis):
-    """A column of numbers, or of durations (in seconds), on a grid: dates and moments do not tell how long it took."""
+    """A column of numbers or durations (in seconds) on a grid. Dates and timestamps are refused."""
 
 
 @dataclass(frozen=True, slots=True)
 class Categories:
-    """A column of categories that were declared in public, in this order. Any other value is missing.
+    """A column of categories, declared in public and in this order. Any other value is missing.
 
-    A category that is a number, or True (1) or False (0), stands for all that reads as this number, as the text "1.0"
-    does for 1 where no type is declared; a column that declares text is refused. A category that is text stands for
-    the same text; in a column that declares numbers it is written as the number is, as ``"1"``, or refused: ``"01"``.
+    A category that is a number, or True (1) or False (0), matches every value that parses to this number, such as the
+    text "1.0" for 1 if no type is declared; a column declared as text is refused. A category that is text matches the
+    same text; in a column declared as numbers it must be written as the number is, as ``"1"``; ``"01"`` is refused.
 
     Attributes:
-        column: Its name.
+        column: Column name.
         values: The categories.
-        arguments: Under which argument each was given, for refusals.
-        is_implied: Two classes, the negative of which was not named: 0 or 1, where labels are numbers.
+        arguments: Argument that each category came from, for error messages.
+        is_implied: True for two classes whose negative one was not named: 0 or 1 where labels are numbers.
 
     Raises:
-        ValueError: no category, or one twice, or two that print alike, or one that no value can equal.
-        TypeError: they are one text, or none of several things, or one of them is neither text nor number.
+        ValueError: no category, a repeated category, two that print alike, or one that no value can equal.
+        TypeError: the categories are a single text, not a sequence, or one is neither text nor number.
     """
 
     column: str
@@ -210,39 +220,44 @@ class Categories:
 
     def __post_init__(self) -> None:
         require_type("column", self.column, str, "the name of a column")
-        given = require_sequence("categories", self.values, 'a tuple of them, as in ("a", "b"),')
-        values = tuple(parse_category("categories", each) for each in given)
+        declared = require_sequence("categories", self.values, 'a tuple of them, as in ("a", "b"),')
+        values = tuple(parse_category("categories", category) for category in declared)
         if not values or min(len(set(values)), len(set(map(str, values)))) < len(values):
-            raise InvalidArgument("categories", "at least one is needed, each once")
+            raise InvalidArgument("categories", "at least one category is needed, each once")
         object.__setattr__(self, "values", values)
 
     @property
     def slots(self) -> int:
-        """The number of counted cells."""
+        """Return the number of counted cells."""
         return len(self.values)
 
     @property
     def argument_names(self) -> tuple[str, ...]:
-        """The name of each category in a refusal."""
+        """Return the argument name of each category, for error messages."""
         return self.arguments or ("categories",) * len(self.values)
 
 
-UNKNOWN, OTHER, GROUPS = "not found yet", "other", "groups"
+UNKNOWN = "not found yet"
+"""Placeholder for the categories before partition selection."""
+OTHER = "other"
+"""Category of all values that were not selected."""
+GROUPS = "groups"
+"""Appended to `OTHER` if a selected category has that name."""
 
 
 @dataclass(frozen=True, slots=True)
 class UnlistedCategories(Categories):
-    """A column of groups that nobody listed: those of many units are found by noisy counts, the rest is ``other``.
+    """A column of unlisted categories: noisy counts select those that many units have; the rest is ``other``.
 
-    It needs a delta beside the loss, or a public universe of names: see `mechanisms.partition_selection`.
+    Partition selection needs a delta beside the loss, or a public universe of names: see
+    `mechanisms.partition_selection`.
 
     Attributes:
-        values: Stand for the groups before they are found.
-        universe: The names that there may be: all texts of some letters (`TextUniverse`), or hashes (`HashUniverse`). None: any.
+        values: Placeholder for the categories before they are selected.
+        universe: Possible names: all texts of some letters (`TextUniverse`), or hashes (`HashUniverse`). None: any.
 
     Raises:
-        TypeError: `universe` is none.
-
+        TypeError: `universe` is not a universe.
     >>> UnlistedCategories("ward").to_selected_categories(("b", "a")).values
     ('b', 'a', 'other')
     """
@@ -255,40 +270,40 @@ class UnlistedCategories(Categories):
         require_universe(self.universe)
 
     def to_selected_categories(self, names: tuple[str, ...]) -> SelectedCategories:
-        """The groups that were found, and the rest, under a name that none of them has."""
-        rest = OTHER
-        while rest in names:
-            rest = f"{rest} {GROUPS}"
+        """Return the selected categories and the rest, under a name that no selected category has."""
+        other = OTHER
+        while other in names:
+            other = f"{other} {GROUPS}"
         digits = self.universe.digits if isinstance(self.universe, HashUniverse) else 0
-        return SelectedCategories(self.column, (*names, rest), digits=digits)
+        return SelectedCategories(self.column, (*names, other), digits=digits)
 
 
 @dataclass(frozen=True, slots=True)
 class SelectedCategories(Categories):
-    """Groups that noisy counts found; the last category holds all other values that are not missing.
+    """Categories that partition selection released. The last one counts all other values that are not missing.
 
     Attributes:
-        digits: Groups are told by so many digits of the SHA-256 of their names; 0: by their names.
+        digits: Hexadecimal digits of SHA-256 that replace the names; 0: the names themselves.
     """
 
     digits: int = 0
 
 
-def parse_category(name: str, given: Any) -> Category:
-    """The declared category, as Python's text, number or truth value; `name` is the argument to blame.
+def parse_category(name: str, declared: Any) -> Category:
+    """Return a declared category as Python text, number or truth value. `name` is the argument for error messages.
 
     Raises:
-        TypeError: it is of another kind: a date, bytes, a member of an enum, a tuple. No value would equal it.
-        ValueError: it is NaN, or text that is not Unicode, or has more digits than Python prints.
+        TypeError: the category has another type, such as a date, bytes, an enum member or a tuple. No value equals it.
+        ValueError: the category is NaN, invalid Unicode, or has more digits than Python prints.
 
     >>> parse_category("pos_label", np.float64(0.5)), parse_category("pos_label", np.bool_(True))
     (0.5, True)
     """
-    value: Category = _to_python_scalar(given)
+    value: Category = _to_python_scalar(declared)
     if type(value) not in (str, int, float, bool):
-        raise WrongArgumentType(name, f"a text, a number, True or False is needed, got a {type(given).__name__}")
+        raise WrongArgumentType(name, f"a text, a number, True or False is needed, got a {type(declared).__name__}")
     if isinstance(value, float) and isnan(value):
-        raise InvalidArgument(name, "NaN equals nothing; what has no value is missing")
+        raise InvalidArgument(name, "NaN equals no value; missing values are counted as missing")
     if isinstance(value, str) and search("[\ud800-\udfff]", value):
         raise InvalidArgument(name, "a text of Unicode characters is needed, without lone surrogates")
     if isinstance(value, int) and abs(value) >= 10**MOST_DIGITS:
@@ -296,8 +311,8 @@ def parse_category(name: str, given: Any) -> Category:
     return value
 
 
-def _to_python_scalar(given: Any) -> Any:
-    """NumPy's scalars as Python's. A span of time is a whole number by its class alone."""
-    if isinstance(given, np.timedelta64):
-        return given
-    return next((kind(given) for scalar, kind in SCALARS if isinstance(given, scalar)), given)
+def _to_python_scalar(value: Any) -> Any:
+    """Convert a NumPy scalar to Python. A time span stays as it is, because NumPy classes it as an integer."""
+    if isinstance(value, np.timedelta64):
+        return value
+    return next((kind(value) for scalar, kind in SCALARS if isinstance(value, scalar)), value)

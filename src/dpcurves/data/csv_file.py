@@ -1,4 +1,4 @@
-"""Declared dialect of CSV files: the text encoding, the decimal separator, and the day from which dates are counted."""
+"""Declared format of a CSV file: encoding, delimiter, decimal sign, and the day that dates are counted from."""
 
 from __future__ import annotations
 
@@ -11,39 +11,39 @@ from ..arguments import InvalidArgument, WrongArgumentType, describe_value
 
 ENCODINGS = {"utf-8": "utf-8", "utf8": "utf-8", "latin-1": "latin-1", "iso-8859-1": "latin-1", "cp1252": "cp1252",
              "windows-1252": "cp1252"}  # fmt: skip
-"""Encodings in which lines and delimiters stand as in ASCII: a line is a record in each of them."""
+"""Supported encodings. In each of them line ends and delimiters are the bytes of ASCII, so a line is a record."""
 DATES = {
     r"(?P<y>[0-9]{4})-(?P<m>[0-9]{2})-(?P<d>[0-9]{2})": "-",
     r"(?P<d>[0-9]{2})\.(?P<m>[0-9]{2})\.(?P<y>[0-9]{4})": ".",
 }
-"""Forms in which a day may be given: ISO 8601, and that of many offices."""
+"""Accepted forms of a day: ISO 8601, and day.month.year as in many European offices."""
 NO_DELIMITER = '\n\r"'
+"""Characters that cannot be delimiters."""
 TAB = r"\t"
-"""A tab, as it can be typed on a command line."""
+"""A tab as typed on a command line."""
 
 
 @dataclass(frozen=True, slots=True)
 class CsvFile:
-    """A CSV file in a declared form, as the `data` of a session.
+    """CSV file with a declared format, for the `data` argument of a session.
 
-    The form is public and declared: it is never read off records. What does not fit it is missing.
+    The format is public and declared, never inferred from the records. A field that does not fit it is missing.
 
-    Formal guarantee: each value is a function of its own line and of the declared form alone, so one record more or
-    less changes one record as it is counted.
+    Formal guarantee: each value is a function of its own line and of the declared format alone, so adding or removing
+    a record changes one counted record.
 
     Attributes:
-        file: The path, or the bytes of a file. A path that ends in ``.gz`` is decompressed as it is read.
-        delimiter: What separates fields: one character of ASCII, or ``\\t`` for a tab.
+        file: Path, or the bytes of a file. A path that ends in ``.gz`` is decompressed while it is read.
+        delimiter: Field separator: one ASCII character, or ``\\t`` for a tab.
         encoding: ``utf-8``, ``latin-1`` or ``cp1252``.
         decimal: ``.``, or ``,``: then 1.200,50 is 1200.5, and 1.5 is missing.
-        dates: A day, as ``2020-01-01`` or ``01.01.2020``: dates in this form are numbers, the days since then. None:
-            dates are missing, but for questions without a range, which read ``2020-01-31``, ``2020-01-31 12:30`` and
-            ``2020-01-31 12:30+01:00`` as days since the beginning of 1970.
+        dates: Day zero, as ``2020-01-01`` or ``01.01.2020``. Dates of this form become days since that day. None:
+            dates are missing, except in questions without a range, which read ``2020-01-31``, ``2020-01-31 12:30`` and
+            ``2020-01-31 12:30+01:00`` as days since 1970-01-01.
 
     Raises:
         TypeError: the file is neither a path nor bytes.
-        ValueError: another form is declared.
-
+        ValueError: another part of the format is invalid.
     >>> CsvFile("visits.csv.gz", delimiter=";", encoding="latin-1", decimal=",", dates="01.01.2020").origin
     datetime.date(2020, 1, 1)
     """
@@ -70,49 +70,47 @@ class CsvFile:
 
     @property
     def name(self) -> str:
-        """The name of the file, in messages."""
+        """Return the name of the file for messages."""
         return "the file" if isinstance(self.file, bytes) else repr(Path(self.file).name)
 
     @property
     def codec(self) -> str:
-        """The encoding, by the one name that it has here."""
+        """Return the canonical name of the encoding."""
         return ENCODINGS[self.encoding.lower()]
 
     @property
     def origin(self) -> date | None:
-        """The day from which on dates are counted."""
+        """Return day zero of dates, or None if dates are not numbers."""
         return None if self.dates is None else _parse_day(self.dates)[0]
 
     @property
     def date_separator(self) -> str:
-        """Separator of the parts of a date: ``-`` of year, month and day, ``.`` of day, month and year."""
+        """Return the separator within dates: ``-`` for year-month-day, ``.`` for day.month.year."""
         return "-" if self.dates is None else _parse_day(self.dates)[1]
 
 
-def parse_delimiter(given: object) -> str:
-    r"""Return the character that separates fields; a tab may be written as a backslash and a t.
+def parse_delimiter(value: object) -> str:
+    r"""Return the delimiter character. A tab may be given as a backslash and a t.
 
     >>> parse_delimiter(";"), parse_delimiter(r"\t")
     (';', '\t')
 
     Raises:
-        ValueError: it is not one character of ASCII, or is a quote or a line end.
+        ValueError: the delimiter is not one ASCII character, or is a quote or a line end.
     """
-    sign = "\t" if isinstance(given, str) and given == TAB else given
-    if not isinstance(sign, str) or len(sign) != 1 or not sign.isascii() or sign in NO_DELIMITER:
-        rule = f"one character of ASCII is needed, no quote and no line end, got {describe_value(given)}"
+    character = "\t" if isinstance(value, str) and value == TAB else value
+    if not isinstance(character, str) or len(character) != 1 or not character.isascii() or character in NO_DELIMITER:
+        rule = f"one character of ASCII is needed, no quote and no line end, got {describe_value(value)}"
         raise InvalidArgument("delimiter", rule)
-    return sign
+    return character
 
 
 def _parse_day(text: object) -> tuple[date, str]:
-    for form, between in DATES.items():
-        found = re.fullmatch(form, text) if isinstance(text, str) else None
-        if found is not None:
+    for pattern, separator in DATES.items():
+        match = re.fullmatch(pattern, text) if isinstance(text, str) else None
+        if match is not None:
             try:
-                return date(int(found["y"]), int(found["m"]), int(found["d"])), between
+                return date(int(match["y"]), int(match["m"]), int(match["d"])), separator
             except ValueError:
                 break
-    raise InvalidArgument(
-        "dates", f"the day from which on to count is needed, as 2020-01-01 or 01.01.2020, got {describe_value(text)}"
-    )
+    raise InvalidArgument("dates", f"day zero is needed, as 2020-01-01 or 01.01.2020, got {describe_value(text)}")

@@ -1,4 +1,4 @@
-"""Reasons why a record is missing. Each missing record has one: that of its line, else that of the first column."""
+"""Reasons why a record is missing. A record has one reason: its line's, else its first missing column's."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import Enum
 
 
 class MissingReason(Enum):
-    """A reason why a record is missing; its value is its place among released counts."""
+    """Reason why a record is missing. Its value is the index among the released counts."""
 
     EMPTY = 0
     NO_NUMBER = 1
@@ -17,24 +17,24 @@ class MissingReason(Enum):
 
     @property
     def description(self) -> str:
-        """What such records are, and what often is the cause."""
+        """Return what these records have in common, with the frequent causes."""
         return WORDS[self]
 
 
 WORDS = {
     MissingReason.EMPTY: "have an empty field",
     MissingReason.NO_NUMBER: (
-        "have a text where a number is needed (a unit, a date, a comma before decimals, or a word for what is missing: "
-        "see --decimal and --dates)"
+        "have text instead of a number (a unit, a date, a decimal comma, or a word for a missing value: see --decimal "
+        "and --dates)"
     ),
-    MissingReason.OTHER_LABEL: "have another label than those that were named",
+    MissingReason.OTHER_LABEL: "have a label that was not listed",
     MissingReason.FIELDS: (
         "are lines with more or fewer fields than the header (a delimiter at the end of lines, row names without a "
-        "name in the header, or a delimiter in a field without quotes)"
+        "name in the header, or a delimiter in an unquoted field)"
     ),
     MissingReason.QUOTES: (
-        "are lines whose quotes do not come in pairs (a line break within a quoted field, or a single quote mark, as "
-        'in 5" pipe)'
+        "are lines with an unpaired quote mark (a line break within a quoted field, or a single quote mark, as in "
+        '5" pipe)'
     ),
     MissingReason.LONG_LINE: "are lines of more than a mebibyte",
 }

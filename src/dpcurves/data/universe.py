@@ -1,4 +1,4 @@
-"""Public universes of names that are too large to list: all texts of some letters, ranked by length, or hashes."""
+"""Public universes of category names too large to list: all texts of some letters, ranked by length, or hashes."""
 
 from __future__ import annotations
 
@@ -10,29 +10,31 @@ from re import finditer
 from ..arguments import InvalidArgument, WrongArgumentType, convert_to_integers, require_type
 
 MOST_BYTES = 200
-"""Bytes of UTF-8 of a name, at most."""
+"""Bytes of UTF-8 that a name may have."""
 FAKES = Fraction(1, 10)
-"""The names that nobody has and that are told, on average, at most; as many of each rank."""
+"""Upper bound on the expected number of released names that no record has, split evenly over the ranks."""
 LEAST_BITS = 16
+"""Bits of the shortest hash."""
 MOST_BITS = 256
+"""Bits of the longest hash: SHA-256."""
 BITS_A_DIGIT = 4
 """Bits of a hexadecimal digit."""
 
 
 @dataclass(frozen=True, slots=True)
 class TextUniverse:
-    """Universe of the texts of an alphabet's letters, up to a length: names that nobody has to list.
+    """Universe of all texts over an alphabet up to a length, from which unlisted categories are selected.
 
-    Names of one length are found as easily as each other, and shorter ones more easily. The fewer letters, and the
-    shorter, the fewer units a name needs to be found. Any other text is in ``other``.
+    All names of one length are equally easy to select, shorter names more easily. A smaller alphabet or length lowers
+    the number of units that a name needs. Any other text counts in ``other``.
 
     Attributes:
-        alphabet: Its letters, each once, with ranges as in ``"a-z0-9 "``; a hyphen stands first or last.
-        longest: The most letters of a name.
+        alphabet: Letters, each once, with ranges as in ``"a-z0-9 "``. A hyphen must come first or last.
+        longest: Maximum number of letters of a name.
 
     Raises:
-        ValueError: there is no letter, a range falls, or names may have more than 200 bytes of UTF-8.
-        TypeError: the alphabet is no text, or the length no whole number.
+        ValueError: the alphabet is empty, a range decreases, or names may exceed 200 bytes of UTF-8.
+        TypeError: the alphabet is not a string, or the length not an integer.
 
     >>> digits = TextUniverse("0-9", 5)
     >>> digits.alphabet, digits.sizes, digits.find_rank("407"), digits.name_at(2, 407), digits.find_rank("x")
@@ -55,24 +57,24 @@ class TextUniverse:
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """The number of names of each rank: of one letter, of two, and so on."""
+        """Return the number of names of each rank, that is, of length 1, 2, and so on."""
         return tuple(len(self.alphabet) ** length for length in range(1, self.longest + 1))
 
     def label(self, name: str) -> str:
-        """A name as it is told: itself."""
+        """Return the released form of a name: the name itself."""
         return name
 
     def find_rank(self, name: str) -> int | None:
-        """The rank of a name; None if it is none of these."""
+        """Return the rank of a name, its length minus one, or None if the universe does not contain it."""
         return len(name) - 1 if 0 < len(name) <= self.longest and not set(name) - set(self.alphabet) else None
 
-    def name_at(self, rank: int, number: int) -> str:
-        """The name of this number among those of a rank."""
-        found = ""
+    def name_at(self, rank: int, index: int) -> str:
+        """Return the name with this index among the names of a rank."""
+        name = ""
         for _ in range(rank + 1):
-            number, digit = divmod(number, len(self.alphabet))
-            found = self.alphabet[digit] + found
-        return found
+            index, digit = divmod(index, len(self.alphabet))
+            name = self.alphabet[digit] + name
+        return name
 
     def __str__(self) -> str:
         return f"texts of up to {self.longest} of {len(self.alphabet)} letters"
@@ -80,17 +82,17 @@ class TextUniverse:
 
 @dataclass(frozen=True, slots=True)
 class HashUniverse:
-    """Hashes of names of any letters: a group is told by the first digits of the SHA-256 of its name.
+    """Universe of hashes: a category is released as the first digits of the SHA-256 of its name.
 
-    Who knows what names there may be finds each with `label`. A hash hides nothing: anybody can try names. Names that
-    share a hash are one group; of a million names, none does with a chance of 0.9999 at 52 bits.
+    Anyone with a list of candidate names finds them with `label`, so a hash hides nothing. Names with equal hashes
+    are one category; at 52 bits, a million names have no collision with probability 0.9999.
 
     Attributes:
-        bits: The bits of a hash: a multiple of 4. The fewer, the fewer units a name needs to be found.
+        bits: Bits of a hash, a multiple of 4. Fewer bits lower the number of units that a name needs.
 
     Raises:
-        ValueError: there are less than 16 or more than 256, or no multiple of 4.
-        TypeError: it is no whole number.
+        ValueError: `bits` is below 16, above 256 or not a multiple of 4.
+        TypeError: `bits` is not an integer.
 
     >>> HashUniverse(32).label("nurse")
     '#781e5116'
@@ -105,24 +107,24 @@ class HashUniverse:
 
     @property
     def digits(self) -> int:
-        """The hexadecimal digits of a hash."""
+        """Return the number of hexadecimal digits of a hash."""
         return self.bits // BITS_A_DIGIT
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """The number of hashes, which are all of one rank."""
+        """Return the number of hashes, which all have the same rank."""
         return (1 << self.bits,)
 
     def label(self, name: str) -> str:
-        """The hash of a name, as it is told."""
+        """Return the hash of a name, its released form."""
         return f"#{sha256(name.encode()).hexdigest()[: self.digits]}"
 
     def find_rank(self, name: str) -> int | None:
-        """The rank of each name: the only one."""
+        """Return the only rank, 0."""
         return 0
 
     def name_at(self, rank: int, number: int) -> str:
-        """The hash of this number."""
+        """Return the hash with this index."""
         return f"#{number:0{self.digits}x}"
 
     def __str__(self) -> str:
@@ -132,42 +134,42 @@ class HashUniverse:
 Universe = TextUniverse | HashUniverse
 
 
-def parse_universe(given: str) -> Universe:
-    """A universe as commands name it: letters and a length, or a number of bits.
+def parse_universe(text: str) -> Universe:
+    """Parse a universe as typed on the command line: letters and a length, or a number of bits.
 
     Raises:
-        ValueError: it is of another form.
+        ValueError: the text has another form.
 
     >>> parse_universe("0-9:5"), parse_universe("hashed:32")
     (TextUniverse(alphabet='0123456789', longest=5), HashUniverse(bits=32))
     """
-    require_type("universe", given, str, "a text, as a-z:12 or hashed:32,")
-    word, sign, number = given.rpartition(":")
-    if not (sign and word and number.isascii() and number.isdigit()):
-        raise InvalidArgument("universe", "letters and the most of them are needed, as in a-z:12, or hashed:32")
-    return HashUniverse(int(number)) if word == "hashed" else TextUniverse(word, int(number))
+    require_type("universe", text, str, "a text, as a-z:12 or hashed:32,")
+    letters, colon, length = text.rpartition(":")
+    if not (colon and letters and length.isascii() and length.isdigit()):
+        raise InvalidArgument("universe", "write letters and the maximum length, as in a-z:12, or hashed:32")
+    return HashUniverse(int(length)) if letters == "hashed" else TextUniverse(letters, int(length))
 
 
-def require_universe(given: object) -> None:
-    """Refuse what is no universe.
+def require_universe(universe: object) -> None:
+    """Refuse a value that is neither None nor a universe.
 
     Raises:
-        TypeError: says so.
+        TypeError: the value has another type.
     """
-    if given is not None and not isinstance(given, TextUniverse | HashUniverse):
+    if universe is not None and not isinstance(universe, TextUniverse | HashUniverse):
         raise WrongArgumentType("universe", 'write TextUniverse("a-z", 12) or HashUniverse(32)')
 
 
 def _expand_letters(alphabet: str) -> str:
-    """Letters, each once, in their order, with a hyphen last."""
-    found: set[str] = set()
-    for part in finditer("(?s)(.)-(.)|(.)", alphabet):
-        first, last, alone = part.groups()
-        if alone is None and first > last:
-            raise InvalidArgument("alphabet", "a range rises, as in a-z")
-        found.update([alone] if alone is not None else map(chr, range(ord(first), ord(last) + 1)))
-    if not found:
+    """Return the letters, each once and sorted, with a hyphen last."""
+    letters: set[str] = set()
+    for match in finditer("(?s)(.)-(.)|(.)", alphabet):
+        first, last, single = match.groups()
+        if single is None and first > last:
+            raise InvalidArgument("alphabet", "a range must increase, as in a-z")
+        letters.update([single] if single is not None else map(chr, range(ord(first), ord(last) + 1)))
+    if not letters:
         raise InvalidArgument("alphabet", "at least one letter is needed")
-    if any("\ud800" <= letter <= "\udfff" for letter in found):
+    if any("\ud800" <= letter <= "\udfff" for letter in letters):
         raise InvalidArgument("alphabet", "letters of Unicode are needed, without lone surrogates")
-    return "".join(sorted(found - {"-"})) + "-" * ("-" in found)
+    return "".join(sorted(letters - {"-"})) + "-" * ("-" in letters)

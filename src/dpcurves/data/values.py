@@ -1,4 +1,4 @@
-"""Declared values: public cells of which each holds one value; and survey weights, with their cap and their steps."""
+"""Grids of declared values, with one cell per value; and survey weights with their cap and their integer steps."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ from .grid import MOST_LAID_OUT, Grid, Outside, Spacing
 
 FORMS = "first:last, as in 0:120, first:last:step, as in 0:120:5, or the values, as in 300,350,400"
 DIGITS = 400
-"""Decimals are added with so many: more than tell any double from its neighbours."""
+"""Decimal digits of exact arithmetic: more than distinguish a double from its neighbours at any magnitude."""
 
 
 @dataclass(frozen=True, slots=True, init=False, eq=True, repr=False)
 class Values(Grid):
-    """A grid of declared values: each is a cell of its own, so inside a cell nothing is unknown.
+    """Grid of declared values with one cell each, so that a cell determines its value.
 
-    A record that equals no declared value is read as the nearest one, and one half way between two as the larger:
-    edges of cells lie half way between neighbouring values, computed from the decimals that both print as, and a record
-    on an edge lies in the cell above it. The rule is public and the same for all records. Numbers, intervals and
-    quantiles are of values that were read so.
+    A record that equals no declared value counts as the nearest one, and as the larger of two equally near ones: cell
+    edges are the midpoints between neighbouring values, computed from the decimals that they print as, and a record
+    on an edge belongs to the cell above it. The rule is public and the same for all records. Numbers, intervals and
+    quantiles refer to the rounded values.
 
-    The first cell begins, and the last one ends, half the nearest step beyond its value (1/2 beyond a single value).
-    Values further out are read as the first or the last one, or are counted apart with `Outside.APART`.
+    The outer edges are half the nearest step beyond the first and last value (1/2 beyond a single value). Values
+    further out count as the first or last value, or are counted apart with `Outside.APART`.
 
     Args:
         values: Public numbers in any order, as ``range(0, 121)`` or ``(300, 350, 400)``. They must not come from the
             records.
-        outside: Where values beyond the cells are counted.
+        outside: Treatment of values beyond the cells.
 
     >>> ages = Values(range(0, 121))
     >>> ages
@@ -48,9 +48,8 @@ class Values(Grid):
     [31.0, 31.0, 32.0, 120.0]
 
     Raises:
-        ValueError: there is no value, one is given twice or is not finite, or doubles cannot tell two of them, or the
-            ends of their cells, apart.
-        TypeError: it is no list of numbers.
+        ValueError: no value, a repeated or infinite value, or values or edges that doubles cannot distinguish.
+        TypeError: the values are not a list of numbers.
     """
 
     declared_values: tuple[float, ...]
@@ -63,7 +62,7 @@ class Values(Grid):
 
     @classmethod
     def parse(cls, text: str) -> Values:
-        """Read ``first:last``, ``first:last:step``, or values between commas; numbers are the decimals they print.
+        """Parse ``first:last``, ``first:last:step``, or values with commas between them, as exact decimals.
 
         >>> Values.parse("0:1:0.25")
         Values((0.0, 0.25, 0.5, 0.75, 1.0))
@@ -71,13 +70,13 @@ class Values(Grid):
         Values((300.0, 350.0, 500.0))
 
         Raises:
-            ValueError: it is written otherwise, or see the class.
+            ValueError: the text has another form, or see the class.
         """
         require_type("values", text, str, "a text as 0:120")
         try:
             if ":" not in text:
-                return cls([float(part) for part in text.split(",")])
-            first, last, step = ([Decimal(part) for part in text.split(":")] + [Decimal(1)])[:3]
+                return cls([float(number) for number in text.split(",")])
+            first, last, step = ([Decimal(number) for number in text.split(":")] + [Decimal(1)])[:3]
         except (ValueError, InvalidOperation):
             raise InvalidArgument("values", f"write {FORMS}, not {describe_value(text)}") from None
         if text.count(":") > 2:
@@ -86,18 +85,18 @@ class Values(Grid):
 
     @property
     def values(self) -> NDArray[np.float64]:
-        """The declared values, ascending, of shape ``(cells,)``."""
+        """Return the declared values in increasing order, shape ``(cells,)``."""
         return np.array(self.declared_values)
 
     @property
     def endpoints(self) -> tuple[float, float]:
-        """The first and the last value."""
+        """Return the first and the last value."""
         return self.declared_values[0], self.declared_values[-1]
 
     def value_range(self, slots: NDArray[np.int64]) -> NDArray[np.float64]:
-        """The first and the last value that is counted in these slots, ``(..., 2)``.
+        """Return the first and the last value counted in a range of slots, shape ``(..., 2)``.
 
-        Values counted apart are known to lie beyond an edge only.
+        Values counted apart are only known to lie beyond an edge.
 
         >>> Values((1, 2, 5)).value_range(np.array([[0, 1], [0, 3]])).tolist()
         [[1.0, 1.0], [1.0, 5.0]]
@@ -110,23 +109,23 @@ class Values(Grid):
         return np.stack([first[slots[..., 0]], last[slots[..., 1] - 1]], axis=-1)
 
     def with_outside(self, outside: Outside) -> Values:
-        """Return these values, with those outside counted there."""
+        """Return these values with another treatment of values outside."""
         return Values(self.declared_values, outside=outside)
 
     def to_explicit(self) -> Values:
-        """These values: their edges are always laid out."""
+        """Return these values, whose edges are always explicit."""
         return self
 
     def merge_cells(self, at: Sequence[int]) -> Grid:
-        """Join neighbouring cells, between edges of the numbers `at`: a grid without `values`, unless none are joined.
+        """Merge cells between the edges with the indices `at`. The result has no `values` if any cells are merged.
 
         >>> Values(range(4)).merge_cells([1]).edges.tolist()
         [-0.5, 0.5, 3.5]
         """
-        kept = sorted({0, *at, self.cells})
-        if len(kept) == self.cells + 1:
+        edge_indices = sorted({0, *at, self.cells})
+        if len(edge_indices) == self.cells + 1:
             return self
-        return Grid.from_edges(self.edge(np.array(kept)).tolist(), outside=self.outside)
+        return Grid.from_edges(self.edge(np.array(edge_indices)).tolist(), outside=self.outside)
 
     def __repr__(self) -> str:
         apart = ", outside=Outside.APART" if self.outside is Outside.APART else ""
@@ -139,25 +138,27 @@ def _sort_values(values: Iterable[float]) -> tuple[float, ...]:
             "values", f"a list of numbers is needed, as range(0, 121), got {describe_value(values)}"
         )
     try:
-        given = tuple(values)
+        declared = tuple(values)
     except TypeError:
         raise WrongArgumentType(
             "values", f"a list of numbers is needed, as range(0, 121), got {describe_value(values)}"
         ) from None
-    found = tuple(sorted(require_number("values", each) + 0.0 for each in given))  # -0.0 is 0.0
-    if not found:
+    finite_values = tuple(sorted(require_number("values", value) + 0.0 for value in declared))  # -0.0 is 0.0
+    if not finite_values:
         raise InvalidArgument("values", "at least one value is needed")
-    unusable = next((each for each in found if not isfinite(each)), None)
+    unusable = next((value for value in finite_values if not isfinite(value)), None)
     if unusable is not None:
         raise InvalidArgument("values", f"finite numbers are needed, got {unusable}")
-    twice = next((left for left, right in pairwise(found) if left == right), None)
-    if twice is not None:
-        raise InvalidArgument("values", f"each is declared once, {twice:.17g} is there twice, as far as doubles tell")
-    return found
+    repeated = next((left for left, right in pairwise(finite_values) if left == right), None)
+    if repeated is not None:
+        raise InvalidArgument(
+            "values", f"each is declared once, {repeated:.17g} is there twice, as far as doubles tell"
+        )
+    return finite_values
 
 
 def _cell_edges(values: tuple[float, ...]) -> tuple[float, ...]:
-    """Half way between neighbours, and half a step beyond the ends. Where no double lies between, the upper value."""
+    """Return the midpoints between neighbours and the outer edges. If no double lies between, the upper value."""
     inner = [_midpoint(left, right) for left, right in pairwise(values)]
     first = _outer_edge(values[0], inner[0] if inner else values[0] + 0.5, -inf)
     last = _outer_edge(values[-1], inner[-1] if inner else values[-1] - 0.5, inf)
@@ -167,18 +168,18 @@ def _cell_edges(values: tuple[float, ...]) -> tuple[float, ...]:
 
 
 def _midpoint(left: float, right: float) -> float:
-    middle = left / 2 + right / 2
-    if not (left.is_integer() and right.is_integer() and 2 * middle == left + right):
+    midpoint = left / 2 + right / 2
+    if not (left.is_integer() and right.is_integer() and 2 * midpoint == left + right):
         with localcontext(prec=DIGITS):
-            middle = float((Decimal(repr(left)) + Decimal(repr(right))) / 2)
-    return middle if left < middle <= right else right
+            midpoint = float((Decimal(repr(left)) + Decimal(repr(right))) / 2)
+    return midpoint if left < midpoint <= right else right
 
 
 def _outer_edge(value: float, inner: float, towards: float) -> float:
-    """The end of a cell: as far from a value as the edge on its other side, but at least one double further."""
+    """Return an outer edge: as far from the value as its inner edge, and at least the next double."""
     with localcontext(prec=DIGITS):
-        end = float(2 * Decimal(repr(value)) - Decimal(repr(inner)))
-    return end if end not in {value, inner} else nextafter(value, towards)
+        edge = float(2 * Decimal(repr(value)) - Decimal(repr(inner)))
+    return edge if edge not in {value, inner} else nextafter(value, towards)
 
 
 def _list_steps(first: Decimal, last: Decimal, step: Decimal) -> list[float]:
@@ -187,48 +188,50 @@ def _list_steps(first: Decimal, last: Decimal, step: Decimal) -> list[float]:
     with localcontext(prec=DIGITS):
         steps = (last - first) / step
         if steps != steps.to_integral_value():
-            raise InvalidArgument("values", f"steps of {step} from {first} on do not end at {last}")
+            raise InvalidArgument("values", f"steps of {step} from {first} do not end at {last}")
         if steps >= MOST_LAID_OUT:
             raise InvalidArgument("values", f"at most {MOST_LAID_OUT} values are declared, got {steps + 1:f}")
-        return [float(first + step * each) for each in range(int(steps) + 1)]
+        return [float(first + step * index) for index in range(int(steps) + 1)]
 
 
 def _format_values(values: tuple[float, ...]) -> str:
-    """Text for a repr: a range, where whole numbers have even steps."""
+    """Format values for a repr: as a range if they are integers in even steps."""
     if len(values) > 2 and all(value.is_integer() for value in values):
         first, step = int(values[0]), int(values[1]) - int(values[0])
         evenly = range(first, first + step * len(values), step)
-        if all(int(value) == each for value, each in zip(values, evenly, strict=True)):
+        if all(int(value) == number for value, number in zip(values, evenly, strict=True)):
             stop = int(values[-1]) + 1
             return f"range({first}, {stop})" if step == 1 else f"range({first}, {stop}, {step})"
     return f"({', '.join(map(repr, values))}{',' if len(values) == 1 else ''})"
 
 
-SMALLEST_CAP, LARGEST_CAP = 1e-100, 1e100
+SMALLEST_CAP = 1e-100
+"""Smallest cap on a weight: its steps are normal doubles."""
+LARGEST_CAP = 1e100
+"""Largest cap on a weight: sums of capped weights are finite doubles."""
 CAP_RULE = (
     "give the public cap on the weight of one record; there is no default, because one record may move a weighted "
     "count by its cap, so the cap decides how much noise is needed, and it must not come from the data"
 )
-CAP_ALONE = "it caps the weights of a column: name that with weight="
+CAP_ALONE = "the cap needs a column of weights: name it with weight="
 MISSING_WEIGHTS = "records whose weight is missing, negative or not finite are left out"
 
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """A column of survey weights, each of which counts at most as its public cap.
+    """Column of survey weights, clipped at a public cap.
 
-    A weight above `cap` counts as `cap`. Weights are rounded to whole steps of ``cap / STEPS``, to the nearest, ties to
-    the even one: so sums of weights are whole numbers, and the noise that is added to them is exact. A weight that is
-    missing, negative or not finite is missing, and so is its record.
+    A weight above `cap` counts as `cap`. Weights are rounded to integer multiples of ``cap / STEPS``, to the nearest,
+    ties to even. So sums of weights are integers, and their noise is exact. A record with a missing, negative or
+    infinite weight is missing.
 
     Attributes:
-        column: The column of weights.
-        cap: The public cap, in units of the weights.
+        column: Column of weights.
+        cap: Public cap, in units of the weights.
 
     Raises:
         ValueError: the cap is missing, or not from 1e-100 to 1e100.
-        TypeError: one of them is of another kind.
-
+        TypeError: the column is not a name, or the cap not a number.
     >>> Weights("w", 5).to_steps(np.array([0, 1, 5, 99, -1, np.nan, np.inf])).tolist()
     [0, 13107, 65536, 65536, -1, -1, -1]
     """
@@ -251,22 +254,23 @@ class Weights:
 
     @property
     def axis(self) -> Axis:
-        """The column, to be read as numbers: its cells say nothing."""
+        """Return an axis that reads the column as numbers. Its single cell is not used."""
         return Axis(self.column, Grid(0, self.cap, cells=1))
 
     @property
     def step(self) -> float:
-        """The weight of one step."""
+        """Return the weight of one step."""
         return self.cap / self.STEPS
 
     def to_steps(self, values: FloatArray) -> IntArray:
-        """The whole steps of each weight, from 0 to `STEPS`; -1: it is missing.
+        """Return each weight as an integer number of steps, from 0 to `STEPS`; -1: missing.
 
-        Formal guarantees: a function of each weight alone, in fixed operations of doubles; no weight makes it fail.
+        Formal guarantees: the result is a function of each weight alone, by fixed operations on doubles, and no weight
+        raises an error.
         """
         known = np.isfinite(values) & (values >= 0)
-        shares = np.where(known, np.minimum(values, self.cap), 0.0) / self.cap
-        return np.where(known, np.rint(shares * self.STEPS), -1).astype(np.int64)
+        fractions = np.where(known, np.minimum(values, self.cap), 0.0) / self.cap
+        return np.where(known, np.rint(fractions * self.STEPS), -1).astype(np.int64)
 
     def __str__(self) -> str:
         return f"weighted by {self.column} up to {self.cap:g}"

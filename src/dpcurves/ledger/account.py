@@ -1,4 +1,4 @@
-"""Terms of a dataset and allowances, privacy loss in whole billionths, and the budget of one question."""
+"""Accounts of datasets and allowances, privacy loss in whole billionths, and the budget of one question."""
 
 from __future__ import annotations
 
@@ -16,17 +16,19 @@ from ..arguments import ArgumentError, InvalidArgument, WrongArgumentType
 from ..privacy import Neighbours, PrivacyLoss, Unit, format_loss
 
 BILLION = 10**9
+"""Billionths in 1: the resolution of amounts in a ledger."""
 LEAST_ROUNDED = 10**5
-"""Billionths of a turn below which it is not rounded: more than a hundred thousandth of it would be lost."""
-LARGEST_AMOUNT = BILLION * BILLION  # fits a signed integer of 64 bits, with room for one more of the same size
+"""Billionths of a round below which it is not rounded: rounding would lose more than 1e-5 of it."""
+LARGEST_AMOUNT = BILLION * BILLION
+"""Largest amount, in billionths: the sum of two fits a signed 64-bit integer."""
 
 
 DELTA = "; delta "
-"""Stands in a ledger behind a loss that has a delta, before that as a fraction."""
+"""Separates a loss in a ledger from its delta, a fraction."""
 
 
 def join_delta(text: str, delta: Fraction) -> str:
-    """A text of a ledger, with the delta of its loss where there is one.
+    """Append the delta of a loss to a text of a ledger, if there is one.
 
     >>> join_delta("epsilon", Fraction(1, 1000)), join_delta("1/2", Fraction(0))
     ('epsilon; delta 1/1000', '1/2')
@@ -35,7 +37,7 @@ def join_delta(text: str, delta: Fraction) -> str:
 
 
 def split_delta(text: str) -> tuple[str, Fraction]:
-    """The inverse of `join_delta`.
+    """Split a text of `join_delta` into the text and the delta.
 
     >>> split_delta("epsilon; delta 1/1000"), split_delta("1/2")
     (('epsilon', Fraction(1, 1000)), ('1/2', Fraction(0, 1)))
@@ -58,30 +60,31 @@ class Currency(Enum):
 
     @classmethod
     def from_loss(cls, cap: PrivacyLoss) -> Currency:
-        """A pure cap is kept in epsilon, a cap of zero-concentrated differential privacy in rho."""
+        """Return epsilon for a pure cap and rho for a cap of zero-concentrated differential privacy."""
         return cls.EPSILON if cap.is_pure else cls.RHO
 
     def price(self, loss: PrivacyLoss) -> Amount:
-        """The price of `loss`, rounded up to a whole billionth.
+        """Return the price of `loss`, rounded up to a whole billionth.
 
         Raises:
-            ValueError: the loss is zero, or has no epsilon and this is epsilon.
+            ValueError: the loss is zero, or it has no epsilon and the currency is epsilon.
         """
         exact = self._measure(loss)
         if exact is None:
             raise InvalidArgument(
-                "rho", "this account is kept in epsilon, and a zCDP loss has none (pure converts to rho, never back)"
+                "rho",
+                "this account is kept in epsilon, and a zCDP loss has no epsilon (pure converts to rho, never back)",
             )
         if exact <= 0:
             raise InvalidArgument(self.value, f"a number above zero is needed, got {loss}")
         return Amount(self, ceil(exact * BILLION))
 
     def limit(self, cap: PrivacyLoss) -> Amount:
-        """The limit of `cap`, rounded down to a whole billionth."""
+        """Return the limit of `cap`, rounded down to a whole billionth."""
         return Amount(self, floor((self._measure(cap) or Fraction(0)) * BILLION))
 
     def smallest_cap(self, loss: PrivacyLoss) -> PrivacyLoss:
-        """The least cap that pays for `loss`.
+        """Return the smallest cap that pays for `loss`.
 
         >>> Currency.EPSILON.smallest_cap(PrivacyLoss.pure("1/3")).epsilon
         Fraction(166666667, 500000000)
@@ -89,23 +92,23 @@ class Currency(Enum):
         return self.to_loss(self.price(loss).exact).with_delta(loss.delta)
 
     def to_loss(self, exact: Fraction) -> PrivacyLoss:
-        """The privacy loss of that many of this currency."""
+        """Return the privacy loss of this amount of the currency."""
         return PrivacyLoss.pure(exact) if self is Currency.EPSILON else PrivacyLoss.zcdp(exact)
 
     @classmethod
-    def require_countable(cls, loss: PrivacyLoss, given: object) -> PrivacyLoss:
-        """The loss, if a ledger can hold a cap of it; `given` is how it was written.
+    def require_countable(cls, loss: PrivacyLoss, text: object) -> PrivacyLoss:
+        """Return the loss if a ledger can hold a cap of it. `given` is its text for the error message.
 
         Raises:
-            ValueError: it is below 1e-9 or above 1e9.
+            ValueError: the loss is below 1e-9 or above 1e9.
         """
         currency = cls.from_loss(loss)
         if currency.limit(loss).billionths < 1 or currency.price(loss).billionths > LARGEST_AMOUNT:
-            raise InvalidArgument(currency.value, f"a number from 1e-9 to 1e9 is needed, got {given}")
+            raise InvalidArgument(currency.value, f"a number from 1e-9 to 1e9 is needed, got {text}")
         return loss
 
     def _measure(self, loss: PrivacyLoss) -> Fraction | None:
-        """A pure loss counts as what one release at its epsilon loses, whatever rho a sum of smaller ones has."""
+        """Return the loss in this currency. A pure loss in rho is at least epsilon**2 / 2, as for a single release."""
         if self is Currency.EPSILON or loss.epsilon is None:
             return loss.epsilon if self is Currency.EPSILON else loss.rho
         return max(loss.rho, loss.epsilon**2 / 2)
@@ -113,7 +116,7 @@ class Currency(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Amount:
-    """A number of billionths of epsilon or of rho.
+    """Amount of epsilon or rho in billionths.
 
     >>> print(Amount(Currency.EPSILON, 300_000_000))
     epsilon 0.3
@@ -124,12 +127,12 @@ class Amount:
 
     @property
     def exact(self) -> Fraction:
-        """The amount as a number of its currency."""
+        """Return the amount as an exact fraction."""
         return Fraction(self.billionths, BILLION)
 
     @property
     def digits(self) -> str:
-        """The amount as an exact decimal, without its currency."""
+        """Return the amount as an exact decimal, without its currency."""
         return f"{Decimal(self.billionths).scaleb(-9).normalize():f}"
 
     def __str__(self) -> str:
@@ -138,13 +141,13 @@ class Amount:
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """Proof that `loss` was charged, in a committed transaction, before the data was touched.
+    """Proof that `loss` was charged in a committed transaction before the data were read.
 
     Attributes:
-        request: The id under which the question was asked.
-        loss: What was charged for all of it.
-        account: The dataset whose budget paid.
-        id: The number of the ledger's row.
+        request: Request id of the question.
+        loss: Loss charged for the whole question.
+        account: Dataset whose budget was charged.
+        id: Entry number in the ledger.
     """
 
     request: str
@@ -155,7 +158,7 @@ class Grant:
 
 @dataclass(frozen=True, slots=True)
 class Allotment:
-    """The privacy loss of one paid part of a grant. Made by `QuestionBudget` alone; without it no trust model runs."""
+    """Privacy loss of one paid step of a grant. Only `QuestionBudget` makes allotments; trust models require one."""
 
     request: str
     part: int
@@ -163,75 +166,78 @@ class Allotment:
 
 
 class QuestionBudget:
-    """Shares of a grant, which never add up to more than 1. A release that was charged once is free when used again.
+    """Fractions of a grant, which never sum to more than 1. A release that was paid for once is free when used again.
 
-    A delta is not shared out: the one step that finds names has all of it.
+    A delta is not divided: the one step that selects partitions gets all of it.
 
     Args:
-        grant: What the question may lose.
-        by_turn: Ledgers charge each turn by itself, and round it up. So each is rounded down to whole billionths, and
-            turns together cost no more than the grant in an account of its currency. Those below 1e-4 are not rounded.
-
+        grant: Loss of the whole question.
+        charged_by_round: True if a ledger charges each round separately, rounding up. Then each loss is rounded down to
+            whole billionths, so that all rounds together cost no more than the grant in an account of its currency.
+            Losses below 1e-4 are not rounded.
     >>> budget = QuestionBudget(Grant("a", PrivacyLoss.pure(0.3), "flights", 1))
     >>> budget.pay("a tree", Fraction(1, 3)).loss.epsilon
     Fraction(1, 10)
-    >>> budget.pay("a tree", Fraction(1, 3)).part, budget.left
+    >>> budget.pay("a tree", Fraction(1, 3)).part, budget.remaining
     (0, Fraction(2, 3))
     """
 
     def __init__(self, grant: Grant, *, charged_by_round: bool = False) -> None:
         self.grant = grant
-        self.by_turn = charged_by_round
-        self.left = Fraction(1)
+        self.charged_by_round = charged_by_round
+        self.remaining = Fraction(1)
         self._paid: dict[Hashable, Allotment] = {}
 
     @classmethod
     def for_planning(cls, loss: PrivacyLoss, *, charged_by_round: bool = False) -> QuestionBudget:
-        """A budget that was not charged, for plans: to compute what a question would cost. No ledger has its grant."""
+        """Return a budget without a charge, to compute the cost of a question. No ledger knows its grant."""
         return cls(Grant("rehearsal", loss, "rehearsal", 0), charged_by_round=charged_by_round)
 
     @classmethod
     def from_external_charge(cls, request: str, loss: PrivacyLoss, *, charged_by_round: bool = False) -> QuestionBudget:
-        """A budget that others have charged in their own ledgers: for analysts who receive answers and hold no data."""
+        """Return a budget that other parties charged in their ledgers, for analysts who hold no data."""
         return cls(Grant(request, loss, "elsewhere", 0), charged_by_round=charged_by_round)
 
-    def pay(self, thing: Hashable, share: Fraction) -> Allotment:
-        """Pay for `thing`, or look up what was paid for it.
+    def pay(self, item: Hashable, fraction: Fraction) -> Allotment:
+        """Pay for `thing`, or return its earlier allotment.
 
         Raises:
-            ValueError: more is asked than is left, or another share than the first time.
-            TypeError: the share is not exact.
+            ValueError: the fraction exceeds the remaining budget, or differs from the first payment for `thing`.
+            TypeError: the fraction is not exact.
         """
-        if not isinstance(share, Fraction | int):
-            raise WrongArgumentType("share", f"a Fraction is needed, got {type(share).__name__}")
-        if thing not in self._paid and not 0 < share <= self.left:
-            raise InvalidArgument("share", f"a step asks for share {share} of its question; {self.left} is left")
-        loss = self.grant.loss * (self._round_fraction(share) if self.by_turn else share)
+        if not isinstance(fraction, Fraction | int):
+            raise WrongArgumentType("share", f"a Fraction is needed, got {type(fraction).__name__}")
+        if item not in self._paid and not 0 < fraction <= self.remaining:
+            raise InvalidArgument(
+                "share", f"a step needs fraction {fraction} of its question; {self.remaining} is left"
+            )
+        loss = self.grant.loss * (self._round_fraction(fraction) if self.charged_by_round else fraction)
         if self.grant.loss.delta:
-            loss = loss.with_delta(self.grant.loss.delta if getattr(thing, "takes_delta", False) else Fraction(0))
-        if thing not in self._paid:
-            if loss.delta and any(paid.loss.delta for paid in self._paid.values()):
-                raise InvalidArgument("delta", "one step of a question has all of it, and another one asks for it")
-            self._paid[thing] = Allotment(self.grant.request, len(self._paid), loss)
-            self.left -= share
-        paid = self._paid[thing]
-        if paid.loss != loss:
-            raise InvalidArgument("share", f"this step was paid for with another share than {share}")
-        return paid
+            loss = loss.with_delta(self.grant.loss.delta if getattr(item, "takes_delta", False) else Fraction(0))
+        if item not in self._paid:
+            if loss.delta and any(earlier.loss.delta for earlier in self._paid.values()):
+                raise InvalidArgument("delta", "an earlier step of the question has all of the delta")
+            self._paid[item] = Allotment(self.grant.request, len(self._paid), loss)
+            self.remaining -= fraction
+        allotment = self._paid[item]
+        if allotment.loss != loss:
+            raise InvalidArgument("share", f"this step was paid for with a fraction other than {fraction}")
+        return allotment
 
-    def _round_fraction(self, share: Fraction) -> Fraction:
-        """The largest share, up to this one, that loses whole billionths."""
+    def _round_fraction(self, fraction: Fraction) -> Fraction:
+        """Return the largest fraction, up to this one, whose loss is a whole number of billionths."""
         loss = self.grant.loss
         exact = loss.rho if loss.epsilon is None else loss.epsilon
-        whole = floor(exact * share * BILLION)
-        return share if whole < LEAST_ROUNDED else whole / (exact * BILLION)
+        billionths = floor(exact * fraction * BILLION)
+        return fraction if billionths < LEAST_ROUNDED else billionths / (exact * BILLION)
 
 
-LONGEST_NAME = 200  # a name is looked up in an index, and databases index short texts only
+LONGEST_NAME = 200
+"""Characters of a name: names are indexed, and databases index short texts only."""
 
 
 def require_name(argument: str, name: str) -> None:
-    """Refuse a name that is empty, long or not printable (PostgreSQL cannot store every character).
+    """Refuse a name that is empty, too long or not printable (PostgreSQL cannot store every character).
 
     Raises:
         ValueError: names the argument.
@@ -241,7 +247,7 @@ def require_name(argument: str, name: str) -> None:
 
 
 def require_text(argument: str, text: str) -> None:
-    """Refuse a text that is empty, or that not every database can store.
+    """Refuse a text that is empty or that some databases cannot store.
 
     Raises:
         ValueError: names the argument.
@@ -251,7 +257,7 @@ def require_text(argument: str, text: str) -> None:
 
 
 def require_digest(argument: str, text: str) -> None:
-    """Refuse what is not the hexadecimal form of a hash.
+    """Refuse a text that is not a hash in hexadecimal.
 
     Raises:
         ValueError: names the argument.
@@ -261,22 +267,22 @@ def require_digest(argument: str, text: str) -> None:
 
 
 class BudgetExceeded(ArgumentError):
-    """The charge was refused: nothing was computed, and nothing was spent."""
+    """The charge exceeds the remaining budget. Nothing was computed and nothing was spent."""
 
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """The facts of one dataset. They never change: another promise needs another dataset.
+    """Terms of one dataset. They never change: another guarantee needs another dataset.
 
     Attributes:
-        dataset: Its name in the ledger.
-        neighbours: The kind of adjacency under which every release is private.
-        unit: Who is protected, and how many records of each are used.
-        cap: What all releases together may lose. A pure cap is kept in epsilon, another one in rho; a ledger keeps
-            whole billionths of it, rounded down.
+        dataset: Name in the ledger.
+        neighbours: Adjacency under which every release is private.
+        unit: Privacy unit and contribution bound.
+        cap: Total loss of all releases. A pure cap is counted in epsilon, another one in rho, in whole billionths
+            rounded down.
 
     Raises:
-        ValueError: the name is empty or cannot be printed, or the cap is below 1e-9 or above 1e9.
+        ValueError: the name is empty or not printable, or the cap is below 1e-9 or above 1e9.
 
     >>> from dpcurves.privacy import EACH_RECORD
     >>> Account("flights", Neighbours.ADD_REMOVE, EACH_RECORD, PrivacyLoss.pure(2)).limit.digits
@@ -293,37 +299,37 @@ class Account:
         if self.unit.column:
             require_name("unit", self.unit.column)
         if self.unit.records > LARGEST_AMOUNT:
-            raise InvalidArgument("rows_per_unit", f"at most {LARGEST_AMOUNT:.0e} records of a unit are counted")
+            raise InvalidArgument("rows_per_unit", f"must be at most {LARGEST_AMOUNT:.0e}")
         if not 1 <= self.limit.billionths <= LARGEST_AMOUNT:
             raise InvalidArgument("budget", f"a cap from 1e-9 to 1e9 is needed, got {self.cap}")
 
     @property
     def currency(self) -> Currency:
-        """The currency of the account: epsilon or rho."""
+        """Return the currency of the account: epsilon or rho."""
         return Currency.from_loss(self.cap)
 
     @property
     def limit(self) -> Amount:
-        """The cap, in whole billionths."""
+        """Return the cap in whole billionths."""
         return self.currency.limit(self.cap)
 
     def require_same(self, other: Account) -> None:
-        """Refuse facts that are not those of this account.
+        """Refuse terms that differ from this account's.
 
         Raises:
-            ValueError: names the first fact that differs.
+            ValueError: names the first term that differs.
         """
-        for (fact, ours), theirs in zip(self._facts().items(), other._facts().values(), strict=True):
-            if ours != theirs:
+        for (argument, value), other_value in zip(self._facts().items(), other._facts().values(), strict=True):
+            if value != other_value:
                 raise InvalidArgument(
-                    fact, f"the account of {self.dataset!r} was opened with {ours}, not with {theirs}"
+                    argument, f"the account of {self.dataset!r} was opened with {value}, not with {other_value}"
                 )
 
     def require_units(self, units: int | None) -> None:
-        """Take the number of units exactly where it is public.
+        """Require the number of units if it is public, and refuse it if it is private.
 
         Raises:
-            ValueError: it is missing, below 1, or private.
+            ValueError: the number is missing, below 1, or private.
         """
         if not self.neighbours.has_public_units:
             if units is not None:
@@ -342,38 +348,38 @@ class Account:
         }
 
 
-# Allowances: the part of a dataset's cap that a project may spend, and that of a project's that an analyst may.
+# Allowances: a project's part of a dataset's cap, and an analyst's part of the project's allowance.
 
 
 WHOLE_PROJECT = ""
-"""Stands in a ledger where an allowance is the project's, and no analyst's."""
+"""Analyst of an allowance that belongs to a whole project."""
 
 
 class AllowanceRule(Enum):
-    """The rule that says whether sibling allowances may add up to more than their parent."""
+    """Rule on whether sibling allowances may exceed their parent in sum."""
 
     WITHIN = "within"
     MAY_EXCEED = "may exceed"
 
 
 class NoAllowance(InvalidArgument):
-    """The charge was refused: the project or the analyst has no allowance."""
+    """The charge was refused because the project or the analyst has no allowance."""
 
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """The most that a project may spend of a dataset, or an analyst within the project.
+    """Limit on what a project may spend of a dataset, or an analyst within the project.
 
-    It divides a budget among people and is no privacy guarantee, as they may share what they learn. The cap is.
+    Allowances divide a budget among people. They guarantee no privacy, because people may share results; the cap does.
 
     Attributes:
-        dataset: Whose cap it is a part of.
-        project: Who may spend it.
-        maximum_loss: How much; a ledger keeps whole billionths of it in the account's currency, rounded down.
-        analyst: One of the project, who may spend it within the project's own allowance; None: all of them together.
+        dataset: Dataset whose cap is divided.
+        project: Project that may spend the allowance.
+        maximum_loss: Limit. A ledger stores it in whole billionths of the account's currency, rounded down.
+        analyst: Analyst within the project's allowance; None: the whole project.
 
     Raises:
-        ValueError: a name is empty or cannot be printed.
+        ValueError: a name is empty or not printable.
     """
 
     dataset: str
@@ -387,12 +393,12 @@ class Allowance:
             require_name("analyst", self.analyst)
 
     def limit(self, account: Account) -> Amount:
-        """The allowance in the account's currency.
+        """Return the allowance in the account's currency.
 
         Raises:
-            ValueError: it has none there, or is below 1e-9.
+            ValueError: the loss has no amount in that currency, or less than 1e-9.
         """
-        account.currency.price(self.maximum_loss)  # refuses what has none
+        account.currency.price(self.maximum_loss)  # refuses a loss without an amount in this currency
         limit = account.currency.limit(self.maximum_loss)
         if limit.billionths < 1:
             raise InvalidArgument("allowance", f"at least 1e-9 is needed, got {self.maximum_loss}")
@@ -404,7 +410,7 @@ class Member:
     """An analyst of a project.
 
     Raises:
-        ValueError: a name is empty or cannot be printed.
+        ValueError: a name is empty or not printable.
     """
 
     project: str
@@ -415,7 +421,7 @@ class Member:
         require_name("analyst", self.analyst)
 
     def request(self, dataset: str, loss: PrivacyLoss, binding: str) -> str:
-        """The id under which anybody of this project asks a question: the same question has the same one.
+        """Return the request id of a project's question. It is equal for all analysts of the project.
 
         >>> loss, question = PrivacyLoss.pure(1), "ab" * 32
         >>> ann, bob, eve = Member("delays", "ann"), Member("delays", "bob"), Member("noise", "eve")

@@ -1,4 +1,4 @@
-"""The spent and the remaining budget of an account, and of an allowance of a project or an analyst."""
+"""Spent and remaining budget of an account, and of the allowance of a project or an analyst."""
 
 from __future__ import annotations
 
@@ -17,19 +17,20 @@ from . import account as accounts
 from .chain import ACCOUNTS, ALLOWANCES, GRANTS, PAYMENTS, Chain
 
 Owner = tuple[str, ...]
-"""A dataset; or for an allowance a dataset, a project, and an analyst or `WHOLE_PROJECT`."""
+"""A dataset; for an allowance a dataset, a project, and an analyst or `WHOLE_PROJECT`."""
 _COLUMNS = ("dataset", "project", "analyst")
+"""Columns that name an owner."""
 
 
 class Spending(ABC):
-    """The spent and the remaining part of a limit, at one moment.
+    """Spent and remaining part of a limit, at one time.
 
     Attributes:
-        TABLE: Where it is written.
-        PAID_IN: Where it is written what was paid from it.
-        ARGUMENT: Its name in refusals.
-        limit: What may be spent in all.
-        spent: What was spent of it: nothing of that ever comes back.
+        TABLE: Table of the limits.
+        PAID_IN: Table of the payments.
+        ARGUMENT: Name in error messages.
+        limit: Total that may be spent.
+        spent: Amount spent. It never decreases.
     """
 
     __slots__ = ()
@@ -49,61 +50,63 @@ class Spending(ABC):
     @property
     @abstractmethod
     def owner(self) -> Owner:
-        """Whose it is, as a ledger has it."""
+        """Return the owner as stored in the ledger."""
 
     @property
     @abstractmethod
     def mismatch_message(self) -> str:
-        """The words of an error: what was spent is not what was paid."""
+        """Return the error text for a spent amount that differs from the sum of payments."""
 
     @property
     def owner_suffix(self) -> str:
-        """Words behind what is left: to whom it is; empty for an account."""
+        """Return the text after a remaining amount that names its owner; empty for an account."""
         return ""
 
     @property
     def remaining(self) -> accounts.Amount:
-        """The remaining part; of an allowance, as far as others leave so much."""
+        """Return the remaining amount. An allowance can be spent only as far as the cap's remaining budget allows."""
         return accounts.Amount(self.spent.currency, self.limit.billionths - self.spent.billionths)
 
     def with_charge(self, price: accounts.Amount, purpose: str) -> Self:
-        """Balance once `price` is paid.
+        """Return the balance after paying `price`.
 
         Raises:
-            BudgetExceeded: less than that is left.
+            BudgetExceeded: less than that remains.
         """
         if price.billionths > self.remaining.billionths:
-            left = f"{self.remaining.digits} of {self.limit.digits} is left{self.owner_suffix}"
-            raise accounts.BudgetExceeded(self.ARGUMENT, f"{purpose!r} costs {price}; {left}")
-        before: Any = self
+            remaining = f"{self.remaining.digits} of {self.limit.digits} is left{self.owner_suffix}"
+            raise accounts.BudgetExceeded(self.ARGUMENT, f"{purpose!r} costs {price}; {remaining}")
+        balance: Any = self
         return cast(
-            "Self", replace(before, spent=accounts.Amount(price.currency, self.spent.billionths + price.billionths))
+            "Self", replace(balance, spent=accounts.Amount(price.currency, self.spent.billionths + price.billionths))
         )
 
     @property
     def payments_query(self) -> Select[Any]:
-        """The query for the sum of all that was paid from it."""
-        mine = [self.PAID_IN.c[name] == each for name, each in zip(_COLUMNS, self.owner, strict=False) if each]
-        return select(func.coalesce(func.sum(self.PAID_IN.c.amount), 0)).where(*mine)
+        """Return the query for the sum of all payments from this limit."""
+        conditions = [self.PAID_IN.c[name] == value for name, value in zip(_COLUMNS, self.owner, strict=False) if value]
+        return select(func.coalesce(func.sum(self.PAID_IN.c.amount), 0)).where(*conditions)
 
 
-def write_spent(chain: Chain, after: Spending) -> None:
-    """Write what was spent by now, in the last entry of its owner."""
-    table, spent = after.TABLE, after.spent.billionths
-    own = select(table.c.entry).where(*_match_owner(table, after.owner)).order_by(table.c.entry.desc()).limit(1)
+def write_spent(chain: Chain, balance: Spending) -> None:
+    """Write the spent amount into the owner's last entry."""
+    table, spent = balance.TABLE, balance.spent.billionths
+    last_entry = (
+        select(table.c.entry).where(*_match_owner(table, balance.owner)).order_by(table.c.entry.desc()).limit(1)
+    )
     chain.connection.execute(
-        update(table).where(table.c.entry == own.scalar_subquery()),
-        {"spent": spent, "seal": chain.seal_spent(after.owner, spent)},
+        update(table).where(table.c.entry == last_entry.scalar_subquery()),
+        {"spent": spent, "seal": chain.seal_spent(balance.owner, spent)},
     )
 
 
 def _match_owner(table: Table, owner: Owner) -> list[ColumnElement[bool]]:
-    return [table.c[name] == each for name, each in zip(_COLUMNS, owner, strict=False)]
+    return [table.c[name] == value for name, value in zip(_COLUMNS, owner, strict=False)]
 
 
 @dataclass(frozen=True, slots=True)
 class Balance(Spending):
-    """The spent and the remaining budget of an account, at one moment."""
+    """Spent and remaining budget of an account, at one time."""
 
     TABLE = ACCOUNTS
     PAID_IN = GRANTS
@@ -114,7 +117,7 @@ class Balance(Spending):
 
     @property
     def limit(self) -> accounts.Amount:
-        """The cap, in whole billionths."""
+        """Return the cap in whole billionths."""
         return self.account.limit
 
     @property
@@ -123,11 +126,11 @@ class Balance(Spending):
 
     @property
     def mismatch_message(self) -> str:
-        return f"what {self.account.dataset!r} has spent is not what its grants sum to"
+        return f"the spent budget of {self.account.dataset!r} is not the sum of its grants"
 
 
 def open_balance(chain: Chain, account: accounts.Account) -> None:
-    """Enter a new account that has spent nothing."""
+    """Write a new account with nothing spent."""
     chain.append(
         ACCOUNTS,
         dataset=account.dataset,
@@ -142,27 +145,27 @@ def open_balance(chain: Chain, account: accounts.Account) -> None:
 
 
 def find_balance(chain: Chain, dataset: str) -> Balance | None:
-    """The account of `dataset`, if there is one.
+    """Return the balance of `dataset`, or None if it has no account.
 
     Raises:
-        ValueError: it was changed without the key.
+        ValueError: the account was changed without the key.
     """
     row = chain.read_first(ACCOUNTS, select(ACCOUNTS).where(ACCOUNTS.c.dataset == dataset))
     return None if row is None else _parse_balance(chain, row)
 
 
 def all_balances(chain: Chain) -> tuple[Balance, ...]:
-    """Balances of every account, in the order in which they were opened."""
+    """Return the balances of all accounts in the order of their creation."""
     return tuple(
         _parse_balance(chain, row) for row in chain.read_rows(ACCOUNTS, select(ACCOUNTS).order_by(ACCOUNTS.c.entry))
     )
 
 
 def require_balance(chain: Chain, dataset: str) -> Balance:
-    """The account of `dataset`.
+    """Return the balance of `dataset`.
 
     Raises:
-        ValueError: there is none, or it was changed without the key.
+        ValueError: the dataset has no account, or the account was changed without the key.
     """
     balance = find_balance(chain, dataset)
     if balance is None:
@@ -172,34 +175,34 @@ def require_balance(chain: Chain, dataset: str) -> Balance:
 
 def _parse_balance(chain: Chain, row: RowMapping) -> Balance:
     if not chain.has_valid_spending((row["dataset"],), row):
-        raise InvalidArgument("ledger", f"what {row['dataset']!r} has spent was changed without the key")
-    told, delta = accounts.split_delta(row["currency"])
-    currency = accounts.Currency(told)
+        raise InvalidArgument("ledger", f"the spent budget of {row['dataset']!r} was changed without the key")
+    currency_name, delta = accounts.split_delta(row["currency"])
+    currency = accounts.Currency(currency_name)
     cap = currency.to_loss(Fraction(row["cap"], accounts.BILLION)).with_delta(delta)
-    named, records = row["unit_column"], row["unit_records"]
-    unit = Unit(named, records) if records or not named else Unit.with_unknown_bound(named)
+    unit_column, records = row["unit_column"], row["unit_records"]
+    unit = Unit(unit_column, records) if records or not unit_column else Unit.with_unknown_bound(unit_column)
     account = accounts.Account(row["dataset"], Neighbours(row["neighbours"]), unit, cap)
     return Balance(account, accounts.Amount(currency, row["spent"]))
 
 
-# The spent and the remaining part of an allowance of a project or an analyst.
+# Allowances of projects and analysts.
 #
-# The last entry for its owner is the allowance that stands. What was spent goes on from one entry to the next, so that
-# a new allowance gives nothing back. It changes, and is sealed apart, as what an account has spent.
+# The last entry of an owner is the current allowance. It carries over the spent amount of the previous entry, so a new
+# allowance returns no budget. The spent amount changes and has a seal of its own, as for accounts.
 
 
 @dataclass(frozen=True, slots=True)
 class AllowanceBalance(Spending):
-    """The spent and the remaining part of an allowance, at one moment.
+    """Spent and remaining part of an allowance, at one time.
 
     Attributes:
-        dataset: Whose cap it is a part of.
-        project: Who may spend it.
-        analyst: One of the project; None: all of them together.
+        dataset: Dataset whose cap is divided.
+        project: Project that may spend the allowance.
+        analyst: Analyst of the project; None: the whole project.
         limit: The allowance.
-        spent: What was spent of it: nothing of that ever comes back.
-        rule: What was said of the allowances beside it when it was set.
-        when: The time at which it was set, in UTC and ISO 8601.
+        spent: Amount spent. It never decreases.
+        rule: Whether sibling allowances may exceed the parent, as declared when this one was set.
+        when: Time at which the allowance was set, in UTC and ISO 8601.
     """
 
     TABLE = ALLOWANCES
@@ -220,13 +223,13 @@ class AllowanceBalance(Spending):
 
     @property
     def owner_label(self) -> str:
-        """Whose it is."""
+        """Return the owner in words."""
         project = f"project {self.project!r}"
         return project if self.analyst is None else f"analyst {self.analyst!r} of {project}"
 
     @property
     def mismatch_message(self) -> str:
-        return f"what {self.owner_label} has spent in {self.dataset!r} is not what was paid"
+        return f"the spent allowance of {self.owner_label} in {self.dataset!r} is not the sum of its payments"
 
     @property
     def owner_suffix(self) -> str:
@@ -234,20 +237,20 @@ class AllowanceBalance(Spending):
 
 
 def allowances_of(chain: Chain, dataset: str) -> tuple[AllowanceBalance, ...]:
-    """The allowances of a dataset that stand, each project before its analysts.
+    """Return the current allowances of a dataset, each project before its analysts.
 
     Raises:
-        ValueError: one was changed without the key.
+        ValueError: an allowance was changed without the key.
     """
-    found = _current_allowances(chain, select(ALLOWANCES).where(ALLOWANCES.c.dataset == dataset))
-    return tuple(sorted(found.values(), key=lambda each: each.owner))
+    balances = _current_allowances(chain, select(ALLOWANCES).where(ALLOWANCES.c.dataset == dataset))
+    return tuple(sorted(balances.values(), key=lambda balance: balance.owner))
 
 
 def every_allowance(chain: Chain) -> tuple[AllowanceBalance, ...]:
-    """The current allowances; replaced ones are verified as well.
+    """Return all current allowances. Replaced ones are verified as well.
 
     Raises:
-        ValueError: one was changed without the key.
+        ValueError: an allowance was changed without the key.
     """
     return tuple(_current_allowances(chain, select(ALLOWANCES)).values())
 
@@ -255,44 +258,47 @@ def every_allowance(chain: Chain) -> tuple[AllowanceBalance, ...]:
 def require_allowances(
     chain: Chain, dataset: str, project: str, analyst: str
 ) -> tuple[AllowanceBalance, AllowanceBalance]:
-    """The allowance of a project and that of an analyst of it.
+    """Return the allowances of a project and of one of its analysts.
 
     Raises:
-        ValueError: there is none, or one was changed without the key.
+        ValueError: an allowance is missing, or was changed without the key.
     """
-    wanted = (
+    conditions = (
         *_match_owner(ALLOWANCES, (dataset, project)),
         ALLOWANCES.c.analyst.in_([accounts.WHOLE_PROJECT, analyst]),
     )
-    found = _current_allowances(chain, select(ALLOWANCES).where(*wanted))
-    whole, own = found.get((dataset, project, accounts.WHOLE_PROJECT)), found.get((dataset, project, analyst))
-    if whole is None:
+    balances = _current_allowances(chain, select(ALLOWANCES).where(*conditions))
+    project_balance, analyst_balance = (
+        balances.get((dataset, project, accounts.WHOLE_PROJECT)),
+        balances.get((dataset, project, analyst)),
+    )
+    if project_balance is None:
         raise accounts.NoAllowance("project", f"{project!r} has no allowance in {dataset!r}")
-    if own is None:
+    if analyst_balance is None:
         raise accounts.NoAllowance("analyst", f"{analyst!r} has no allowance in project {project!r} of {dataset!r}")
-    return whole, own
+    return project_balance, analyst_balance
 
 
 def find_allowance(chain: Chain, allowance: accounts.Allowance) -> AllowanceBalance | None:
-    """The current allowance of an owner, or None."""
+    """Return the current allowance of an owner, or None."""
     owner = _owner(allowance)
     return _current_allowances(chain, select(ALLOWANCES).where(*_match_owner(ALLOWANCES, owner))).get(owner)
 
 
 def set_allowance(chain: Chain, allowance: accounts.Allowance, rule: accounts.AllowanceRule) -> None:
-    """Enter an allowance in the place of the one that stood, and go on from what was spent of that.
+    """Write an allowance that replaces the owner's current one and carries over its spent amount.
 
     Raises:
-        ValueError: there is no account, or no project; it is more than what it is a part of, or less than was spent, or
-            than what is a part of it; or allowances beside each other add up to more, and that was not said.
+        ValueError: the account or the project's allowance is missing; the allowance exceeds its parent, or is less than
+            was spent or than one of its parts; or siblings exceed the parent in sum and the rule forbids it.
     """
     account = require_balance(chain, allowance.dataset)
-    standing, owner = {each.owner: each for each in allowances_of(chain, allowance.dataset)}, _owner(allowance)
-    limit, before = allowance.limit(account.account), standing.get(owner)
-    spent = 0 if before is None else before.spent.billionths
-    if before is not None and limit.billionths < spent:
-        raise InvalidArgument("allowance", f"{before.owner_label} has spent more than {limit} of it already")
-    _require_room(account, standing.values(), owner, limit, rule)
+    current, owner = {balance.owner: balance for balance in allowances_of(chain, allowance.dataset)}, _owner(allowance)
+    limit, previous = allowance.limit(account.account), current.get(owner)
+    spent = 0 if previous is None else previous.spent.billionths
+    if previous is not None and limit.billionths < spent:
+        raise InvalidArgument("allowance", f"{previous.owner_label} has already spent more than {limit}")
+    _require_room(account, current.values(), owner, limit, rule)
     chain.append(
         ALLOWANCES,
         **dict(zip(_COLUMNS, owner, strict=True)),
@@ -311,32 +317,35 @@ def _owner(allowance: accounts.Allowance) -> Owner:
 
 def _require_room(
     account: Balance,
-    standing: Iterable[AllowanceBalance],
+    current: Iterable[AllowanceBalance],
     owner: Owner,
     limit: accounts.Amount,
     rule: accounts.AllowanceRule,
 ) -> None:
-    """Refuse an allowance that does not fit above, beside or below the others."""
-    others = [each for each in standing if each.owner != owner]
-    project = next((each for each in others if each.owner == (*owner[:2], accounts.WHOLE_PROJECT)), None)
-    within = [each.limit.billionths for each in others if each.project == owner[1] and each.analyst is not None]
+    """Refuse an allowance that does not fit its parent, its siblings or its parts."""
+    others = [balance for balance in current if balance.owner != owner]
+    project = next((balance for balance in others if balance.owner == (*owner[:2], accounts.WHOLE_PROJECT)), None)
+    analyst_limits = [
+        balance.limit.billionths for balance in others if balance.project == owner[1] and balance.analyst is not None
+    ]
     if owner[2] != accounts.WHOLE_PROJECT:
         if project is None:
-            raise InvalidArgument("project", f"{owner[1]!r} has no allowance yet of which an analyst's is a part")
-        _require_parts([limit.billionths, *within], project.limit, project.owner_label, rule)
+            raise InvalidArgument("project", f"{owner[1]!r} needs an allowance before its analysts get one")
+        _require_parts([limit.billionths, *analyst_limits], project.limit, project.owner_label, rule)
     else:
-        beside = [each.limit.billionths for each in others if each.analyst is None]
-        _require_parts([limit.billionths, *beside], account.account.limit, f"dataset {owner[0]!r}", rule)
-        _require_parts(within, limit, f"project {owner[1]!r}", rule)
+        project_limits = [balance.limit.billionths for balance in others if balance.analyst is None]
+        _require_parts([limit.billionths, *project_limits], account.account.limit, f"dataset {owner[0]!r}", rule)
+        _require_parts(analyst_limits, limit, f"project {owner[1]!r}", rule)
 
 
 def _require_parts(parts: Collection[int], whole: accounts.Amount, words: str, rule: accounts.AllowanceRule) -> None:
     if max(parts, default=0) > whole.billionths:
-        raise InvalidArgument("allowance", f"one is more than the {whole} of {words}, which it is a part of")
+        raise InvalidArgument("allowance", f"an allowance exceeds the {whole} of {words}, which it is a part of")
     if sum(parts) > whole.billionths and rule is accounts.AllowanceRule.WITHIN:
         total = accounts.Amount(whole.currency, sum(parts)).digits
         raise InvalidArgument(
-            "allowance", f"those in {words} add up to {total} of {whole}; say that they may exceed it"
+            "allowance",
+            f"the allowances in {words} add up to {total} of {whole}; allow that with the rule 'may exceed'",
         )
 
 
@@ -348,7 +357,7 @@ def _current_allowances(chain: Chain, query: Select[Any]) -> dict[Owner, Allowan
 def _parse_allowance(chain: Chain, row: RowMapping) -> AllowanceBalance:
     dataset, project, analyst = owner = tuple(row[name] for name in _COLUMNS)
     if not chain.has_valid_spending(owner, row):
-        raise InvalidArgument("ledger", f"what was spent of an allowance in {dataset!r} was changed without the key")
-    most, spent = (accounts.Amount(accounts.Currency(row["currency"]), row[name]) for name in ("most", "spent"))
-    together = accounts.AllowanceRule(row["together"])
-    return AllowanceBalance(dataset, project, analyst or None, most, spent, together, row["set_at"])
+        raise InvalidArgument("ledger", f"the spent amount of an allowance in {dataset!r} was changed without the key")
+    limit, spent = (accounts.Amount(accounts.Currency(row["currency"]), row[name]) for name in ("most", "spent"))
+    rule = accounts.AllowanceRule(row["together"])
+    return AllowanceBalance(dataset, project, analyst or None, limit, spent, rule, row["set_at"])

@@ -1,4 +1,4 @@
-"""The hash chain of entries: the tables of a ledger, the secret key that authenticates them, and transactions."""
+"""Hash chain of a ledger's entries: its tables, the secret key that authenticates them, and transactions."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ if TYPE_CHECKING:
 
 
 def publish_file(path: Path, write: Callable[[Path], object]) -> bool:
-    """Let `write` fill a draft, then give it its name; if another process was first, its file stays.
+    """Fill a draft with `write` and give it its name, unless another process was first: then its file stays.
 
     Returns:
-        Whether it is this file that has the name.
+        True if the draft got the name.
 
     Raises:
-        OSError: the folder takes no file, or no links.
+        OSError: the folder accepts no file, or no links.
     """
     with write_draft(path, write) as draft:
         return link_draft(draft, path)
@@ -44,10 +44,10 @@ def publish_file(path: Path, write: Callable[[Path], object]) -> bool:
 
 @contextmanager
 def write_draft(path: Path, write: Callable[[Path], object]) -> Iterator[Path]:
-    """A draft of what will be at `path`, filled by `write` and on disk; it is removed in the end.
+    """Yield a draft of the file at `path`, filled by `write` and flushed to disk. It is removed at the end.
 
     Raises:
-        OSError: the folder takes no file.
+        OSError: the folder accepts no file.
     """
     draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
@@ -60,9 +60,9 @@ def write_draft(path: Path, write: Callable[[Path], object]) -> Iterator[Path]:
 
 
 def link_draft(draft: Path, path: Path) -> bool:
-    """Give a draft its name, unless that is taken. Whether it has the name.
+    """Give a draft its name unless the name is taken. Returns whether the draft got the name.
 
-    A link is made in one step and fails if the name is taken: nobody ever sees half a file, or two of them.
+    Making a link is atomic and fails if the name is taken: no process ever sees a partial file or two files.
     """
     try:
         os.link(draft, path)
@@ -70,7 +70,7 @@ def link_draft(draft: Path, path: Path) -> bool:
         return False
     finally:
         if os.name == "posix":
-            # The name is as precious as the contents: without it a power failure would forget what was spent.
+            # Flush the folder, too: without the name, a power failure would lose the record of what was spent.
             _sync(path.parent, os.O_RDONLY)
     return True
 
@@ -84,18 +84,20 @@ def _sync(path: Path, mode: int) -> None:
 
 
 VARIABLE = "DPCURVES_LEDGER_KEY"
+"""Environment variable of the ledger's key in hexadecimal."""
 SIZE = 32
+"""Bytes of a key: the output size of SHA-256."""
 _OF_STATES = b"dpcurves: states of streams"
+"""HKDF context of the key that encrypts stream states."""
 
 Fact = str | int | float | bytes | None
 
 
 class Key:
-    """A secret of at least 32 bytes. It seals facts with HMAC-SHA256 and is never shown.
+    """Secret of at least 32 bytes. It seals facts with HMAC-SHA256 and is never printed.
 
     Raises:
         ValueError: the secret is shorter.
-
     >>> key = Key(bytes(32))
     >>> key, key.seal("grant", 1) == key.seal("grant", "1")
     (Key(...), False)
@@ -110,57 +112,57 @@ class Key:
 
     @classmethod
     def generate(cls) -> Key:
-        """A new key that nobody has seen."""
+        """Return a new random key."""
         return cls(secrets.token_bytes(SIZE))
 
     @classmethod
-    def from_hex(cls, text: str, place: str) -> Key:
-        """The key that is written at `place`.
+    def from_hex(cls, text: str, location: str) -> Key:
+        """Parse the hexadecimal key found at `location`, a name for the error message.
 
         Raises:
-            ValueError: it is no key. What is written there is not shown.
+            ValueError: the text is not a key. The message does not show it.
         """
         try:
             return cls(bytes.fromhex(text.strip()))
         except ValueError:
-            trouble = f"at least {2 * SIZE} hexadecimal digits are needed in {place}"
-        raise InvalidArgument("key", trouble)
+            rule = f"at least {2 * SIZE} hexadecimal digits are needed in {location}"
+        raise InvalidArgument("key", rule)
 
     @property
     def identity(self) -> str:
-        """The public identifier of this key; it tells nothing else about it."""
+        """Return the public identifier of this key. It reveals nothing else about the key."""
         return self.seal("key")
 
     def seal(self, *facts: Fact) -> str:
-        """A message authentication code of the facts, their order and their types."""
-        # No two lists of facts share a text, whatever types an editor has put into a column.
-        said = json.dumps(facts, separators=(",", ":"), default=lambda raw: {"bytes": raw.hex()})
-        return hmac.digest(self._secret, said.encode(), "sha256").hex()
+        """Return a message authentication code of the facts, their order and their types."""
+        # The JSON is injective: no two lists of facts give the same message, whatever types an editor stored.
+        message = json.dumps(facts, separators=(",", ":"), default=lambda raw: {"bytes": raw.hex()})
+        return hmac.digest(self._secret, message.encode(), "sha256").hex()
 
     def derive_dataset_key(self, dataset: str) -> bytes:
-        """The 32 bytes that belong to one dataset: they tell nothing about the key, or about those of others."""
+        """Return 32 bytes for one dataset. They reveal nothing about the key or about other datasets' bytes."""
         return bytes.fromhex(self.seal("key of dataset", dataset))
 
     def encrypt(self, secret: bytes) -> str:
-        """Encrypt what nobody may read or change without the key: Fernet, under a key that is derived from this one."""
+        """Encrypt and authenticate with Fernet, under a key derived from this one."""
         return self._cipher().encrypt(secret).decode()
 
     def decrypt(self, token: object) -> bytes:
-        """Decrypt.
+        """Decrypt a token of `encrypt`.
 
         Raises:
-            ValueError: it was changed, or encrypted under another key.
+            ValueError: the token was changed, or made under another key.
         """
         from cryptography.fernet import InvalidToken
 
         with suppress(InvalidToken, ValueError):
-            # What follows after its last character would be read over.
+            # The decoder ignores characters after the padding, so compare the encoding.
             if isinstance(token, str) and urlsafe_b64encode(urlsafe_b64decode(token)) == token.encode():
                 return self._cipher().decrypt(token)
         raise InvalidArgument("ledger", "the state of a stream was changed without the key")
 
     def is_valid_seal(self, seal: object, *facts: Fact) -> bool:
-        """Tell whether `seal` was made of these facts under this key."""
+        """Return True if `seal` was made of these facts under this key."""
         return isinstance(seal, str) and hmac.compare_digest(seal.encode(errors="replace"), self.seal(*facts).encode())
 
     def __repr__(self) -> str:
@@ -175,19 +177,19 @@ class Key:
         return Fernet(urlsafe_b64encode(derived))
 
 
-def find_key(given: bytes | None, otherwise: Callable[[], Key]) -> Key:
-    """The key that was given, else the one in the environment, else the one that the ledger's place provides."""
-    if given is not None:
-        return Key(given)
+def find_key(key: bytes | None, load_key: Callable[[], Key]) -> Key:
+    """Return the given key, else the key in the environment, else the one that `load_key` returns."""
+    if key is not None:
+        return Key(key)
     text = os.environ.get(VARIABLE)
-    return Key.from_hex(text, VARIABLE) if text else otherwise()
+    return Key.from_hex(text, VARIABLE) if text else load_key()
 
 
 def read_key(path: Path) -> Key:
-    """The key that was written beside a ledger.
+    """Read the key file beside a ledger.
 
     Raises:
-        ValueError: it is not there, or is no key.
+        ValueError: the file is missing, or contains no key.
     """
     try:
         text = path.read_bytes().decode(errors="replace")
@@ -199,25 +201,25 @@ def read_key(path: Path) -> Key:
 
 
 def make_key(path: Path) -> Key:
-    """A new key, written where nobody but its owner may read it; if there is one already, that one.
+    """Create a key file that only its owner can read, and return its key. An existing key file stays.
 
     Raises:
-        ValueError: the folder takes no file.
+        ValueError: the folder accepts no file.
     """
     write_key(path, generate_key_digits())
     return read_key(path)
 
 
 def generate_key_digits() -> str:
-    """A new key that nobody has seen, as it is written."""
+    """Return a new random key in hexadecimal."""
     return secrets.token_hex(SIZE)
 
 
 def write_key(path: Path, digits: str) -> bool:
-    """Write a key where nobody but its owner may read it, unless there is one. Whether it is this one that is there.
+    """Write a key file that only its owner can read, unless one exists. Returns whether this key was written.
 
     Raises:
-        ValueError: the folder takes no file.
+        ValueError: the folder accepts no file.
     """
     try:
         return publish_file(path, lambda draft: draft.write_text(digits + "\n"))
@@ -225,16 +227,15 @@ def write_key(path: Path, digits: str) -> bool:
         raise InvalidArgument("key", f"{str(path)!r} cannot be written ({error.strerror})") from None
 
 
-# The tables of a ledger.
+# Tables of a ledger.
 #
-# Seven tables hold entries: facts that are written once, numbered 1, 2, 3, ... across all of them, each sealed
-# together with the one before it. Three things change, and are sealed on their own: what an account or an allowance
-# has spent, the secret state of a stream, and the book, which says how many entries there are and how the last one is
-# sealed.
+# Seven tables contain entries. Entries are immutable, numbered 1, 2, 3, ... across all tables, and sealed together
+# with their predecessor. Three things change, and have seals of their own: the spent amount of an account or an
+# allowance, the secret state of a stream, and the book, which holds the number of entries and the seal of the last one.
 
 
 VERSION = 1
-"""The number of this schema, which the book holds."""
+"""Version of this schema, stored in the book."""
 
 METADATA = sql.MetaData()
 
@@ -259,7 +260,7 @@ BOOK = sql.Table(
 
 
 def _make_entry_table(kind: str, *columns: SchemaItem) -> sql.Table:
-    """A table of entries: its own columns, and their place in the chain."""
+    """Make a table of entries: the given columns, and the position in the chain."""
     return sql.Table(
         f"dpcurves_{kind}",
         METADATA,
@@ -278,7 +279,7 @@ ACCOUNTS = _make_entry_table(
     *_text_columns("currency"),
     *_integer_columns("cap", "spent"),
     *_text_columns("seal"),
-    # The second wall: whatever a program does, the database itself lets no account spend more than its cap.
+    # Second line of defence: the database itself lets no account spend more than its cap, whatever a program does.
     sql.CheckConstraint("spent >= 0 AND spent <= cap", name="dpcurves_spent_within_cap"),
 )
 
@@ -293,7 +294,7 @@ GRANTS = _make_entry_table(
     ),
     sql.Column("units", sql.BigInteger),
     *_text_columns("charged_at"),
-    # Every charge adds up what the dataset has spent: from the index alone, for it has the amounts as well.
+    # Every charge sums the dataset's amounts. The index contains them, so the table is not read.
     sql.Index("dpcurves_grants_of_dataset", "dataset", "amount"),
 )
 
@@ -304,7 +305,7 @@ ANSWERS = _make_entry_table(
     sql.UniqueConstraint("grant", "turn", "part", name="dpcurves_first_answer_stays"),
 )
 
-# A new allowance is a new entry: the last one for a dataset, project and analyst stands. No analyst: the whole project.
+# The last entry for a dataset, project and analyst is the valid allowance. No analyst: the whole project.
 ALLOWANCES = _make_entry_table(
     "allowances",
     *_text_columns("dataset", "project", "analyst", "currency"),
@@ -326,14 +327,14 @@ PAYMENTS = _make_entry_table(
     sql.Index("dpcurves_payments_of_owner", "dataset", "project", "analyst", "amount"),
 )
 
-# What people did, as a server that asks for them tells it. Names, never values. No dataset: none in particular.
+# Actions of people, as reported by a server. Names, never values. No dataset: the event concerns none.
 EVENTS = _make_entry_table(
     "events",
     *_text_columns("actor", "action", "subject", "dataset", "happened_at"),
     sql.Index("dpcurves_events_of_dataset", "dataset", "entry"),
 )
 
-# SECRET: what was noted is less than what was counted, but more than what was answered.
+# SECRET: notes reveal less than the counts, but more than the answers.
 NOTES = _make_entry_table(
     "notes",
     *_integer_columns("grant", "part"),
@@ -341,7 +342,7 @@ NOTES = _make_entry_table(
     sql.UniqueConstraint("grant", "part", "name", name="dpcurves_first_note_stays"),
 )
 
-# SECRET, and encrypted: an open group of a stream holds exact counts. Not among the entries, which forget nothing.
+# SECRET and encrypted: the state of a stream contains exact counts. States are overwritten, so they are no entries.
 STATES = sql.Table(
     "dpcurves_states",
     METADATA,
@@ -351,58 +352,60 @@ STATES = sql.Table(
 
 ENTRIES = (ACCOUNTS, GRANTS, ANSWERS, NOTES, ALLOWANCES, PAYMENTS, EVENTS)
 SEALED_APART = frozenset({"spent", "seal", "previous", "mac"})
-"""Columns of entries that are not what an entry says: they change, or they are the seal itself."""
+"""Columns outside an entry's seal: they change, or they are the seal."""
 
 
-# A database as a ledger needs it: reads see one moment, writes are alone and last.
+# Database access: reads see one snapshot, writes are serialized and durable.
 
 
 Result = TypeVar("Result")
 
 WAIT_SECONDS = 60
-"""Seconds that a charge waits for others that charge."""
+"""Seconds that a charge waits for other charges."""
 
 _ALONE = sql.text("SELECT pg_advisory_xact_lock(:number)").bindparams(sql.bindparam("number", type_=sql.BigInteger))
 
-_BUSY = f"others held it for {WAIT_SECONDS} seconds; this was not written"
-_LOCKS = "its disk gives no locks, as some network disks: keep it on a disk of this machine, or in PostgreSQL"
-# SQLite takes a disk that never gives a lock for one that others hold.
-_BUSY_FILE = f"others held it for {WAIT_SECONDS} seconds, or {_LOCKS}; this was not written"
-_NO_LOCKS = f"{_LOCKS}; this was not written"
-_NO_LEDGER = "it is no ledger"
+_BUSY = f"other processes held the lock for {WAIT_SECONDS} seconds; nothing was written"
+_LOCKS = "the disk supports no locks, as some network disks: use a disk of this machine, or PostgreSQL"
+# SQLite cannot tell a disk without locks from a lock that another process holds.
+_BUSY_FILE = f"other processes held the lock for {WAIT_SECONDS} seconds, or {_LOCKS}; nothing was written"
+_NO_LOCKS = f"{_LOCKS}; nothing was written"
+_NO_LEDGER = "not a ledger"
+_BROKEN_RULE = "a row that breaks the ledger's rules was refused; nothing was written"
 _TROUBLES = {
-    "SQLITE_NOTADB": "it is no SQLite database",
+    "SQLITE_NOTADB": "not an SQLite database",
     "SQLITE_ERROR": _NO_LEDGER,
     "SQLITE_BUSY": _BUSY_FILE,
     "SQLITE_LOCKED": _BUSY,
     "SQLITE_PROTOCOL": _BUSY_FILE,
     **dict.fromkeys(("SQLITE_IOERR_LOCK", "SQLITE_IOERR_RDLOCK", "SQLITE_IOERR_SHMLOCK"), _NO_LOCKS),
-    "SQLITE_READONLY": "it may not be written",
-    "SQLITE_CANTOPEN": "it cannot be opened",
-    "SQLITE_IOERR": "its disk cannot be read or written; asking again under the same request is never charged twice",
-    "SQLITE_FULL": "the disk is full; this was not written",
-    "SQLITE_CORRUPT": "its file is damaged",
-    "SQLITE_CONSTRAINT": "it refused a row that breaks its rules; this was not written",
+    "SQLITE_READONLY": "no permission to write",
+    "SQLITE_CANTOPEN": "cannot be opened",
+    "SQLITE_IOERR": "the disk cannot be read or written; a retry under the same request is never charged twice",
+    "SQLITE_FULL": "the disk is full; nothing was written",
+    "SQLITE_CORRUPT": "the file is damaged",
+    "SQLITE_CONSTRAINT": _BROKEN_RULE,
     "42P01": _NO_LEDGER,
     "42703": _NO_LEDGER,
-    "42501": "this user may not write there",
-    "23505": "it refused a row that breaks its rules; this was not written",
-    "23514": "it refused a row that breaks its rules; this was not written",
+    "42501": "this user has no permission to write",
+    "23505": _BROKEN_RULE,
+    "23514": _BROKEN_RULE,
     "55P03": _BUSY,
 }
-_UNREACHED = "it cannot be reached, or lets nobody in under this name; nothing was written"
-_UNKNOWN = "it did not answer as a ledger does; asking again under the same request is never charged twice"
+"""Messages by error code of SQLite, and by SQLSTATE of PostgreSQL (https://www.postgresql.org/docs/current/errcodes-appendix.html)."""
+_UNREACHED = "cannot connect, or the user name is not accepted; nothing was written"
+_UNKNOWN = "the answer is not that of a ledger; a retry under the same request is never charged twice"
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
 class Database:
-    """Two ways into one database, each a transaction per call.
+    """Read and write access to one database, with a transaction per call.
 
     Attributes:
-        label: What to call it in an error: no password, nothing that is stored there.
-        read_engine: Transactions that see one moment of the database.
-        write_engine: Transactions that come one after the other, and are on disk when they end.
-        write_lock: What is entered for a transaction that writes, once it is connected: it may wait.
+        label: Name in error messages, without password and stored values.
+        read_engine: Transactions that see one snapshot of the database.
+        write_engine: Transactions that are serialized, and on disk when they end.
+        write_lock: Context entered by a writing transaction once it is connected. It may wait.
     """
 
     label: str
@@ -411,7 +414,7 @@ class Database:
     write_lock: Callable[[], AbstractContextManager[object]] = nullcontext
 
     def run_read(self, work: Callable[[sql.Connection], Result]) -> Result:
-        """The result of `work` on a consistent snapshot of the database."""
+        """Return the result of `work` on one snapshot of the database."""
         return self._run_transaction(self.read_engine, work, nullcontext)
 
     def run_write(self, work: Callable[[sql.Connection], Result]) -> Result:
@@ -422,25 +425,25 @@ class Database:
         self,
         engine: sql.Engine,
         work: Callable[[sql.Connection], Result],
-        turn: Callable[[], AbstractContextManager[object]],
+        lock: Callable[[], AbstractContextManager[object]],
     ) -> Result:
-        otherwise = _UNREACHED
+        default_message = _UNREACHED
         try:
             with engine.connect() as connection:
-                otherwise = _UNKNOWN
-                with turn(), connection.begin():
+                default_message = _UNKNOWN
+                with lock(), connection.begin():
                     return work(connection)
         except SQLAlchemyError as error:
-            trouble = _describe_error(error, otherwise)
-        # Raised out here, so that the engine's exception, which quotes statements and values, hangs on nothing.
-        raise InvalidArgument("ledger", f"{self.label}: {trouble}")
+            message = _describe_error(error, default_message)
+        # Raised outside the except block, so that it does not chain the engine's exception, which quotes values.
+        raise InvalidArgument("ledger", f"{self.label}: {message}")
 
 
 def acquire_lock(connection: sql.Connection, name: str) -> None:
-    """Wait until nobody else writes under this name, and let nobody before this transaction ends.
+    """Wait for the exclusive right to write under this name until this transaction ends.
 
-    What follows sees all that they wrote: of those who look whether something is there, and make it if not, one makes
-    it. (SQLite has one writer anyway.)
+    Statements after it see everything that earlier holders wrote: if several processes create something unless it
+    exists, one creates it. (SQLite has a single writer anyway.)
     """
     if connection.dialect.name == "postgresql":
         number = int.from_bytes(sha256(b"dpcurves\n" + name.encode()).digest()[:8], signed=True)
@@ -448,26 +451,27 @@ def acquire_lock(connection: sql.Connection, name: str) -> None:
 
 
 def make_tables(connection: sql.Connection, tables: sql.MetaData) -> None:
-    """Make those that are not there. Two who try at once would both find that they are not."""
+    """Create the missing tables. The lock prevents two processes from creating them at once."""
     acquire_lock(connection, "tables")
     tables.create_all(connection)
 
 
-def _describe_error(error: SQLAlchemyError, otherwise: str) -> str:
+def _describe_error(error: SQLAlchemyError, default_message: str) -> str:
     if isinstance(error, PoolTimeout):
         return _BUSY
     cause = getattr(error, "orig", None)
     code = getattr(cause, "sqlite_errorname", None) or getattr(cause, "sqlstate", None) or ""
-    primary = "_".join(code.split("_")[:2])  # SQLITE_BUSY_SNAPSHOT is a kind of SQLITE_BUSY
-    return _TROUBLES.get(code) or _TROUBLES.get(primary, otherwise)
+    primary_code = "_".join(code.split("_")[:2])  # SQLITE_BUSY_SNAPSHOT is a kind of SQLITE_BUSY
+    return _TROUBLES.get(code) or _TROUBLES.get(primary_code, default_message)
 
 
-# Connections that stay open between transactions: for a process that serves, and opens them thousands of times.
+# Connections that stay open between transactions, for servers that need thousands of them.
 
 
 MOST = 64
-"""Connections at a time, of each way into a database: more than threads that serve."""
+"""Maximum number of simultaneous connections per engine: more than a server has threads."""
 AT_REST = 8
+"""Idle connections that stay open."""
 KEPT = MappingProxyType(
     {"poolclass": sql.QueuePool, "pool_size": AT_REST, "max_overflow": MOST - AT_REST, "pool_timeout": WAIT_SECONDS}
 )
@@ -475,33 +479,33 @@ KEPT = MappingProxyType(
 
 
 class FileConnection(sqlite3.Connection):
-    """A connection that knows which file it was opened for: a name may stand for another file later."""
+    """Connection that remembers its file, because another file may get the same name later."""
 
     file: tuple[int, int] | None = None
 
 
 def file_identity(path: Path) -> tuple[int, int] | None:
-    """The file that a path refers to now; None if there is none."""
+    """Return the identity (device, inode) of the file at a path, or None if there is no file."""
     try:
-        found = os.stat(path)
+        status = os.stat(path)
     except OSError:
         return None
-    return found.st_dev, found.st_ino
+    return status.st_dev, status.st_ino
 
 
 def require_same_file(engine: sql.Engine, path: Path) -> sql.Engine:
-    """Let no transaction begin on a file that was moved away: what was charged there would be forgotten."""
+    """Refuse transactions on a file that was moved away, because its charges would be lost."""
 
     @sql.event.listens_for(engine, "checkout")
     def _require_file(connection: FileConnection, *_: object) -> None:
         if connection.file != file_identity(path):
-            raise DisconnectionError  # it is opened anew, or refused
+            raise DisconnectionError  # the pool opens the path again, or the error is reported
 
     return engine
 
 
 def close_when_unused(database: Database) -> Database:
-    """The database, whose connections are closed when nobody has it any more, and carried into no forked process."""
+    """Close the connections when the database object is no longer used. Forked processes do not inherit them."""
     for engine in (database.read_engine, database.write_engine):
         weakref.finalize(database, engine.dispose)
         if hasattr(os, "register_at_fork"):
@@ -510,25 +514,25 @@ def close_when_unused(database: Database) -> Database:
 
 
 def _dispose_without_closing(engine: weakref.ref[sql.Engine]) -> None:
-    """Leave connections to the process that opened them: closed by another one, they would end there, too."""
-    found = engine()
-    if found is not None:
-        found.dispose(close=False)
+    """Drop connections without closing them: closing in a child process would end them in the parent, too."""
+    open_engine = engine()
+    if open_engine is not None:
+        open_engine.dispose(close=False)
 
 
-# The hash chain of entries: its head, and each entry authenticated together with the one before it.
+# The hash chain: its head, and entries authenticated together with their predecessor.
 
 
 @dataclass(frozen=True, slots=True)
 class Book:
-    """The head row of a ledger: its number of entries and the seal of the last one, under a seal of its own.
+    """Head row of a ledger: the number of entries and the seal of the last one, under a seal of its own.
 
     Attributes:
-        version: The version of the schema.
-        name: What tells this ledger from others under the same key.
-        key: What tells the ledger's key from other keys.
-        entries: How many entries there are.
-        head: The seal of the last entry.
+        version: Schema version.
+        name: Random name that distinguishes ledgers under the same key.
+        key: Identifier of the ledger's key.
+        entries: Number of entries.
+        head: Seal of the last entry.
     """
 
     version: int
@@ -539,24 +543,24 @@ class Book:
 
     @classmethod
     def from_key(cls, key: Key) -> Book:
-        """The book of a new ledger."""
+        """Return the book of a new ledger."""
         name = secrets.token_hex(16)
         return cls(VERSION, name, key.identity, entries=0, head=key.seal("beginning", name))
 
     def beginning(self, key: Key) -> str:
-        """The predecessor of the first entry in the hash chain."""
+        """Return the predecessor seal of the first entry."""
         return key.seal("beginning", self.name)
 
     def facts(self) -> dict[str, Fact]:
-        """The row without its seal."""
+        """Return the row without its seal."""
         return asdict(self)
 
     def write(self, connection: sql.Connection, key: Key) -> None:
-        """Write this page over the one before."""
+        """Overwrite the stored book."""
         connection.execute(sql.update(BOOK).where(BOOK.c.id == 1), {**self.facts(), "seal": self._seal(key)})
 
     def create(self, connection: sql.Connection, key: Key) -> None:
-        """Make the tables, and write the first page."""
+        """Create the tables and store the first book."""
         _make_missing(connection)
         connection.execute(sql.insert(BOOK), {"id": 1, **self.facts(), "seal": self._seal(key)})
 
@@ -565,27 +569,27 @@ class Book:
 
 
 def read_book(connection: sql.Connection, key: Key) -> Book:
-    """The book as it is at this moment.
+    """Read the current book.
 
     Raises:
-        ValueError: it is missing, under another key, or was changed.
+        ValueError: the book is missing, under another key, or was changed.
     """
     return _read_single_book(connection, sql.select(BOOK), key)
 
 
 def lock_book(connection: sql.Connection, key: Key) -> Book:
-    """The book, held until this transaction ends. Every transaction that writes begins here.
+    """Read the book and lock it until this transaction ends. Every writing transaction starts here.
 
     Raises:
-        ValueError: it is missing, under another key, or was changed.
+        ValueError: the book is missing, under another key, or was changed.
     """
-    # On PostgreSQL whoever comes second waits here, and then reads what the first one wrote. SQLite has no such
-    # clause, and leaves it out: BEGIN IMMEDIATE has locked the file already.
+    # On PostgreSQL a second writer waits here, and then reads what the first one wrote. SQLite ignores the clause:
+    # BEGIN IMMEDIATE has locked the file already.
     return _read_single_book(connection, sql.select(BOOK).with_for_update(), key)
 
 
 def require_version(connection: sql.Connection) -> None:
-    """Refuse a ledger of a schema that is not known, before its columns are read.
+    """Refuse a ledger with an unknown schema version, before its columns are read.
 
     Raises:
         ValueError: names both versions.
@@ -593,7 +597,7 @@ def require_version(connection: sql.Connection) -> None:
     version = connection.execute(sql.select(BOOK.c.version)).scalars().first()
     if version not in (None, VERSION):
         raise InvalidArgument(
-            "ledger", f"it has schema {version}, and this dpcurves reads schema {VERSION}: upgrade dpcurves"
+            "ledger", f"the ledger has schema {version}, and this dpcurves reads schema {VERSION}: upgrade dpcurves"
         )
 
 
@@ -604,37 +608,35 @@ def _make_missing(connection: sql.Connection) -> None:
 
 @lru_cache(maxsize=2)
 def _creation_statements(dialect: sql.Dialect) -> tuple[str, ...]:
-    """The statements that create missing tables and indexes, compiled once for all ledgers of a process."""
+    """Return the statements that create missing tables and indexes, compiled once per process."""
     tables = METADATA.sorted_tables
-    makings: list[CreateTable | CreateIndex] = [CreateTable(table, if_not_exists=True) for table in tables]
-    makings += [CreateIndex(index, if_not_exists=True) for table in tables for index in table.indexes]
-    return tuple(str(each.compile(dialect=dialect)) for each in makings)
+    constructs: list[CreateTable | CreateIndex] = [CreateTable(table, if_not_exists=True) for table in tables]
+    constructs += [CreateIndex(index, if_not_exists=True) for table in tables for index in table.indexes]
+    return tuple(str(construct.compile(dialect=dialect)) for construct in constructs)
 
 
 def _read_single_book(connection: sql.Connection, query: sql.Select[tuple[object, ...]], key: Key) -> Book:
     rows = connection.execute(query).mappings().all()
     if len(rows) != 1:
-        raise InvalidArgument("ledger", f"its book has {len(rows)} pages, not one: it was changed without the key")
+        raise InvalidArgument("ledger", f"the book has {len(rows)} rows, not one: it was changed without the key")
     (row,) = rows
     book = Book(row["version"], row["name"], row["key"], row["entries"], row["head"])
     if book.key != key.identity:
-        raise InvalidArgument(
-            "key", "it is not the key of this ledger, or the ledger's book was changed without the key"
-        )
+        raise InvalidArgument("key", "not the key of this ledger, or the ledger's book was changed without the key")
     if row["id"] != 1 or not key.is_valid_seal(row["seal"], "book", *book.facts().values()):
-        raise InvalidArgument("ledger", "its book was changed without the key")
+        raise InvalidArgument("ledger", "the book was changed without the key")
     return book
 
 
-# Entries in a row, each sealed together with the one before it.
+# Entries of the chain.
 #
-# Whoever may write to the database can delete entries, but can make them only with the key. The seal of an entry
-# covers its ledger, its number, what it says and the seal of its predecessor. What an account or an allowance has
-# spent changes, and is sealed apart, together with whose it is.
+# A database user without the key can delete entries but cannot make them. The seal of an entry covers the ledger's
+# name, the entry number, the content and the predecessor's seal. The spent amount of an account or an allowance
+# changes, and has a seal of its own, together with its owner.
 
 
 class Chain:
-    """The chain of one ledger, inside one transaction. To append, the transaction must have locked the book."""
+    """Chain of one ledger inside one transaction. Appending requires that the transaction has locked the book."""
 
     def __init__(self, connection: sql.Connection, key: Key, book: Book) -> None:
         self.connection = connection
@@ -643,71 +645,71 @@ class Chain:
 
     @property
     def beginning(self) -> str:
-        """The predecessor of the first entry in the hash chain."""
+        """Return the predecessor seal of the first entry."""
         return self.book.beginning(self._key)
 
     def append(self, table: sql.Table, **row: Fact) -> int:
-        """Write an entry, and its place in the book. Returns its number."""
+        """Append an entry and update the book. Returns the entry number."""
         self.append_all(table, [row])
         return self.book.entries
 
     def append_all(self, table: sql.Table, rows: Sequence[Mapping[str, Fact]]) -> None:
-        """Write entries one after the other, at least one, and the place of the last one in the book."""
+        """Append at least one entry, in order, and update the book."""
         self.connection.execute(sql.insert(table), [self._seal_next(table, row) for row in rows])
         self.book.write(self.connection, self._key)
 
     def is_sealed(self, table: sql.Table, entry: sql.RowMapping) -> bool:
-        """Tell whether the seal of the entry fits its content."""
+        """Return True if the seal of the entry matches its content."""
         return self._key.is_valid_seal(entry["mac"], *self._sealed_facts(table, entry))
 
     def require_sealed(self, table: sql.Table, entry: sql.RowMapping) -> None:
-        """Refuse an entry that was not sealed with this key for this ledger.
+        """Refuse an entry without this ledger's valid seal.
 
         Raises:
-            ValueError: names its number.
+            ValueError: names the entry number.
         """
         if not self.is_sealed(table, entry):
             raise InvalidArgument("ledger", f"row {entry['entry']} was changed without the key")
 
     def read_rows(self, table: sql.Table, query: sql.Select[Any]) -> Iterator[sql.RowMapping]:
-        """Entries of one table, each refused if it was not sealed with this key for this ledger."""
+        """Yield entries of one table. Refuses entries without a valid seal."""
         for row in self.connection.execute(query).mappings():
             self.require_sealed(table, row)
             yield row
 
     def read_first(self, table: sql.Table, query: sql.Select[Any]) -> sql.RowMapping | None:
-        """The first entry, if there is one, as `read_rows` has it."""
+        """Return the first entry, or None. Refuses an entry without a valid seal."""
         row = self.connection.execute(query).mappings().first()
         if row is not None:
             self.require_sealed(table, row)
         return row
 
     def seal_spent(self, owner: tuple[str, ...], spent: int) -> str:
-        """The seal of what was spent of an account, whose owner is a dataset alone, or of an allowance."""
+        """Return the seal of a spent amount. The owner is a dataset for an account, three names for an allowance."""
         return self._key.seal(*self._spending_facts(owner, spent))
 
     def has_valid_spending(self, owner: tuple[str, ...], row: sql.RowMapping) -> bool:
-        """Tell whether the spending of an account or an allowance equals the sum that was sealed."""
+        """Return True if the seal matches the spent amount of an account or an allowance."""
         return self._key.is_valid_seal(row["seal"], *self._spending_facts(owner, row["spent"]))
 
     def _spending_facts(self, owner: tuple[str, ...], spent: int) -> tuple[Fact, ...]:
         return ("spent" if len(owner) == 1 else "spent of allowance", self.book.name, *owner, spent)
 
     def encrypt(self, secret: bytes) -> str:
-        """Encrypt what must stay secret and does change: it stands beside the chain."""
+        """Encrypt a secret that changes, and so is stored outside the chain."""
         return self._key.encrypt(secret)
 
     def decrypt(self, token: object) -> bytes:
-        """Decrypt; refused if the ciphertext was changed without the key."""
+        """Decrypt a secret. Refuses a ciphertext that was changed without the key."""
         return self._key.decrypt(token)
 
     def _seal_next(self, table: sql.Table, row: Mapping[str, Fact]) -> dict[str, Fact]:
-        """The next entry, to be written; the book goes on to it."""
+        """Return the next entry with its seal, and advance the book."""
         entry: dict[str, Fact] = {**row, "entry": self.book.entries + 1, "previous": self.book.head}
         mac = self._key.seal(*self._sealed_facts(table, entry))
         self.book = replace(self.book, entries=self.book.entries + 1, head=mac)
         return {**entry, "mac": mac}
 
     def _sealed_facts(self, table: sql.Table, entry: Mapping[str, Fact] | sql.RowMapping) -> tuple[Fact, ...]:
-        said = (entry[column.name] for column in table.columns if column.name not in SEALED_APART)
-        return (table.name, self.book.name, entry["previous"], *said)
+        content = (entry[column.name] for column in table.columns if column.name not in SEALED_APART)
+        return (table.name, self.book.name, entry["previous"], *content)

@@ -1,4 +1,4 @@
-"""An account of privacy loss, and of what was answered for it."""
+"""The ledger of privacy loss: accounts, charges, and the stored answers that were paid for."""
 
 from __future__ import annotations
 
@@ -39,16 +39,16 @@ from .stream_state import (
 Result = TypeVar("Result")
 
 Asked = tuple[str, str, str, int | None]
-"""Purpose, request, hash and number of units: the fields of a `Charge`."""
+"""Purpose, request id, binding and number of units: fields of a `Charge`."""
 
 
 class Ledger:
-    """Charges that are on disk before data is read, and answers that are stored before they are shown.
+    """Ledger whose charges are on disk before data are read, and whose answers are stored before they are shown.
 
-    Formal guarantees: the sum of all grants of a dataset never exceeds its cap, whatever number of processes and
-    machines charge at once and whenever they are killed; a request is charged once; nothing is ever refunded. A crash
-    may cost budget, and never privacy. Allowances inside the cap are enforced in the same way, but divide the budget
-    rather than protect: what two analysts learn together is bounded by the cap alone.
+    Formal guarantees: the sum of all grants of a dataset never exceeds its cap, for any number of concurrent processes
+    and machines and for crashes at any time. A request is charged once, and nothing is refunded. A crash may cost
+    budget, never privacy. Allowances inside the cap are enforced in the same way, but only divide the budget: what two
+    analysts learn together is bounded by the cap alone.
 
     >>> from dpcurves.privacy import EACH_RECORD, Neighbours
     >>> ledger = Ledger.open("sqlite://")
@@ -65,62 +65,62 @@ class Ledger:
 
     @classmethod
     def open(cls, url: str, key: bytes | None = None) -> Ledger:
-        """Open a ledger, or make one if there is none.
+        """Open a ledger, or create one if there is none.
 
         Arguments:
             url: ``sqlite:///budget.db`` for a file, ``postgresql+psycopg://user@host/database`` for a server, or
-                ``sqlite://`` for a ledger in the memory of this process, which ends with it: charges in two such
-                ledgers are not added up, so no cap holds for both together.
-            key: At least 32 secret bytes that seal the rows. Else they are read as hexadecimal digits from the
-                environment variable DPCURVES_LEDGER_KEY, else from a file beside an SQLite ledger (``budget.db.key``,
-                made with it, readable by its owner alone). Whoever has the key can write what passes `verify`.
+                ``sqlite://`` for a ledger in the memory of this process. Ledgers in memory end with the process and
+                do not add up, so no cap holds for two of them together.
+            key: At least 32 secret bytes that seal the rows. Default: hexadecimal digits from the environment variable
+                DPCURVES_LEDGER_KEY, else from a file beside an SQLite ledger (``budget.db.key``, created with it,
+                readable by its owner alone). The holder of the key can write rows that pass `verify`.
 
         Raises:
-            ValueError: the URL, the key or what is stored there is not usable. Names which. Or there is a key without
-                its ledger: a ledger was lost, and with it the record of what was spent.
+            ValueError: the URL, the key or the stored ledger is not usable (the message says which); or a key exists
+                without its ledger, so a ledger was lost, and with it the record of what was spent.
         """
-        place = parse_storage_url(url)
-        fresh = find_key(key, place.key)
-        if not place.exists():
-            place.create(fresh)
-        secret = find_key(key, place.key)  # of whoever was first, perhaps since the first look
-        database = place.open_database()
+        storage = parse_storage_url(url)
+        initial_key = find_key(key, storage.key)
+        if not storage.exists():
+            storage.create(initial_key)
+        secret = find_key(key, storage.key)  # again, because another process may have created the ledger first
+        database = storage.open_database()
         database.run_read(require_version)
         database.run_read(partial(read_book, key=secret))
         return cls(database, secret)
 
     @classmethod
     def open_existing(cls, url: str, key: bytes | None = None) -> Ledger:
-        """Open a ledger that was made before.
+        """Open an existing ledger.
 
         Raises:
-            ValueError: as `open`, or there is no ledger.
+            ValueError: as `open`, or no ledger exists at the URL.
         """
-        place = parse_storage_url(url)
-        if not place.exists():
-            place.require_not_lost()
-            raise InvalidArgument("ledger", "there is none at this URL")
+        storage = parse_storage_url(url)
+        if not storage.exists():
+            storage.require_not_lost()
+            raise InvalidArgument("ledger", "there is no ledger at this URL")
         return cls.open(url, key)
 
     @classmethod
     def open_persistent(cls, url: str, key: bytes | None = None) -> Ledger:
-        """Open a ledger as `open` does, through connections that stay open between transactions.
+        """Open a ledger as `open` does, with connections that stay open between transactions.
 
-        It is for a process that serves, and is not to be used in one that was forked from it.
+        Meant for servers. A forked child process must not use it.
         """
         ledger = cls.open(url, key)
         return cls(parse_storage_url(url).open_persistent(), ledger._key)
 
     @property
     def database(self) -> Database:
-        """The location of the database: others may keep tables of their own beside it."""
+        """Return the database. Other packages may keep tables in it."""
         return self._database
 
     def create(self, account: Account) -> None:
-        """Open an account. If it is open under the same facts, nothing happens.
+        """Create an account. An existing account with equal terms is left unchanged.
 
         Raises:
-            ValueError: it was opened under other facts. Names the first that differs.
+            ValueError: the account exists with other terms. Names the first that differs.
         """
 
         def create_account(chain: Chain) -> None:
@@ -133,64 +133,63 @@ class Ledger:
         self._run_write(create_account)
 
     def account(self, dataset: str) -> Account:
-        """The facts of one dataset.
+        """Return the terms of one dataset.
 
         Raises:
-            ValueError: it has no account.
+            ValueError: the dataset has no account.
         """
         return self.balance(dataset).account
 
     def accounts(self) -> tuple[Account, ...]:
-        """The facts of all datasets, in the order in which they were opened."""
+        """Return the terms of all datasets in the order of their creation."""
         return tuple(balance.account for balance in self._run_read(balances.all_balances))
 
     def charge(
         self, dataset: str, loss: PrivacyLoss, *, purpose: str, request: str, binding: str, units: int | None,
     ) -> Grant:  # fmt: skip
-        """Spend `loss` once per `request`; a retry gets the grant of the first time. Durable once it returns.
+        """Spend `loss` once per `request`. A retry returns the first grant. The charge is durable on return.
 
         Arguments:
-            dataset: Whose budget pays.
-            loss: What the question may lose. Under an account kept in rho, a pure loss is converted.
+            dataset: Dataset whose budget pays.
+            loss: Loss of the question. An account in rho converts a pure loss.
             purpose: The question in words, for statements and errors.
-            request: An id of the question, unique in the ledger.
-            binding: 64 hexadecimal digits: a hash of question, loss and the facts of the dataset.
-            units: The number of units under replace-one, where it is public; else None.
+            request: Id of the question, unique in the ledger.
+            binding: 64 hexadecimal digits: a hash of question, loss and the dataset's terms.
+            units: Number of units under replace-one, where it is public; else None.
 
         Raises:
-            BudgetExceeded: more is asked than is left. Nothing was written.
+            BudgetExceeded: the loss exceeds the remaining budget. Nothing was written.
             ValueError: `request` was used for another question, the dataset has another number of units than before,
-                the loss has no epsilon and the account is kept in it, a row was changed or removed without the key, or
-                the account has not spent what its grants sum to. Not all rows are read: who puts an older amount with
-                its seal back, and edits grants so that they add up to it, is found by `verify` alone. An error that
-                leaves open whether the charge was written has a note that says under which request to ask again.
+                the account is in epsilon and the loss has none, a row was changed or removed without the key, or the
+                account's spent budget is not the sum of its grants. Not all rows are read: only `verify` detects an
+                older spent amount that was restored with its seal together with grants edited to match. An error
+                that leaves open whether the charge was written has a note with the request id for a retry.
         """
         return self._charge(dataset, loss, (purpose, request, binding, units), None)
 
     def allow(
         self, allowance: Allowance, rule: AllowanceRule = AllowanceRule.WITHIN, event: verification.Event | None = None
     ) -> None:
-        """Set what a project may spend of a dataset's cap, or an analyst within the project, from now on.
+        """Set the limit on what a project may spend of a dataset's cap, or an analyst within the project.
 
-        Nothing of the cap is kept back for it: allowances that may exceed the cap together are used by who comes first,
-        and so are those within it where the dataset is charged for nobody's project.
+        Allowances reserve nothing of the cap: if they exceed it in sum, or if the dataset is also charged without a
+        project, the first to ask gets the budget.
 
         Arguments:
-            allowance: It takes the place of the one before. What was spent of that stays spent.
-            rule: Whether the allowances of several projects, or of several analysts, may add up to more than the
-                whole.
-            event: What is entered beside it, in the same transaction; None: nothing.
+            allowance: Replaces the previous allowance. What was spent stays spent.
+            rule: Whether the allowances of several projects, or of several analysts, may exceed the whole in sum.
+            event: Audit event written in the same transaction; None: no event.
 
         Raises:
-            ValueError: as of `Allowance`; or it is more than what it is a part of, less than what was spent of it or
-                than a part of it, or those beside each other add up to more than the whole and that was not said.
+            ValueError: as of `Allowance`; or the allowance exceeds its parent, is less than was spent or than one of
+                its parts, or siblings exceed the parent in sum and `rule` forbids it.
         """
 
         def replace_allowance(chain: Chain) -> None:
             verification.require_all_rows(chain)
-            before = balances.find_allowance(chain, allowance)
-            if before is not None:
-                verification.require_paid(chain, before)
+            previous = balances.find_allowance(chain, allowance)
+            if previous is not None:
+                verification.require_paid(chain, previous)
             balances.set_allowance(chain, allowance, rule)
             if event is not None:
                 verification.enter_event(chain, event)
@@ -201,42 +200,42 @@ class Ledger:
         self, member: Member, dataset: str, loss: PrivacyLoss, *, purpose: str, binding: str, units: int | None,
         only_if: verification.Condition = verification.accept_always,
     ) -> Grant:  # fmt: skip
-        """Spend `loss` for one analyst of a project: of the analyst's allowance, the project's and the cap, or of none.
+        """Spend `loss` of an analyst's allowance, the project's allowance and the cap: of all three or of none.
 
-        Whoever of the project asks the same question for the same loss gets the grant of the first one, for nothing.
-        The others are as of `charge`. What was not charged before is charged `only_if` that raises nothing: it is shown
-        the transaction, after which nobody else charges or enters something before this is done.
+        Any analyst of the project who asks the same question for the same loss gets the first grant at no cost. The
+        other arguments are as of `charge`. `only_if` is called with the transaction before a new charge, while no other
+        process can charge or write; an exception that it raises cancels the charge.
 
         Raises:
-            BudgetExceeded: more is asked than is left of one of the three. Nothing was written.
-            ValueError: as of `charge`; or the project or the analyst has no allowance, or one of which was not spent
-                what was paid from it.
+            BudgetExceeded: the loss exceeds what remains of one of the three. Nothing was written.
+            ValueError: as of `charge`; or the project or the analyst has no allowance, or the spent amount of an
+                allowance is not the sum of its payments.
         """
         request = member.request(dataset, loss, binding)
         return self._charge(dataset, loss, (purpose, request, binding, units), member, only_if)
 
     def find_member_balance(self, dataset: str, member: Member) -> MemberBalance:
-        """The loss that one analyst of one project may still spend.
+        """Return what an analyst of a project may still spend.
 
         Raises:
-            ValueError: there is no account or no allowance, or a row was changed without the key.
+            ValueError: the account or an allowance is missing, or a row was changed without the key.
         """
         return self._run_read(lambda chain: require_member_balance(chain, dataset, member))
 
     def store_answer(self, grant: Grant, turn: int, part: int, answer: str) -> str:
-        """Store the answer to one turn of a question, durably, unless there is one: the first writer wins.
+        """Store the answer to one round of a question, durably, unless one is stored: the first writer wins.
 
         Returns:
-            The answer that is stored now: the only one that may be shown.
+            The stored answer: the only one that may be shown.
 
         Raises:
-            ValueError: this ledger did not give the grant, or what it stored later was removed or changed without the
-                key: what was answered would be answered anew.
+            ValueError: this ledger did not give the grant, or a later row was removed or changed without the key, so
+                that a stored answer may be missing.
         """
         return self._run_write(lambda chain: verification.store_answer(chain, grant, turn, part, answer))
 
     def find_answer(self, grant: Grant, turn: int, part: int) -> str | None:
-        """The answer that was stored for one turn of a question, if there is one.
+        """Return the stored answer to one round of a question, or None.
 
         Raises:
             ValueError: this ledger did not give the grant, or the answer was changed without the key.
@@ -244,10 +243,10 @@ class Ledger:
         return self._run_read(lambda chain: verification.find_answer(chain, grant, turn, part))
 
     def store_notes(self, grant: Grant, part: int, notes: Mapping[str, int]) -> dict[str, int]:
-        """Note, durably and all together, what is not noted yet under these names: the first writer wins.
+        """Store notes, durably and all together, unless stored under these names: the first writer wins.
 
         Returns:
-            What is noted now under these names: all that may be used. SECRET: it may tell more than was paid for.
+            The stored notes under these names: only they may be used. SECRET: they may reveal more than was paid for.
 
         Raises:
             ValueError: this ledger did not give the grant, or has lost rows.
@@ -255,7 +254,7 @@ class Ledger:
         return self._run_write(lambda chain: store_notes(chain, grant, part, notes))
 
     def find_notes(self, grant: Grant, part: int, names: Sequence[str]) -> dict[str, int]:
-        """Notes under these names for a part of a grant; names without a note are left out. SECRET.
+        """Return the notes under these names for a part of a grant; names without a note are left out. SECRET.
 
         Raises:
             ValueError: this ledger did not give the grant, or a note was changed without the key.
@@ -263,44 +262,44 @@ class Ledger:
         return self._run_read(lambda chain: find_notes(chain, grant, part, names))
 
     def memory_of(self, grant: Grant, part: int) -> PartMemory:
-        """SECRET: what is noted for a part of a grant, as `Memory` of a mechanism."""
+        """Return the notes of a part of a grant as `Memory` of a mechanism. SECRET."""
         return PartMemory(self, grant, part)
 
     def advance(self, grant: Grant, ticks: Mapping[int, str], state: bytes) -> Mapping[int, str]:
-        """Store the answers to the next ticks of a stream and replace its secret state, durably: both or neither.
+        """Store the answers to the next time steps of a stream and replace its secret state, durably: both or neither.
 
-        The state is encrypted under a key that is derived from the ledger's. It is forgotten when it is replaced,
-        though a disk and its backups may remember it, encrypted.
+        The state is encrypted under a key derived from the ledger's. It is overwritten, though a disk and its backups
+        may keep the old ciphertext.
 
         Returns:
-            The answers that are stored now: the only ones that may be shown. That is `ticks` itself, if it was stored.
-            Else another process was first: these are its answers, perhaps to fewer of these ticks, and the stream goes
-            on from its `find_stream_state`, not from `state`, even where the answers are equal.
+            The stored answers: the only ones that may be shown. This is `ticks` itself if it was stored. Otherwise
+            another process was first: these are its answers, perhaps to fewer of these ticks, and the stream must
+            continue from its `find_stream_state`, not from `state`, even if the answers are equal.
 
         Raises:
-            ValueError: the ticks are not the next ones, the state that stood there is missing or of another tick, or
-                this ledger did not give the grant.
+            ValueError: the ticks are not the next ones, the stored state is missing or of another tick, or this ledger
+                did not give the grant.
         """
         return self._run_write(lambda chain: store_ticks(chain, grant, ticks, state))
 
     def find_stream_state(self, grant: Grant) -> StreamState | None:
-        """The last tick of a stream that was answered, and the secret state behind it. None: nothing was answered.
+        """Return the last answered tick of a stream and its secret state, or None if nothing was answered.
 
         Raises:
-            ValueError: there are answers and no state, or that of another tick; or this ledger did not give the grant.
+            ValueError: there are answers without their state, or this ledger did not give the grant.
         """
         return self._run_read(lambda chain: find_stream_state(chain, grant))
 
     def find_answers(self, grant: Grant, ticks: range) -> Mapping[int, str]:
-        """The stored answers to some ticks of a stream, in order.
+        """Return the stored answers to some ticks of a stream, in order.
 
         Raises:
-            ValueError: one is missing or was changed without the key, or this ledger did not give the grant.
+            ValueError: an answer is missing or was changed without the key, or this ledger did not give the grant.
         """
         return self._run_read(lambda chain: find_ticks(chain, grant, ticks))
 
     def find_grant(self, dataset: str, request: str) -> Grant | None:
-        """The earlier grant of this request, or None. Reads one row.
+        """Return the earlier grant of this request, or None. Reads one row.
 
         Raises:
             ValueError: the row was changed without the key.
@@ -308,15 +307,15 @@ class Ledger:
         return self._run_read(lambda chain: verification.find_grant(chain, dataset, request))
 
     def balance(self, dataset: str) -> balances.Balance:
-        """The spent and the remaining budget of a dataset: a statement without its charges. Reads one row.
+        """Return the balance of a dataset: its statement without the charges. Reads one row.
 
         Raises:
-            ValueError: it has no account, or the row was changed without the key.
+            ValueError: the dataset has no account, or the row was changed without the key.
         """
         return self._run_read(lambda chain: balances.require_balance(chain, dataset))
 
     def delta_spent(self, dataset: str) -> Fraction:
-        """The deltas of all charges of a dataset together.
+        """Return the sum of the deltas of all charges of a dataset.
 
         Raises:
             ValueError: a row was changed without the key.
@@ -324,41 +323,41 @@ class Ledger:
         return self._run_read(lambda chain: verification.delta_spent(chain, dataset))
 
     def statement(self, dataset: str) -> Statement:
-        """The charges of a dataset, and its remaining budget.
+        """Return the charges of a dataset and its remaining budget.
 
         Raises:
-            ValueError: it has no account, or a row was changed without the key.
+            ValueError: the dataset has no account, or a row was changed without the key.
         """
         return self._run_read(lambda chain: statement_of(chain, dataset))
 
     def head(self) -> str:
-        """The end of the chain, to be kept elsewhere and given to `verify` later."""
+        """Return the end of the chain. Store it outside the ledger and pass it to `verify` later."""
         return str(self._run_read(verification.head_of))
 
     def verify(self, head: str | None = None) -> verification.VerificationResult:
         """Recompute every seal.
 
         Arguments:
-            head: What `head` returned at an earlier time. With it, an older copy that was put back is found too.
+            head: Result of an earlier `head`. It also detects an older copy that replaced the ledger.
 
         Raises:
-            ValueError: something was changed without the key. Names the first row.
+            ValueError: a row was changed without the key. Names the first row.
         """
-        kept = None if head is None else verification.Head.parse(head)
+        known_head = None if head is None else verification.Head.parse(head)
 
         def verify_chain(chain: Chain) -> verification.VerificationResult:
-            verified = verification.verify(chain, kept)
+            verified = verification.verify(chain, known_head)
             require_states(chain)
             return verified
 
         return self._run_read(verify_chain)
 
     def record_event(self, event: verification.Event, work: Callable[[Connection], Result]) -> Result:
-        """Do something in this database and enter who did it, durably: both or neither.
+        """Change other tables of this database and write an audit event, durably: both or neither.
 
         Arguments:
-            event: What is entered.
-            work: What is done, on tables of one's own. What it raises leaves nothing behind.
+            event: Event to write.
+            work: Function that changes the caller's own tables. An exception rolls back everything.
         """
 
         def record_and_work(chain: Chain) -> Result:
@@ -370,7 +369,7 @@ class Ledger:
     def events(
         self, after: int = 0, most: int = 1000, dataset: str | None = None
     ) -> tuple[verification.EventEntry, ...]:
-        """Events after an entry in order of time, at most so many; of one dataset, or of all.
+        """Return up to `most` events after an entry, in order of time, of one dataset or of all.
 
         Raises:
             ValueError: a row was changed without the key.
@@ -378,7 +377,7 @@ class Ledger:
         return self._run_read(lambda chain: verification.events_of(chain, after, most, dataset))
 
     def dataset_key(self, dataset: str) -> bytes:
-        """32 secret bytes of one dataset: the same ones as long as the ledger's key is."""
+        """Return 32 secret bytes of one dataset. They depend on the dataset's name and the ledger's key alone."""
         return self._key.derive_dataset_key(dataset)
 
     def __repr__(self) -> str:
@@ -388,15 +387,15 @@ class Ledger:
         self,
         dataset: str,
         loss: PrivacyLoss,
-        asked: Asked,
+        question: Asked,
         member: Member | None,
         only_if: verification.Condition = verification.accept_always,
     ) -> Grant:
-        entered = ExitStack()
+        open_receipt = ExitStack()
 
         def charge_account(chain: Chain) -> Grant:
             balance = balances.require_balance(chain, dataset)
-            charge = verification.Charge(balance.account, loss, *asked)
+            charge = verification.Charge(balance.account, loss, *question)
             price = charge.price
             charge.require_same_units(chain)
             if member is not None:
@@ -413,22 +412,26 @@ class Ledger:
                     pay_from_allowances(chain, charge, grant, member)
             elif member is not None:
                 require_paid_by(chain, grant, member)
-            entered.enter_context(verification.attach_open_receipt(charge.request))
+            open_receipt.enter_context(verification.attach_open_receipt(charge.request))
             return grant
 
-        with entered:
+        with open_receipt:
             return self._run_write(charge_account)
 
     def _run_read(self, work: Callable[[Chain], Result]) -> Result:
-        return self._database.run_read(lambda one: work(Chain(one, self._key, read_book(one, self._key))))
+        return self._database.run_read(
+            lambda connection: work(Chain(connection, self._key, read_book(connection, self._key)))
+        )
 
     def _run_write(self, work: Callable[[Chain], Result]) -> Result:
-        return self._database.run_write(lambda one: work(Chain(one, self._key, lock_book(one, self._key))))
+        return self._database.run_write(
+            lambda connection: work(Chain(connection, self._key, lock_book(connection, self._key)))
+        )
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class PartMemory:
-    """SECRET. Memory that is as durable as the ledger: it lies in it."""
+    """Memory of a mechanism in the ledger, as durable as the ledger. SECRET."""
 
     ledger: Ledger
     grant: Grant

@@ -1,4 +1,4 @@
-"""Ledgers in an SQLite file with a FIFO lock for writers, in memory, or on a PostgreSQL server; and their locations."""
+"""Storage of ledgers: an SQLite file with a FIFO lock for writers, memory, or a PostgreSQL server."""
 
 from __future__ import annotations
 
@@ -22,39 +22,46 @@ from ..arguments import InvalidArgument
 from . import chain
 from .chain import link_draft, write_key
 
-# A line before an SQLite file: who comes first writes first.
+# FIFO lock of the writers of an SQLite file.
 #
-# What keeps two writers apart is SQLite's own lock. But it is polled: who happens to ask just after it was given back
-# has it again, and others wait for seconds. Those who stand in this line ask for it one after the other. The line
-# decides on the order alone; where it does not work (another system, a folder that takes no file, a disk without
-# locks), all ask at once.
+# SQLite's own lock keeps two writers apart, but it is polled: a process that asks right after releasing it gets it
+# again, and others starve for seconds. Writers in this queue ask for it one after the other. The queue only decides on
+# the order; where it does not work (another system, a folder that accepts no file, a disk without locks), all writers
+# ask at once.
 #
-# Who comes takes the next number, and holds a lock on the byte of that number while it waits and writes. Its turn
-# comes when no byte of a lower number is locked. The system gives back the locks of a process that dies, so nobody
-# waits for the dead. Who stands still for too long, as a process that was stopped, is passed, and is not waited for
-# again.
+# A writer takes the next number and locks the byte of that number while it waits and writes. Its turn comes when no
+# byte of a lower number is locked. The system releases the locks of a process that dies, so no writer waits for a dead
+# one. A writer that makes no progress for too long, such as a stopped process, is passed and not waited for again.
 
 
 try:
     import fcntl
-except ImportError:  # another system, where all ask at once
+except ImportError:  # a system without fcntl, where all writers ask at once
     fcntl = None  # type: ignore[assignment]
 
 ENDING = "-line"
+"""Suffix of the queue's file."""
 PATIENCE_SECONDS = 5
-"""Seconds without any writer served, after which those who wait go on."""
+"""Seconds without a served writer after which waiting writers go on."""
 NEXT_SECONDS = 0.0003
-"""Seconds between two looks of the next writer in the queue."""
+"""Seconds between two polls of the next writer in the queue."""
 EACH_SECONDS = 0.001
-"""Seconds that each writer in between adds to a look: no write is faster."""
+"""Seconds that each earlier writer adds to the polling interval: no write is faster."""
 MOST_SECONDS = 0.02
+"""Longest polling interval, in seconds."""
 
 _NUMBER = struct.Struct("=Q")
-_NEXT, _SERVED = 0, 8
-"""Offsets in bytes of the next number, and of the one below which no writer is waited for."""
-_LOCK = struct.Struct("hhqqi0q")  # the C structure `flock`
-_FIRST = 4096  # the byte of number 0: none that is locked is written
+"""A number in the queue's file: 64 bits in native byte order."""
+_NEXT = 0
+"""Byte offset of the next number."""
+_SERVED = 8
+"""Byte offset of the number below which no writer is waited for."""
+_LOCK = struct.Struct("hhqqi0q")
+"""C structure `flock` of fcntl."""
+_FIRST = 4096
+"""Byte that number 0 locks: locked bytes are never written."""
 _TRIES = 1000
+"""Attempts to claim a number."""
 
 
 class WriterQueue:
@@ -65,23 +72,23 @@ class WriterQueue:
 
     @contextmanager
     def wait_turn(self) -> Iterator[None]:
-        """Wait until it is one's turn; it ends with this context."""
-        place = None
+        """Wait for this writer's turn, which ends with the context."""
+        position = None
         with suppress(OSError):
-            place = _QueuePosition.take_last(self._path)
-        if place is None:
+            position = _QueuePosition.take_last(self._path)
+        if position is None:
             yield
             return
         try:
             with suppress(OSError):
-                place.wait()
+                position.wait()
             yield
         finally:
-            place.leave()
+            position.leave()
 
 
 class _QueuePosition:
-    """A place in the FIFO lock of writers, released when its file is closed or the process ends."""
+    """Position in the writers' queue. It is released when its file is closed or the process ends."""
 
     def __init__(self, file: int) -> None:
         self._file = file
@@ -90,41 +97,41 @@ class _QueuePosition:
 
     @classmethod
     def take_last(cls, path: Path) -> _QueuePosition | None:
-        """A place behind all others; none where the system has no locks that belong to an open file."""
+        """Take the last position, or return None on a system without locks on open files."""
         if not hasattr(fcntl, "F_OFD_SETLK"):
             return None
-        place = cls(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        position = cls(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
         try:
-            place._claim_number()
+            position._claim_number()
         except BaseException:
-            os.close(place._file)
+            os.close(position._file)
             raise
-        return place
+        return position
 
     def wait(self) -> None:
-        """Return when nobody stands in front, or nobody there was served for too long."""
-        served, since = -1, monotonic()
-        while self._is_held(now := self._read_number(_SERVED), self._number):
-            if now != served:
-                served, since = now, monotonic()
-            elif monotonic() - since > PATIENCE_SECONDS:
+        """Wait until no earlier writer is left, or no earlier writer has been served for too long."""
+        last_served, last_progress = -1, monotonic()
+        while self._is_held(serving := self._read_number(_SERVED), self._number):
+            if serving != last_served:
+                last_served, last_progress = serving, monotonic()
+            elif monotonic() - last_progress > PATIENCE_SECONDS:
                 break
-            sleep(min(NEXT_SECONDS + EACH_SECONDS * (self._number - now - 1), MOST_SECONDS))
+            sleep(min(NEXT_SECONDS + EACH_SECONDS * (self._number - serving - 1), MOST_SECONDS))
         self._is_first = True
 
     def leave(self) -> None:
-        """Let the next one go on. Who was interrupted before its turn lets nobody go on but those behind it."""
+        """Let the next writer go on. A writer that was interrupted while waiting only releases its own number."""
         try:
             with suppress(OSError):
                 if self._is_first:
                     self._write_number(_SERVED, max(self._read_number(_SERVED), self._number + 1))
-                # Closing is not enough: a process that was forked meanwhile has the file, and so the lock, as well.
+                # Closing is not enough: a child process forked meanwhile shares the file and hence the lock.
                 self._call_lock(fcntl.F_OFD_SETLK, fcntl.F_UNLCK, self._number, self._number + 1)
         finally:
             os.close(self._file)
 
     def _claim_number(self) -> None:
-        # Two who read the same number find out here: one of them gets the lock, the other one goes on to the next.
+        # Two writers that read the same number: one gets the lock, the other takes the next number.
         for _ in range(_TRIES):
             with suppress(BlockingIOError):
                 self._call_lock(fcntl.F_OFD_SETLK, fcntl.F_WRLCK, self._number, self._number + 1)
@@ -134,76 +141,77 @@ class _QueuePosition:
         raise BlockingIOError
 
     def _is_held(self, first: int, end: int) -> bool:
-        """Tell whether another process holds a number from `first` to below `end`."""
+        """Return True if another process holds a number from `first` to below `end`."""
         return first < end and self._call_lock(fcntl.F_OFD_GETLK, fcntl.F_WRLCK, first, end) != fcntl.F_UNLCK
 
     def _call_lock(self, command: int, kind: int, first: int, end: int) -> int:
         lock = _LOCK.pack(kind, os.SEEK_SET, _FIRST + first, end - first, 0)
         return int(_LOCK.unpack(fcntl.fcntl(self._file, command, lock))[0])
 
-    def _read_number(self, place: int) -> int:
-        found = os.pread(self._file, _NUMBER.size, place)
-        return int(_NUMBER.unpack(found)[0]) % 2**62 if len(found) == _NUMBER.size else 0
+    def _read_number(self, offset: int) -> int:
+        record = os.pread(self._file, _NUMBER.size, offset)
+        return int(_NUMBER.unpack(record)[0]) % 2**62 if len(record) == _NUMBER.size else 0
 
-    def _write_number(self, place: int, number: int) -> None:
-        os.pwrite(self._file, _NUMBER.pack(number), place)
+    def _write_number(self, offset: int, number: int) -> None:
+        os.pwrite(self._file, _NUMBER.pack(number), offset)
 
 
 FOUNDING_SECONDS = 10
-"""Seconds that a key may be there before its ledger is: whoever makes both has them ready, and gives them their names;
-but a disk may be slow to keep a name, and a process may stand still between the two."""
+"""Seconds that a key may exist before its ledger. A creating process has both ready and only names them; but a disk may
+be slow to store a name, and the process may pause between the two."""
 _POLL_SECONDS = 0.01
+"""Seconds between two looks for the ledger of a key."""
 _AT_ONE_MOMENT = "BEGIN"
-# IMMEDIATE takes the right to write before the first read. A transaction that reads first, and then wants to write, is
-# thrown out if another wrote in between, however long it would have waited.
+# IMMEDIATE takes the write lock before the first read. A transaction that reads first and then writes is aborted if
+# another process wrote in between, however long it could wait.
 _ALONE = "BEGIN IMMEDIATE"
 Connect = Callable[[], Any]
-"""A function that opens a connection of `sqlite3`, which has more than SQLAlchemy asks of a driver's."""
+"""Function that opens a connection of `sqlite3`."""
 
 
 class FileStorage:
-    """An SQLite file, and its key in a file beside it.
+    """An SQLite file with its key in a file beside it.
 
     Raises:
-        ValueError: the folder is not there, or what is there is no file.
+        ValueError: the folder is missing, or the path is not a file.
     """
 
     def __init__(self, name: str) -> None:
-        # Resolved now: a link elsewhere finds the same key, and a later change of folder changes nothing.
+        # Resolved now: a link elsewhere leads to the same key, and a later change of directory has no effect.
         self._path = Path(os.path.realpath(name))
         self._key_path = self._path.with_name(self._path.name + ".key")
         self._label = repr(name)
         self._digits = chain.generate_key_digits()
         self._new = chain.Key.from_hex(self._digits, "a new key")
-        if not os.path.isdir(self._path.parent):  # unlike its namesake in pathlib it never raises
-            raise InvalidArgument("ledger", f"{self._label}: its folder is not there")
+        if not os.path.isdir(self._path.parent):  # unlike `Path.is_dir` it never raises
+            raise InvalidArgument("ledger", f"{self._label}: the folder is not there")
         if self.exists() and not os.path.isfile(self._path):
-            raise InvalidArgument("ledger", f"{self._label}: it is no file")
+            raise InvalidArgument("ledger", f"{self._label}: not a file")
 
     def exists(self) -> bool:
         return os.path.exists(self._path)
 
     def key(self) -> chain.Key:
-        """The key beside the file. A new one is for a new ledger only: it fits none that was made before."""
+        """Return the key beside an existing ledger, or a new key for a new ledger."""
         return chain.read_key(self._key_path) if self.exists() else self._new
 
     def require_not_lost(self) -> None:
-        """Refuse a key without its ledger. Another process that has just made the one will have made the other."""
-        end = monotonic() + FOUNDING_SECONDS
+        """Refuse a key without its ledger. Waits in case another process is just creating both."""
+        deadline = monotonic() + FOUNDING_SECONDS
         while os.path.lexists(self._key_path) and not self.exists():
-            if monotonic() > end:
+            if monotonic() > deadline:
                 raise InvalidArgument(
                     "ledger",
-                    f"{self._label}: it is gone, and its key is still there: put the ledger back, for what it"
-                    " has spent counts; for records that were never asked about, name another file",
+                    f"{self._label}: the ledger is gone, and its key is still there: restore the ledger, because what"
+                    " it has spent counts; for records that were never asked about, name another file",
                 )
             sleep(_POLL_SECONDS)
 
     def create(self, key: chain.Key) -> None:
-        """Make the file, whole and at once, and its key, if that is new; if another process was first, its files stay.
+        """Create the file atomically, and its key if it is new. If another process was first, its files stay.
 
         Raises:
-            ValueError: there is a key without a ledger, or the folder takes no file; then no key is left behind.
+            ValueError: a key exists without a ledger, or the folder accepts no file. No new key is left behind.
         """
         self.require_not_lost()
         try:
@@ -211,13 +219,13 @@ class FileStorage:
                 with chain.write_draft(self._path, lambda draft: self._fill_draft(draft, key)) as draft:
                     self._link_files(draft, key)
         except (OSError, sqlite3.Error) as error:
-            trouble = getattr(error, "strerror", type(error).__name__)
+            reason = getattr(error, "strerror", type(error).__name__)
         else:
             return
-        raise InvalidArgument("ledger", f"{self._label}: it cannot be made ({trouble})")
+        raise InvalidArgument("ledger", f"{self._label}: cannot be created ({reason})")
 
     def _link_files(self, draft: Path, key: chain.Key) -> None:
-        """Give the ledger its name, and its key before it: a key that fails to get a ledger is removed again."""
+        """Name the key file and then the ledger. A key whose ledger could not be created is removed again."""
         if key is not self._new:
             link_draft(draft, self._path)
             return
@@ -233,7 +241,7 @@ class FileStorage:
 
     def _remove_key(self) -> None:
         with suppress(OSError):
-            if self._key_path.read_text().strip() == self._digits:  # and not that of another process
+            if self._key_path.read_text().strip() == self._digits:  # not the key of another process
                 self._key_path.unlink()
 
     def open_database(self) -> chain.Database:
@@ -242,28 +250,28 @@ class FileStorage:
         )
 
     def open_persistent(self) -> chain.Database:
-        """The file, through connections that stay open as long as the name stands for it: for a process that serves.
+        """Return the database with connections that stay open while the path leads to the same file, for a server.
 
-        Such a process starts others, and does not fork: a connection that was carried along loses the file's locks.
+        The server must start child processes by spawning: a connection inherited by fork loses the file's locks.
         """
-        opened = self._make_database(
+        database = self._make_database(
             self._path, lambda connect: sql.create_engine("sqlite://", creator=connect, **chain.KEPT)
         )
-        for engine in (opened.read_engine, opened.write_engine):
+        for engine in (database.read_engine, database.write_engine):
             chain.require_same_file(engine, self._path)
-        return chain.close_when_unused(replace(opened, write_lock=WriterQueue(self._path).wait_turn))
+        return chain.close_when_unused(replace(database, write_lock=WriterQueue(self._path).wait_turn))
 
-    def _make_database(self, path: Path, engine: Callable[[Connect], sql.Engine]) -> chain.Database:
-        reading, writing = (
-            engine(partial(lambda uri: _connect(uri(path), path), uri)) for uri in (_read_only_uri, _uri)
+    def _make_database(self, path: Path, make_engine: Callable[[Connect], sql.Engine]) -> chain.Database:
+        read_engine, write_engine = (
+            make_engine(partial(lambda uri: _connect(uri(path), path), uri)) for uri in (_read_only_uri, _uri)
         )
-        return chain.Database(self._label, _begin_with(_AT_ONE_MOMENT, reading), _begin_with(_ALONE, writing))
+        return chain.Database(self._label, _begin_with(_AT_ONE_MOMENT, read_engine), _begin_with(_ALONE, write_engine))
 
     def _fill_draft(self, draft: Path, key: chain.Key) -> None:
         self._make_database(draft, _make_unpooled_engine).run_write(partial(chain.Book.from_key(key).create, key=key))
         with closing(_connect(_uri(draft), draft)) as connection:
-            # The file keeps this mode. In it readers never wait for the one who writes, nor the writer for them. It
-            # comes second: the tables are then in the file itself, not in a log beside it that has the draft's name.
+            # The file keeps this mode, in which readers and the writer never wait for each other. It is set second, so
+            # that the tables are in the file itself and not in a log that has the draft's name.
             connection.execute("PRAGMA journal_mode = WAL")
 
 
@@ -271,7 +279,7 @@ class MemoryStorage:
     """A database in the memory of this process."""
 
     def __init__(self) -> None:
-        # One connection, handed from thread to thread: a second one would see another, empty database.
+        # One connection, passed between threads: a second one would see another, empty database.
         connect: Connect = partial(_connect, "file::memory:", Path())
         pool = sql.QueuePool(
             connect, pool_size=1, max_overflow=0, timeout=chain.WAIT_SECONDS, dialect=_shared_dialect().dialect
@@ -282,14 +290,14 @@ class MemoryStorage:
         weakref.finalize(self._database, engine.dispose)
 
     def exists(self) -> bool:
-        return False  # it is always new
+        return False  # a ledger in memory is always new
 
     def key(self) -> chain.Key:
-        """A key that is forgotten together with the ledger."""
+        """Return a key that is lost together with the ledger."""
         return self._key
 
     def require_not_lost(self) -> None:
-        """Nothing: it is always new."""
+        """Do nothing: a ledger in memory is always new."""
 
     def create(self, key: chain.Key) -> None:
         self._database.run_write(partial(chain.Book.from_key(key).create, key=key))
@@ -302,7 +310,7 @@ class MemoryStorage:
 
 
 class _SharedDialect(NamedTuple):
-    """Engines of SQLite: shared dialect settings and compiled statements."""
+    """Dialect settings and compiled statements shared by all SQLite engines."""
 
     dialect: sql.Dialect
     url: sql.URL
@@ -311,38 +319,38 @@ class _SharedDialect(NamedTuple):
 
 @lru_cache(maxsize=1)
 def _shared_dialect() -> _SharedDialect:
-    """A dialect that knows SQLite's version. An engine with one of its own compiles each statement anew."""
+    """Return a dialect that knows SQLite's version. An engine with its own dialect compiles each statement again."""
     engine = sql.create_engine("sqlite://", poolclass=sql.NullPool)
     engine.connect().close()
     return _SharedDialect(engine.dialect, engine.url, {})
 
 
 def _make_engine(pool: sql.Pool) -> sql.Engine:
-    """The engine over these connections. They are made by `_connect`, and need nothing else when they are new."""
-    spoken = _shared_dialect()
-    return sql.Engine(pool, spoken.dialect, spoken.url, execution_options={"compiled_cache": spoken.statement_cache})
+    """Make an engine over connections made by `_connect`, which need no further set-up."""
+    shared = _shared_dialect()
+    return sql.Engine(pool, shared.dialect, shared.url, execution_options={"compiled_cache": shared.statement_cache})
 
 
 def _make_unpooled_engine(connect: Connect) -> sql.Engine:
-    """No connection outlives its transaction: one that is carried into a forked process loses the file's locks."""
+    """Make an engine that closes each connection after its transaction: inherited by fork it would lose file locks."""
     return _make_engine(sql.NullPool(connect, dialect=_shared_dialect().dialect))
 
 
 def _uri(path: Path) -> str:
-    return f"{path.as_uri()}?mode=rw"  # never makes a file: a ledger that was moved away is not begun again
+    return f"{path.as_uri()}?mode=rw"  # does not create a file: a ledger that was moved away is not restarted
 
 
 def _read_only_uri(path: Path) -> str:
-    """A copy on a disk that takes nothing, as a backup, can be read: without the log that SQLite makes beside it."""
+    """Return a URI that also opens a copy on a read-only disk, such as a backup, without SQLite's log beside it."""
     if os.access(path, os.W_OK) and os.access(path.parent, os.W_OK):
         return _uri(path)
-    # What stands in a log that was left there counts. Without one, what is in the file is all there is.
+    # A log that was left there is part of the database. Without a log, the file is complete.
     is_whole = not path.with_name(path.name + "-wal").exists()
     return f"{path.as_uri()}?mode=ro{'&immutable=1' if is_whole else ''}"
 
 
 def _begin_with(statement: str, engine: sql.Engine) -> sql.Engine:
-    """Let every transaction of the engine begin with this statement."""
+    """Make every transaction of the engine begin with this statement."""
 
     @sql.event.listens_for(engine, "begin")
     def _execute_begin(connection: sql.Connection) -> None:
@@ -352,10 +360,9 @@ def _begin_with(statement: str, engine: sql.Engine) -> sql.Engine:
 
 
 def _connect(uri: str, path: Path) -> sqlite3.Connection:
-    file = chain.file_identity(
-        path
-    )  # before it is opened: if another one takes its name meanwhile, it is opened once more
-    # isolation_level=None: the driver begins no transactions of its own, DEFERRED ones that is.
+    # The identity is taken before opening: if another file takes the name meanwhile, the pool opens the path again.
+    file = chain.file_identity(path)
+    # isolation_level=None: the driver begins no transactions, which would be DEFERRED.
     connection = sqlite3.connect(
         uri,
         timeout=chain.WAIT_SECONDS,
@@ -366,7 +373,7 @@ def _connect(uri: str, path: Path) -> sqlite3.Connection:
     )
     connection.file = file
     try:
-        # In WAL mode FULL alone makes a commit wait for the disk; with NORMAL a power failure forgets the last charges.
+        # In WAL mode only FULL makes a commit wait for the disk; with NORMAL a power failure loses the last charges.
         connection.execute("PRAGMA synchronous = FULL")
     except sqlite3.Error:
         connection.close()
@@ -377,11 +384,11 @@ def _connect(uri: str, path: Path) -> sqlite3.Connection:
 _FOUNDING = int.from_bytes(b"dpcurves")
 _PREPARE = sql.text(
     "SELECT set_config('lock_timeout', :wait, true),"
-    # A server may be set to answer before a commit is on disk; a charge may not.
+    # A server may be configured to answer before a commit is on disk; a charge must not.
     " CASE current_setting('synchronous_commit') WHEN 'off' THEN set_config('synchronous_commit', 'on', true) END"
 ).bindparams(wait=f"{chain.WAIT_SECONDS}s")
 _ANEW = MappingProxyType({"poolclass": sql.NullPool})
-"""No connection is carried into a forked process, where two would talk at once."""
+"""No pool: after a fork, two processes would use the same connection."""
 
 
 class ServerStorage:
@@ -399,16 +406,16 @@ class ServerStorage:
         return self._database.run_read(_has_ledger)
 
     def key(self) -> chain.Key:
-        """None: a server has no safe place for the key of what it stores."""
+        """Raise an error: a server has no safe place for the key of what it stores."""
         raise InvalidArgument(
-            "key", f"a ledger on PostgreSQL needs one: set {chain.VARIABLE} to 64 random hexadecimal digits"
+            "key", f"a ledger on PostgreSQL needs a key: set {chain.VARIABLE} to 64 random hexadecimal digits"
         )
 
     def require_not_lost(self) -> None:
-        """Nothing: no trace of a ledger stays where its tables were."""
+        """Do nothing: without its tables, no trace of a ledger is left."""
 
     def create(self, key: chain.Key) -> None:
-        """Make the tables; if another process was first, its tables stay."""
+        """Create the tables. If another process was first, its tables stay."""
         self._database.run_write(partial(_create_once, key=key))
 
     def open_database(self) -> chain.Database:
@@ -418,14 +425,13 @@ class ServerStorage:
         return chain.close_when_unused(self._make_database({**chain.KEPT, "pool_pre_ping": True}))
 
     def _make_database(self, pool: Mapping[str, Any]) -> chain.Database:
-        reading = _make_server_engine(
-            self._url, "REPEATABLE READ", pool
-        )  # one moment for all statements of a transaction
-        # Whoever writes locks the book first. At this level the statements that follow see all that was committed
-        # while it waited for the lock; at a stricter one it would be thrown out instead.
-        writing = _make_server_engine(self._url, "READ COMMITTED", pool)
-        sql.event.listen(writing, "begin", lambda connection: connection.execute(_PREPARE))
-        return chain.Database(f"PostgreSQL database {self._url.database!r}", reading, writing)
+        # One snapshot for all statements of a reading transaction.
+        read_engine = _make_server_engine(self._url, "REPEATABLE READ", pool)
+        # A writer locks the book first. At this level the following statements see everything that was committed
+        # while it waited for the lock; at a stricter level it would be aborted instead.
+        write_engine = _make_server_engine(self._url, "READ COMMITTED", pool)
+        sql.event.listen(write_engine, "begin", lambda connection: connection.execute(_PREPARE))
+        return chain.Database(f"PostgreSQL database {self._url.database!r}", read_engine, write_engine)
 
 
 def _make_server_engine(url: sql.URL, isolation: str, pool: Mapping[str, Any]) -> sql.Engine:
@@ -434,16 +440,16 @@ def _make_server_engine(url: sql.URL, isolation: str, pool: Mapping[str, Any]) -
             url.set(drivername="postgresql+psycopg"),
             **pool,
             isolation_level=isolation,
-            use_native_hstore=False,  # else every connection begins by asking for a type that is not used here
+            use_native_hstore=False,  # saves a query for a type that is not used here
             connect_args={"connect_timeout": 10},
         )
     except ImportError:
-        trouble = "PostgreSQL needs an extra: pip install 'dpcurves[postgres]'"
-    raise InvalidArgument("ledger", trouble)
+        rule = "PostgreSQL needs an extra: pip install 'dpcurves[postgres]'"
+    raise InvalidArgument("ledger", rule)
 
 
 def _create_once(connection: sql.Connection, key: chain.Key) -> None:
-    # CREATE TABLE IF NOT EXISTS fails if two try at once. This lock ends with the transaction.
+    # CREATE TABLE IF NOT EXISTS fails if two processes try at once. This lock ends with the transaction.
     connection.execute(sql.text("SELECT pg_advisory_xact_lock(:number)").bindparams(number=_FOUNDING))
     if not _has_ledger(connection):
         chain.Book.from_key(key).create(connection, key)
@@ -457,38 +463,38 @@ _KNOWN = "sqlite:///budget.db, postgresql+psycopg://user@host/database or sqlite
 
 
 class Storage(Protocol):
-    """A kind of database, and where its key is when none is given."""
+    """Kind of database, with the place of its key."""
 
     def exists(self) -> bool:
-        """Tell whether a ledger, or what should be one, exists here."""
+        """Return True if a ledger, or a file that should be one, exists here."""
 
     def key(self) -> chain.Key:
-        """The key that lies beside the ledger; for a new ledger, a new one, which `create` will write there."""
+        """Return the key beside the ledger; for a new ledger, a new key, which `create` will store."""
 
     def require_not_lost(self) -> None:
-        """Refuse a place whose ledger is gone: what it spent would be forgotten."""
+        """Refuse a place whose ledger is gone, because its record of spent loss would be lost."""
 
     def create(self, key: chain.Key) -> None:
-        """Make an empty ledger, unless another process was first."""
+        """Create an empty ledger, unless another process was first."""
 
     def open_database(self) -> chain.Database:
-        """The database that holds the ledger."""
+        """Return the database of the ledger."""
 
     def open_persistent(self) -> chain.Database:
-        """The database, through connections that stay open between transactions: for a process that serves."""
+        """Return the database with connections that stay open between transactions, for servers."""
 
 
 def parse_storage_url(url: str) -> Storage:
-    """The place that a URL names.
+    """Return the storage that a URL names.
 
     Raises:
-        ValueError: it names none. The URL is not repeated: it may hold a password.
+        ValueError: the URL names none. The message omits the URL, which may contain a password.
     """
     try:
         parsed = sql.make_url(url)
     except (SQLAlchemyError, ValueError):
         parsed = None
-    if parsed is None:  # raised out here, so that the error, which quotes the URL, hangs on nothing
+    if parsed is None:  # raised outside the except block, so that the error does not chain one that quotes the URL
         raise InvalidArgument("ledger", f"a URL like {_KNOWN}")
     if parsed.drivername in ("postgresql", "postgresql+psycopg"):
         return ServerStorage(parsed)

@@ -1,5 +1,4 @@
-"""The remaining budget of an analyst (three limits, one payment), and the statement of an account: its charges and
-their sum."""
+"""Remaining budget of an analyst under three limits, and the statement of an account: its charges and their sum."""
 
 from __future__ import annotations
 
@@ -17,12 +16,12 @@ from .verification import Charge, grant_of, require_paid
 
 @dataclass(frozen=True, slots=True)
 class MemberBalance:
-    """The remaining budget of an analyst of a project, at one moment.
+    """Remaining budget of an analyst of a project, at one time.
 
     Attributes:
-        account: The dataset, whose cap is the promise.
-        project: What the project may spend of it.
-        analyst: What the analyst may spend of that.
+        account: Balance of the dataset, whose cap guarantees privacy.
+        project: Balance of the project's allowance.
+        analyst: Balance of the analyst's allowance.
     """
 
     account: Balance
@@ -31,40 +30,40 @@ class MemberBalance:
 
     @property
     def remaining(self) -> Amount:
-        """The most that the analyst may spend now: the least of what is left of the three."""
-        each = (self.account.remaining, self.project.remaining, self.analyst.remaining)
-        return min(each, key=lambda amount: amount.billionths)
+        """Return what the analyst may still spend: the smallest of the three remaining amounts."""
+        remaining = (self.account.remaining, self.project.remaining, self.analyst.remaining)
+        return min(remaining, key=lambda amount: amount.billionths)
 
 
 def require_member_balance(chain: Chain, dataset: str, member: Member) -> MemberBalance:
-    """The remaining budget of a member.
+    """Return the remaining budget of a member.
 
     Raises:
-        ValueError: there is no account, or no allowance, or one was changed without the key.
+        ValueError: the account or an allowance is missing, or was changed without the key.
     """
     account = require_balance(chain, dataset)
     return MemberBalance(account, *require_allowances(chain, dataset, member.project, member.analyst))
 
 
 def pay_from_allowances(chain: Chain, charge: Charge, grant: Grant, member: Member) -> None:
-    """Take the price of what was granted out of both allowances of a member, and enter who paid.
+    """Pay the price of a grant from both allowances of a member, and record the payer.
 
     Raises:
-        BudgetExceeded: less is left of one of them; the transaction has to be given up.
-        ValueError: there is no allowance, or it has not spent what was paid from it.
+        BudgetExceeded: an allowance is too small. The transaction must be rolled back.
+        ValueError: an allowance is missing, or its spent amount is not the sum of its payments.
     """
     dataset = charge.account.dataset
-    for each in require_allowances(chain, dataset, member.project, member.analyst):
-        require_paid(chain, each)
-        write_spent(chain, each.with_charge(charge.price, charge.purpose))
+    for balance in require_allowances(chain, dataset, member.project, member.analyst):
+        require_paid(chain, balance)
+        write_spent(chain, balance.with_charge(charge.price, charge.purpose))
     chain.append(PAYMENTS, grant=grant.id, dataset=dataset, amount=charge.price.billionths, **asdict(member))
 
 
 def require_paid_by(chain: Chain, grant: Grant, member: Member) -> None:
-    """Refuse a grant that this project has not paid.
+    """Refuse a grant that the member's project has not paid.
 
     Raises:
-        ValueError: another one has, or nobody; or the row was changed without the key.
+        ValueError: another project or none has paid, or the row was changed without the key.
     """
     row = chain.read_first(PAYMENTS, select(PAYMENTS).where(PAYMENTS.c.grant == grant.id))
     if row is None or row["project"] != member.project:
@@ -72,7 +71,7 @@ def require_paid_by(chain: Chain, grant: Grant, member: Member) -> None:
 
 
 def payers_of(chain: Chain, dataset: str) -> dict[int, Member]:
-    """Payers of the grants of a dataset, by grant number; grants without a payer are the dataset's own.
+    """Return the payers of a dataset's grants by grant number. Grants without a payer are charged to the cap alone.
 
     Raises:
         ValueError: a row was changed without the key.
@@ -86,14 +85,14 @@ class StatementLine:
     """A charge.
 
     Attributes:
-        id: The number of its row in the ledger.
-        request: The id under which the question was asked.
+        id: Entry number in the ledger.
+        request: Request id of the question.
         purpose: The question in words.
-        loss: What was charged, exactly.
-        price: The loss in the account's currency, rounded up to a whole billionth.
-        units: The number of units, where it is public.
-        when: The time of the charge, in UTC and ISO 8601.
-        member: Whose allowances paid; None: the dataset's cap alone.
+        loss: Exact loss charged.
+        price: Loss in the account's currency, rounded up to a whole billionth.
+        units: Number of units, if it is public.
+        when: Time of the charge, in UTC and ISO 8601.
+        member: Member whose allowances paid; None: the dataset's cap alone.
     """
 
     id: int
@@ -108,14 +107,14 @@ class StatementLine:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """An account with its charges, at one moment.
+    """An account with its charges, at one time.
 
     Attributes:
-        account: The facts of the dataset.
-        spent: What all its grants sum to.
-        remaining: What may still be spent.
-        grants: The charges, from first to last.
-        allowances: Those of projects and analysts that stand, each project before its analysts.
+        account: Terms of the dataset.
+        spent: Sum of its grants.
+        remaining: Amount that may still be spent.
+        grants: Charges in order of time.
+        allowances: Current allowances, each project before its analysts.
     """
 
     account: Account
@@ -126,10 +125,10 @@ class Statement:
 
 
 def statement_of(chain: Chain, dataset: str) -> Statement:
-    """Read the statement of one account.
+    """Return the statement of one account.
 
     Raises:
-        ValueError: there is no such account, or a row was changed without the key.
+        ValueError: the dataset has no account, or a row was changed without the key.
     """
     balance = require_balance(chain, dataset)
     query = select(GRANTS).where(GRANTS.c.dataset == dataset).order_by(GRANTS.c.entry)

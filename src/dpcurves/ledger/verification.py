@@ -1,4 +1,4 @@
-"""Charges, stored answers, audit events, and verification: reading a whole ledger again from its first entry."""
+"""Charges, stored answers, audit events, and verification of a whole ledger from its first entry."""
 
 from __future__ import annotations
 
@@ -20,45 +20,47 @@ from . import account as accounts
 from .balance import Owner, Spending, all_balances, every_allowance
 from .chain import ANSWERS, ENTRIES, EVENTS, GRANTS, PAYMENTS, Chain
 
-# Charges of questions, the answers that were stored for them, receipts on errors, and audit events.
+# Charges of questions, their stored answers, receipts on errors, and audit events.
 
 
 class Receipt(str):
-    """A note on an error: the request, and that asking again under it costs nothing.
+    """Note on an error: the request id, and that a retry under it costs nothing.
 
     Attributes:
-        request: The id under which the question was charged.
+        request: Request id of the charged question.
     """
 
     request: str
 
     def __new__(cls, request: str, words: str) -> Receipt:
-        """The note about one request."""
+        """Make the note about one request."""
         receipt = super().__new__(cls, f"request: {request!r} {words}")
         receipt.request = request
         return receipt
 
 
 class OpenReceipt(Receipt):
-    """A note on an error where it is not known whether the charge was written."""
+    """Note on an error that leaves open whether the charge was written."""
 
 
 def receipt_of(error: BaseException) -> Receipt | None:
-    """The note that hangs on an error, if one does."""
-    return next((note for note in getattr(error, "__notes__", ()) if isinstance(note, Receipt)), None)
+    """Return the receipt attached to an error, or None."""
+    return next((attached for attached in getattr(error, "__notes__", ()) if isinstance(attached, Receipt)), None)
 
 
 @contextmanager
 def attach_receipt(request: str) -> Iterator[None]:
-    """Hang a receipt on whatever is raised from here on, an interruption too."""
-    with _attach_receipt(Receipt(request, "is charged: the same question under it gives the answer, for nothing")):
+    """Attach a receipt to any exception in this block, KeyboardInterrupt included."""
+    with _attach_receipt(Receipt(request, "is charged: the same question under this id returns the answer at no cost")):
         yield
 
 
 @contextmanager
 def attach_open_receipt(request: str) -> Iterator[None]:
-    """Hang on whatever is raised from here on that the request may have been charged, or not."""
-    with _attach_receipt(OpenReceipt(request, "may be charged: the same question under it is never charged twice")):
+    """Attach to any exception in this block that the request may or may not have been charged."""
+    with _attach_receipt(
+        OpenReceipt(request, "may be charged: the same question under this id is never charged twice")
+    ):
         yield
 
 
@@ -72,31 +74,31 @@ def _attach_receipt(receipt: Receipt) -> Iterator[None]:
         raise
 
 
-# A question that was paid for, as it stands in the ledger.
+# Charges.
 
 
 Condition = Callable[[Connection], object]
-"""A check inside the transaction that charges, before anything is written: what it raises leaves nothing behind."""
+"""Check inside the transaction of a charge, before anything is written. An exception cancels the charge."""
 
 
 def accept_always(connection: Connection) -> None:
-    """No condition: the check before a charge that every state of the database passes."""
+    """Accept every charge."""
 
 
 @dataclass(frozen=True, slots=True)
 class Charge:
-    """A request for a grant: its question and its price.
+    """Request for a grant: question and price.
 
     Attributes:
-        account: The dataset that pays.
-        loss: What the question may lose.
+        account: Dataset that pays.
+        loss: Loss of the question.
         purpose: The question in words.
-        request: The id under which it is asked.
-        binding: A hash of question, loss and dataset: what the id stands for.
-        units: The number of units, where it is public.
+        request: Request id.
+        binding: Hash of question, loss and dataset that the request id is bound to.
+        units: Number of units, if it is public.
 
     Raises:
-        ValueError: a text that cannot be stored, or a number of units where there is none.
+        ValueError: a text that cannot be stored, or a number of units where it is private.
     """
 
     account: accounts.Account
@@ -114,26 +116,26 @@ class Charge:
 
     @property
     def price(self) -> accounts.Amount:
-        """The loss in the account's currency, rounded up."""
+        """Return the loss in the account's currency, rounded up."""
         return self.account.currency.price(self.loss)
 
     def find_earlier_grant(self, chain: Chain) -> accounts.Grant | None:
-        """The grant of the first time, if the same was asked under this request before.
+        """Return the grant of an earlier charge under this request, or None.
 
         Raises:
-            ValueError: something else was asked under it, or the grant was changed without the key.
+            ValueError: the request belongs to another question, or the grant was changed without the key.
         """
         row = chain.read_first(GRANTS, select(GRANTS).where(GRANTS.c.request == self.request))
         if row is None:
             return None
-        asked = self.account.dataset, self.loss, self.binding
-        if (row["dataset"], _parse_loss(row), row["binding"]) != asked:
+        question = self.account.dataset, self.loss, self.binding
+        if (row["dataset"], _parse_loss(row), row["binding"]) != question:
             rule = f"{self.request!r} was used for another question; give a new one or leave it out"
             raise InvalidArgument("request", rule)
         return grant_of(row)
 
     def require_same_units(self, chain: Chain) -> None:
-        """Refuse another number of units than the dataset had before: its records have changed.
+        """Refuse a number of units that differs from earlier questions: the records have changed.
 
         Raises:
             ValueError: names both numbers, which are public.
@@ -143,30 +145,30 @@ class Charge:
             raise InvalidArgument(
                 "units",
                 f"{self.account.dataset!r} had {row['units']} units in earlier questions and has {self.units}"
-                " now; other records are another dataset",
+                " now; changed records are another dataset",
             )
 
     def require_delta(self, chain: Chain) -> None:
-        """Refuse a delta that the account does not have, or has not left.
+        """Refuse a delta that exceeds the account's remaining delta.
 
         Raises:
-            BudgetExceeded: less is left.
-            ValueError: the account has none.
+            BudgetExceeded: less remains.
+            ValueError: the account has no delta.
         """
         cap = self.account.cap.delta
         if not self.loss.delta:
             return
         if not cap:
             raise InvalidArgument(
-                "delta", f"the account of {self.account.dataset!r} has none, and {self.purpose!r} needs one"
+                "delta", f"the account of {self.account.dataset!r} has no delta, and {self.purpose!r} needs one"
             )
-        left = cap - delta_spent(chain, self.account.dataset)
-        if self.loss.delta > left:
-            asked = f"{self.purpose!r} costs {format_loss(self.loss.delta)}"
-            raise accounts.BudgetExceeded("delta", f"{asked}; {float(left):g} of {float(cap):g} is left")
+        remaining = cap - delta_spent(chain, self.account.dataset)
+        if self.loss.delta > remaining:
+            price = f"{self.purpose!r} costs {format_loss(self.loss.delta)}"
+            raise accounts.BudgetExceeded("delta", f"{price}; {float(remaining):g} of {float(cap):g} is left")
 
     def enter_grant(self, chain: Chain) -> accounts.Grant:
-        """Write the charge into the ledger."""
+        """Append the charge to the ledger."""
         entry = chain.append(
             GRANTS,
             request=self.request,
@@ -183,12 +185,12 @@ class Charge:
 
 
 def grant_of(row: RowMapping) -> accounts.Grant:
-    """The grant that a row stands for."""
+    """Return the grant of a row."""
     return accounts.Grant(row["request"], _parse_loss(row), row["dataset"], row["entry"])
 
 
 def find_grant(chain: Chain, dataset: str, request: str) -> accounts.Grant | None:
-    """The grant of a request on this dataset, or None.
+    """Return the grant of a request on this dataset, or None.
 
     Raises:
         ValueError: the row was changed without the key.
@@ -198,10 +200,10 @@ def find_grant(chain: Chain, dataset: str, request: str) -> accounts.Grant | Non
 
 
 def require_grant(chain: Chain, grant: accounts.Grant) -> str:
-    """Refuse a grant that this ledger did not give. Returns the seal of its row.
+    """Return the seal of a grant's row. Refuses a grant that this ledger did not give.
 
     Raises:
-        ValueError: it is not in the ledger, or was changed without the key.
+        ValueError: the grant is not in the ledger, or was changed without the key.
     """
     row = chain.read_first(GRANTS, select(GRANTS).where(GRANTS.c.entry == grant.id))
     if row is None or grant_of(row) != grant:
@@ -215,40 +217,40 @@ def _parse_loss(row: RowMapping) -> PrivacyLoss:
 
 
 def delta_spent(chain: Chain, dataset: str) -> Fraction:
-    """The deltas of all charges of a dataset together (they add up under basic composition).
+    """Return the sum of the deltas of a dataset's charges (basic composition).
 
     Raises:
         ValueError: a row was changed without the key.
     """
-    charged = select(GRANTS).where(GRANTS.c.dataset == dataset, GRANTS.c.rho.contains(accounts.DELTA.strip()))
-    return sum((_parse_loss(row).delta for row in chain.read_rows(GRANTS, charged)), start=Fraction(0))
+    query = select(GRANTS).where(GRANTS.c.dataset == dataset, GRANTS.c.rho.contains(accounts.DELTA.strip()))
+    return sum((_parse_loss(row).delta for row in chain.read_rows(GRANTS, query)), start=Fraction(0))
 
 
 def find_answer(chain: Chain, grant: accounts.Grant, turn: int, part: int) -> str | None:
-    """The stored answer of this turn, or None.
+    """Return the stored answer of this round, or None.
 
     Raises:
         ValueError: this ledger did not give the grant, or the answer was changed without the key.
     """
     require_grant(chain, grant)
-    place = (ANSWERS.c.grant == grant.id, ANSWERS.c.turn == turn, ANSWERS.c.part == part)
-    row = chain.read_first(ANSWERS, select(ANSWERS).where(*place))
+    conditions = (ANSWERS.c.grant == grant.id, ANSWERS.c.turn == turn, ANSWERS.c.part == part)
+    row = chain.read_first(ANSWERS, select(ANSWERS).where(*conditions))
     return None if row is None else str(row["answer"])
 
 
 def store_answer(chain: Chain, grant: accounts.Grant, turn: int, part: int, answer: str) -> str:
-    """Store an answer unless there is one. Returns the one that is stored now.
+    """Store an answer unless one is stored. Returns the stored answer.
 
-    Formal guarantees: one grant shows one answer to a turn. An answer is an entry after its grant. Where there is none,
-    the chain is followed from the grant to its end, so that no entry is missing that may have been it.
+    Formal guarantees: one grant shows one answer to a round. An answer is an entry after its grant. If there is none,
+    the chain is followed from the grant to its end, so that no entry is missing that may have been the answer.
 
     Raises:
-        ValueError: this ledger did not give the grant, the turn or part is negative, the answer cannot be stored, or an
-            entry after the grant was removed or changed without the key.
+        ValueError: this ledger did not give the grant, the round or part is negative, the answer cannot be stored, or
+            an entry after the grant was removed or changed without the key.
     """
     accounts.require_text("answer", answer)
     if turn < 0 or part < 0:
-        raise InvalidArgument("turn, part", f"they are counted from 0, got {turn} and {part}")
+        raise InvalidArgument("turn, part", f"must be at least 0, got {turn} and {part}")
     first = find_answer(chain, grant, turn, part)
     if first is not None:
         return first
@@ -259,16 +261,16 @@ def store_answer(chain: Chain, grant: accounts.Grant, turn: int, part: int, answ
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """An audit event. Its texts are public facts: names, never values.
+    """Audit event. Its texts are public facts: names, never values.
 
     Attributes:
-        actor: Who did it.
+        actor: Who acted.
         action: What was done, in a few words.
-        subject: To what.
-        dataset: The dataset that it is about; empty: none.
+        subject: What was acted on.
+        dataset: Dataset concerned; empty: none.
 
     Raises:
-        ValueError: a text is long or cannot be printed, or one but the dataset is empty.
+        ValueError: a text is too long or not printable, or a text other than the dataset is empty.
     """
 
     actor: str
@@ -285,12 +287,12 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class EventEntry:
-    """An event as it stands in a ledger.
+    """Event in a ledger.
 
     Attributes:
-        entry: The number of its row.
-        when: The time, in UTC and ISO 8601.
-        event: What was done.
+        entry: Entry number.
+        when: Time in UTC and ISO 8601.
+        event: The event.
     """
 
     entry: int
@@ -299,31 +301,34 @@ class EventEntry:
 
 
 def enter_event(chain: Chain, event: Event) -> None:
-    """Write an event into the ledger."""
+    """Append an event to the ledger."""
     chain.append(EVENTS, **asdict(event), happened_at=datetime.now(UTC).isoformat(timespec="seconds"))
 
 
 def events_of(chain: Chain, after: int, most: int, dataset: str | None) -> tuple[EventEntry, ...]:
-    """Events of higher numbers, at most so many, from first to last; of one dataset, or of all.
+    """Return up to `most` events with higher entry numbers, in order, of one dataset or of all.
 
     Raises:
-        ValueError: one was changed without the key.
+        ValueError: an event was changed without the key.
     """
     query = select(EVENTS).where(EVENTS.c.entry > after).order_by(EVENTS.c.entry).limit(most)
     rows = chain.read_rows(EVENTS, query if dataset is None else query.where(EVENTS.c.dataset == dataset))
-    facts = [field.name for field in fields(Event)]
-    return tuple(EventEntry(row["entry"], row["happened_at"], Event(*(row[name] for name in facts))) for row in rows)
+    field_names = [field.name for field in fields(Event)]
+    return tuple(
+        EventEntry(row["entry"], row["happened_at"], Event(*(row[name] for name in field_names))) for row in rows
+    )
 
 
-# Reading a whole ledger again, from its first entry: does it say what was written?
+# Verification of a whole ledger from its first entry.
 
 
 _ROWS_AT_ONCE = 100
+"""Rows of each table that a verification holds in memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The end of a chain: how many entries there are, and the seal of the last one.
+    """End of a chain: the number of entries and the seal of the last one.
 
     >>> Head.parse("3-" + "0" * 64).entries
     3
@@ -334,17 +339,17 @@ class Head:
 
     @classmethod
     def parse(cls, text: str) -> Head:
-        """The head that was printed.
+        """Parse a printed head.
 
         Raises:
-            ValueError: it is none.
+            ValueError: the text is not a head.
         """
-        parts = re.fullmatch("([0-9]{1,18})-([0-9a-f]{64})", text.strip())
-        if parts is None:
+        match = re.fullmatch("([0-9]{1,18})-([0-9a-f]{64})", text.strip())
+        if match is None:
             raise InvalidArgument(
-                "head", "a number, a dash and 64 hexadecimal digits are needed, as `head` printed them"
+                "head", "a number, a dash and 64 hexadecimal digits are needed, as `ledger head` prints them"
             )
-        return cls(int(parts[1]), parts[2])
+        return cls(int(match[1]), match[2])
 
     def __str__(self) -> str:
         return f"{self.entries}-{self.seal}"
@@ -352,11 +357,11 @@ class Head:
 
 @dataclass(frozen=True, slots=True)
 class VerificationResult:
-    """A ledger in which every row says what was written under its key.
+    """A ledger whose rows are all as they were written under its key.
 
     Attributes:
-        entries: How many rows that are.
-        head: The end of the chain, to be kept elsewhere.
+        entries: Number of rows.
+        head: End of the chain, to be stored outside the ledger.
     """
 
     entries: int
@@ -369,16 +374,16 @@ class _Entry(NamedTuple):
 
 
 def head_of(chain: Chain) -> Head:
-    """The end of the chain, as the book has it."""
+    """Return the end of the chain according to the book."""
     return Head(chain.book.entries, chain.book.head)
 
 
 def verify(chain: Chain, known_head: Head | None) -> VerificationResult:
-    """Read everything, and find the first row that is not as it was written.
+    """Read every row and find the first that is not as it was written.
 
-    Formal guarantees: who does not have the key cannot change, insert, delete or reorder rows, nor change what an
-    account or an allowance may spend or has spent, without being found. An older copy of the whole database is found
-    with a head that was kept from a later time: the chain no longer reaches it.
+    Formal guarantees: without the key, any change, insertion, deletion or reordering of rows, and any change of an
+    allowed or spent amount, is detected. An older copy of the whole database is detected with a head that was stored
+    later: the chain no longer reaches it.
 
     Raises:
         ValueError: names what was changed.
@@ -393,43 +398,41 @@ def verify(chain: Chain, known_head: Head | None) -> VerificationResult:
 
 
 def require_all_rows(chain: Chain) -> None:
-    """Refuse a ledger that has lost rows, where what was in them would be made anew.
+    """Refuse a ledger that has lost rows, because their content would be created again.
 
     Raises:
-        ValueError: says so.
+        ValueError: rows are missing.
     """
     if _count_entries(chain) != chain.book.entries:
-        raise InvalidArgument(
-            "ledger", f"it has not the {chain.book.entries} rows that its book counts: some were removed"
-        )
+        raise InvalidArgument("ledger", f"rows were removed without the key: the book counts {chain.book.entries}")
 
 
 def require_paid(chain: Chain, spending: Spending) -> None:
-    """Refuse to charge an account, or an allowance, that has not spent what was paid from it.
+    """Refuse to charge an account or an allowance whose spent amount is not the sum of its payments.
 
-    An older amount may have been put back.
+    An older amount may have been restored.
 
     Raises:
-        ValueError: names whose it is.
+        ValueError: names the owner.
     """
     _require_equal_sums(spending, chain.connection.execute(spending.payments_query).scalar_one())
 
 
 def require_unbroken(chain: Chain, after: Head) -> None:
-    """Refuse a chain that does not lead from an entry to its end: what was in a missing entry would be made anew.
+    """Refuse a chain that does not lead from an entry to its end: content of a missing entry would be created again.
 
     Raises:
-        ValueError: names the first entry that is missing, or is not as it was written.
+        ValueError: names the first entry that is missing or changed.
     """
     require_all_rows(chain)
     require_path_to_end(chain, after)
 
 
 def require_path_to_end(chain: Chain, after: Head) -> None:
-    """Refuse a chain that does not lead from an entry to its end; only entries behind that one are read.
+    """Refuse a chain that does not lead from an entry to its end. Only entries after that one are read.
 
     Raises:
-        ValueError: names the first entry that is missing, or is not as it was written.
+        ValueError: names the first entry that is missing or changed.
     """
     walk = _ChainWalk(chain, None, after)
     if after != head_of(chain):
@@ -444,7 +447,7 @@ def _require_equal_sums(spending: Spending, total: int) -> None:
 
 
 class _ChainWalk:
-    """State of a verification that walks the chain from an entry to the last one."""
+    """State of a verification that follows the chain from an entry to the last one."""
 
     def __init__(self, chain: Chain, kept: Head | None, start: Head) -> None:
         self.here = start
@@ -454,12 +457,12 @@ class _ChainWalk:
         self._compare_head()
 
     def step(self, entry: _Entry) -> None:
-        """Go on to the next entry."""
+        """Check the next entry and move to it."""
         number, row = self.here.entries + 1, entry.row
         if row["entry"] > number:
             raise InvalidArgument("ledger", f"row {number} was removed or renumbered without the key")
         if row["entry"] < number:
-            raise InvalidArgument("ledger", f"row {row['entry']} stands twice: one was inserted without the key")
+            raise InvalidArgument("ledger", f"row {row['entry']} exists twice: one was inserted without the key")
         if row["previous"] != self.here.seal or not self._chain.is_sealed(entry.table, row):
             raise InvalidArgument("ledger", f"row {number} was changed without the key")
         if entry.table is GRANTS:
@@ -471,7 +474,7 @@ class _ChainWalk:
         self._compare_head()
 
     def require_end(self) -> None:
-        """Find out whether this is the end of the chain."""
+        """Refuse a walk that stopped before or after the end of the chain."""
         end = head_of(self._chain)
         if self.here.entries < end.entries:
             raise InvalidArgument("ledger", f"row {self.here.entries + 1} was removed without the key")
@@ -479,7 +482,7 @@ class _ChainWalk:
             raise InvalidArgument("ledger", f"row {end.entries + 1} was inserted without the key")
 
     def require_complete(self) -> None:
-        """Find out whether this is the end of the chain, and nothing stands beside it."""
+        """Refuse a walk that stopped before the end of the chain, and rows outside the chain."""
         self.require_end()
         end = head_of(self._chain)
         if _count_entries(self._chain) != end.entries:
@@ -487,23 +490,23 @@ class _ChainWalk:
         if self._kept is not None and self._kept.entries > end.entries:
             raise InvalidArgument(
                 "ledger",
-                f"it ends at row {end.entries}, but had {self._kept.entries} rows when the head was kept:"
-                " an older copy was put back",
+                f"the chain ends at row {end.entries}, but had {self._kept.entries} rows when the head was stored:"
+                " an older copy was restored",
             )
 
     def _compare_head(self) -> None:
         if self._kept is not None and self._kept.entries == self.here.entries and self._kept != self.here:
-            raise InvalidArgument("ledger", f"row {self.here.entries} is not the one whose head was kept")
+            raise InvalidArgument("ledger", f"row {self.here.entries} differs from the stored head")
 
 
 def _count_entries(chain: Chain) -> int:
-    """The number of entries in the tables, found independently of their numbering."""
+    """Return the number of entries in the tables, independently of their numbering."""
     counts = (select(func.count()).select_from(table).scalar_subquery() for table in ENTRIES)
     return sum(chain.connection.execute(select(*counts)).one())
 
 
 def _read_in_order(chain: Chain, after: int) -> Iterator[_Entry]:
-    """Entries of higher numbers in order, a few of each table at a time."""
+    """Yield entries with higher numbers in order, reading a few rows of each table at a time."""
     return heapq.merge(
         *(_read_table(chain, table, after) for table in ENTRIES), key=lambda entry: int(entry.row["entry"])
     )

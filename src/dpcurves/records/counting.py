@@ -1,12 +1,11 @@
-"""SENSITIVE. Records of one holder, scored by models and fitted in subsets, and the exact integers counted from
-them."""
+"""SENSITIVE. Records of one data holder: exact integers counted from them, models applied and regressions fitted."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import singledispatch
 from threading import Lock
 from types import MappingProxyType
@@ -37,50 +36,63 @@ from .engines import engine as engines
 from .source import DURATION, Column, ColumnKind, find_column, hide_failure
 from .value_names import category_key, suggest_spelling
 
-# SENSITIVE. Regressions in disjoint subsets: each a function of the records of its own subset, in no order.
+# SENSITIVE. Regressions in disjoint subsets. Each is a function of its own subset's records, whatever their order.
 
 
-STEPS = 25
-"""Newton steps of a logistic regression: always so many, whatever the records are."""
-SINGULAR = 1e-9
-"""A part of what records can add to a pivot: below it there is no fit. Columns are scaled to [-1, 1] before."""
-SETTLED = 1e-6
-"""A part of what records can add to the gradient: above it a fit did not converge."""
-LARGEST_LOGIT = 40.0
-LONGEST_STEP = 4.0
+@dataclass(frozen=True, slots=True)
+class NewtonTuning:
+    """Numbers that steer Newton's method for logistic regressions on columns scaled to [-1, 1]."""
+
+    steps: int = 25
+    """Newton steps: a fixed number, so that the work does not depend on the records."""
+    singular_pivot: float = 1e-9
+    """Smallest pivot per record. Below it a fit counts as singular."""
+    converged_gradient: float = 1e-6
+    """Largest gradient per record of a fit that counts as converged."""
+    largest_logit: float = 40.0
+    """Logits are clipped here: exp(-40) is below the resolution of doubles near 1."""
+    longest_step: float = 4.0
+    """Steps of a coefficient are clipped here, so that separable data do not overflow."""
 
 
-def count_confirming_subsets(query: queries.SubsetQuery, columns: Sequence[FloatArray], subset: FloatArray) -> int:
-    """In how many subsets the fit exists and the coefficient lies between the bounds.
+TUNING = NewtonTuning()
 
-    Formal guarantees: what one subset says depends on the multiset of its records alone. They are sorted by all that
-    they hold before anything is added, and every sum is a loop of its own, in that order: no result depends on
-    where records stand, nor on other subsets. Nothing fails: a fit that is singular, or does not converge, or has no
-    more records than coefficients, confirms nothing.
+
+def count_confirming_subsets(
+    query: queries.SubsetQuery, columns: Sequence[FloatArray], subset: FloatArray, tuning: NewtonTuning = TUNING
+) -> int:
+    """Return the number of subsets whose fit exists and whose coefficient lies between the bounds.
+
+    Formal guarantees: the result of a subset depends on the multiset of its records alone. Records are sorted by all
+    their values before anything is summed, and every sum is a separate loop in that order: no result depends on the
+    position of records or on other subsets. Nothing raises an error: a fit that is singular, does not converge, or has
+    no more records than coefficients confirms nothing.
 
     Args:
-        query: What is asked.
-        columns: A column for each axis, as numbers or places of categories; NaN: missing. Such a record is left out.
-        subset: The subset of each record.
+        query: The claim: axes, coefficient and bounds.
+        columns: A column for each axis: numbers, or indices of categories. A record with a NaN is left out.
+        subset: Subset of each record.
+        tuning: Numbers that steer the fit.
     """
-    whole = ~np.any([np.isnan(column) for column in columns], axis=0)
-    parts = [_scale_column(axis, column[whole]) for axis, column in zip(query.axes, columns, strict=True)]
-    outcome, design = parts[0][:, -1], np.concatenate([np.ones((int(whole.sum()), 1)), *parts[1:]], axis=1)
-    order = np.lexsort((*design.T, outcome, subset[whole]))
-    starts = np.searchsorted(subset[whole][order], np.arange(query.subsets + 1))
-    found, exists = _fit_subsets(design[order], outcome[order], starts, isinstance(query.outcome, Categories))
+    is_complete = ~np.any([np.isnan(column) for column in columns], axis=0)
+    scaled = [_scale_column(axis, column[is_complete]) for axis, column in zip(query.axes, columns, strict=True)]
+    outcome, design = scaled[0][:, -1], np.concatenate([np.ones((int(is_complete.sum()), 1)), *scaled[1:]], axis=1)
+    order = np.lexsort((*design.T, outcome, subset[is_complete]))
+    starts = np.searchsorted(subset[is_complete][order], np.arange(query.subsets + 1))
+    is_logistic = isinstance(query.outcome, Categories)
+    coefficients, exists = _fit_subsets(design[order], outcome[order], starts, is_logistic, tuning)
     low, high = _scaled_bounds(query)
-    own = found[:, 1 + query.coefficient]
-    return int(np.count_nonzero(exists & (low < own) & (own < high)))
+    estimates = coefficients[:, 1 + query.coefficient]
+    return int(np.count_nonzero(exists & (low < estimates) & (estimates < high)))
 
 
 def _scale_column(axis: Axis | Categories, values: FloatArray) -> FloatArray:
-    """Numbers from -1 to 1 in their declared range; for each category but the first, 1 where it is."""
+    """Scale numbers from their declared range to [-1, 1]; encode categories but the first as 0/1 columns."""
     if isinstance(axis, Categories):
         return np.asarray(values[:, None] == np.arange(1, axis.slots), dtype=np.float64)
-    middle, half = _middle_and_half_width(axis)
+    middle, half_width = _middle_and_half_width(axis)
     clipped = np.clip(values, axis.grid.lower, axis.grid.upper)
-    return np.asarray((clipped - middle) / half + 0.0)[:, None]  # a zero has one sign, so that equal rows are the same
+    return np.asarray((clipped - middle) / half_width + 0.0)[:, None]  # -0.0 becomes 0.0, so that equal rows are equal
 
 
 def _middle_and_half_width(axis: Axis) -> tuple[float, float]:
@@ -88,9 +100,9 @@ def _middle_and_half_width(axis: Axis) -> tuple[float, float]:
 
 
 def _scaled_bounds(query: queries.SubsetQuery) -> tuple[float, float]:
-    """The bounds of the coefficient of scaled columns."""
-    own = [axis for axis in query.axes[1:] for _ in range(1 if isinstance(axis, Axis) else axis.slots - 1)]
-    axis, outcome = own[query.coefficient], query.outcome
+    """Return the bounds of the coefficient for scaled columns."""
+    column_axes = [axis for axis in query.axes[1:] for _ in range(1 if isinstance(axis, Axis) else axis.slots - 1)]
+    axis, outcome = column_axes[query.coefficient], query.outcome
     scale = (_middle_and_half_width(axis)[1] if isinstance(axis, Axis) else 1.0) / (
         _middle_and_half_width(outcome)[1] if isinstance(outcome, Axis) else 1.0
     )
@@ -98,39 +110,46 @@ def _scaled_bounds(query: queries.SubsetQuery) -> tuple[float, float]:
 
 
 def _fit_subsets(
-    design: FloatArray, outcome: FloatArray, starts: IntArray, logistic: bool
+    design: FloatArray, outcome: FloatArray, starts: IntArray, logistic: bool, tuning: NewtonTuning
 ) -> tuple[FloatArray, BoolArray]:
-    """Coefficients of each subset, and whether its fit exists. Least squares take one step, from 0."""
+    """Fit all subsets. Returns coefficients, and whether each fit exists. Least squares take one Newton step from 0."""
     width = design.shape[1]
-    found = np.zeros((len(starts) - 1, width))
+    coefficients = np.zeros((len(starts) - 1, width))
     sizes = np.diff(starts)
     exists = sizes > width
-    for _ in range(STEPS if logistic else 1):
-        gradient, curvature = _gradient_and_curvature(design, outcome, starts, found, logistic)
-        step, solved = _solve_newton_step(curvature, gradient, sizes)
+    for _ in range(tuning.steps if logistic else 1):
+        gradient, curvature = _gradient_and_curvature(
+            design, outcome, starts, coefficients, logistic, tuning.largest_logit
+        )
+        step, solved = _solve_newton_step(curvature, gradient, sizes, tuning.singular_pivot)
         exists = exists & solved
         if logistic:
-            step = np.clip(step, -LONGEST_STEP, LONGEST_STEP)
-        found = found + step
-    gradient, _ = _gradient_and_curvature(design, outcome, starts, found, logistic)
-    settled = (np.abs(gradient) <= SETTLED * (1 + sizes[:, None])).all(axis=1)
-    return found, exists & settled & np.isfinite(found).all(axis=1)
+            step = np.clip(step, -tuning.longest_step, tuning.longest_step)
+        coefficients = coefficients + step
+    gradient, _ = _gradient_and_curvature(design, outcome, starts, coefficients, logistic, tuning.largest_logit)
+    converged = (np.abs(gradient) <= tuning.converged_gradient * (1 + sizes[:, None])).all(axis=1)
+    return coefficients, exists & converged & np.isfinite(coefficients).all(axis=1)
 
 
 @compile_loop
-def _gradient_and_curvature(
-    design: FloatArray, outcome: FloatArray, starts: IntArray, found: FloatArray, logistic: bool
+def _gradient_and_curvature(  # noqa: PLR0917
+    design: FloatArray,
+    outcome: FloatArray,
+    starts: IntArray,
+    coefficients: FloatArray,
+    logistic: bool,
+    largest_logit: float,
 ) -> tuple[FloatArray, FloatArray]:
-    """Gradient and curvature of each subset, record by record."""
+    """Return gradient and curvature of each subset, summed record by record."""
     width = design.shape[1]
     gradient, curvature = np.zeros((len(starts) - 1, width)), np.zeros((len(starts) - 1, width, width))
     for subset in range(len(starts) - 1):
         for record in range(starts[subset], starts[subset + 1]):
             predicted, weight = 0.0, 1.0
             for column in range(width):
-                predicted += design[record, column] * found[subset, column]
+                predicted += design[record, column] * coefficients[subset, column]
             if logistic:
-                predicted = 1 / (1 + np.exp(-min(max(predicted, -LARGEST_LOGIT), LARGEST_LOGIT)))
+                predicted = 1 / (1 + np.exp(-min(max(predicted, -largest_logit), largest_logit)))
                 weight = predicted * (1 - predicted)
             for column in range(width):
                 gradient[subset, column] += design[record, column] * (outcome[record] - predicted)
@@ -140,8 +159,10 @@ def _gradient_and_curvature(
 
 
 @compile_loop
-def _solve_newton_step(curvature: FloatArray, gradient: FloatArray, sizes: IntArray) -> tuple[FloatArray, BoolArray]:
-    """The step of each subset by its Cholesky factor, in place; a pivot too small for one ends in no fit."""
+def _solve_newton_step(
+    curvature: FloatArray, gradient: FloatArray, sizes: IntArray, singular_pivot: float
+) -> tuple[FloatArray, BoolArray]:
+    """Return the Newton step of each subset by Cholesky factorization in place, and whether its pivots suffice."""
     step, solved = gradient.copy(), np.ones(len(sizes), dtype=np.bool_)
     for subset in range(len(sizes)):
         factor, width = curvature[subset], gradient.shape[1]
@@ -152,7 +173,7 @@ def _solve_newton_step(curvature: FloatArray, gradient: FloatArray, sizes: IntAr
                     total -= factor[row, inner] * factor[column, inner]
                 if row > column:
                     factor[row, column] = total / factor[column, column]
-                elif total > SINGULAR * (1 + sizes[subset]):
+                elif total > singular_pivot * (1 + sizes[subset]):
                     factor[row, row] = np.sqrt(total)
                 else:
                     factor[row, row], solved[subset] = 1.0, False
@@ -167,82 +188,82 @@ def _solve_newton_step(curvature: FloatArray, gradient: FloatArray, sizes: IntAr
     return step, solved
 
 
-# SENSITIVE. Records of one holder, and the exact integers that are counted from them.
+# SENSITIVE. Records of one data holder, and the exact integers counted from them.
 
 
 TEXTS = {ColumnKind.TEXT, ColumnKind.OBJECTS}
 LABELLED_ANYHOW = {ColumnKind.FIELDS, ColumnKind.OBJECTS}
-"""Kinds of columns whose labels may be numbers or text; which, nothing public tells."""
+"""Kinds of columns whose labels may be numbers or text: the schema does not say."""
 LARGEST_SQUARED = 2**26
-"""The largest half of a cell, in steps, whose squares are added up without leaving 64 bits."""
+"""Largest half cell, in steps, whose squares sum within 64 bits."""
 
 Axes = Sequence[Axis | Categories]
 Result = TypeVar("Result")
 Tally = TypeVar("Tally", engines.CellCounts, engines.CellSums, engines.CellAmounts, engines.PrefixCounts)
 ALIKE: Mapping[str, str] = MappingProxyType({})
 READ = Grid(0, 1, cells=1)
-"""Stands where a column of a model is read as numbers, whatever they are."""
+"""Grid of a model's input column, whose numbers are read as they are."""
 
 
 @runtime_checkable
 class CountsUnits(Protocol):
-    """An engine that can tell how many records units have."""
+    """Engine that can count the rows of units."""
 
     def unit_sizes(self) -> Mapping[int, int]:
-        """Number of units by their number of rows; rows without a unit are one unit together."""
+        """Return the number of units by number of rows. Rows without a unit are one unit together."""
 
     def sized_units(self, bound: engines.BoundAxis, doublings: int) -> IntArray:
-        """Units in cells of their number of rows, and in the cell of the one record of each that is used first."""
+        """Return the number of units by size class and by the cell of one record, the unit's first in the ranking."""
 
 
 @runtime_checkable
 class TellsReasons(Protocol):
-    """An engine that can tell why records are missing."""
+    """Engine that can count missing records by reason."""
 
     def missing_reasons(self, bound: Sequence[engines.BoundAxis]) -> IntArray:
-        """Rows that are missing on any axis, by `MissingReason`: each has one."""
+        """Return the number of rows missing on any axis, by `MissingReason`. A row has one reason."""
 
 
 @runtime_checkable
 class ListsNames(Protocol):
-    """An engine that can list the values of a column."""
+    """Engine that can list the values of a column."""
 
     def names(self, bound: engines.BoundAxis) -> Mapping[str, int]:
-        """Number of units with each text of a column: of at most `LONGEST_NAME` bytes, of Unicode characters."""
+        """Return the number of units with each text of a column, for texts of at most `LONGEST_NAME` bytes of UTF-8."""
 
 
 @runtime_checkable
 class SharesRows(Protocol):
-    """An engine that can count the same state of its rows with another number of rows of each unit."""
+    """Engine that can count the same state of its rows under another contribution bound."""
 
     def using(self, unit: Unit) -> engines.CountingEngine:
-        """An engine on the same rows."""
+        """Return an engine on the same rows with another contribution bound."""
 
 
 @runtime_checkable
 class TellsState(Protocol):
-    """An engine that can tell the state of one table, whatever is written elsewhere."""
+    """Engine that can identify the state of one table, independently of other tables."""
 
     def state(self) -> int | None:
-        """A number of the state; None: not of this table."""
+        """Return a number that identifies the table's state, or None."""
 
 
 class Records:
-    """Opened records, of which at most ``unit.records`` of each unit are used. Shows nothing of them.
+    """Opened records, of which at most ``unit.records`` of each unit are used. The repr shows nothing of them.
 
-    Exact integers leave it, for a trust model to add noise to. Axes call columns as questions do, and a model may stand
-    for a column: its score of a record is a function of that record (`Predictor`), worked out as it is read, so that it
-    is counted as a column of such numbers would be.
+    The methods return exact integers, to which a trust model adds noise. Axes name columns as questions do. A model
+    (`Predictor`) can replace a column: its score of a record is a function of that record, computed while it is read,
+    so that it is counted like a column of such numbers.
 
     Args:
-        engine: The engine that counts them.
-        one_at_a_time: The lock of its connection.
-        names: The schema's name of a column, by that in questions; others are called alike.
+        engine: Engine that counts the records.
+        one_at_a_time: Lock of its connection.
+        names: Column names of the schema by names in questions; other columns have the same name.
 
     Formal guarantees: let two data sets differ in one unit. Their `counts` differ by at most ``unit.records`` in L1
-    norm if it came or went, and by twice that if it was replaced; their `sums` by at most `half` times that, their
-    `squares` by ``half**2`` times that, and what is `weighted_sums` by the query's sensitivity times that. After `check`, no
-    record makes any of these fail.
+    norm if the unit was added or removed, and by twice that if it was replaced; their `sums` by at most `half` times
+    that, their `squares` by ``half**2`` times that, and their `weighted_sums` by the query's sensitivity times that.
+    After `check`, no record makes any of these raise an error.
 
     Raises:
         ValueError: from each method that counts, as from `check`; or the source cannot be read at all.
@@ -254,7 +275,7 @@ class Records:
         self, engine: engines.CountingEngine, one_at_a_time: Lock | None = None, names: Mapping[str, str] = ALIKE
     ) -> None:
         self._engine, self._names = engine, names
-        self._one_at_a_time = one_at_a_time or Lock()  # threads share one connection, and the names in it
+        self._one_at_a_time = one_at_a_time or Lock()  # threads share one connection and its table names
         self._counted_units: int | None = None
 
     def __repr__(self) -> str:
@@ -267,11 +288,11 @@ class Records:
         self.close()
 
     def with_column_names(self, names: Mapping[str, str]) -> Records:
-        """Let questions call columns by these names, each with that of the schema."""
+        """Return these records under other column names. `names` maps each to the schema's name."""
         return Records(self._engine, self._one_at_a_time, dict(names))
 
     def each_batch(self, axes: Axes, take: Callable[[Sequence[FloatArray]], None]) -> None:
-        """Give `take` one column for each axis, batch by batch: numbers, or the places of categories; NaN: missing."""
+        """Call `take` with the columns of each batch, one per axis: numbers, or indices of categories; NaN: missing."""
         self.check(axes)
 
         def read_batches() -> None:
@@ -281,21 +302,21 @@ class Records:
         self._hide_failure(read_batches)
 
     def close(self) -> None:
-        """Let go of the records, and of all that was kept of them."""
+        """Close the engine and delete its temporary data."""
         self._engine.close()
 
     @property
     def moment(self) -> int | None:
-        """A number of the state of the data; another state has another. None: nobody can tell states apart."""
+        """Return a number that identifies the state of the data, or None if the engine cannot tell states apart."""
         return self._engine.moment
 
     def state(self) -> int | None:
-        """A number of the state of the table alone, whatever is written elsewhere; None: this engine knows none."""
+        """Return a number that identifies the state of this table alone, or None if the engine cannot tell."""
         engine = self._engine
         return self._hide_failure(engine.state) if isinstance(engine, TellsState) else None
 
     def with_unit(self, unit: Unit) -> Records | None:
-        """These rows in their present state, of which another number of each unit is used; None: open them anew."""
+        """Return these rows in their present state under another contribution bound, or None to open them again."""
         engine = self._engine
         if not isinstance(engine, SharesRows):
             return None
@@ -303,34 +324,34 @@ class Records:
             return Records(engine.using(unit), self._one_at_a_time, self._names)
 
     def check_unit_sizes(self) -> None:
-        """Refuse an engine that does not tell how many rows units have.
+        """Refuse an engine that cannot count the rows of units.
 
         Raises:
-            ValueError: it does not.
+            ValueError: the engine cannot.
         """
         if not isinstance(self._engine, CountsUnits):
-            raise InvalidArgument("rows_per_unit", "this engine does not count rows of units: state a bound")
+            raise InvalidArgument("rows_per_unit", "this engine does not count rows of units: give a bound")
 
     def check(self, axes: Axes) -> None:
         """Refuse, by the schema alone, axes that cannot be counted.
 
         Raises:
-            ValueError: a column is not there, or holds no numbers where an axis needs them, or declares a type of
-                which no value equals one of the categories; or a column without a declared type is read as numbers
-                and parted by categories that are none.
+            ValueError: a column is missing, is not numeric where an axis needs numbers, or has a declared type of which
+                no value equals a category; or a column without a declared type is read as numbers and split by labels
+                that are not numbers.
         """
         if not axes:
             raise InvalidArgument("axes", "at least one is needed")
         engines.require_known_axes(axes)
         for axis, column, *_ in self._bind_axes(axes):
-            taken = {ColumnKind.NUMBERS, ColumnKind.UNTYPED, ColumnKind.FIELDS} | (
+            allowed_kinds = {ColumnKind.NUMBERS, ColumnKind.UNTYPED, ColumnKind.FIELDS} | (
                 TEXTS if isinstance(axis, Categories) else set()
             )
-            if column.kind not in taken:
+            if column.kind not in allowed_kinds:
                 rule = f"{axis.column!r} holds {column.kind.value}, {_describe_needed_kind(axis, column.kind)}"
                 raise InvalidArgument("column", rule, str(axis.column))
             if isinstance(axis, UnlistedCategories) and not isinstance(self._engine, ListsNames):
-                raise InvalidArgument("by", "this engine does not list names that nobody declared: give Categories")
+                raise InvalidArgument("by", "this engine cannot find unlisted categories: give Categories")
             if isinstance(axis, Categories) and not isinstance(axis, UnlistedCategories | SelectedCategories):
                 require_matching_values(axis, column)
         _require_numeric_columns(self._bind_axes(axes))
@@ -338,29 +359,29 @@ class Records:
             self._engine.prepare(self._bind_axes(axes))
 
     def counts(self, axes: Axes) -> NDArray[np.int64]:
-        """Used records per cell, the last axis fastest, and behind them those that are missing on any axis."""
+        """Return used records per cell, the last axis fastest, followed by those missing on any axis."""
         if _has_model(axes):
-            return self._tally(axes, engines.CellCounts(_slot_cells(axes))).found
+            return self._tally(axes, engines.CellCounts(_slot_cells(axes))).counts
         self.check(axes)
         return self._hide_failure(lambda: self._engine.counts(self._resolve_members(axes)))
 
     def missing_reasons(self, axes: Axes) -> IntArray:
-        """Used records that are missing on any axis, by `MissingReason`: each has one, so they add up to that cell.
+        """Return used records missing on any axis, by `MissingReason`. They sum to the last cell of `counts`.
 
         Raises:
-            ValueError: the engine does not tell reasons.
+            ValueError: the engine cannot tell reasons.
         """
         self.check(axes)
         engine = self._engine
         if not isinstance(engine, TellsReasons):
-            raise InvalidArgument("data", "this engine does not tell why records are missing")
+            raise InvalidArgument("data", "this engine cannot tell why records are missing")
         return self._hide_failure(lambda: engine.missing_reasons(self._resolve_members(axes)))
 
     def sums(self, axes: Axes, half: int) -> list[int]:
-        """Per cell the exact sum of ``Grid.offset_of(values, half)`` of the last axis; behind them a 0.
+        """Return the exact sum of ``Grid.offset_of(values, half)`` of the last axis per cell, followed by a 0.
 
         Raises:
-            ValueError: the last axis has no grid, or `half` is no half.
+            ValueError: the last axis has no grid, or `half` is out of range.
         """
         if _has_model(axes):
             return self._tally(axes, engines.CellSums(_slot_cells(axes), engines.offset_amounts(half))).totals
@@ -368,7 +389,7 @@ class Records:
         return self._hide_failure(lambda: self._engine.sums(self._resolve_members(axes), half))
 
     def squares(self, axes: Axes, half: int) -> list[int]:
-        """Per cell the exact sum of ``2 * offset**2 - half**2`` of those offsets; behind them a 0.
+        """Return the exact sum of ``2 * offset**2 - half**2`` of those offsets per cell, followed by a 0.
 
         Raises:
             ValueError: as `sums`; or `half` is above 2**26.
@@ -384,12 +405,12 @@ class Records:
         self.check(axes)
         if not isinstance(axes[-1], Axis):
             raise InvalidArgument("column", f"{axes[-1].column!r} is summed, so it needs a grid", str(axes[-1].column))
-        axes[-1].grid.offset_of(np.empty(0), half)  # refuses a wrong half where this may still be said
+        axes[-1].grid.offset_of(np.empty(0), half)  # refuses a wrong half before the charge
 
     def prefixes(self, axes: Axes, at: Sequence[int]) -> list[int]:
-        """Used records in the first slots of the table, so many for each entry; behind them the missing ones.
+        """Return used records in the first slots of the table, for each length in `at`, followed by the missing ones.
 
-        No cell is laid out: the grid of the last axis may have as many as doubles can tell apart.
+        The cells are not stored, so the grid of the last axis may be as fine as doubles allow.
 
         Raises:
             ValueError: the last axis has no grid.
@@ -402,22 +423,22 @@ class Records:
         return self._hide_failure(lambda: self._engine.prefixes(self._resolve_members(axes), at))
 
     def places(self, axes: Axes) -> NDArray[np.int64]:
-        """The cell of each used record, the last axis fastest; one that is missing on any axis lies behind them all.
+        """Return the cell of each used record, the last axis fastest. A missing record is one past the last.
 
-        For the owner of the records alone, who shares them out.
+        For the owner of the records only, who secret-shares the cells.
         """
         if not _has_model(axes):
             self.check(axes)
             return self._hide_failure(lambda: self._engine.places(self._resolve_members(axes)))
-        found, cells = [np.empty(0, dtype=np.int64)], _slot_cells(axes)
-        self.each_batch(axes, lambda columns: found.append(cells.places(columns)))
-        return np.concatenate(found)
+        batches, cells = [np.empty(0, dtype=np.int64)], _slot_cells(axes)
+        self.each_batch(axes, lambda columns: batches.append(cells.places(columns)))
+        return np.concatenate(batches)
 
     def weighted_sums(self, query: WeightedQuery) -> list[int]:
-        """Per cell what the used records add by their weights, and behind them what the query says.
+        """Return the weighted sum of the query per cell, followed by its sum of missing records.
 
         Raises:
-            ValueError: the column of weights is not there, or holds no numbers.
+            ValueError: the column of weights is missing or not numeric.
         """
         return self._tally(query.input_axes, engines.CellAmounts(_slot_cells(query.axes), query)).totals
 
@@ -426,66 +447,70 @@ class Records:
         return tally
 
     def count_confirming_subsets(self, query: queries.SubsetQuery) -> int:
-        """In how many subsets of the units the coefficient lies between its bounds."""
+        """Return the number of subsets of units in which the coefficient lies between its bounds."""
         self.check(query.axes)
 
         def fit_subsets() -> int:
             bound = self._resolve_members(query.axes)
             batches = list(self._engine.in_subsets(bound, query.subsets))
-            joined = [np.concatenate([np.empty(0), *(batch[i] for batch in batches)]) for i in range(len(bound) + 1)]
+            joined = [
+                np.concatenate([np.empty(0), *(batch[index] for batch in batches)]) for index in range(len(bound) + 1)
+            ]
             return count_confirming_subsets(query, joined[:-1], joined[-1])
 
         return self._hide_failure(fit_subsets)
 
     def units(self) -> int:
-        """The number of units; the records without a unit are one together."""
+        """Return the number of units. Records without a unit are one unit together."""
         if self._counted_units is None:
             self._counted_units = self._hide_failure(self._engine.units)
         return self._counted_units
 
     def names(self, axis: Categories) -> dict[str, int]:
-        """Number of units with each value of a column, by its text: of at most `LONGEST_NAME` bytes.
+        """Return the number of units with each value of a column, by name, for names of at most `LONGEST_NAME` bytes.
 
-        Formal guarantees: one unit changes the numbers of as many names as records of it are used, each by 1.
+        Formal guarantees: one unit changes the numbers of at most ``unit.records`` names, each by 1.
 
         Raises:
-            ValueError: the engine does not list names.
+            ValueError: the engine cannot list names.
         """
         self.check([axis])
         engine: Any = self._engine
         return dict(self._hide_failure(lambda: engine.names(self._bind_axes([axis])[0])))
 
     def unit_sizes(self, doublings: int) -> IntArray:
-        """Units that have 1, 2, up to 4, ..., up to ``2**doublings`` rows, and more; whatever rows are used.
+        """Return the number of units with 1, 2, up to 4, ..., up to ``2**doublings`` rows, and with more.
 
-        Formal guarantees: a unit lies in one cell, and in which one is told by its own rows.
+        All rows count, not only used ones.
+
+        Formal guarantees: a unit is in one cell, which is a function of its own rows.
 
         Raises:
-            ValueError: the engine does not tell how many rows units have.
+            ValueError: the engine cannot count the rows of units.
         """
         self.check_unit_sizes()
         engine: Any = self._engine
-        found = np.zeros(doublings + 2, dtype=np.int64)
+        units_by_size = np.zeros(doublings + 2, dtype=np.int64)
         for rows, units in self._hide_failure(engine.unit_sizes).items():
-            found[min((rows - 1).bit_length(), doublings + 1)] += units
-        return found
+            units_by_size[min((rows - 1).bit_length(), doublings + 1)] += units
+        return units_by_size
 
     def sized_units(self, axis: Axis | Categories, doublings: int) -> IntArray:
-        """Units in the cells of `unit_sizes`, each by the cell of one of its records.
+        """Return the units in the cells of `unit_sizes`, each split by the cell of one of its records.
 
-        Formal guarantees: a unit lies in one cell, and in which one is told by its own rows and a secret key.
+        Formal guarantees: a unit is in one cell, which is a function of its own rows and a secret key.
 
         Raises:
-            ValueError: the engine does not tell how many rows units have.
+            ValueError: the engine cannot count the rows of units.
         """
         self.check([axis])
         engine = self._engine
         if not isinstance(engine, CountsUnits):
-            raise InvalidArgument("rows_per_unit", "this engine does not count rows of units: state a bound")
+            raise InvalidArgument("rows_per_unit", "this engine does not count rows of units: give a bound")
         return self._hide_failure(lambda: engine.sized_units(self._resolve_members([axis])[0], doublings))
 
     def time_kind(self, column: str) -> str:
-        """Tell what type of time the schema says that a column is of: a date, a moment, a duration or none."""
+        """Return the kind of time that the schema declares for a column: date, moment, duration or none."""
         columns = self._engine.columns
         return columns[find_column(column, columns)].time
 
@@ -494,46 +519,49 @@ class Records:
             return hide_failure(action, self._engine.failure)
 
     def _bind_axes(self, axes: Axes) -> list[engines.BoundAxis]:
-        """The columns that are read, as the schema calls them: each axis itself, or the columns of its model."""
-        columns, own = self._engine.columns, [each for axis in axes for each in _input_axes(axis)]
+        """Resolve axes to columns of the schema: each axis itself, or the input columns of its model."""
+        columns, input_axes = self._engine.columns, [input_axis for axis in axes for input_axis in _input_axes(axis)]
         if self._names:
-            own = [replace(each, column=self._names.get(each.column, each.column)) for each in own]
-        places = [find_column(axis.column, columns) for axis in own]
+            input_axes = [
+                replace(input_axis, column=self._names.get(input_axis.column, input_axis.column))
+                for input_axis in input_axes
+            ]
+        positions = [find_column(axis.column, columns) for axis in input_axes]
         return [
-            engines.BoundAxis(axis, _adapt_column(axis, columns[place]), place)
-            for axis, place in zip(own, places, strict=True)
+            engines.BoundAxis(axis, _adapt_column(axis, columns[position]), position)
+            for axis, position in zip(input_axes, positions, strict=True)
         ]
 
     def _resolve_members(self, axes: Axes) -> list[engines.BoundAxis]:
-        """The columns that are read, with the names of records that groups of a hashed universe stand for.
+        """Resolve axes, and for hashed categories the names in the records that have each hash.
 
-        Names are hashed here, by the function that selected the groups, and on no engine: an engine compares names.
+        Names are hashed here, by the function that selected the categories. Engines only compare names.
         """
-        return [self._with_members(each) for each in self._bind_axes(axes)]
+        return [self._with_members(bound) for bound in self._bind_axes(axes)]
 
     def _with_members(self, bound: engines.BoundAxis) -> engines.BoundAxis:
         axis = bound.axis
         if not isinstance(axis, SelectedCategories) or not axis.digits:
             return bound
         engine: Any = self._engine
-        hashed, members = HashUniverse(axis.digits * BITS_A_DIGIT), {label: list[str]() for label in axis.values}
+        universe, members = HashUniverse(axis.digits * BITS_A_DIGIT), {label: list[str]() for label in axis.values}
         for name in engine.names(bound):
-            members.get(hashed.label(name), []).append(name)
+            members.get(universe.label(name), []).append(name)
         return bound._replace(members=tuple(map(tuple, members.values())))
 
 
 def _adapt_column(axis: Axis | Categories, column: Column) -> Column:
-    """The column as the axis reads it: of a type of time as numbers, where the axis takes what the schema declares."""
-    takes_it = isinstance(axis, TypedAxis) and (column.time == DURATION or not isinstance(axis, DurationAxis))
-    if takes_it and column.elapsed_time is not None:
+    """Return the column as the axis reads it: a time as a number, if the axis accepts the declared type."""
+    is_declared_time = isinstance(axis, TypedAxis) and (column.time == DURATION or not isinstance(axis, DurationAxis))
+    if is_declared_time and column.elapsed_time is not None:
         return replace(column, kind=ColumnKind.NUMBERS, number=column.elapsed_time)
     return column
 
 
 def tabulate(records: Records, query: queries.Query) -> NDArray[Any]:
-    """The exact table of `query`: 64-bit integers; for sums, Python's integers in an array of objects.
+    """Return the exact table of `query`: 64-bit integers; for sums, Python integers in an object array.
 
-    Sensitive: for trust models alone, which add noise to it at once.
+    SENSITIVE: for trust models only, which add noise to it at once.
     """
     return _tabulate_query(query, records)
 
@@ -553,7 +581,7 @@ def _(query: queries.SubsetQuery, records: Records) -> NDArray[Any]:
 def _(query: queries.Query, records: Records) -> NDArray[Any]:
     (axis,) = query.axes
     if not isinstance(axis, Categories):
-        raise WrongArgumentType("axes", "names are listed of a column of categories")
+        raise WrongArgumentType("axes", "names can be listed for a column of categories only")
     found = sorted(records.names(axis).items())
     return np.array([(name.encode(), units) for name, units in found], dtype=object).reshape(-1, 2)
 
@@ -590,26 +618,29 @@ def _(query: WeightedQuery, records: Records) -> NDArray[Any]:
 
 
 def _describe_needed_kind(axis: Axis | Categories, kind: ColumnKind) -> str:
-    """The kind of values that a column needs, and the way it gets there where that is not plain."""
+    """Return the kind of values that a column needs, and how to get there if that is not obvious."""
     if kind in TEXTS and isinstance(axis, Axis):
         return "a number is needed; name a column of numbers, and count labels with --by NAME beside it"
-    instead = "; give days or seconds as numbers (of dates: since a public day)" if kind is ColumnKind.TIMES else ""
-    return f"{'a number' if isinstance(axis, Axis) else 'a number or text'} is needed{instead}"
+    remedy = "; give days or seconds as numbers (of dates: since a public day)" if kind is ColumnKind.TIMES else ""
+    return f"{'a number' if isinstance(axis, Axis) else 'a number or text'} is needed{remedy}"
 
 
 def require_matching_values(axis: Categories, column: Column) -> None:
-    """Refuse text that names no value of the declared type: it would find nothing, and be paid for.
+    """Refuse categories that no value of the column's declared type equals: they would count nothing at full cost.
 
-    Where the schema declares text, or no type, both classes must be named: 0 and 1 would find nothing among yes and no.
+    If the schema declares text or no type, both classes must be named: the default 0 and 1 would not match yes and no.
 
     Raises:
-        ValueError: a text names no value of the type, or two categories are the same value, or a class is left to its
-            default in a column of text or of no declared type.
+        ValueError: a category equals no value of the type, two categories are the same value, or a class has its
+            default in a column of text or without a declared type.
     """
     if axis.is_implied and column.kind in LABELLED_ANYHOW:
-        rule = f"{axis.column!r} declares no type, and its labels may be text; {_suggest_both_classes(axis.argument_names)}"
+        rule = (
+            f"{axis.column!r} declares no type, and its labels may be text; "
+            f"{_suggest_both_classes(axis.argument_names)}"
+        )
         raise InvalidArgument(axis.argument_names[-1], rule)
-    for argument, value in zip(axis.argument_names[::-1], axis.values[::-1], strict=True):  # the positive label first
+    for argument, value in zip(axis.argument_names[::-1], axis.values[::-1], strict=True):  # positive label first
         if column.kind is ColumnKind.TEXT and not isinstance(value, str):
             raise InvalidArgument(
                 argument, f"{describe_value(value)} is no text, but {axis.column!r} holds text; {_suggest_text(axis)}"
@@ -619,26 +650,29 @@ def require_matching_values(axis: Categories, column: Column) -> None:
             and isinstance(value, str)
             and category_key(value, column.value_type) is None
         ):
-            declared = column.declared_type or column.value_type.value
-            instead = suggest_spelling(value, column.value_type)
+            type_name = column.declared_type or column.value_type.value
+            spelling = suggest_spelling(value, column.value_type)
             raise InvalidArgument(
                 argument,
-                f"{describe_value(value)}: column `{axis.column}` is {declared} in the schema; write {instead}",
+                f"{describe_value(value)}: column `{axis.column}` is {type_name} in the schema; write {spelling}",
             )
     if axis.is_implied and column.kind is ColumnKind.TEXT:
-        rule = f"{describe_value(axis.values[-1])} is a usual label, but {axis.column!r} holds text; {_suggest_both_classes(axis.argument_names)}"
+        rule = (
+            f"{describe_value(axis.values[-1])} is a usual label, but {axis.column!r} holds text; "
+            f"{_suggest_both_classes(axis.argument_names)}"
+        )
         raise InvalidArgument(axis.argument_names[-1], rule)
     keys = [category_key(value, column.value_type) for value in axis.values]
-    for at, key in enumerate(keys):
-        if key is not None and key in keys[:at]:
-            one, other = (describe_value(axis.values[place]) for place in (keys.index(key), at))
+    for index, key in enumerate(keys):
+        if key is not None and key in keys[:index]:
+            first, other = (describe_value(axis.values[position]) for position in (keys.index(key), index))
             raise InvalidArgument(
-                axis.argument_names[at], f"{one} and {other} are the same value of column `{axis.column}`"
+                axis.argument_names[index], f"{first} and {other} are the same value of column `{axis.column}`"
             )
 
 
 def _is_number(label: Category) -> bool:
-    """Whether a label is a number, or text that spells one."""
+    """Return True if a label is a number, or text that spells one."""
     if not isinstance(label, str):
         return True
     with suppress(ValueError):
@@ -647,24 +681,24 @@ def _is_number(label: Category) -> bool:
 
 
 def _require_numeric_columns(bound: Sequence[engines.BoundAxis]) -> None:
-    """Refuse a column without a declared type that is read as numbers and parted by its own labels, which are text.
+    """Refuse a column without a declared type that is both read as numbers and split by text labels.
 
-    No record has both: it would be paid for, and every count would be noise. Labels that are found in private may be
-    text as well. The rule looks at no record, and is the same before the charge and after it.
+    No record has both, so every count would be noise at full cost. Labels found by partition selection may be text,
+    too. The rule depends on no record, and is the same before and after the charge.
 
     Raises:
-        ValueError: a column is asked for in both ways.
+        ValueError: a column is used in both ways.
     """
-    numbers = {each.place for each in bound if isinstance(each.axis, Axis)}
-    for axis, column, place, _ in bound:
+    numeric_positions = {bound_axis.place for bound_axis in bound if isinstance(bound_axis.axis, Axis)}
+    for axis, column, position, _ in bound:
         if (
-            place not in numbers
+            position not in numeric_positions
             or column.kind not in {ColumnKind.FIELDS, ColumnKind.UNTYPED}
             or not isinstance(axis, Categories)
         ):
             continue
-        is_found = isinstance(axis, UnlistedCategories | SelectedCategories)
-        if is_found or not all(map(_is_number, axis.values)):
+        has_selected_labels = isinstance(axis, UnlistedCategories | SelectedCategories)
+        if has_selected_labels or not all(map(_is_number, axis.values)):
             rule = (
                 f"{axis.column!r} is read as numbers here, but its labels are text or not declared, so no record would "
                 f"be counted; name a column of numbers beside --by {axis.column}"
@@ -673,19 +707,22 @@ def _require_numeric_columns(bound: Sequence[engines.BoundAxis]) -> None:
 
 
 def _suggest_text(axis: Categories) -> str:
-    """The way to name text: of two classes, both."""
+    """Return how to name text labels: for two classes, both."""
     return _suggest_both_classes(axis.argument_names) if axis.is_implied else "name it in quotes"
 
 
 def _suggest_both_classes(arguments: tuple[str, ...]) -> str:
-    """The way to name two classes, whose arguments are these, the negative one first."""
+    """Return how to name two classes. `arguments` are their arguments, the negative class first."""
     negative, positive = arguments
-    options = [f"--{each.replace('_', '-')}" for each in (positive, negative)]
-    forms = (f"{options[0]} {yes} {options[1]} {no}" for yes, no in (("yes", "no"), ("1", "0")))
+    options = [f"--{argument.replace('_', '-')}" for argument in (positive, negative)]
+    forms = (
+        f"{options[0]} {positive_label} {options[1]} {negative_label}"
+        for positive_label, negative_label in (("yes", "no"), ("1", "0"))
+    )
     return f'name both classes, as in {positive}="yes", {negative}="no" ({" or ".join(forms)})'
 
 
-# SENSITIVE. Columns that are worked out by models, record by record, as they are read.
+# SENSITIVE. Predictions of models, computed record by record while the records are read.
 
 
 def _has_model(axes: Axes) -> bool:
@@ -696,23 +733,25 @@ def _input_axes(axis: Axis | Categories) -> list[Any]:
     if not isinstance(axis.column, Predictor):
         return [axis]
     return [
-        Axis(each.column, READ) if each.values is None else Categories(each.column, each.values)
-        for each in axis.column.inputs
+        Axis(model_input.column, READ)
+        if model_input.values is None
+        else Categories(model_input.column, model_input.values)
+        for model_input in axis.column.inputs
     ]
 
 
 def _apply_models(axes: Axes, columns: Sequence[FloatArray]) -> list[FloatArray]:
-    """A column for each axis: as it was read, or what its model makes of several."""
-    left, found = list(columns), []
+    """Return a column for each axis: the column itself, or its model's predictions from several columns."""
+    remaining, values = list(columns), []
     for axis in axes:
         width = len(_input_axes(axis))
-        own, left = left[:width], left[width:]
-        found.append(axis.column.compute_values(own) if isinstance(axis.column, Predictor) else own[0])
-    return found
+        inputs, remaining = remaining[:width], remaining[width:]
+        values.append(axis.column.compute_values(inputs) if isinstance(axis.column, Predictor) else inputs[0])
+    return values
 
 
 def _slot_flags(axes: Axes) -> list[bool]:
-    """Columns of categories are slots as they are read."""
+    """Return which columns are slots: columns of categories are read as slots."""
     return [isinstance(axis, Categories) for axis in axes]
 
 

@@ -1,4 +1,4 @@
-"""The header line of a CSV file, and files of other formats that are named .csv. No record is looked at."""
+"""Header line of a CSV file, and detection of files of other formats. No record is read."""
 
 from __future__ import annotations
 
@@ -10,12 +10,14 @@ from ..arguments import InvalidArgument
 from ..data import CsvFile
 
 FIRST_BYTES = 64
-"""Bytes that tell a format."""
+"""Bytes that identify a format."""
 GZIP = b"\x1f\x8b"
+"""First bytes of a gzip file (RFC 1952)."""
 ZIP = b"PK\x03\x04"
+"""First bytes of a zip file."""
 EXCEL_ENTRY = b"[Content_Types].xml"
-"""The first entry of an Excel workbook, which is a zip file."""
-UNPACK = "unpack it first (gzip is read, under a name that ends in .csv.gz)"
+"""First entry of an Excel workbook, which is a zip file."""
+UNPACK = "unpack it first (gzip is read directly, if the name ends in .csv.gz)"
 EXPORT = "export it as CSV in UTF-8"
 FORMATS: Mapping[bytes, tuple[str, str]] = MappingProxyType({
     b"\x28\xb5\x2f\xfd": ("compressed by zstd", UNPACK), b"BZh": ("compressed by bzip2", UNPACK),
@@ -27,7 +29,7 @@ FORMATS: Mapping[bytes, tuple[str, str]] = MappingProxyType({
     b"SQLite format 3\x00": ("an SQLite database", EXPORT), b"$FL2": ("an SPSS file", EXPORT),
     b"%PDF-": ("a PDF", EXPORT),
 })  # fmt: skip
-"""How files of other formats begin, what they are, and what helps."""
+"""First bytes of other formats, their names and the remedy."""
 UTF_16 = "is in UTF-16; save it in UTF-8 (in Excel: CSV UTF-8)"
 UTF_32 = "is in UTF-32; save it in UTF-8"
 
@@ -37,24 +39,26 @@ def require_csv(file: CsvFile, first: bytes, *, is_unpacked: bool) -> None:
 
     Args:
         file: The file, for the message.
-        first: Its first bytes, unpacked if its name says that it is compressed.
-        is_unpacked: Whether these were unpacked.
+        first: First bytes, decompressed if the name ends in ``.gz``.
+        is_unpacked: Whether they were decompressed.
 
     Raises:
-        ValueError: it is of another format, or in UTF-16 or UTF-32.
+        ValueError: the file has another format, or is in UTF-16 or UTF-32.
     """
     if first.startswith(GZIP):
         if is_unpacked:
             raise InvalidArgument("data", f"{file.name} is compressed twice by gzip; unpack it once")
-        helps = "unpack it" if isinstance(file.file, bytes) else "let its name end in .csv.gz"
-        raise InvalidArgument("data", f"{file.name} is compressed by gzip; {helps}")
+        remedy = "unpack it" if isinstance(file.file, bytes) else "let its name end in .csv.gz"
+        raise InvalidArgument("data", f"{file.name} is compressed by gzip; {remedy}")
     if first.startswith(ZIP):
         is_workbook = EXCEL_ENTRY in first
-        what, helps = ("an Excel file (.xlsx)", EXPORT) if is_workbook else ("a zip file, or an Excel file", UNPACK)
-        raise InvalidArgument("data", f"{file.name} is {what}; {helps}")
-    for begins, (what, helps) in FORMATS.items():
-        if first.startswith(begins):
-            raise InvalidArgument("data", f"{file.name} is {what}; {helps}")
+        format_name, remedy = (
+            ("an Excel file (.xlsx)", EXPORT) if is_workbook else ("a zip file, or an Excel file", UNPACK)
+        )
+        raise InvalidArgument("data", f"{file.name} is {format_name}; {remedy}")
+    for signature, (format_name, remedy) in FORMATS.items():
+        if first.startswith(signature):
+            raise InvalidArgument("data", f"{file.name} is {format_name}; {remedy}")
     if first.startswith((b"\xff\xfe\x00\x00", b"\x00\x00\xfe\xff")):
         raise InvalidArgument("data", f"{file.name} {UTF_32}")
     if first.startswith((b"\xff\xfe", b"\xfe\xff")):
@@ -65,44 +69,44 @@ def require_gzip(file: CsvFile, first: bytes) -> None:
     """Refuse a file whose name ends in .gz and that is not compressed by gzip, by its first bytes.
 
     Raises:
-        ValueError: it is none.
+        ValueError: the file is not gzip.
     """
     if first and not first.startswith(GZIP):
         raise InvalidArgument("data", f"{file.name} is not compressed by gzip; let its name end in .csv, if it is CSV")
 
 
 def parse_header(file: CsvFile, header: bytes, longest: int) -> list[str]:
-    """The names of the columns, read off the first line.
+    """Parse the column names from the first line.
 
     Args:
-        file: The file, with its declared form.
-        header: The first line with its end, cut after `longest` bytes.
-        longest: How many bytes a line may have.
+        file: The file, with its declared format.
+        header: First line with its end, cut after `longest` bytes.
+        longest: Maximum bytes of a line.
 
     Raises:
-        ValueError: it is no header.
+        ValueError: the line is not a header.
     """
     line = header.removesuffix(b"\n").removesuffix(b"\r")
     rule = f"the first line of {file.name} must be a header, the names of the columns in {file.codec.upper()}"
     if b"\x00" in line:
-        raise InvalidArgument("data", f"{rule}; it holds zero bytes, as a file in UTF-16 does: save it in UTF-8")
+        raise InvalidArgument("data", f"{rule}; this line contains zero bytes, as UTF-16 does: save the file in UTF-8")
     if b"\r" in line:
         raise InvalidArgument(
-            "data", f"{rule}; it holds carriage returns (CR): lines must end with a line feed (LF), or with CR LF"
+            "data", f"{rule}; this line contains carriage returns (CR): lines must end with LF or CR LF"
         )
     if len(header) >= longest:
-        raise InvalidArgument("data", f"{rule}; it is longer than {longest:,} bytes")
+        raise InvalidArgument("data", f"{rule}; this line is longer than {longest:,} bytes")
     if not line.strip():
-        raise InvalidArgument("data", f"{rule}; it is empty")
+        raise InvalidArgument("data", f"{rule}; this line is empty")
     if line.count(b'"') % 2:
         raise InvalidArgument(
             "data",
-            f'{rule}; a quote (") in it is not closed: a name must not hold a line break, nor a single quote mark',
+            f'{rule}; a quote (") in it is not closed: a name must not contain a line break or a single quote mark',
         )
     try:
         text = line.decode("utf-8-sig" if file.codec == "utf-8" else file.codec)
     except ValueError:
-        raise InvalidArgument("data", f"{rule}; say its encoding (--encoding latin-1 or cp1252)") from None
+        raise InvalidArgument("data", f"{rule}; declare its encoding (--encoding latin-1 or cp1252)") from None
     try:
         (names,) = csv.reader([text], delimiter=file.delimiter, strict=True)
     except (ValueError, csv.Error):

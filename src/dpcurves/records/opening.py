@@ -1,5 +1,4 @@
-"""SENSITIVE. Opening of files, frames, arrays and DuckDB relations: which kind of data is it, and does its schema
-fit?"""
+"""SENSITIVE. Opening of files, frames, arrays and DuckDB relations by their schema."""
 
 from __future__ import annotations
 
@@ -33,30 +32,32 @@ if TYPE_CHECKING:
     import narwhals as nw
 
 
-# SENSITIVE. Records in a CSV file: one line, one record, whatever the line holds.
+# SENSITIVE. Records in a CSV file: one line is one record, whatever the line contains.
 #
-# The usual readers let one line reach others (a quote that is not closed swallows what follows), stop at what they
-# cannot read, or show it. Here a record is a line, and nothing but a line, so that one record more or less is one
-# line more or less:
+# Common readers let one line affect others (an unclosed quote swallows the following lines), stop at a line that they
+# cannot read, or show it. Here a record is always exactly one line, so that adding or removing a record adds or removes
+# a line:
 #
-# - A line ends with a line feed (a carriage return before it belongs to the end); the last one may lack it. An empty
-#   line is a record as well.
-# - A delimiter separates fields where the number of quotes before it in the line is even.
-# - A field in quotes is what stands between them; two quotes in a row are read as one.
-# - A line with an odd number of quotes, with more or fewer fields than the header, or longer than a mebibyte is
-#   malformed: all its values are missing. So is an empty field.
+# - A line ends with a line feed (a carriage return before it is part of the end); the last line may lack it. An empty
+#   line is a record, too.
+# - A delimiter separates fields if the number of quotes before it in the line is even.
+# - A quoted field is the text between its quotes; two consecutive quotes are one quote.
+# - A line with an odd number of quotes, a wrong number of fields, or more than a mebibyte is malformed: all its values
+#   are missing. An empty field is missing, too.
 
 
 Bytes = NDArray[np.uint8]
 
 LINE_FEED, CARRIAGE_RETURN, QUOTE = b'\n\r"'
 READ_AT_ONCE = 2**21
+"""Bytes read at once: more than the longest line."""
 WHOLE = "whole"
+"""Name of the column with whole lines."""
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class CsvSource:
-    """The lines of a file below its header. All columns are text without a declared type."""
+    """Lines of a file below its header. All columns are text without a declared type."""
 
     file: CsvFile
     columns: tuple[sources.Column, ...]
@@ -68,22 +69,24 @@ class CsvSource:
 
     @property
     def line_place(self) -> int:
-        """The place, behind all columns, of what is wrong with a line: see `LineBlock.faults`."""
+        """Return the position, after all columns, of a line's fault: see `LineBlock.faults`."""
         return len(self.columns)
 
-    def scan(self, connection: duckdb.DuckDBPyConnection, places: Sequence[int]) -> str:
-        return self._register_lines(connection, places, whole=False)
+    def scan(self, connection: duckdb.DuckDBPyConnection, positions: Sequence[int]) -> str:
+        return self._register_lines(connection, positions, whole=False)
 
-    def scan_whole(self, connection: duckdb.DuckDBPyConnection, places: Sequence[int]) -> str:
-        return self._register_lines(connection, places, whole=True)
+    def scan_whole(self, connection: duckdb.DuckDBPyConnection, positions: Sequence[int]) -> str:
+        return self._register_lines(connection, positions, whole=True)
 
-    def _register_lines(self, connection: duckdb.DuckDBPyConnection, places: Sequence[int], whole: bool) -> str:
-        names = [*map(sources.sql_name, places), *([WHOLE] if whole else [])]
+    def _register_lines(self, connection: duckdb.DuckDBPyConnection, positions: Sequence[int], whole: bool) -> str:
+        names = [*map(sources.sql_name, positions), *([WHOLE] if whole else [])]
         schema = sources.schema_of((name, DataType.binary()) for name in names)
 
         def make_batches() -> Iterator[RecordBatch]:
             for lines in self._read_blocks():
-                fields = [lines.field(place) if place < self.line_place else lines.faults() for place in places]
+                fields = [
+                    lines.field(position) if position < self.line_place else lines.faults() for position in positions
+                ]
                 yield RecordBatch.from_arrays([*fields, *([lines.texts()] if whole else [])], schema=schema)
 
         return sources.register_batches(connection, schema, make_batches)
@@ -92,15 +95,15 @@ class CsvSource:
         codec = self.file.codec
         with open_csv(self.file) as file:
             read_header(file)
-            for read in read_line_blocks(file):
-                block = read
-                if codec != "utf-8":  # byte by byte, so that no line reaches another
-                    block = np.frombuffer(read.tobytes().decode(codec, "replace").encode(), dtype=np.uint8)
+            for raw_block in read_line_blocks(file):
+                block = raw_block
+                if codec != "utf-8":  # single-byte encodings, so that no line affects another
+                    block = np.frombuffer(raw_block.tobytes().decode(codec, "replace").encode(), dtype=np.uint8)
                 yield LineBlock.from_block(block, ord(self.file.delimiter), len(self.columns))
 
 
 def open_csv(file: CsvFile) -> BinaryIO:
-    """The bytes of a file from their beginning, decompressed where its name ends in ``.gz``."""
+    """Open the bytes of a file from the start, decompressed if its name ends in ``.gz``."""
     if isinstance(file.file, bytes):
         return BytesIO(file.file)
     path = Path(file.file)
@@ -108,26 +111,26 @@ def open_csv(file: CsvFile) -> BinaryIO:
 
 
 def source_of_csv(file: CsvFile) -> CsvSource:
-    """A CSV file in a declared form, of which the header is read here; one that is compressed is read through.
+    """Open a CSV file and read its header. A compressed file is read to its end.
 
-    A compressed file that ends early, or whose checksum is wrong, is refused here: what a decompressor says of it
-    later would depend on all records.
+    A compressed file that ends early, or has a wrong checksum, is refused here: an error while counting would depend
+    on all records.
 
     Raises:
-        ValueError: there is no header, it is no text of one line, or a compressed file is damaged.
+        ValueError: the header is missing or not one line of text, or a compressed file is damaged.
     """
     rule = f"{file.name} cannot be read"
     is_packed = not isinstance(file.file, bytes) and Path(file.file).suffix.lower() == ".gz"
     if is_packed:
         with sources.hide_failure(lambda: Path(cast("str | Path", file.file)).open("rb"), rule) as packed:
             csv_header.require_gzip(file, sources.hide_failure(lambda: packed.read(csv_header.FIRST_BYTES), rule))
-    with sources.hide_failure(lambda: open_csv(file), rule) as opened:
-        first = sources.hide_failure(lambda: opened.read(csv_header.FIRST_BYTES), rule)
+    with sources.hide_failure(lambda: open_csv(file), rule) as stream:
+        first = sources.hide_failure(lambda: stream.read(csv_header.FIRST_BYTES), rule)
         csv_header.require_csv(file, first, is_unpacked=is_packed)
-        opened.seek(0)
-        header = sources.hide_failure(lambda: read_header(opened), rule)
-        if isinstance(opened, gzip.GzipFile):
-            sources.hide_failure(lambda: _check_gzip(opened), f"{rule}: it is no whole file of gzip")
+        stream.seek(0)
+        header = sources.hide_failure(lambda: read_header(stream), rule)
+        if isinstance(stream, gzip.GzipFile):
+            sources.hide_failure(lambda: _check_gzip(stream), f"{rule}: the gzip data are incomplete or damaged")
     names = csv_header.parse_header(file, header, sources.LONGEST_TEXT)
     number, days = sources.number_sql(file), sources.days_sql(file)
     return CsvSource(
@@ -141,33 +144,34 @@ def _check_gzip(file: gzip.GzipFile) -> None:
 
 
 def read_header(file: BinaryIO) -> bytes:
-    """The first line, as far as a line may reach."""
+    """Return the first line, cut after `LONGEST_TEXT` bytes."""
     return file.readline(sources.LONGEST_TEXT)
 
 
 def read_line_blocks(file: BinaryIO) -> Iterator[Bytes]:
-    """The rest of the file, in blocks of whole lines; of a line that is too long more than `LONGEST_TEXT`."""
-    rest = b""
-    while read := file.read(READ_AT_ONCE):
-        head, feed, tail = read.rpartition(b"\n")
-        if feed:
-            yield np.frombuffer(rest + head + feed, dtype=np.uint8)
-            rest = tail
+    """Yield the rest of the file in blocks of whole lines. A line that is too long is cut after `LONGEST_TEXT`."""
+    remainder = b""
+    while chunk := file.read(READ_AT_ONCE):
+        head, line_feed, tail = chunk.rpartition(b"\n")
+        if line_feed:
+            yield np.frombuffer(remainder + head + line_feed, dtype=np.uint8)
+            remainder = tail
         else:
-            rest = (rest + tail)[: sources.LONGEST_TEXT + 1]
-    if rest:
-        yield np.frombuffer(rest + b"\n", dtype=np.uint8)
+            remainder = (remainder + tail)[: sources.LONGEST_TEXT + 1]
+    if remainder:
+        yield np.frombuffer(remainder + b"\n", dtype=np.uint8)
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class LineBlock:
-    """A block of lines, and where the fields of the well-formed ones end.
+    """Block of lines, with the ends of the fields of well-formed lines.
 
     Attributes:
-        line_starts: Where each line starts, and behind the last one where the block ends.
-        is_well_formed: Which lines are well-formed.
-        fault_letters: For each line a letter: why it is malformed; a space if it is not.
-        field_ends: For each well-formed line, where its fields end.
+        block: Bytes of the lines.
+        line_starts: Start of each line, followed by the end of the block.
+        is_well_formed: Whether each line is well-formed.
+        fault_letters: Letter of each line's fault; a space for a well-formed line.
+        field_ends: Ends of the fields of each well-formed line.
     """
 
     block: Bytes
@@ -178,56 +182,58 @@ class LineBlock:
 
     @classmethod
     def from_block(cls, block: Bytes, delimiter: int, fields: int) -> LineBlock:
-        """Split the block. Each step is done for all lines at once, whatever they hold."""
-        places = np.flatnonzero((block == LINE_FEED) | (block == QUOTE) | (block == delimiter))
-        marks = block[places]
+        """Split a block. Each step handles all lines at once, whatever they contain."""
+        mark_positions = np.flatnonzero((block == LINE_FEED) | (block == QUOTE) | (block == delimiter))
+        marks = block[mark_positions]
         feeds = np.flatnonzero(marks == LINE_FEED)
-        per_line = np.diff(feeds, prepend=-1)
-        odd = np.cumsum(marks == QUOTE, dtype=np.uint8) & 1
-        odd ^= np.repeat(np.concatenate([[0], odd[feeds[:-1]]]).astype(np.uint8), per_line)
-        separates = (odd == 0) & (marks != QUOTE)
-        starts = np.concatenate([[0], places[feeds] + 1])
-        found = np.add.reduceat(separates, np.concatenate([[0], feeds[:-1] + 1]), dtype=np.int64)
-        is_paired, is_short = separates[feeds], np.diff(starts) <= sources.LONGEST_TEXT
-        formed = is_paired & (found == fields) & is_short
-        unformed = np.where(is_paired, sources.FIELDS_FAULT, sources.QUOTE_FAULT)
-        fault = np.where(formed, ord(" "), np.where(is_short, unformed, sources.LONG_FAULT)).astype(np.uint8)
-        ends = places[separates & np.repeat(formed, per_line)].reshape(-1, fields)
-        ends[:, -1] -= block[ends[:, -1] - 1] == CARRIAGE_RETURN
-        return cls(block, starts, formed, fault, ends)
+        marks_per_line = np.diff(feeds, prepend=-1)
+        quote_parity = np.cumsum(marks == QUOTE, dtype=np.uint8) & 1
+        quote_parity ^= np.repeat(np.concatenate([[0], quote_parity[feeds[:-1]]]).astype(np.uint8), marks_per_line)
+        is_separator = (quote_parity == 0) & (marks != QUOTE)
+        starts = np.concatenate([[0], mark_positions[feeds] + 1])
+        field_counts = np.add.reduceat(is_separator, np.concatenate([[0], feeds[:-1] + 1]), dtype=np.int64)
+        is_paired, is_short = is_separator[feeds], np.diff(starts) <= sources.LONGEST_TEXT
+        is_well_formed = is_paired & (field_counts == fields) & is_short
+        fault_letters = np.where(is_paired, sources.FIELDS_FAULT, sources.QUOTE_FAULT)
+        letters = np.where(is_well_formed, ord(" "), np.where(is_short, fault_letters, sources.LONG_FAULT)).astype(
+            np.uint8
+        )
+        field_ends = mark_positions[is_separator & np.repeat(is_well_formed, marks_per_line)].reshape(-1, fields)
+        field_ends[:, -1] -= block[field_ends[:, -1] - 1] == CARRIAGE_RETURN
+        return cls(block, starts, is_well_formed, letters, field_ends)
 
     def texts(self) -> Array:
-        """Each line as it stands; null where it is too long: how much of that is here depends on other lines."""
+        """Return the lines; null for a line that is too long, because the part in this block depends on other lines."""
         return _make_binary_array(self.line_starts, self.block, np.diff(self.line_starts) <= sources.LONGEST_TEXT)
 
     def faults(self) -> Array:
-        """For each line a letter that says why it is malformed; null if it is not."""
-        places = np.concatenate([[0], np.cumsum(~self.is_well_formed)])
-        return _make_binary_array(places, self.fault_letters[~self.is_well_formed], ~self.is_well_formed)
+        """Return the letter of each line's fault; null for a well-formed line."""
+        offsets = np.concatenate([[0], np.cumsum(~self.is_well_formed)])
+        return _make_binary_array(offsets, self.fault_letters[~self.is_well_formed], ~self.is_well_formed)
 
     def field(self, number: int) -> Array:
-        """The field of each line; null where it is empty or the line is malformed."""
-        first = self.field_ends[:, number - 1] + 1 if number else self.line_starts[:-1][self.is_well_formed]
-        end = self.field_ends[:, number]
-        quoted = (end - first >= 2) & (self.block[first] == QUOTE) & (self.block[end - 1] == QUOTE)
-        first, end = first + quoted, end - quoted
+        """Return the field with this index of each line; null if it is empty or the line is malformed."""
+        start = self.field_ends[:, number - 1] + 1 if number else self.line_starts[:-1][self.is_well_formed]
+        stop = self.field_ends[:, number]
+        is_quoted = (stop - start >= 2) & (self.block[start] == QUOTE) & (self.block[stop - 1] == QUOTE)
+        start, stop = start + is_quoted, stop - is_quoted
         lengths = np.zeros(len(self.is_well_formed), dtype=np.int64)
-        lengths[self.is_well_formed] = end - first
+        lengths[self.is_well_formed] = stop - start
         offsets = np.concatenate([[0], np.cumsum(lengths)])
-        # Each byte that is taken stands this far behind where it goes to.
-        shift = np.repeat(first - offsets[:-1][self.is_well_formed], end - first)
+        # Distance from each copied byte's target to its source.
+        shift = np.repeat(start - offsets[:-1][self.is_well_formed], stop - start)
         return _make_binary_array(*_unescape_quotes(offsets, self.block[shift + np.arange(len(shift))]), lengths > 0)
 
 
 def _unescape_quotes(offsets: IntArray, text: Bytes) -> tuple[IntArray, Bytes]:
-    """The fields, where each second of the quotes that stand next to each other in a field has gone."""
+    """Return the fields with every second one of consecutive quotes removed."""
     quotes = np.flatnonzero(text == QUOTE)
-    field = np.searchsorted(offsets, quotes, side="right")
+    field_index = np.searchsorted(offsets, quotes, side="right")
     order = np.arange(len(quotes))
-    begins = np.concatenate([[True], (np.diff(quotes) != 1) | (np.diff(field) != 0)])[: len(quotes)]
-    run = np.maximum.accumulate(np.where(begins, order, 0)) if len(quotes) else order
-    gone = quotes[(order - run) % 2 == 1]
-    return offsets - np.searchsorted(gone, offsets), np.delete(text, gone)
+    starts_run = np.concatenate([[True], (np.diff(quotes) != 1) | (np.diff(field_index) != 0)])[: len(quotes)]
+    run_start = np.maximum.accumulate(np.where(starts_run, order, 0)) if len(quotes) else order
+    removed = quotes[(order - run_start) % 2 == 1]
+    return offsets - np.searchsorted(removed, offsets), np.delete(text, removed)
 
 
 def _make_binary_array(offsets: IntArray, text: Bytes, valid: NDArray[np.bool_]) -> Array:
@@ -239,24 +245,27 @@ def _make_binary_array(offsets: IntArray, text: Bytes, valid: NDArray[np.bool_])
 
 
 ROWS_AT_ONCE = 2**16
-NO_PARQUET = "{!r} is no Parquet file that can be read"
+"""Rows of a batch that pyarrow reads."""
+NO_PARQUET = "{!r} cannot be read as a Parquet file"
 NUMBERS = {
     "BOOLEAN", "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "FLOAT",
     "DOUBLE",
 }  # fmt: skip
-"""Types of DuckDB whose values it reads from a file whatever they are."""
+"""DuckDB types that it reads from a file for any values."""
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class ParquetSource:
-    """A file whose numbers DuckDB reads by itself. All else comes by way of Arrow, and nothing that is found is shown.
+    """Parquet file whose numbers DuckDB reads directly. Other columns are read through Arrow, and errors are hidden.
 
     Attributes:
-        names: The names of its columns.
-        read_by_duckdb: Which columns DuckDB reads by itself.
-        arrow_source: All of them, by way of Arrow.
-        unreadable_columns: What `Source` says of it.
-        owner: The DuckDB that must stay open as long as the file is read.
+        path: Path of the file.
+        names: Names of the columns.
+        read_by_duckdb: Whether DuckDB reads each column directly.
+        arrow_source: All columns, through Arrow.
+        unreadable_columns: As of `Source`.
+        is_costly: As of `Source`.
+        owner: DuckDB connection that must stay open while the file is read.
     """
 
     path: Path
@@ -271,26 +280,26 @@ class ParquetSource:
     def columns(self) -> tuple[sources.Column, ...]:
         return self.arrow_source.columns
 
-    def scan(self, connection: duckdb.DuckDBPyConnection, places: Sequence[int]) -> str:
-        sources.require_readable(self, places)
-        if not (has_distinct_names(self.names) and all(self.read_by_duckdb[place] for place in places)):
-            return self.arrow_source.scan(connection, places)
-        return f"(SELECT {_format_columns(self.names, places)} FROM {_format_scan(self.path)})"
+    def scan(self, connection: duckdb.DuckDBPyConnection, positions: Sequence[int]) -> str:
+        sources.require_readable(self, positions)
+        if not (has_distinct_names(self.names) and all(self.read_by_duckdb[position] for position in positions)):
+            return self.arrow_source.scan(connection, positions)
+        return f"(SELECT {_format_columns(self.names, positions)} FROM {_format_scan(self.path)})"
 
-    def scan_whole(self, connection: duckdb.DuckDBPyConnection, places: Sequence[int]) -> str:
-        return sources.add_whole_row_column(self.scan(connection, range(len(self.columns))), self.columns, places)
+    def scan_whole(self, connection: duckdb.DuckDBPyConnection, positions: Sequence[int]) -> str:
+        return sources.add_whole_row_column(self.scan(connection, range(len(self.columns))), self.columns, positions)
 
 
 def has_distinct_names(names: Sequence[str]) -> bool:
-    """Tell whether names differ not only in the case of their letters, to which SQL is blind."""
+    """Return True if no two names differ in case only, because SQL ignores case."""
     return len({name.lower() for name in names}) == len(names)
 
 
 def source_of_parquet(path: Path) -> ParquetSource:
-    """The file at `path`, of which the schema is read here.
+    """Open a Parquet file and read its schema.
 
     Raises:
-        ValueError: it is no Parquet file, or two columns have the same name.
+        ValueError: the file is not Parquet, or two columns have the same name.
     """
     return _parquet_by_pyarrow(path) if sources.has_pyarrow() else _parquet_by_duckdb(path)
 
@@ -299,17 +308,20 @@ def _parquet_by_pyarrow(path: Path) -> ParquetSource:
     import pyarrow.parquet as pq
 
     schema = sources.hide_failure(lambda: pq.read_schema(path), NO_PARQUET.format(path.name))
-    names, types = _require_distinct(path, schema.names), tuple(DataType.from_arrow(each) for each in schema.types)
+    names, types = (
+        _require_distinct(path, schema.names),
+        tuple(DataType.from_arrow(arrow_type) for arrow_type in schema.types),
+    )
 
-    def read_batches(places: Sequence[int]) -> Iterator[Sequence[Any]]:
-        wanted = [names[place] for place in places]
+    def read_batches(positions: Sequence[int]) -> Iterator[Sequence[Any]]:
+        selected_names = [names[position] for position in positions]
         with pq.ParquetFile(path) as file:
-            for batch in file.iter_batches(batch_size=ROWS_AT_ONCE, columns=wanted):
-                yield batch.select(wanted).columns
+            for batch in file.iter_batches(batch_size=ROWS_AT_ONCE, columns=selected_names):
+                yield batch.select(selected_names).columns
 
     columns = tuple(map(sources.column_from_arrow_type, names, types))
-    plain = tuple(sources.is_number(held) and not DataType.is_float16(held) for held in types)
-    return ParquetSource(path, names, plain, sources.ArrowSource(columns, types, read_batches, is_costly=False), {})
+    is_plain = tuple(sources.is_number(data_type) and not DataType.is_float16(data_type) for data_type in types)
+    return ParquetSource(path, names, is_plain, sources.ArrowSource(columns, types, read_batches, is_costly=False), {})
 
 
 def _require_distinct(path: Path, names: Sequence[str]) -> tuple[str, ...]:
@@ -319,47 +331,49 @@ def _require_distinct(path: Path, names: Sequence[str]) -> tuple[str, ...]:
 
 
 def _parquet_by_duckdb(path: Path) -> ParquetSource:
-    """The file, where pyarrow is not installed.
+    """Open a Parquet file without pyarrow.
 
-    DuckDB refuses text that is no UTF-8, and shows it, unless it is to replace what is wrong, or to leave that out.
-    Read in both ways a text is the same only where nothing is wrong, and is missing elsewhere. Moments in milliseconds
-    and times of a day are refused as well, where they are too large: columns of these are not read at all.
+    DuckDB refuses invalid UTF-8 with a message that shows it, unless it may replace or ignore invalid bytes. A text is
+    read in both ways; if the results differ, the text is invalid and missing. DuckDB also refuses large timestamps in
+    milliseconds and times of day, so columns of these types are not read at all.
     """
     engine = DuckConnection()
     engine.connection.execute("SET arrow_large_buffer_size = true")
     fields = sources.hide_failure(lambda: _read_fields(engine.connection, path), NO_PARQUET.format(path.name))
     names = _require_distinct(path, [field.name for field in fields])
-    lacking = {place: NOT_BY_DUCKDB for place, field in enumerate(fields) if not field.is_readable}
+    unreadable = {position: NOT_BY_DUCKDB for position, field in enumerate(fields) if not field.is_readable}
     if not has_distinct_names(names):
-        lacking = dict.fromkeys(range(len(names)), NOT_CLEAR)
-    read = [place for place in range(len(names)) if place not in lacking]
-    texts = [place for place in read if fields[place].duckdb_type == "VARCHAR"]
+        unreadable = dict.fromkeys(range(len(names)), NOT_CLEAR)
+    readable = [position for position in range(len(names)) if position not in unreadable]
+    texts = [position for position in readable if fields[position].duckdb_type == "VARCHAR"]
     values = [
-        f"a.{sources.sql_name(place)}" if place in read else f"NULL AS {sources.sql_name(place)}"
-        for place in range(len(names))
+        f"a.{sources.sql_name(position)}" if position in readable else f"NULL AS {sources.sql_name(position)}"
+        for position in range(len(names))
     ]
-    for place in texts:
-        values[place] = "CASE WHEN a.{0} = b.{0} THEN a.{0} END AS {0}".format(sources.sql_name(place))
-    rows = f"(SELECT {_format_columns(names, read) or 'NULL'} FROM {_format_scan(path, 'replace')}) AS a"
+    for position in texts:
+        values[position] = "CASE WHEN a.{0} = b.{0} THEN a.{0} END AS {0}".format(sources.sql_name(position))
+    rows = f"(SELECT {_format_columns(names, readable) or 'NULL'} FROM {_format_scan(path, 'replace')}) AS a"
     if texts:
         rows += f" POSITIONAL JOIN (SELECT {_format_columns(names, texts)} FROM {_format_scan(path, 'ignore')}) AS b"
-    found = source_of_relation(engine.connection.sql(f"SELECT {', '.join(values)} FROM {rows}"), sources.LONGEST_TEXT)
-    columns = [replace(column, name=name) for name, column in zip(names, found.columns, strict=True)]
-    for place in lacking:
-        columns[place] = replace(columns[place], kind=fields[place].kind)
-    by_arrow = replace(found, columns=tuple(columns))
-    plain = tuple(field.duckdb_type in NUMBERS for field in fields)
-    return ParquetSource(path, names, plain, by_arrow, lacking, owner=engine)
+    relation_source = source_of_relation(
+        engine.connection.sql(f"SELECT {', '.join(values)} FROM {rows}"), sources.LONGEST_TEXT
+    )
+    columns = [replace(column, name=name) for name, column in zip(names, relation_source.columns, strict=True)]
+    for position in unreadable:
+        columns[position] = replace(columns[position], kind=fields[position].kind)
+    arrow_source = replace(relation_source, columns=tuple(columns))
+    is_plain = tuple(field.duckdb_type in NUMBERS for field in fields)
+    return ParquetSource(path, names, is_plain, arrow_source, unreadable, owner=engine)
 
 
-NOT_BY_DUCKDB = "holds neither numbers, text, dates nor moments in micro- or nanoseconds"
-NOT_CLEAR = "stands beside others whose names differ in the case of letters alone"
+NOT_BY_DUCKDB = "holds neither numbers, text, dates nor timestamps in micro- or nanoseconds"
+NOT_CLEAR = "has a name that differs from another one in case only"
 
 
 class _Field(NamedTuple):
-    """A column of a Parquet file: its name, the types that it has there, and that of DuckDB without parameters.
+    """Column of a Parquet file: name, physical and logical type in the file, and DuckDB's type without parameters.
 
-    It is stored as nothing, where there may be many values in one row.
+    The physical type is None for a nested or repeated column, which can have many values in a row.
     """
 
     name: str
@@ -369,7 +383,7 @@ class _Field(NamedTuple):
 
     @property
     def is_readable(self) -> bool:
-        """Tell whether DuckDB reads its values whatever they are."""
+        """True if DuckDB reads the column for any values."""
         if self.physical_type is None or self.physical_type == "INT96":
             return False
         if self.duckdb_type in NUMBERS:
@@ -384,7 +398,7 @@ class _Field(NamedTuple):
 
     @property
     def kind(self) -> sources.ColumnKind:
-        """What it holds, where it is not read."""
+        """Return the kind of a column that is not read."""
         if self.physical_type is None:
             return sources.ColumnKind.OTHER
         if self.duckdb_type in NUMBERS or self.duckdb_type == "DECIMAL":
@@ -399,24 +413,24 @@ class _Field(NamedTuple):
 
 
 def _read_fields(connection: duckdb.DuckDBPyConnection, path: Path) -> list[_Field]:
-    in_one_row = "CASE WHEN repetition_type <> 'REPEATED' THEN type END"
-    facts = f"num_children, name, {in_one_row}, coalesce(logical_type, converted_type, ''), coalesce(duckdb_type, '')"
+    single_value = "CASE WHEN repetition_type <> 'REPEATED' THEN type END"
+    facts = f"num_children, name, {single_value}, coalesce(logical_type, converted_type, ''), coalesce(duckdb_type, '')"
     query = f"SELECT {facts} FROM parquet_schema({_quote_path(path)}) ORDER BY column_id"
-    root, *below = connection.execute(query).fetchall()
-    fields, left = [], [root[0]]
-    for children, name, stored, logical, held in below:
-        if len(left) == 1:
-            fields.append(_Field(name, stored, logical, held.partition("(")[0]))
-        left[-1] -= 1
-        left += [children] if children else []
-        while left and not left[-1]:
-            left.pop()
+    root, *descendants = connection.execute(query).fetchall()
+    fields, open_children = [], [root[0]]
+    for children, name, physical, logical_type, duckdb_type in descendants:
+        if len(open_children) == 1:
+            fields.append(_Field(name, physical, logical_type, duckdb_type.partition("(")[0]))
+        open_children[-1] -= 1
+        open_children += [children] if children else []
+        while open_children and not open_children[-1]:
+            open_children.pop()
     return fields
 
 
-def _format_columns(names: Sequence[str], places: Iterable[int]) -> str:
-    quoted = ((names[place].replace('"', '""'), place) for place in places)
-    return ", ".join(f'"{name}" AS {sources.sql_name(place)}' for name, place in quoted)
+def _format_columns(names: Sequence[str], positions: Iterable[int]) -> str:
+    quoted = ((names[position].replace('"', '""'), position) for position in positions)
+    return ", ".join(f'"{name}" AS {sources.sql_name(position)}' for name, position in quoted)
 
 
 def _format_scan(path: Path, wrong_text: str = "strict") -> str:
@@ -424,57 +438,62 @@ def _format_scan(path: Path, wrong_text: str = "strict") -> str:
 
 
 def _quote_path(path: Path) -> str:
-    """The path in quotes, where no character stands for others."""
-    plain = "".join(f"[{letter}]" if letter in "*?[" else letter for letter in str(path.absolute()))
-    return "'" + plain.replace("'", "''") + "'"
+    """Quote a path and escape its wildcards."""
+    escaped = "".join(f"[{character}]" if character in "*?[" else character for character in str(path.absolute()))
+    return "'" + escaped.replace("'", "''") + "'"
 
 
-# SENSITIVE. Records behind a DuckDB relation, which stays on the connection of its owner.
+# SENSITIVE. Records of a DuckDB relation, on its owner's connection.
 
 
 WIDE = {"hugeint", "uhugeint", "bignum", "varint"}
+"""DuckDB's integers with more than 64 bits, read as decimals."""
 TAKEN = {
     "null", "boolean", "tinyint", "smallint", "integer", "bigint", "utinyint", "usmallint", "uinteger", "ubigint",
     "float", "double", "decimal", "date", "time", "timestamp", "timestamp_s", "timestamp_ms", "timestamp_ns",
     "timestamp with time zone", "timestamptz_ns", "enum",
 }  # fmt: skip
+"""DuckDB types that are converted to Arrow as they are."""
 TEXTS = {"varchar", "uuid", "blob"}
 TIMES = {"time with time zone", "interval"}
 TEXTS_AT_ONCE = 2**10
+"""Rows of a batch with texts, so that texts of the maximum length fit into an Arrow array."""
 LONGEST_OF_MANY = 2**31 // sources.BATCH - 1
-"""Bytes of a text, of which as many as rows travel at once have room in an Arrow array."""
+"""Bytes of a text, so that a batch of the usual number of rows fits into an Arrow array (2 GiB of text)."""
 
 
 def source_of_relation(relation: duckdb.DuckDBPyRelation, longest: int | None = None) -> sources.ArrowSource:
-    """The rows that `relation` gives, asked for anew by each query. Types that Arrow lacks travel as text.
+    """Return the rows of a relation, which each query runs again. Types that Arrow lacks are converted to text.
 
     Args:
         relation: The relation.
-        longest: The bytes of the longest text. Arrow has room for two gibibytes of text in an array. So where only
-            pyarrow makes batches smaller, and is not installed, text of 16 kibibytes is missing, unless this is given.
+        longest: Maximum bytes of a text. Default: the usual maximum with pyarrow, which reads small batches; else 16
+            KiB, because an Arrow array holds at most 2 GiB of text. A longer text is missing.
     """
-    kinds = [str(each.id) for each in relation.types]
-    by_few = longest is None and sources.has_pyarrow()
-    most = longest or (sources.LONGEST_TEXT if by_few else LONGEST_OF_MANY)
-    plain = relation.project(", ".join(_format_value(place, kind, most) for place, kind in enumerate(kinds)))
-    types = sources.read_types(plain.limit(0))
+    kinds = [str(duckdb_type.id) for duckdb_type in relation.types]
+    reads_small_batches = longest is None and sources.has_pyarrow()
+    text_limit = longest or (sources.LONGEST_TEXT if reads_small_batches else LONGEST_OF_MANY)
+    projected = relation.project(
+        ", ".join(_format_value(position, kind, text_limit) for position, kind in enumerate(kinds))
+    )
+    types = sources.read_types(projected.limit(0))
 
-    def read_batches(places: Sequence[int]) -> Iterator[Sequence[Array]]:
-        rows = plain.project(", ".join(f"#{place + 1}" for place in places))
-        if by_few and not all(kinds[place] in TAKEN for place in places):
+    def read_batches(positions: Sequence[int]) -> Iterator[Sequence[Array]]:
+        rows = projected.project(", ".join(f"#{position + 1}" for position in positions))
+        if reads_small_batches and not all(kinds[position] in TAKEN for position in positions):
             rows = rows.to_arrow_reader(TEXTS_AT_ONCE)
         return sources.read_batches(rows)
 
-    columns = (_make_column(*each) for each in zip(relation.columns, kinds, types, strict=True))
+    columns = (_make_column(*facts) for facts in zip(relation.columns, kinds, types, strict=True))
     return sources.ArrowSource(tuple(columns), tuple(types), read_batches, is_costly=False)
 
 
-def _format_value(place: int, kind: str, longest: int) -> str:
-    value = f"#{place + 1}"
+def _format_value(position: int, kind: str, longest: int) -> str:
+    value = f"#{position + 1}"
     if kind not in TAKEN:
         text = f"CAST({value} AS VARCHAR)"
         value = f"CASE WHEN strlen({text}) <= {longest} THEN {value if kind == 'blob' else text} END"
-    return f"{value} AS c{place}"
+    return f"{value} AS c{position}"
 
 
 def _make_column(name: str, kind: str, declared: DataType) -> sources.Column:
@@ -486,11 +505,12 @@ def _make_column(name: str, kind: str, declared: DataType) -> sources.Column:
     return sources.Column(name, sources.ColumnKind.TIMES if kind in TIMES else sources.ColumnKind.OTHER, column.number)
 
 
-# SENSITIVE. Records that are in memory: data frames, Arrow tables, and mappings from names to arrays.
+# SENSITIVE. Records in memory: data frames, Arrow tables, and mappings from names to arrays.
 
 
-UNREAD = "a column cannot be read (what it says is not shown: it may quote a record)"
+UNREAD = "a column cannot be read (the message is not shown, because it may quote a record)"
 NAMES_OF_TEXT = {"str", "string", "large_string"}
+"""Type names of text in pandas."""
 KINDS_OF_NUMPY = MappingProxyType(
     {
         "U": sources.ColumnKind.TEXT,
@@ -500,103 +520,109 @@ KINDS_OF_NUMPY = MappingProxyType(
     }
 )
 ARROW = {"pyarrow", "arro3"}
-"""Libraries whose arrays are taken as they are."""
+"""Libraries whose arrays need no conversion."""
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class MemoryColumn:
-    """A column in memory, converted when it is read, and the arrays it lies in, one after the other."""
+    """Column in memory, as a function that converts it to Arrow arrays."""
 
     column: sources.Column
     type: DataType
     load: Callable[[], Sequence[Array]]
 
 
-def source_of_columns(held: Sequence[MemoryColumn]) -> sources.ArrowSource:
-    """The columns side by side. Each is converted at most once."""
-    loads = [cache(each.load) for each in held]
+def source_of_columns(columns: Sequence[MemoryColumn]) -> sources.ArrowSource:
+    """Combine columns. Each is converted at most once."""
+    loads = [cache(column.load) for column in columns]
 
-    def read_batches(places: Sequence[int]) -> Iterator[Sequence[Array]]:
-        return _align_batches([loads[place]() for place in places])
+    def read_batches(positions: Sequence[int]) -> Iterator[Sequence[Array]]:
+        return _align_batches([loads[position]() for position in positions])
 
     return sources.ArrowSource(
-        tuple(each.column for each in held), tuple(each.type for each in held), read_batches, is_costly=False
+        tuple(column.column for column in columns),
+        tuple(column.type for column in columns),
+        read_batches,
+        is_costly=False,
     )
 
 
 def _align_batches(columns: Sequence[Sequence[Array]]) -> Iterator[Sequence[Array]]:
-    """Batches, each of which lies in one array of every column."""
+    """Yield batches that each lie within one array of every column."""
     ends = [np.cumsum([len(array) for array in column], dtype=np.int64) for column in columns]
-    (rows,) = {int(each[-1]) if len(each) else 0 for each in ends}
+    (rows,) = {int(column_ends[-1]) if len(column_ends) else 0 for column_ends in ends}
     edges = np.unique(np.concatenate([[0], *ends, np.arange(0, rows, sources.BATCH)])).tolist()
     for start, stop in pairwise(edges):
-        found = [int(np.searchsorted(each, start, side="right")) for each in ends]
-        parts = ((column[at], each[at]) for column, each, at in zip(columns, ends, found, strict=True))
-        yield [array.slice(start - int(end) + len(array), stop - start) for array, end in parts]
+        chunk_indices = [int(np.searchsorted(column_ends, start, side="right")) for column_ends in ends]
+        chunks = (
+            (column[index], column_ends[index])
+            for column, column_ends, index in zip(columns, ends, chunk_indices, strict=True)
+        )
+        yield [array.slice(start - int(end) + len(array), stop - start) for array, end in chunks]
 
 
 def source_of_table(data: Any) -> sources.ArrowSource:
-    """An Arrow table, or what gives one."""
+    """Open an Arrow table, or an object that exports one."""
     if hasattr(data, "__arrow_c_stream__"):
         reader = ArrayReader.from_stream(data)
-        declared, rows = reader.field.type, list(reader)
+        row_type, rows = reader.field.type, list(reader)
     else:
         rows = [Array.from_arrow(data)]
-        declared = rows[0].type
+        row_type = rows[0].type
     if any(batch.null_count for batch in rows):
-        raise InvalidArgument("data", "rows of a table cannot be missing as a whole")
-    held = [
-        (place, field.type, sources.column_from_arrow_type(field.name, field.type))
-        for place, field in enumerate(declared.fields)
+        raise InvalidArgument("data", "a table must not have missing rows")
+    fields = [
+        (position, field.type, sources.column_from_arrow_type(field.name, field.type))
+        for position, field in enumerate(row_type.fields)
     ]
     return source_of_columns(
-        [MemoryColumn(column, kind, partial(_column_chunks, rows, place)) for place, kind, column in held]
+        [MemoryColumn(column, kind, partial(_column_chunks, rows, position)) for position, kind, column in fields]
     )
 
 
-def _column_chunks(rows: Sequence[Array], place: int) -> list[Array]:
-    return [struct_field(batch, place) for batch in rows]
+def _column_chunks(rows: Sequence[Array], position: int) -> list[Array]:
+    return [struct_field(batch, position) for batch in rows]
 
 
 def source_of_frame(frame: nw.DataFrame[Any]) -> sources.ArrowSource:
-    """A data frame that is in memory."""
+    """Open a data frame in memory."""
     return source_of_columns([column_from_series(str(name), frame[name]) for name in frame.columns])
 
 
 def source_of_lazy_frame(frame: nw.LazyFrame[Any]) -> sources.ArrowSource:
-    """A data frame that is computed when it is read."""
+    """Open a lazy data frame, which is computed each time that it is read."""
     backend: Any = None if frame.implementation.is_polars() else "pyarrow"
     names = list(frame.collect_schema().names())
     empty = source_of_frame(frame.head(0).collect(backend))
 
-    def read_batches(places: Sequence[int]) -> Iterator[Sequence[Any]]:
-        collected = source_of_frame(frame.select([names[place] for place in places]).collect(backend))
-        yield from collected.read_batches(range(len(places)))
+    def read_batches(positions: Sequence[int]) -> Iterator[Sequence[Any]]:
+        collected = source_of_frame(frame.select([names[position] for position in positions]).collect(backend))
+        yield from collected.read_batches(range(len(positions)))
 
     return sources.ArrowSource(empty.columns, empty.types, read_batches, is_costly=True)
 
 
 def source_of_mapping(data: Mapping[str, Any]) -> sources.ArrowSource:
-    """Named arrays or lists of one length.
+    """Open a mapping of names to arrays or lists of equal length.
 
     Raises:
-        ValueError: the lengths differ, or an array has not one axis.
-        TypeError: a value is no array.
+        ValueError: the lengths differ, or an array does not have exactly one axis.
+        TypeError: a value is not an array.
     """
-    held = [_column_from_values(str(name), values) for name, values in data.items()]
+    columns = [_column_from_values(str(name), values) for name, values in data.items()]
     if len({len(values) for values in data.values()}) > 1:
         raise InvalidArgument("data", "all columns must be equally long")
-    return source_of_columns(held)
+    return source_of_columns(columns)
 
 
 def column_from_arrow(name: str, values: Any) -> MemoryColumn:
-    """An Arrow array, in one piece or many."""
+    """Make a column of an Arrow array, chunked or not."""
     array = ChunkedArray.from_arrow(values)
     return MemoryColumn(sources.column_from_arrow_type(name, array.type), array.type, lambda: array.chunks)
 
 
 def column_from_series(name: str, series: nw.Series[Any]) -> MemoryColumn:
-    """A column of a data frame. Objects are read as text: their type shows in their values alone."""
+    """Make a column of a data frame. Objects are read as text, because only their values show their types."""
     import narwhals as nw
 
     dtype, native, by_pandas = series.dtype, series.to_native(), series.implementation.is_pandas_like()
@@ -608,55 +634,55 @@ def column_from_series(name: str, series: nw.Series[Any]) -> MemoryColumn:
         return _column_from_texts(name, _text_kind(series), series.to_list)
     if by_pandas and isinstance(dtype, nw.Unknown):
         return _column_from_texts(name, sources.ColumnKind.OTHER, series.to_list)
-    if series.implementation.is_pandas() and (held := _numpy_type_of(native.dtype)) is not None:
-        declared = _array_of_pandas(native.head(0), held).type
+    if series.implementation.is_pandas() and (data_type := _numpy_type_of(native.dtype)) is not None:
+        declared = _array_of_pandas(native.head(0), data_type).type
         return MemoryColumn(
-            sources.column_from_arrow_type(name, declared), declared, lambda: [_array_of_pandas(native, held)]
+            sources.column_from_arrow_type(name, declared), declared, lambda: [_array_of_pandas(native, data_type)]
         )
 
-    def to_arrow(some: nw.Series[Any]) -> ChunkedArray:
-        native = some.to_native()
-        as_it_is = not by_pandas and hasattr(native, "__arrow_c_stream__")
-        return ChunkedArray.from_arrow(native if as_it_is else some.to_arrow())
+    def to_arrow(part: nw.Series[Any]) -> ChunkedArray:
+        native = part.to_native()
+        is_arrow = not by_pandas and hasattr(native, "__arrow_c_stream__")
+        return ChunkedArray.from_arrow(native if is_arrow else part.to_arrow())
 
-    if str(native.dtype) == "Null":  # whose arrays have a buffer too many in Polars
-        nothing = DataType.null()
+    if str(native.dtype) == "Null":  # Polars exports such arrays with one buffer too many
+        null_type = DataType.null()
         return MemoryColumn(
-            sources.column_from_arrow_type(name, nothing), nothing, lambda: to_arrow(series.cast(nw.Float64)).chunks
+            sources.column_from_arrow_type(name, null_type), null_type, lambda: to_arrow(series.cast(nw.Float64)).chunks
         )
     declared = to_arrow(series.head(0)).type
     return MemoryColumn(sources.column_from_arrow_type(name, declared), declared, lambda: to_arrow(series).chunks)
 
 
 def _numpy_type_of(declared: Any) -> np.dtype[Any] | None:
-    """The type in which NumPy has numbers or times of pandas; None: they are neither, or pyarrow has them."""
+    """Return NumPy's type of a pandas column of numbers or times; None for other types and for pyarrow's."""
     if hasattr(declared, "pyarrow_dtype"):
         return None
     if getattr(declared, "tz", None) is not None:
         return np.dtype(f"datetime64[{declared.unit}]")
-    held: Any = declared if isinstance(declared, np.dtype) else getattr(declared, "numpy_dtype", None)
-    return held if held is not None and held.kind in "fiubmM" else None
+    data_type: Any = declared if isinstance(declared, np.dtype) else getattr(declared, "numpy_dtype", None)
+    return data_type if data_type is not None and data_type.kind in "fiubmM" else None
 
 
-def _array_of_pandas(series: Any, held: np.dtype[Any]) -> Array:
-    if held.kind == "M":
-        return sources.to_arrow_array(series.to_numpy(dtype=held))
-    if held.kind == "m":
-        unit: Any = np.datetime_data(held)[0]
+def _array_of_pandas(series: Any, data_type: np.dtype[Any]) -> Array:
+    if data_type.kind == "M":
+        return sources.to_arrow_array(series.to_numpy(dtype=data_type))
+    if data_type.kind == "m":
+        unit: Any = np.datetime_data(data_type)[0]
         return sources.reinterpret(
             sources.to_arrow_array(series.to_numpy().view(f"datetime64[{unit}]")), DataType.duration(unit)
         )
-    if series.dtype == held and held.kind != "f":
+    if series.dtype == data_type and data_type.kind != "f":
         return sources.to_arrow_array(series.to_numpy())
-    values = series.to_numpy(dtype=held, na_value=held.type(0))
+    values = series.to_numpy(dtype=data_type, na_value=data_type.type(0))
     return sources.to_arrow_array(np.ma.MaskedArray(values, mask=series.isna().to_numpy()))
 
 
 def _text_kind(series: nw.Series[Any]) -> sources.ColumnKind:
-    """The declared kind, whatever narwhals infers for objects: that would be read off their values."""
+    """Return the declared kind. The type that narwhals infers for objects would depend on their values."""
     declared: Any = series.to_native().dtype
-    held = declared.categories.dtype if hasattr(declared, "categories") else declared
-    return sources.ColumnKind.TEXT if str(held).partition("[")[0] in NAMES_OF_TEXT else sources.ColumnKind.OBJECTS
+    data_type = declared.categories.dtype if hasattr(declared, "categories") else declared
+    return sources.ColumnKind.TEXT if str(data_type).partition("[")[0] in NAMES_OF_TEXT else sources.ColumnKind.OBJECTS
 
 
 def _column_from_values(name: str, values: Any) -> MemoryColumn:
@@ -699,7 +725,7 @@ def _column_from_texts(name: str, kind: sources.ColumnKind, values: Callable[[],
     return MemoryColumn(column, DataType.large_binary(), lambda: [sources.to_text_array(values())])
 
 
-# SENSITIVE. Opening: which kind of data is it, and does its schema fit?
+# SENSITIVE. Opening of data by kind.
 
 
 KINDS = (
@@ -708,25 +734,25 @@ KINDS = (
 
 
 def open_records(data: Any, *, unit: Unit, key: bytes, columns: Sequence[str] = (), delimiter: str = ",") -> Records:
-    """Open records behind one interface. Looks at the schema, and at no row.
+    """Open records of any kind behind one interface. Reads the schema and no row.
 
     Args:
-        data: A path to a CSV or Parquet file, or a `CsvFile`; a data frame that narwhals knows (pandas, Polars, ...);
-            an Arrow table, or what gives one (the Arrow PyCapsule protocol); a mapping from names to NumPy arrays,
-            series or lists; or a DuckDB relation; or a table of another engine, as `dpcurves.postgres` names it. It
-            must not change while it is open.
-        unit: Whose records they are, and how many of each are used.
-        key: The secret key of the data set, which draws the records of a unit that are used.
-        columns: Names of columns that must be there.
-        delimiter: What separates the fields of a CSV file: one character of ASCII.
+        data: Path of a CSV or Parquet file, or a `CsvFile`; a data frame that narwhals supports (pandas, Polars, ...);
+            an Arrow table or an object that exports one (Arrow PyCapsule protocol); a mapping from names to NumPy
+            arrays, series or lists; a DuckDB relation; or a table of another engine, as made by `dpcurves.postgres`.
+            The data must not change while they are open.
+        unit: Privacy unit and contribution bound.
+        key: Secret key of the data set, which determines the used records of each unit.
+        columns: Names of columns that must exist.
+        delimiter: Field separator of a CSV file: one ASCII character.
 
-    What is read as a number: numbers; True as 1 and False as 0. What has no declared type (CSV fields, lists) is read
-    as such text. Whatever cannot be read, as a date, NULL and NaN are missing.
+    Numbers are read as numbers, True as 1 and False as 0. Values without a declared type (CSV fields, lists) are read
+    as text that spells these. Anything else, such as a date, NULL or NaN, is missing.
 
     Raises:
-        TypeError: `data` is none of these kinds.
-        ValueError: the file is not there or not what it seems, or a column is not there. No value is shown.
-        ImportError: a column of a row that must be read whole is read by pyarrow alone, which is not installed.
+        TypeError: `data` has another type.
+        ValueError: the file or a column is missing, or the file has another format. The message shows no value.
+        ImportError: rows must be read whole, and only pyarrow reads one of the columns.
     """
     if isinstance(data, EngineTable):
         return Records(data.open(unit, key))
@@ -737,12 +763,12 @@ def open_records(data: Any, *, unit: Unit, key: bytes, columns: Sequence[str] = 
         sources.find_column(unit.column, source.columns, "unit")
         sources.require_readable(source, range(len(source.columns)))
     if not source.columns:
-        raise InvalidArgument("data", "there is no column")
+        raise InvalidArgument("data", "the data have no columns")
     return Records(DuckEngine(source, unit, key))
 
 
 def open_source(data: Any, delimiter: str) -> sources.Source:
-    """Rows that can be scanned, from any kind of data. Looks at the schema alone.
+    """Open any kind of data as rows that can be scanned. Reads the schema only.
 
     Raises:
         TypeError, ValueError: as `open_records`.
@@ -756,7 +782,7 @@ def open_source(data: Any, delimiter: str) -> sources.Source:
     if isinstance(data, duckdb.DuckDBPyRelation):
         return sources.hide_failure(lambda: source_of_relation(data), "the DuckDB relation cannot be read")
     source = sources.hide_failure(
-        lambda: _open_frame(data), "the frame cannot be read; do its columns have names, each its own?"
+        lambda: _open_frame(data), "the frame cannot be read; its columns must have distinct names"
     )
     if source is None:
         raise WrongArgumentType("data", f"{KINDS} is needed, got {type(data).__name__}")
@@ -785,12 +811,12 @@ def _open_file(path: Path, form: str | CsvFile) -> sources.Source:
     if not os.path.exists(path):
         raise InvalidArgument("data", f"there is no file {path.name!r}")
     if not os.path.isfile(path):
-        raise InvalidArgument("data", f"{path.name or str(path)!r} is no file")
+        raise InvalidArgument("data", f"{path.name or str(path)!r} is not a file")
     if os.path.getsize(path) == 0:
         raise InvalidArgument("data", f"the file {path.name!r} is empty")
     if path.suffix.lower() == ".parquet":
         if isinstance(form, CsvFile):
-            raise InvalidArgument("data", f"a form of CSV is declared, and {path.name!r} is a Parquet file")
+            raise InvalidArgument("data", f"a CSV format is declared, but {path.name!r} is a Parquet file")
         return source_of_parquet(path)
     if path.name.lower().endswith((".csv", ".csv.gz")):
         return source_of_csv(form if isinstance(form, CsvFile) else CsvFile(path, form))

@@ -1,4 +1,4 @@
-"""SENSITIVE. Rows of a table: columns by their schema, Arrow arrays and batches, and engine errors without any text."""
+"""SENSITIVE. Rows of a table: columns of a schema, Arrow arrays and batches, and engine errors without their text."""
 
 from __future__ import annotations
 
@@ -39,11 +39,13 @@ if TYPE_CHECKING:
     from ..data import CsvFile
 
 
-# SENSITIVE. Arrow's C data interface (https://arrow.apache.org/docs/format/CDataInterface.html): arrays that lie in
-# memory of NumPy, and batches that an engine gives or takes. Nothing is copied, and no value is looked at.
+# SENSITIVE. Arrow's C data interface (https://arrow.apache.org/docs/format/CDataInterface.html): arrays in NumPy's
+# memory, and batches that an engine gives or takes. Nothing is copied, and no value is read.
 
 
-_POINTER, _NUMBER, _OBJECT = ctypes.c_void_p, ctypes.c_int64, ctypes.py_object
+_POINTER = ctypes.c_void_p
+_NUMBER = ctypes.c_int64
+_OBJECT = ctypes.py_object
 
 
 def _struct_fields(kind: type[Any], names: str) -> list[tuple[str, type[Any]]]:
@@ -69,12 +71,15 @@ class _Array(ctypes.Structure):
 
 
 class _Stream(ctypes.Structure):
-    """The struct ArrowArrayStream: four functions, and a number that identifies ours."""
+    """The struct ArrowArrayStream: four functions, and a key that identifies our data."""
 
     _fields_ = (*_struct_fields(_POINTER, "get_schema get_next get_last_error release private_data"),)
 
 
-_SCHEMA, _ARRAY, _STREAM = b"arrow_schema", b"arrow_array", b"arrow_array_stream"
+_SCHEMA = b"arrow_schema"
+_ARRAY = b"arrow_array"
+_STREAM = b"arrow_array_stream"
+"""Names of capsules in the Arrow PyCapsule protocol."""
 _TAKE = ctypes.CFUNCTYPE(ctypes.c_int, _POINTER, _POINTER)
 _LAST_ERROR = ctypes.CFUNCTYPE(_POINTER, _POINTER)
 _RELEASE = ctypes.CFUNCTYPE(None, _POINTER)
@@ -83,102 +88,102 @@ _new_capsule = ctypes.PYFUNCTYPE(_OBJECT, _POINTER, ctypes.c_char_p, _POINTER)((
 _held_by = ctypes.PYFUNCTYPE(_POINTER, _OBJECT, ctypes.c_char_p)(("PyCapsule_GetPointer", ctypes.pythonapi))
 
 
-def reinterpret(array: Array, held: DataType) -> Array:
-    """See the bytes of an array as values of another type that is laid out alike. Nothing is checked."""
-    return Array.from_arrow_pycapsule(held.__arrow_c_schema__(), array.__arrow_c_array__()[1])
+def reinterpret(array: Array, data_type: DataType) -> Array:
+    """Reinterpret the bytes of an array as another type with the same layout. Nothing is checked."""
+    return Array.from_arrow_pycapsule(data_type.__arrow_c_schema__(), array.__arrow_c_array__()[1])
 
 
 def schema_of(fields: Iterable[tuple[str, DataType]]) -> Schema:
-    """The schema of columns of these names and types."""
-    return Schema([Field(name, held) for name, held in fields])
+    """Return the schema of columns with these names and types."""
+    return Schema([Field(name, data_type) for name, data_type in fields])
 
 
 _lent: dict[int, tuple[Any, ...]] = {}
-"""Memory of arrays, until they are released."""
+"""Buffers of arrays that were handed out, until Arrow releases them."""
 _numbers = count(1)
 
 
-def array_from_buffers(held: DataType, length: int, *buffers: NDArray[Any]) -> Array:
-    """The array that lies in memory: bits of what is not missing, then what the type asks for, each without gaps."""
-    number = next(_numbers)
-    places = (_POINTER * len(buffers))(*(each.ctypes.data for each in buffers))
-    made = _Array(
-        length, -1, 0, len(buffers), 0, ctypes.addressof(places), None, None, _function_address(_LET_GO), number
+def array_from_buffers(data_type: DataType, length: int, *buffers: NDArray[Any]) -> Array:
+    """Make an array from buffers without copying: the validity bits, then the buffers of its type, without gaps."""
+    key = next(_numbers)
+    positions = (_POINTER * len(buffers))(*(buffer.ctypes.data for buffer in buffers))
+    struct = _Array(
+        length, -1, 0, len(buffers), 0, ctypes.addressof(positions), None, None, _function_address(_LET_GO), key
     )
-    _lent[number] = places, buffers
+    _lent[key] = positions, buffers
     try:
-        capsule = _new_capsule(ctypes.addressof(made), _ARRAY, None)
-        return Array.from_arrow_pycapsule(held.__arrow_c_schema__(), capsule)
+        capsule = _new_capsule(ctypes.addressof(struct), _ARRAY, None)
+        return Array.from_arrow_pycapsule(data_type.__arrow_c_schema__(), capsule)
     finally:
-        _release_struct(made)  # if it was not taken
+        _release_struct(struct)  # if the array was not taken
 
 
 def _release_buffers(array: int) -> None:
     with suppress(BaseException):
-        given = _Array.from_address(array)
-        kept = _lent.pop(given.private_data, None)
-        given.release = None
-        del kept
+        struct = _Array.from_address(array)
+        buffers = _lent.pop(struct.private_data, None)
+        struct.release = None
+        del buffers
 
 
-def _release_struct(given: _Schema | _Array) -> None:
-    """Let the library that made it free what it holds, if it still does."""
-    if given.release:
-        _RELEASE(given.release)(ctypes.addressof(given))
+def _release_struct(struct: _Schema | _Array) -> None:
+    """Call the release function of a struct, unless its content was moved."""
+    if struct.release:
+        _RELEASE(struct.release)(ctypes.addressof(struct))
 
 
 def _read_offsets(text: Array) -> NDArray[np.int64]:
-    """Offsets of texts, in 64 bits: the beginning of each, and the end of the last one."""
+    """Return the offsets of texts as 64-bit integers: the start of each text, and the end of the last one."""
     capsule = text.__arrow_c_array__()[1]
     array = _Array.from_address(_held_by(capsule, _ARRAY))
-    place = ctypes.cast(array.buffers, ctypes.POINTER(_POINTER))[1] or 0
-    ends = (ctypes.c_int64 * (len(text) + 1)).from_address(place + 8 * array.offset)
-    return np.frombuffer(memoryview(ends), dtype=np.int64).copy()
+    address = ctypes.cast(array.buffers, ctypes.POINTER(_POINTER))[1] or 0
+    offsets = (ctypes.c_int64 * (len(text) + 1)).from_address(address + 8 * array.offset)
+    return np.frombuffer(memoryview(offsets), dtype=np.int64).copy()
 
 
 class _Batches:
-    """Batches that an engine gives. (While arro3 read them, an engine could not call Python back: see `Stream`.)"""
+    """Batches of an engine's stream. (arro3's reader would keep an engine from calling Python back: see `Stream`.)"""
 
-    def __init__(self, given: Any) -> None:
-        self._capsule = given.__arrow_c_stream__()  # which releases the stream
+    def __init__(self, data: Any) -> None:
+        self._capsule = data.__arrow_c_stream__()  # the capsule releases the stream
         self._stream = _Stream.from_address(_held_by(self._capsule, _STREAM))
         with self._fetch(self._stream.get_schema, _Schema()) as schema:
             self.schema = Schema.from_arrow_pycapsule(_new_capsule(ctypes.addressof(schema), _SCHEMA, None))
 
     def __iter__(self) -> Iterator[list[Array]]:
-        """The columns of each batch."""
-        places = range(len(self.schema))
-        rows = DataType.struct([self.schema.field(place) for place in places])
+        """Yield the columns of each batch."""
+        positions = range(len(self.schema))
+        rows = DataType.struct([self.schema.field(position) for position in positions])
         while True:
             with self._fetch(self._stream.get_next, _Array()) as array:
                 if not array.release:
                     return
                 capsule = _new_capsule(ctypes.addressof(array), _ARRAY, None)
                 batch = Array.from_arrow_pycapsule(rows.__arrow_c_schema__(), capsule)
-            yield [struct_field(batch, place) for place in places]
+            yield [struct_field(batch, position) for position in positions]
 
     @contextmanager
-    def _fetch(self, function: int, into: Struct) -> Iterator[Struct]:
-        if _TAKE(function)(ctypes.addressof(self._stream), ctypes.addressof(into)):  # other threads of Python go on
+    def _fetch(self, function: int, struct: Struct) -> Iterator[Struct]:
+        if _TAKE(function)(ctypes.addressof(self._stream), ctypes.addressof(struct)):  # releases Python's lock
             raise RuntimeError("a batch could not be read")
         try:
-            yield into
+            yield struct
         finally:
-            _release_struct(into)
+            _release_struct(struct)
 
 
 def read_types(stream: Any) -> list[DataType]:
-    """The types of the columns of a stream."""
+    """Return the column types of a stream."""
     return _Batches(stream).schema.types
 
 
 def read_batches(stream: Any) -> Iterator[list[Array]]:
-    """The columns of each batch of a stream."""
+    """Yield the columns of each batch of a stream."""
     yield from _Batches(stream)
 
 
 def read_doubles(stream: Any) -> Iterator[list[FloatArray]]:
-    """The columns of each batch of a stream whose columns are doubles, none of them missing."""
+    """Yield the columns of each batch of a stream, if all columns are doubles without missing values."""
     for batch in read_batches(stream):
         yield [column.to_numpy() for column in batch]
 
@@ -188,10 +193,10 @@ _failure = ctypes.create_string_buffer(b"a batch could not be read")
 
 
 class Stream:
-    """Batches that are read when an engine asks for them, again each time that it opens the stream.
+    """Batches that are read when an engine asks for them, from the start each time that it opens the stream.
 
-    What fails while they are read is told to nobody: the engine hears that something did. (The reader of an iterator
-    that arro3 has needs Python without asking for its lock, where a function of arro3 waits below: the process ends.)
+    An error while reading is hidden: the engine only learns that reading failed. (arro3's reader of an iterator needs
+    Python's lock without acquiring it where a function of arro3 waits below, which ends the process.)
     """
 
     def __init__(self, schema: Schema, read: Callable[[], Iterator[RecordBatch]]) -> None:
@@ -204,37 +209,37 @@ class Stream:
         return self._schema.__arrow_c_schema__()
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> Any:
-        number = next(_numbers)
-        stream = _Stream(*map(_function_address, _FUNCTIONS), number)
-        _open[number] = (self._schema, self._read(), stream)
+        key = next(_numbers)
+        stream = _Stream(*map(_function_address, _FUNCTIONS), key)
+        _open[key] = (self._schema, self._read(), stream)
         return _new_capsule(ctypes.addressof(stream), _STREAM, None)
 
 
-def _move_capsule(capsule: Any, name: bytes, kind: type[_Schema | _Array], to: int) -> None:
-    """Give away what a capsule holds, which lets go of it."""
-    held = kind.from_address(_held_by(capsule, name))
-    ctypes.memmove(to, ctypes.addressof(held), ctypes.sizeof(kind))
-    held.release = None
+def _move_capsule(capsule: Any, name: bytes, kind: type[_Schema | _Array], target: int) -> None:
+    """Move the content of a capsule to `target`."""
+    struct = kind.from_address(_held_by(capsule, name))
+    ctypes.memmove(target, ctypes.addressof(struct), ctypes.sizeof(kind))
+    struct.release = None
 
 
-def _give_schema(stream: int, to: int) -> int:
+def _give_schema(stream: int, target: int) -> int:
     try:
         schema, _, _ = _open[_Stream.from_address(stream).private_data]
-        _move_capsule(schema.__arrow_c_schema__(), _SCHEMA, _Schema, to)
+        _move_capsule(schema.__arrow_c_schema__(), _SCHEMA, _Schema, target)
     except BaseException:
         return EIO
     return 0
 
 
-def _give_next(stream: int, to: int) -> int:
+def _give_next(stream: int, target: int) -> int:
     try:
         _, batches, _ = _open[_Stream.from_address(stream).private_data]
         batch = next(batches, None)
         if batch is None:
-            _Array.from_address(to).release = None  # the end
+            _Array.from_address(target).release = None  # the end
         else:
-            _move_capsule(batch.__arrow_c_array__()[1], _ARRAY, _Array, to)
-    except BaseException:  # it may quote a record
+            _move_capsule(batch.__arrow_c_array__()[1], _ARRAY, _Array, target)
+    except BaseException:  # the message may quote a record
         return EIO
     return 0
 
@@ -245,10 +250,10 @@ def _say_last_error(_: int) -> int:
 
 def _release_stream(stream: int) -> None:
     with suppress(BaseException):
-        opened = _Stream.from_address(stream)
-        kept = _open.pop(opened.private_data, None)  # what is released may lie in it
-        opened.release = None
-        del kept
+        struct = _Stream.from_address(stream)
+        open_stream = _open.pop(struct.private_data, None)  # the struct itself may be part of it
+        struct.release = None
+        del open_stream
 
 
 def _function_address(function: Any) -> int | None:
@@ -263,24 +268,26 @@ _FUNCTIONS: list[Any] = [
 ]
 _LET_GO: Any = _RELEASE(_release_buffers)
 for _each in (*_FUNCTIONS, _LET_GO):
-    ctypes.pythonapi.Py_IncRef(ctypes.py_object(_each))  # what outlives this module is released by it, too
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(_each))  # arrays that outlive this module call these functions
 
 
-# Columns by their schema, and the SQL that reads them. No value is looked at.
+# Columns of a schema, and the SQL that reads them. No value is read here.
 
 
 MOST_NAMED = 40
+"""Column names that an error message lists."""
 DELIMITERS = ",;\t|"
+"""Delimiters that an error message suggests."""
 
 LONGEST_TEXT = 2**20
-"""Text of more bytes is missing, and so is a line of CSV that has more: else one of them could exhaust an engine."""
+"""Bytes of a text, and of a line of CSV. A longer one is missing: otherwise a single record could exhaust an engine."""
 
 NUMBER = "CAST({0} AS DOUBLE)"
 
 TEXT = "CAST({0} AS VARCHAR)"
-"""Text of any column, bytes too: no byte is refused, for all but plain characters are written as hexadecimal codes."""
+"""Text of any column. Bytes outside of printable ASCII are written as hexadecimal codes, so no byte is refused."""
 
-# Text that reads as a number, else as true or false. A date is no number: nobody said from when on to count.
+# Text that spells a number, else true or false. A date is not a number unless a day zero is declared.
 TRUTH = f"CASE lower({TEXT}) WHEN 'true' THEN 1::DOUBLE WHEN 'false' THEN 0::DOUBLE END"
 NUMBER_IN_TEXT = f"coalesce(TRY_CAST({TEXT} AS DOUBLE), {TRUTH})"
 
@@ -289,55 +296,58 @@ TRIMMED = f"trim({TEXT})"
 COMMA = (
     r"[+-]?([0-9]+|[0-9]{{1,3}}([.][0-9]{{3}})+)(,[0-9]+)?([eE][+-]?[0-9]+)?|[+-]?[iI][nN][fF]([iI][nN][iI][tT][yY])?"
 )
-"""Numbers with a comma before decimals, and points between thousands or none; braces are doubled for `str.format`."""
+"""Numbers with a decimal comma, with or without points between thousands. Braces are doubled for `str.format`."""
 DATES = {
     "-": ("[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}", "%Y-%m-%d"),
     ".": ("[0-9]{{2}}[.][0-9]{{2}}[.][0-9]{{4}}", "%d.%m.%Y"),
 }
+"""Pattern and strptime format of dates, by separator."""
 
 
 def number_sql(file: CsvFile) -> str:
-    """SQL of the number in a text in the declared form: nothing is read off other records."""
+    """Return the SQL of the number in a text of the declared format. It depends on no other record."""
     number = NUMBER_IN_TEXT
     if file.decimal == ",":
-        pointed = f"replace(replace({TRIMMED}, '.', ''), ',', '.')"
+        with_point = f"replace(replace({TRIMMED}, '.', ''), ',', '.')"
         number = (
-            f"CASE WHEN regexp_full_match({TRIMMED}, '{COMMA}') THEN TRY_CAST({pointed} AS DOUBLE) ELSE {TRUTH} END"
+            f"CASE WHEN regexp_full_match({TRIMMED}, '{COMMA}') THEN TRY_CAST({with_point} AS DOUBLE) ELSE {TRUTH} END"
         )
     if file.origin is None:
         return number
-    form, parts = DATES[file.date_separator]
-    day = f"CAST(try_strptime({TRIMMED}, '{parts}') AS DATE)"
+    pattern, time_format = DATES[file.date_separator]
+    day = f"CAST(try_strptime({TRIMMED}, '{time_format}') AS DATE)"
     days = f"CAST({day} - DATE '{file.origin.isoformat()}' AS DOUBLE)"
-    return f"CASE WHEN regexp_full_match({TRIMMED}, '{form}') THEN {days} ELSE {number} END"
+    return f"CASE WHEN regexp_full_match({TRIMMED}, '{pattern}') THEN {days} ELSE {number} END"
 
 
 ZONE = "[+-](0[0-9]|1[0-4])(:?[0-5][0-9])?"
-"""Offset of a zone from universal time: hours, or hours and minutes."""
+"""UTC offset: hours, or hours and minutes."""
 LOCAL = "[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}([ T][0-9]{{2}}:[0-9]{{2}}(:[0-9]{{2}}([.][0-9]{{1,6}})?)?)?"
 ISO = f"{LOCAL.removesuffix(')?')}(Z|{ZONE})?)?"
 US_PER_MINUTE = 60_000_000
+"""Microseconds in a minute."""
 US_PER_DAY = 86_400_000_000
+"""Microseconds in a day."""
 
 
 def days_sql(file: CsvFile) -> str | None:
-    """SQL of the number in a text, or of the days since the beginning of 1970 to a date or moment as ISO 8601 has it.
+    """Return the SQL of the number in a text, or of the days since 1970-01-01 of an ISO 8601 date or timestamp.
 
-    None where a form of dates is declared: then that alone is read.
+    None if a date format is declared: then only that format is read.
     """
     if file.origin is not None:
         return None
-    moment = f"TRY_CAST(replace(regexp_extract({TRIMMED}, '{LOCAL}'), 'T', ' ') AS TIMESTAMP)"
+    timestamp = f"TRY_CAST(replace(regexp_extract({TRIMMED}, '{LOCAL}'), 'T', ' ') AS TIMESTAMP)"
     zone = f"regexp_extract({TRIMMED}, ':[0-9.]+({ZONE})$', 1)"
     hours, minutes = f"left({zone}, 3)", f"concat(left({zone}, 1), substr(replace({zone}, ':', ''), 4))"
-    ahead = f"coalesce(TRY_CAST({hours} AS BIGINT), 0) * 60 + coalesce(TRY_CAST({minutes} AS BIGINT), 0)"
-    passed = f"(epoch_us({moment}) - ({ahead}) * {US_PER_MINUTE})::DOUBLE / {US_PER_DAY}"
-    days = f"CASE WHEN regexp_full_match({TRIMMED}, '{ISO}') THEN {passed} END"
-    return f"coalesce({number_sql(file)}, {days})"
+    offset_minutes = f"coalesce(TRY_CAST({hours} AS BIGINT), 0) * 60 + coalesce(TRY_CAST({minutes} AS BIGINT), 0)"
+    days_since_1970 = f"(epoch_us({timestamp}) - ({offset_minutes}) * {US_PER_MINUTE})::DOUBLE / {US_PER_DAY}"
+    iso_days = f"CASE WHEN regexp_full_match({TRIMMED}, '{ISO}') THEN {days_since_1970} END"
+    return f"coalesce({number_sql(file)}, {iso_days})"
 
 
 class ColumnKind(Enum):
-    """The kind of values that a schema declares for a column."""
+    """Kind of values that a schema declares for a column."""
 
     NUMBERS = "numbers"
     TEXT = "text"
@@ -348,24 +358,27 @@ class ColumnKind(Enum):
     OTHER = "neither numbers nor text"
 
 
-DATE, MOMENT, DURATION = "date", "moment", "duration"
+DATE = "date"
+MOMENT = "moment"
+DURATION = "duration"
+"""Kinds of time of a column."""
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a source, which refers to it by its position.
+    """Column of a source.
 
     Attributes:
-        name: Its public name.
-        kind: What it holds.
-        number: SQL of its value as a double, where ``{0}`` stands for it; NULL or NaN: missing.
-        text: SQL of its value as text.
-        unit: SQL of the unit that it names; NULL: missing.
-        moment: SQL of its moment in microseconds since 1970, where the type says what it counts in.
-        elapsed_time: SQL of days (of dates) or seconds as a double, where the type is one of time: see `TypedAxis`.
-        time: What the type is one of: dates, moments or durations (`DATE`, `MOMENT`, `DURATION`); else nothing.
-        declared_value_type: The type of its values, of which their names depend; None: the usual one of its kind.
-        declared_type: The type as its schema calls it, for messages.
+        name: Public name.
+        kind: Kind of its values.
+        number: SQL of a value as a double, with ``{0}`` for the column; NULL or NaN: missing.
+        text: SQL of a value as text.
+        unit: SQL of a value as a unit identifier; NULL: missing.
+        moment: SQL of a timestamp in microseconds since 1970, if the type declares its resolution.
+        elapsed_time: SQL of days (of dates) or seconds as a double, if the type is one of time: see `TypedAxis`.
+        time: Kind of time: dates, timestamps or durations (`DATE`, `MOMENT`, `DURATION`); else empty.
+        declared_value_type: Type of its values, on which their names depend; None: the default of its kind.
+        declared_type: Name of the type in the schema, for messages.
     """
 
     name: str
@@ -381,7 +394,7 @@ class Column:
 
     @property
     def value_type(self) -> ValueType:
-        """The type of its values, by which they are named and compared."""
+        """Return the type that names and comparisons of values depend on."""
         return self.declared_value_type or _USUAL_TYPES.get(self.kind, ValueType.UNDECLARED)
 
 
@@ -389,151 +402,155 @@ _USUAL_TYPES = {ColumnKind.NUMBERS: ValueType.DOUBLE, ColumnKind.TEXT: ValueType
 
 
 def decimal_column(name: str, declared: str = "DECIMAL") -> Column:
-    """A column of numbers with more digits than a double has, given as text: the nearest double is read from it."""
+    """Return a column of numbers with more digits than doubles, given as text: it is read as the nearest double."""
     number, text = f"TRY_CAST({TEXT} AS DOUBLE)", _DECIMAL_NAME
     return Column(name, ColumnKind.NUMBERS, number, text, declared_value_type=ValueType.DECIMAL, declared_type=declared)
 
 
 _DECIMAL_NAME = f"CASE WHEN contains({TEXT}, '.') THEN rtrim(rtrim({TEXT}, '0'), '.') ELSE {TEXT} END"
-"""Text of a decimal number without trailing zeros, as `value_names` has it."""
+"""Text of a decimal number without trailing zeros, as specified in `value_names`."""
 
 
-def sql_name(place: int) -> str:
-    """The SQL name of the column at `place`. (Names in the data may differ in case alone, to which SQL is blind.)"""
-    return f"c{place}"
+def sql_name(position: int) -> str:
+    """Return the SQL name of the column at a position. (SQL ignores case, so column names could clash.)"""
+    return f"c{position}"
 
 
 def find_column(name: object, columns: Sequence[Column], argument: str = "column") -> int:
-    """The position of the column of this name. (A model has none: a source that cannot compute scores refuses it.)
+    """Return the position of the column with this name. (A model has no column: sources that cannot score refuse it.)
 
     Raises:
-        ValueError: it is not there, or twice.
+        ValueError: the column is missing, or its name occurs twice.
     """
-    places = [place for place, column in enumerate(columns) if column.name == name]
-    if not places:
-        known = [repr(each.name) for each in columns]
-        more = [f"{len(known) - MOST_NAMED} more"] if len(known) > MOST_NAMED else []
-        listed = ", ".join(known[:MOST_NAMED] + more) or "no columns"
+    positions = [position for position, column in enumerate(columns) if column.name == name]
+    if not positions:
+        names = [repr(column.name) for column in columns]
+        omitted = [f"{len(names) - MOST_NAMED} more"] if len(names) > MOST_NAMED else []
+        listed = ", ".join(names[:MOST_NAMED] + omitted) or "no columns"
         raise InvalidArgument(
             argument, f"{name!r} is not in the data, which has {listed}{_delimiter_hint(columns)}", str(name)
         )
-    if len(places) > 1:
+    if len(positions) > 1:
         raise InvalidArgument(
-            argument, f"{name!r} stands {len(places)} times in the data; names must differ", str(name)
+            argument, f"{name!r} occurs {len(positions)} times in the data; names must differ", str(name)
         )
-    return places[0]
+    return positions[0]
 
 
 def _delimiter_hint(columns: Sequence[Column]) -> str:
-    """A single column, the name of which has other delimiters in it: a line of CSV was not taken apart."""
+    """Return a hint if the only column's name contains another delimiter, so that lines were not split."""
     if len(columns) != 1 or columns[0].kind is not ColumnKind.FIELDS:
         return ""
-    found = max(DELIMITERS, key=columns[0].name.count)
+    delimiter = max(DELIMITERS, key=columns[0].name.count)
     return (
-        f"; give {found!r} as delimiter (--delimiter), if that separates its fields" if found in columns[0].name else ""
+        f"; give {delimiter!r} as delimiter (--delimiter), if that separates its fields"
+        if delimiter in columns[0].name
+        else ""
     )
 
 
-# SENSITIVE. What an engine says when it fails may quote a record, so nobody hears it.
+# SENSITIVE. Error messages of an engine may quote a record, so they are never shown.
 
 
 Result = TypeVar("Result")
-FAILURE = "the records could not be read (what the engine says is not shown: it may quote a record)"
+FAILURE = "the records could not be read (the engine's message is not shown, because it may quote a record)"
 
 
 def hide_failure(action: Callable[[], Result], rule: str, argument: str = "data") -> Result:
-    """The result of `action`; if it fails, a refusal of `argument` that says `rule` and chains no other exception.
+    """Return the result of `action`. On failure raise an error about `argument` with this rule, without a chain.
 
-    That an extra is not installed is said as it is: it stands in no record.
+    A missing optional package is reported as it is: its message contains no record.
     """
     try:
         return action()
     except (KeyboardInterrupt, SystemExit, MissingPackage):
         raise
-    except BaseException:  # what Polars panics with is no Exception
-        pass  # Raised inside of this block, the new exception would carry the old one along.
+    except BaseException:  # a panic of Polars is no Exception
+        pass  # raising inside this block would chain the old exception
     raise InvalidArgument(argument, rule)
 
 
 QUOTE_FAULT, FIELDS_FAULT, LONG_FAULT = b"qfl"
-"""Letters for a line of CSV with an odd number of quotes, with another number of fields than the header, and for one
-that is too long. A line has one fault: that of its length, else that of its quotes."""
+"""Letters of malformed CSV lines: an odd number of quotes, a wrong number of fields, too long. A line has one fault:
+its length, else its quotes, else its fields."""
 
 
 @runtime_checkable
 class HasLines(Protocol):
-    """A source whose records are lines, each of which may be malformed."""
+    """Source whose records are lines, which may be malformed."""
 
     @property
     def line_place(self) -> int:
-        """The place, behind all columns, of a letter that says why a line is malformed; NULL if it is not."""
+        """Return the position, after all columns, of the letter of a line's fault (NULL for a good line)."""
 
 
 class Source(Protocol):
-    """Rows that DuckDB can scan, each column under the name `sql_name` of its place."""
+    """Rows that DuckDB can scan. Each column has the SQL name of its position."""
 
     @property
     def columns(self) -> tuple[Column, ...]:
-        """The columns of the schema, and the way to read them."""
+        """Return the columns of the schema, with the SQL that reads them."""
 
     @property
     def is_costly(self) -> bool:
-        """Tell whether scanning again is so slow that what is needed is better kept."""
+        """True if scanning again is so slow that needed columns should be stored."""
 
     @property
     def unreadable_columns(self) -> Mapping[int, str]:
-        """The places of columns that are read by pyarrow alone, where that is not installed, and why."""
+        """Return columns that only pyarrow reads, if it is not installed: the reasons by position."""
 
-    def scan(self, connection: duckdb.DuckDBPyConnection, places: Sequence[int]) -> str:
-        """A FROM clause, for one query, of the columns at `places` (at least one)."""
+    def scan(self, connection: duckdb.DuckDBPyConnection, positions: Sequence[int]) -> str:
+        """Return a FROM clause for one query with the columns at these positions (at least one)."""
 
-    def scan_whole(self, connection: duckdb.DuckDBPyConnection, places: Sequence[int]) -> str:
-        """`scan` with a column `whole`: bytes that are equal where all columns of two rows are, and only there."""
+    def scan_whole(self, connection: duckdb.DuckDBPyConnection, positions: Sequence[int]) -> str:
+        """Return a FROM clause as `scan`, with a column `whole`: an injective encoding of all columns of a row."""
 
 
-def require_readable(source: Source, places: Iterable[int]) -> None:
-    """Refuse columns that cannot be read with what is installed.
+def require_readable(source: Source, positions: Iterable[int]) -> None:
+    """Refuse columns that cannot be read with the installed packages.
 
     Raises:
-        ImportError: one of them is read by pyarrow alone.
+        ImportError: only pyarrow reads one of them.
     """
-    for place in places:
-        if place in source.unreadable_columns:
-            rule = f"column {source.columns[place].name!r} {source.unreadable_columns[place]}; pyarrow reads it"
+    for position in positions:
+        if position in source.unreadable_columns:
+            rule = f"column {source.columns[position].name!r} {source.unreadable_columns[position]}; pyarrow reads it"
             raise MissingPackage("data", f"{rule}: pip install 'dpcurves[arrow]'")
 
 
 def has_pyarrow() -> bool:
-    """Tell whether pyarrow is installed, which nothing here needs but what `Source.unreadable_columns` names."""
+    """Return True if pyarrow is installed. Only columns of `Source.unreadable_columns` need it."""
     return find_spec("pyarrow") is not None
 
 
-def add_whole_row_column(rows: str, columns: Sequence[Column], places: Sequence[int]) -> str:
-    """A FROM clause for `scan_whole`, from one that has all columns.
+def add_whole_row_column(rows: str, columns: Sequence[Column], positions: Sequence[int]) -> str:
+    """Return the FROM clause of `scan_whole` from a clause with all columns.
 
-    In a text all but plain characters are written as codes, so it holds neither of the two that stand between texts
-    and for what is missing: what is joined can be taken apart again.
+    The encoding is injective: texts contain printable ASCII only, so neither the separator nor the mark of a missing
+    value occurs in them.
     """
-    texts = (column.text.format(sql_name(place)) for place, column in enumerate(columns))
-    parts = ", ".join(f"coalesce({text}, chr(30))" for text in texts)
-    kept = "".join(f"{sql_name(place)}, " for place in places)
-    return f"(SELECT {kept}encode(concat_ws(chr(31), {parts})) AS whole FROM {rows})"
+    texts = (column.text.format(sql_name(position)) for position, column in enumerate(columns))
+    joined_texts = ", ".join(f"coalesce({text}, chr(30))" for text in texts)
+    selected = "".join(f"{sql_name(position)}, " for position in positions)
+    return f"(SELECT {selected}encode(concat_ws(chr(31), {joined_texts})) AS whole FROM {rows})"
 
 
-# SENSITIVE. Python objects and NumPy arrays as Arrow arrays, whatever the values.
+# SENSITIVE. Python objects and NumPy arrays as Arrow arrays, for any values.
 
 
 MISSING = {"None", "nan", "NaT", "<NA>"}
+"""Texts of missing Python values."""
 DATE_UNITS = {"D", "s", "ms", "us", "ns"}
+"""NumPy's units that Arrow has, too."""
 
 
 def to_text_array(values: Iterable[Any]) -> Array:
-    """Each value as the bytes of its text; what is missing, or has no text, is null."""
+    """Encode each value as the bytes of its text. A value that is missing, or has no text, is null."""
     return Array([encode_text(value) for value in values], DataType.large_binary())
 
 
 def encode_text(value: Any) -> bytes | None:
-    """The text of one value, by which it is read, compared and ranked. Never fails.
+    """Return the text of a value as bytes, by which it is read, compared and ranked. Never raises an error.
 
     >>> encode_text("né"), encode_text(True), encode_text(2.50), encode_text(float("nan"))
     (b'n\\xc3\\xa9', b'True', b'2.5', None)
@@ -548,64 +565,65 @@ def encode_text(value: Any) -> bytes | None:
             return value.encode("utf-8", "backslashreplace")
         text = _format_number(value) if isinstance(value, float | np.floating | Decimal) else str(value)
         return None if text in MISSING else text.encode("utf-8", "backslashreplace")
-    except Exception:  # an object may do anything when it is asked for its text
+    except Exception:  # the `__str__` of an object may do anything
         return None
 
 
 def _format_number(value: float | np.floating[Any] | Decimal) -> str:
-    """The name of a number whose type shows in itself alone; what is NaN has none."""
+    """Return the name of a number whose type is known from the value alone; NaN: missing."""
     if isinstance(value, Decimal):
         return str(value_name(value, ValueType.DECIMAL))
-    width = value.dtype.itemsize if isinstance(value, np.floating) else DOUBLE_BYTES
-    return str(value_name(value, _FLOATS_BY_BYTES.get(width, ValueType.DOUBLE)))
+    byte_count = value.dtype.itemsize if isinstance(value, np.floating) else DOUBLE_BYTES
+    return str(value_name(value, _FLOATS_BY_BYTES.get(byte_count, ValueType.DOUBLE)))
 
 
 DOUBLE_BYTES = 8
+"""Bytes of a double."""
 _FLOATS_BY_BYTES = {2: ValueType.HALF, 4: ValueType.SINGLE, DOUBLE_BYTES: ValueType.DOUBLE}
 
 
 def to_arrow_array(values: NDArray[Any]) -> Array:
-    """A NumPy array as numbers or times where its type says so, else as texts."""
+    """Convert a NumPy array to Arrow numbers or times if its type declares them, else to texts."""
     mask = np.ma.getmaskarray(values) if isinstance(values, np.ma.MaskedArray) else None
     values = np.asarray(values)
     if values.dtype.kind in "fiub":
         native = _to_native_order(values)
-        found = Array.from_numpy(native)
-        return found if mask is None else _mask_values(found.type, native, mask)
+        array = Array.from_numpy(native)
+        return array if mask is None else _mask_values(array.type, native, mask)
     if values.dtype.kind == "M":
         unit, steps = np.datetime_data(values.dtype)
         if unit not in DATE_UNITS or steps != 1:
-            # By way of femtoseconds where a second has more parts than NumPy converts at once.
+            # Via femtoseconds where a second has more parts than NumPy converts at once.
             values = (values.astype("datetime64[fs]") if unit == "as" else values).astype("datetime64[s]")
         missing = np.isnat(values) if mask is None else np.isnat(values) | mask
         return _mask_values(*_time_values(_to_native_order(values)), missing)
-    found_texts = [encode_text(value) for value in (values.tolist() if values.dtype.kind in "OUS" else values)]
+    texts = [encode_text(value) for value in (values.tolist() if values.dtype.kind in "OUS" else values)]
     if mask is not None:
-        found_texts = [None if hides else text for text, hides in zip(found_texts, mask, strict=True)]
-    return Array(found_texts, DataType.large_binary())
+        texts = [None if is_masked else text for text, is_masked in zip(texts, mask, strict=True)]
+    return Array(texts, DataType.large_binary())
 
 
 def _time_values(values: NDArray[Any]) -> tuple[DataType, NDArray[Any]]:
-    """The type that says what days or moments count in, and how many of it each is. What is no time is any."""
+    """Return the Arrow type of a NumPy time unit, and the integers. A missing time is an arbitrary integer."""
     unit: Any = np.datetime_data(values.dtype)[0]
-    counted = values.view(np.int64)
-    return (DataType.date32(), counted.astype(np.int32)) if unit == "D" else (DataType.timestamp(unit), counted)
+    integers = values.view(np.int64)
+    return (DataType.date32(), integers.astype(np.int32)) if unit == "D" else (DataType.timestamp(unit), integers)
 
 
-def _mask_values(held: DataType, values: NDArray[Any], missing: NDArray[np.bool_]) -> Array:
-    """The values, but for those that are missing."""
-    kept = np.packbits(values, bitorder="little") if values.dtype.kind == "b" else values
-    return array_from_buffers(held, len(values), np.packbits(~missing, bitorder="little"), kept)
+def _mask_values(data_type: DataType, values: NDArray[Any], missing: NDArray[np.bool_]) -> Array:
+    """Make an array of values, null where `missing`."""
+    buffer = np.packbits(values, bitorder="little") if values.dtype.kind == "b" else values
+    return array_from_buffers(data_type, len(values), np.packbits(~missing, bitorder="little"), buffer)
 
 
 def _to_native_order(values: NDArray[Any]) -> NDArray[Any]:
-    """In the byte order of this machine, and in doubles where Arrow has no type as long."""
-    kind = np.dtype(np.float64) if values.dtype.kind == "f" and values.dtype.itemsize > 8 else values.dtype
-    with np.errstate(all="ignore"):  # what no double holds becomes an infinity, and nobody hears of it
-        return np.ascontiguousarray(values, dtype=kind.newbyteorder("="))
+    """Convert to the byte order of this machine, and to doubles where Arrow has no type as long."""
+    native_type = np.dtype(np.float64) if values.dtype.kind == "f" and values.dtype.itemsize > 8 else values.dtype
+    with np.errstate(all="ignore"):  # a value beyond doubles becomes infinite; a warning would reveal it
+        return np.ascontiguousarray(values, dtype=native_type.newbyteorder("="))
 
 
-# SENSITIVE. What Arrow types hold, and the plain types that DuckDB takes whatever the values.
+# SENSITIVE. Arrow types, and the plain types that DuckDB accepts for any values.
 
 
 _DAYS = "TRY_CAST({0}::HUGEINT * 86400000000 AS BIGINT)"
@@ -613,31 +631,36 @@ _MOMENTS = {
     "s": "TRY_CAST({0}::HUGEINT * 1000000 AS BIGINT)", "ms": "TRY_CAST({0}::HUGEINT * 1000 AS BIGINT)",
     "us": "{0}::BIGINT", "ns": "{0}::BIGINT // 1000",
 }  # fmt: skip
-"""By the unit that a type counts in."""
+"""SQL of microseconds, by the time unit of a type."""
 
 
 def column_from_arrow_type(name: str, declared: ArrowSchemaExportable) -> Column:
-    """The column that an Arrow type declares."""
-    held = _decode_type(DataType.from_arrow(declared))
-    if _is_decimal(held):
-        return decimal_column(name, "DECIMAL" + _arrow_type_name(held).lstrip(DECIMALS_OF_ARROW))
-    kind = _column_kind(held)
+    """Return the column of an Arrow type."""
+    data_type = _decode_type(DataType.from_arrow(declared))
+    if _is_decimal(data_type):
+        return decimal_column(name, "DECIMAL" + _arrow_type_name(data_type).lstrip(DECIMALS_OF_ARROW))
+    kind = _column_kind(data_type)
     if kind not in {ColumnKind.NUMBERS, ColumnKind.UNTYPED}:
         return Column(
-            name, kind, NUMBER_IN_TEXT, moment=_moment_sql(held), elapsed_time=_elapsed_sql(held), time=_time_kind(held)
+            name,
+            kind,
+            NUMBER_IN_TEXT,
+            moment=_moment_sql(data_type),
+            elapsed_time=_elapsed_sql(data_type),
+            time=_time_kind(data_type),
         )
-    unit = "CASE WHEN NOT isnan({0}) THEN {0} END" if DataType.is_floating(held) else "{0}"
-    values, declared_as = _TYPES_OF_NUMBERS.get(_arrow_type_name(held), (None, ""))
-    return Column(name, kind, NUMBER, unit=unit, declared_value_type=values, declared_type=declared_as)
+    unit = "CASE WHEN NOT isnan({0}) THEN {0} END" if DataType.is_floating(data_type) else "{0}"
+    value_type, type_name = _TYPES_OF_NUMBERS.get(_arrow_type_name(data_type), (None, ""))
+    return Column(name, kind, NUMBER, unit=unit, declared_value_type=value_type, declared_type=type_name)
 
 
 DECIMALS_OF_ARROW = "decimal0123456789"
-"""Letters of the name of Arrow's types of decimal numbers, before their digits in brackets."""
+"""Characters in the names of Arrow's decimal types before the digits in brackets."""
 
 
-def _arrow_type_name(held: DataType) -> str:
-    """The name of a type, as in ``int64`` and ``decimal128(10, 2)``."""
-    return str(held).strip().partition("<")[2].removesuffix(">").lower()
+def _arrow_type_name(data_type: DataType) -> str:
+    """Return the name of a type, as in ``int64`` and ``decimal128(10, 2)``."""
+    return str(data_type).strip().partition("<")[2].removesuffix(">").lower()
 
 
 _TYPES_OF_NUMBERS: Mapping[str, tuple[ValueType, str]] = MappingProxyType({
@@ -649,47 +672,47 @@ _TYPES_OF_NUMBERS: Mapping[str, tuple[ValueType, str]] = MappingProxyType({
     "float16": (ValueType.HALF, "FLOAT16"), "float32": (ValueType.SINGLE, "FLOAT"),
     "float64": (ValueType.DOUBLE, "DOUBLE"),
 })  # fmt: skip
-"""Types of values, and what DuckDB calls them, by the names of Arrow's types."""
+"""Value types, and DuckDB's type names, by the names of Arrow's types."""
 
 
 def plain_type(declared: ArrowSchemaExportable) -> DataType:
-    """The type that `plain_array` gives."""
-    held = _decode_type(DataType.from_arrow(declared))
-    if _is_integer_time(held):
-        return DataType.int32() if held.bit_width == 32 else DataType.int64()
-    if DataType.is_null(held) or DataType.is_float16(held):
+    """Return the type of `plain_array`'s result."""
+    data_type = _decode_type(DataType.from_arrow(declared))
+    if _is_integer_time(data_type):
+        return DataType.int32() if data_type.bit_width == 32 else DataType.int64()
+    if DataType.is_null(data_type) or DataType.is_float16(data_type):
         return DataType.float64()
-    return held if is_number(held) else DataType.large_binary()
+    return data_type if is_number(data_type) else DataType.large_binary()
 
 
 def plain_array(values: ArrowArrayExportable) -> Array:
-    """Return values in a type whose values DuckDB neither checks nor converts: text is bytes, times are integers.
+    """Convert values to a type whose values DuckDB neither checks nor converts: text to bytes, times to integers.
 
-    (DuckDB refuses bytes that are no UTF-8, and times that overflow in microseconds, and shows them.)
+    (DuckDB refuses invalid UTF-8, and times that overflow in microseconds, with a message that shows them.)
     """
     array = Array.from_arrow(values)
     if DataType.is_dictionary(array.type):
         return plain_array(dictionary_dictionary(array)).take(dictionary_indices(array))
-    held, plain = array.type, plain_type(array.type)
-    if (decoded := _encoded_value_type(held)) is not None:
+    data_type, target_type = array.type, plain_type(array.type)
+    if (decoded := _encoded_value_type(data_type)) is not None:
         return plain_array(array.cast(decoded))
-    if _is_integer_time(held):
-        return reinterpret(array, plain)
-    if not DataType.is_large_binary(plain):
-        return array if is_number(held) and held == plain else array.cast(plain)
-    if _is_decimal(held):
+    if _is_integer_time(data_type):
+        return reinterpret(array, target_type)
+    if not DataType.is_large_binary(target_type):
+        return array if is_number(data_type) and data_type == target_type else array.cast(target_type)
+    if _is_decimal(data_type):
         array = array.cast(DataType.large_string())
     return _drop_long_texts(_text_to_bytes(array) if _is_text(array.type) else _nested_to_texts(array))
 
 
 def _text_to_bytes(array: Array) -> Array:
-    """Text as bytes, which nobody takes for UTF-8."""
-    held = array.type
-    if DataType.is_large_string(held):
+    """Convert text to bytes, which are not checked for UTF-8."""
+    data_type = array.type
+    if DataType.is_large_string(data_type):
         return reinterpret(array, DataType.large_binary())
-    if DataType.is_string(held):
+    if DataType.is_string(data_type):
         array = reinterpret(array, DataType.binary())
-    if DataType.is_string_view(held):
+    if DataType.is_string_view(data_type):
         array = reinterpret(array, DataType.binary_view())
     return array.cast(DataType.large_binary())
 
@@ -698,93 +721,95 @@ NESTED = "holds lists, other nested values or intervals"
 
 
 def _nested_to_texts(array: Array) -> Array:
-    """Nested values and intervals, as Python writes them."""
+    """Convert nested values and intervals to text as Python prints them."""
     import pyarrow
 
     return to_text_array(pyarrow.array(array))
 
 
 def _drop_long_texts(text: Array) -> Array:
-    """Texts as they are; null where one has too many bytes."""
+    """Replace texts of more than `LONGEST_TEXT` bytes by null."""
     if text.nbytes <= LONGEST_TEXT:
         return text
-    short = np.diff(_read_offsets(text)) <= LONGEST_TEXT
-    return text if short.all() else text.take(_mask_values(DataType.int64(), np.arange(len(text)), ~short))
+    is_short = np.diff(_read_offsets(text)) <= LONGEST_TEXT
+    return text if is_short.all() else text.take(_mask_values(DataType.int64(), np.arange(len(text)), ~is_short))
 
 
 def _decode_type(declared: DataType) -> DataType:
-    """The type of the values, however they are encoded."""
+    """Return the type of the values, without dictionary or run-end encoding."""
     encoded = _encoded_value_type(declared)
     return declared if encoded is None else _decode_type(encoded)
 
 
 def _encoded_value_type(declared: DataType) -> DataType | None:
-    """The type of the values of a dictionary, or of a run-end encoded array; None: these are values themselves."""
+    """Return the value type of a dictionary or a run-end encoded array; None: the type is not encoded."""
     return None if DataType.is_nested(declared) else declared.value_type
 
 
-def _column_kind(held: DataType) -> ColumnKind:
-    if is_number(held):
+def _column_kind(data_type: DataType) -> ColumnKind:
+    if is_number(data_type):
         return ColumnKind.NUMBERS
-    if DataType.is_null(held):
+    if DataType.is_null(data_type):
         return ColumnKind.UNTYPED
-    if DataType.is_temporal(held):
+    if DataType.is_temporal(data_type):
         return ColumnKind.TIMES
-    return ColumnKind.TEXT if _is_text(held) else ColumnKind.OTHER
+    return ColumnKind.TEXT if _is_text(data_type) else ColumnKind.OTHER
 
 
-def _moment_sql(held: DataType) -> str | None:
-    """SQL for microseconds since 1970, from the integers of `plain_array`."""
-    if DataType.is_timestamp(held):
-        return _MOMENTS[str(held.time_unit)]
-    if DataType.is_date(held):
-        return _DAYS if held.bit_width == 32 else _MOMENTS["ms"]
+def _moment_sql(data_type: DataType) -> str | None:
+    """Return the SQL of microseconds since 1970, from the integers of `plain_array`."""
+    if DataType.is_timestamp(data_type):
+        return _MOMENTS[str(data_type.time_unit)]
+    if DataType.is_date(data_type):
+        return _DAYS if data_type.bit_width == 32 else _MOMENTS["ms"]
     return None
 
 
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+"""Units in a second."""
 _MS_PER_DAY = 86_400_000
+"""Milliseconds in a day."""
 
 
-def _time_kind(held: DataType) -> str:
-    if DataType.is_duration(held):
+def _time_kind(data_type: DataType) -> str:
+    if DataType.is_duration(data_type):
         return DURATION
-    return DATE if DataType.is_date(held) else MOMENT if DataType.is_timestamp(held) else ""
+    return DATE if DataType.is_date(data_type) else MOMENT if DataType.is_timestamp(data_type) else ""
 
 
-def _elapsed_sql(held: DataType) -> str | None:
-    """SQL for days or seconds, from the integers of `plain_array`; None of what is no time, or has several parts."""
-    if DataType.is_date32(held):
+def _elapsed_sql(data_type: DataType) -> str | None:
+    """Return the SQL of days or seconds, from the integers of `plain_array`; None if the type is no single time."""
+    if DataType.is_date32(data_type):
         return NUMBER
-    if DataType.is_date64(held):
+    if DataType.is_date64(data_type):
         return f"{NUMBER} / {_MS_PER_DAY}"
-    if DataType.is_timestamp(held) or DataType.is_time(held) or DataType.is_duration(held):
-        return f"{NUMBER} / {_PER_SECOND[str(held.time_unit)]}"
+    if DataType.is_timestamp(data_type) or DataType.is_time(data_type) or DataType.is_duration(data_type):
+        return f"{NUMBER} / {_PER_SECOND[str(data_type.time_unit)]}"
     return None
 
 
-def is_number(held: DataType) -> bool:
-    """Tell whether values are numbers, or true and false."""
-    return DataType.is_boolean(held) or DataType.is_integer(held) or DataType.is_floating(held)
+def is_number(data_type: DataType) -> bool:
+    """Return True if values are numbers or truth values."""
+    return DataType.is_boolean(data_type) or DataType.is_integer(data_type) or DataType.is_floating(data_type)
 
 
 def _is_read_in_python(declared: DataType) -> bool:
-    held = _decode_type(declared)
-    return DataType.is_large_binary(plain_type(held)) and not (_is_decimal(held) or _is_text(held))
+    data_type = _decode_type(declared)
+    return DataType.is_large_binary(plain_type(data_type)) and not (_is_decimal(data_type) or _is_text(data_type))
 
 
-def _is_integer_time(held: DataType) -> bool:
-    """Tell whether values are times that are integers of 32 or 64 bits."""
-    return DataType.is_temporal(held) and (held.bit_width or 128) <= 64
+def _is_integer_time(data_type: DataType) -> bool:
+    """Return True if values are times stored as integers of 32 or 64 bits."""
+    return DataType.is_temporal(data_type) and (data_type.bit_width or 128) <= 64
 
 
-def _is_decimal(held: DataType) -> bool:
-    return DataType.is_numeric(held) and not is_number(held)
+def _is_decimal(data_type: DataType) -> bool:
+    return DataType.is_numeric(data_type) and not is_number(data_type)
 
 
-def _is_text(held: DataType) -> bool:
+def _is_text(data_type: DataType) -> bool:
     return any(
-        test(held)
+        test(data_type)
         for test in (
             DataType.is_string, DataType.is_large_string, DataType.is_string_view, DataType.is_binary,
             DataType.is_large_binary, DataType.is_binary_view, DataType.is_fixed_size_binary,
@@ -793,12 +818,14 @@ def _is_text(held: DataType) -> bool:
 
 
 BATCH = 2**17
+"""Rows of a batch."""
 SCANNED = "scanned"
+"""Table name of registered batches."""
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class ArrowSource:
-    """Columns of Arrow types, and how to read those at some places, batch by batch."""
+    """Columns of Arrow types, and a function that reads some of them batch by batch."""
 
     columns: tuple[Column, ...]
     types: tuple[DataType, ...]
@@ -807,27 +834,27 @@ class ArrowSource:
 
     @property
     def unreadable_columns(self) -> Mapping[int, str]:
-        nested = [place for place, held in enumerate(self.types) if _is_read_in_python(held)]
+        nested = [position for position, data_type in enumerate(self.types) if _is_read_in_python(data_type)]
         return {} if not nested or has_pyarrow() else dict.fromkeys(nested, NESTED)
 
-    def scan(self, connection: duckdb.DuckDBPyConnection, places: Sequence[int]) -> str:
-        require_readable(self, places)
-        schema = schema_of((sql_name(place), plain_type(self.types[place])) for place in places)
+    def scan(self, connection: duckdb.DuckDBPyConnection, positions: Sequence[int]) -> str:
+        require_readable(self, positions)
+        schema = schema_of((sql_name(position), plain_type(self.types[position])) for position in positions)
 
         def convert_batches() -> Iterator[RecordBatch]:
-            for batch in self.read_batches(places):
+            for batch in self.read_batches(positions):
                 yield RecordBatch.from_arrays([*map(plain_array, batch)], schema=schema)
 
         return register_batches(connection, schema, convert_batches)
 
-    def scan_whole(self, connection: duckdb.DuckDBPyConnection, places: Sequence[int]) -> str:
+    def scan_whole(self, connection: duckdb.DuckDBPyConnection, positions: Sequence[int]) -> str:
         rows = self.scan(connection, range(len(self.columns)))
-        return add_whole_row_column(rows, self.columns, places)
+        return add_whole_row_column(rows, self.columns, positions)
 
 
 def register_batches(
     connection: duckdb.DuckDBPyConnection, schema: Schema, read: Callable[[], Iterator[RecordBatch]]
 ) -> str:
-    """Give DuckDB the batches under a name."""
+    """Register the batches with DuckDB. Returns their table name."""
     connection.register(SCANNED, Stream(schema, read))
     return SCANNED

@@ -1,8 +1,7 @@
-"""Names of values: the text by which a value of a column is selected, counted, compared and hashed, on every engine.
+"""Value names: the text by which a value of a column is selected, counted, compared and hashed, on every engine.
 
-Each engine renders this specification in its own SQL (`engines/duckdb.py`, and `postgres_sql.py` and `spark_sql.py` of
-`dpcurves_engines`); all of them are held against `value_name` by `tests/engines/test_value_names.py`.
-
+Each engine implements this specification in its own SQL (`engines/duckdb.py`, and `postgres_sql.py` and `spark_sql.py`
+of `dpcurves_engines`); `tests/engines/test_value_names.py` compares all of them with `value_name`.
 =============  ====================================  =====================================================
 type           name                                  missing
 =============  ====================================  =====================================================
@@ -18,8 +17,8 @@ DECIMAL        its digits, without exponent and      NULL and NaN
 UNDECLARED     the text of the field or object       NULL, an empty field of CSV, None, NaN, NaT, NA
 =============  ====================================  =====================================================
 
-Zero has one sign. Infinite numbers are ``inf`` and ``-inf``. No name depends on an engine, a locale or a collation, and
-names are compared byte by byte in UTF-8. A hash of a name is computed from it in Python alone: see `Records`.
+Zero has one sign. Infinite numbers are ``inf`` and ``-inf``. A name depends on no engine, locale or collation. Names
+are compared byte by byte in UTF-8. Hashes of names are computed in Python only: see `Records`.
 """
 
 from __future__ import annotations
@@ -38,16 +37,17 @@ import numpy as np
 from ..data import Category
 
 EXACT_IN_DOUBLES = 2**53
-"""Below this size each whole number is a double of its own."""
+"""Integers of smaller magnitude are exact in doubles."""
 TRUTHS = ("false", "true")
+"""Names of truth values, by their number."""
 PLAIN_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?")
-"""Digits without superfluous zeros in front, plus signs, spaces or exponents."""
+"""Digits without leading zeros, plus sign, spaces or exponent."""
 _EXACT = Context(prec=200_000, Emax=10**9, Emin=-(10**9))
-"""PostgreSQL's numbers have up to 147,455 digits."""
+"""Exact arithmetic: PostgreSQL's numbers have up to 147,455 digits."""
 
 
 class ValueType(Enum):
-    """The type that a schema declares for the values of a column, as far as their names depend on it."""
+    """Declared type of the values of a column, as far as their names depend on it."""
 
     TEXT = "text"
     TRUTH = "true or false"
@@ -63,15 +63,15 @@ _FLOATS: Mapping[ValueType, Any] = MappingProxyType({
     ValueType.HALF: np.float16, ValueType.SINGLE: np.float32, ValueType.DOUBLE: np.float64,
 })  # fmt: skip
 FLOATS = frozenset(_FLOATS)
-"""Types whose names are computed in Python from the double that an engine reads."""
+"""Types whose names Python computes from the double that an engine returns."""
 
 
 def value_name(value: Any, declared: ValueType) -> str | None:
-    """Return the name of a value; None: it is missing.
+    """Return the name of a value, or None if it is missing.
 
     Args:
-        value: A double for `FLOATS`, else its text as an engine gives it, or Python's own value of the type.
-        declared: The type of its column.
+        value: A double for `FLOATS`; else its text as an engine returns it, or a Python value of the type.
+        declared: Type of its column.
 
     >>> value_name(0.10000000149011612, ValueType.SINGLE), value_name(-0.0, ValueType.DOUBLE), value_name("7.00",
     ... ValueType.DECIMAL), value_name(True, ValueType.TRUTH), value_name(float("nan"), ValueType.DOUBLE)
@@ -92,10 +92,10 @@ def value_name(value: Any, declared: ValueType) -> str | None:
 
 
 def _format_plain_decimal(number: Decimal) -> str:
-    """Digits of a decimal number without an exponent and without trailing zeros.
+    """Format a decimal number without exponent and trailing zeros.
 
-    >>> _format_plain_decimal(Decimal("7.00")), _format_plain_decimal(Decimal("-0E-18")), _format_plain_decimal(Decimal("1E+3"))
-    ('7', '0', '1000')
+    >>> _format_plain_decimal(Decimal("7.00")), _format_plain_decimal(Decimal("-0E-18"))
+    ('7', '0')
     """
     if number.is_infinite():
         return "inf" if number > 0 else "-inf"
@@ -105,20 +105,22 @@ def _format_plain_decimal(number: Decimal) -> str:
 
 
 Key = str | float
-"""A name, or a double, that the value of a record is compared with."""
+"""A name or a double that values are compared with."""
 
 
 def category_key(category: Category, declared: ValueType) -> Key | None:
-    """Return what values of a column are compared with to find a category; None: no value of the type equals it.
+    """Return the name or double that values are compared with to find a category; None if no value equals it.
 
-    A category that is text stands for the value with that name; where the type is one of numbers, it may also be
-    written as a plain number, without ``.0`` or with zeros behind the point of a decimal. A category that is a number,
-    or True or False, stands for the value of the type that is this number.
+    A category that is text matches the value with that name; if the type is numeric, it may also be written as a plain
+    number, without ``.0`` or with trailing zeros of a decimal. A category that is a number, True or False matches the
+    value of the type that equals it.
 
-    >>> category_key("01", ValueType.UNDECLARED), category_key("1", ValueType.WHOLE), category_key("01", ValueType.WHOLE)
-    ('01', 1.0, None)
-    >>> category_key(0.1, ValueType.SINGLE), category_key("7", ValueType.DOUBLE), category_key("7.00", ValueType.DECIMAL)
-    (0.10000000149011612, 7.0, '7')
+    >>> [category_key("01", declared) for declared in (ValueType.UNDECLARED, ValueType.WHOLE)]
+    ['01', None]
+    >>> category_key(0.1, ValueType.SINGLE), category_key("7", ValueType.DOUBLE)
+    (0.10000000149011612, 7.0)
+    >>> category_key("1", ValueType.WHOLE), category_key("7.00", ValueType.DECIMAL)
+    (1.0, '7')
     """
     if isinstance(category, str):
         return category if declared in (ValueType.TEXT, ValueType.UNDECLARED) else _KEYS_OF_TEXT[declared](category)
@@ -142,7 +144,7 @@ def _number_key(number: int | float | bool, declared: ValueType) -> Key | None:
 
 
 def _nearest_float(number: int | float | bool, declared: ValueType) -> float | None:
-    """The value of the type that is nearest to a number; None: it has no value so large."""
+    """Return the value of the type nearest to a number, or None if the type has no value so large."""
     with suppress(OverflowError), np.errstate(over="ignore"):
         nearest = float(_FLOATS[declared](float(number)))
         return nearest + 0.0 if isinf(nearest) <= isinf(number) else None
@@ -162,10 +164,10 @@ def _parse_integer(text: str) -> Key | None:
 def _make_float_parser(declared: ValueType) -> Callable[[str], Key | None]:
     def parse_key(text: str) -> Key | None:
         number = parse_number(text)
-        known = None if number is None else _nearest_float(number, declared)
-        if known is None:
+        nearest = None if number is None else _nearest_float(number, declared)
+        if nearest is None:
             return None
-        return known if text in (value_name(known, declared), _without_point(known)) else None
+        return nearest if text in (value_name(nearest, declared), _without_point(nearest)) else None
 
     return parse_key
 
@@ -183,12 +185,12 @@ def _parse_decimal(text: str) -> Key | None:
 
 _KEYS_OF_TEXT: Mapping[ValueType, Callable[[str], Key | None]] = MappingProxyType({
     ValueType.TRUTH: _parse_truth, ValueType.WHOLE: _parse_integer, ValueType.DECIMAL: _parse_decimal,
-    **{each: _make_float_parser(each) for each in FLOATS},
+    **{float_type: _make_float_parser(float_type) for float_type in FLOATS},
 })  # fmt: skip
 
 
 def parse_number(text: str) -> int | float | None:
-    """The number that a text spells in any way; None: it spells none, or NaN.
+    """Parse a number in any notation; None if the text is not a number, or NaN.
 
     >>> parse_number("01"), parse_number("2.50"), parse_number("AA")
     (1, 2.5, None)
@@ -201,10 +203,12 @@ def parse_number(text: str) -> int | float | None:
 
 
 def suggest_spelling(category: Category, declared: ValueType) -> str:
-    """Say what to write instead of a category that no value of the type equals.
+    """Return what to write instead of a category that no value of the type equals.
 
-    >>> suggest_spelling("01", ValueType.WHOLE), suggest_spelling("+2.50", ValueType.DOUBLE), suggest_spelling("x", ValueType.TRUTH)
-    ('1', '2.5', 'true or false')
+    >>> suggest_spelling("01", ValueType.WHOLE), suggest_spelling("+2.50", ValueType.DOUBLE)
+    ('1', '2.5')
+    >>> suggest_spelling("x", ValueType.TRUTH)
+    'true or false'
     """
     if declared is ValueType.TRUTH:
         return " or ".join(TRUTHS[::-1])

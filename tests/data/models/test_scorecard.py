@@ -144,9 +144,7 @@ def test_predictions_are_those_of_scikit_learn() -> None:
 def test_models_that_cannot_be_read_are_refused() -> None:
     table = people(60)
     with pytest.raises(InvalidArgument, match="names of its columns"):
-        Scorecard.from_sklearn(
-            LinearRegression().fit(table[["age"]].to_numpy(), table["late"]), name="a", ranges=WIDE
-        )
+        Scorecard.from_sklearn(LinearRegression().fit(table[["age"]].to_numpy(), table["late"]), name="a", ranges=WIDE)
     with pytest.raises(InvalidArgument, match="declare the range of 'age'"):
         Scorecard.from_sklearn(LinearRegression().fit(table[["age"]], table["late"]), name="a", ranges={})
     three = LogisticRegression().fit(table[["age"]], np.arange(60) % 3)

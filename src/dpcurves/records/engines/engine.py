@@ -1,4 +1,4 @@
-"""The interface of engines, tables that stay in their engine, and cells of numbers in NumPy and in a formula."""
+"""Interface of counting engines, handles of tables on servers, and exact counting of batches in NumPy."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ from ..value_names import Key, category_key
 
 
 class BoundAxis(NamedTuple):
-    """An axis, and the column that it is read from.
+    """An axis and the column that it is read from.
 
     Attributes:
         axis: The axis.
         column: The column.
-        place: Where the column stands in the schema.
-        members: SENSITIVE. Of groups that are told by hashes: the names in the records that each hash stands for.
+        place: Position of the column in the schema.
+        members: SENSITIVE. For hashed categories: the names in the records that have each hash.
     """
 
     axis: Axis | Categories
@@ -49,169 +49,170 @@ class BoundAxis(NamedTuple):
 
 
 def table_size(bound: Sequence[BoundAxis]) -> int:
-    """The number of cells of a table of these axes; 1 without axes."""
-    return prod(each.axis.slots for each in bound)
+    """Return the number of cells of a table of these axes; 1 without axes."""
+    return prod(bound_axis.axis.slots for bound_axis in bound)
 
 
 def require_grid(axis: Axis | Categories) -> Grid:
-    """The grid of an axis. Raises `TypeError` if it has categories."""
+    """Return the grid of an axis. Raises `TypeError` for categories."""
     if not isinstance(axis, Axis):
         raise WrongArgumentType("axes", "sums and prefixes need a grid")
     return axis.grid
 
 
 class CountingEngine(Protocol):
-    """Counts the used rows of one table. What it is asked fits the schema; after `prepare` nothing fails by a row."""
+    """Counts the used rows of one table. Requests fit the schema; after `prepare`, no row can cause an error."""
 
     @property
     def columns(self) -> tuple[Column, ...]:
-        """The columns of the schema, and the way each is read."""
+        """Return the columns of the schema, with the way to read them."""
 
     @property
     def failure(self) -> str:
-        """The message of a failure, in place of the engine's own words."""
+        """Return the error message that replaces the engine's own, which may quote a record."""
 
     @property
     def moment(self) -> int | None:
-        """A number of the state of the data that is counted; another state has another. None: nobody can tell."""
+        """Return a number that identifies the state of the counted data, or None if the engine cannot tell."""
 
     def prepare(self, bound: Sequence[BoundAxis]) -> None:
-        """Do what may fail before anything is charged, and learn what will be counted.
+        """Do everything that may fail before the charge, and note the columns that will be counted.
 
         Raises:
-            ValueError: the engine does not count as is needed.
+            ValueError: the engine cannot count these axes.
         """
 
     def counts(self, bound: Sequence[BoundAxis]) -> IntArray:
-        """Rows per cell, the last axis fastest, and behind them the rows that are missing on any axis."""
+        """Return the rows per cell, the last axis fastest, followed by the rows missing on any axis."""
 
     def sums(self, bound: Sequence[BoundAxis], half: int) -> list[int]:
-        """Per cell the sum of `Grid.offset_of` on the last axis, which is on a grid; behind them 0."""
+        """Return the sum of `Grid.offset_of` on the last axis per cell, followed by 0. The last axis has a grid."""
 
     def squares(self, bound: Sequence[BoundAxis], half: int) -> list[int]:
-        """Per cell the sum of ``2 * offset**2 - half**2`` of those offsets; behind them 0."""
+        """Return the sum of ``2 * offset**2 - half**2`` of those offsets per cell, followed by 0."""
 
     def prefixes(self, bound: Sequence[BoundAxis], at: Sequence[int]) -> list[int]:
-        """Rows in the first slots of the table, so many for each entry, and behind them the missing ones."""
+        """Return the rows in the first slots of the table, for each length in `at`, followed by the missing rows."""
 
     def numbers(self, bound: Sequence[BoundAxis]) -> Iterator[Sequence[FloatArray]]:
-        """Batches of rows: the numbers themselves of columns on a grid, the slots of categories; NaN: missing."""
+        """Yield batches of rows: numbers for columns on a grid, slots for categories; NaN: missing."""
 
     def in_subsets(self, bound: Sequence[BoundAxis], subsets: int) -> Iterator[Sequence[FloatArray]]:
-        """Batches as `numbers` gives them, and behind each the subset of each row.
+        """Yield batches as `numbers`, followed by a column with the subset of each row.
 
-        Formal guarantees: the subset of a row is a function of a key and of its unit alone.
+        Formal guarantees: the subset of a row is a function of a key and of the row's unit alone.
         """
 
     def places(self, bound: Sequence[BoundAxis]) -> IntArray:
-        """The cell of each row; one that is missing on any axis lies behind them all."""
+        """Return the cell of each row. A row that is missing on any axis is one past the last cell."""
 
     def units(self) -> int:
-        """The number of units; rows without a unit are one together."""
+        """Return the number of units. Rows without a unit are one unit together."""
 
     def close(self) -> None:
-        """Let go of the records, and of all that was kept of them."""
+        """Close the connection and delete temporary data."""
 
 
 GROUP = "dpcurves.engines"
-"""Entry points of other packages: the scheme of a URL, and the function of it and a table that makes its handle."""
+"""Entry-point group of other packages: a URL scheme, and a function of the URL and a table that makes its handle."""
 
 
 class EngineTable(ABC):
-    """A handle of a table on a server, given to a session in place of a file. Its repr shows no password."""
+    """Handle of a table on a server, given to a session instead of a file. Its repr shows no password."""
 
     @property
     @abstractmethod
     def engine(self) -> str:
-        """The engine's name, as it stands in a privacy statement."""
+        """Return the engine's name for privacy statements."""
 
     @property
     def version(self) -> int | None:
-        """The version of the table that is read, whatever is written later; None: none is fixed."""
+        """Return the version of the table that is read, whatever is written later; None: the current one."""
         return None
 
     @abstractmethod
     def open(self, unit: Unit, key: bytes) -> CountingEngine:
-        """Connect, and look at the schema and at no row.
+        """Connect and read the schema, but no row.
 
         Raises:
-            ValueError: it cannot be reached, or the table is not there.
+            ValueError: the server cannot be reached, or the table is missing.
         """
 
 
 def table_from_url(url: str, table: str) -> EngineTable:
-    """The table of the engine that a URL leads to.
+    """Return the table on the server that a URL names.
 
     Raises:
-        NotInstalled: no installed package knows URLs of this scheme.
-        ValueError: the URL or the table's name can not be taken.
+        MissingPackage: no installed package opens URLs of this scheme.
+        ValueError: the URL or the table's name is invalid.
     """
     scheme = url.partition("://")[0]
-    for each in entry_points(group=GROUP, name=scheme):
-        made: EngineTable = each.load()(url, table=table)
-        return made
+    for entry_point in entry_points(group=GROUP, name=scheme):
+        table_handle: EngineTable = entry_point.load()(url, table=table)
+        return table_handle
     raise MissingPackage("data", f"no installed package opens {scheme}://")
 
 
-# Exact integers from batches of columns, in NumPy: where no engine finds the cells by itself.
+# Exact integers from batches of columns, in NumPy, for engines that cannot find the cells themselves.
 
 
 LOW_BITS = 31
+"""Bits of the low part of an amount: the sums of both parts stay below 64 bits for up to 2**32 rows."""
 MOST_WEIGHED = 2**18
-"""Rows whose amounts, below 2**44 each, are added up in 64 bits."""
+"""Rows whose amounts, below 2**44 each, sum within 64 bits."""
 Amounts = Callable[[Grid, FloatArray], IntArray]
-"""The weight of each value in its cell."""
+"""Function that returns the amount each value adds to its cell."""
 
 
 def offset_amounts(half: int) -> Amounts:
-    """The amounts of sums."""
+    """Return the amounts of sums."""
     return lambda grid, values: grid.offset_of(values, half)
 
 
 def squared_offset_amounts(half: int) -> Amounts:
-    """The amounts of sums of squares."""
+    """Return the amounts of sums of squares."""
     return lambda grid, values: 2 * grid.offset_of(values, half) ** 2 - half**2
 
 
 class SlotCells:
-    """The cells of a table, found from one column for each axis, in which NaN is missing.
+    """Cells of a table, found from one column per axis; NaN is missing.
 
     Attributes:
-        axes: The axes of the table, with edges laid out where they are no formula.
-        told: Which columns are slots already; the others are numbers.
-        size: The number of cells.
+        axes: Axes of the table, with explicit edges where the grid is small enough.
+        slot_flags: Whether each column contains slots instead of numbers.
+        size: Number of cells.
     """
 
     def __init__(self, axes: Sequence[Axis | Categories], slot_flags: Sequence[bool]) -> None:
-        self.axes = [Axis(each.column, each.grid.to_explicit()) if isinstance(each, Axis) else each for each in axes]
-        self.told = slot_flags
+        self.axes = [Axis(axis.column, axis.grid.to_explicit()) if isinstance(axis, Axis) else axis for axis in axes]
+        self.slot_flags = slot_flags
         self.size = prod(axis.slots for axis in axes)
 
     def places(self, columns: Sequence[FloatArray]) -> IntArray:
-        """The cell of each row, the last axis fastest; one that is missing on any axis lies behind them all."""
-        place, missing = np.zeros(len(columns[0]), dtype=np.int64), np.zeros(len(columns[0]), dtype=bool)
-        for values, axis, told in zip(columns, self.axes, self.told, strict=True):
-            found = axis.grid.cell_of(values) if isinstance(axis, Axis) and not told else values
-            lacks = ~(found < axis.slots)  # of NaN too
-            place = place * axis.slots + np.where(lacks, 0, found).astype(np.int64)
-            missing |= lacks
-        return np.where(missing, self.size, place)
+        """Return the cell of each row, the last axis fastest. A row missing on any axis is one past the last cell."""
+        cell, missing = np.zeros(len(columns[0]), dtype=np.int64), np.zeros(len(columns[0]), dtype=bool)
+        for values, axis, is_slot in zip(columns, self.axes, self.slot_flags, strict=True):
+            slots = axis.grid.cell_of(values) if isinstance(axis, Axis) and not is_slot else values
+            is_missing = ~(slots < axis.slots)  # also for NaN
+            cell = cell * axis.slots + np.where(is_missing, 0, slots).astype(np.int64)
+            missing |= is_missing
+        return np.where(missing, self.size, cell)
 
 
 class CellCounts:
-    """Rows per cell in all batches so far, and behind them the rows that are missing on any axis."""
+    """Rows per cell of all batches so far, followed by the rows missing on any axis."""
 
     def __init__(self, cells: SlotCells) -> None:
         self._cells = cells
-        self.found = np.zeros(cells.size + 1, dtype=np.int64)
+        self.counts = np.zeros(cells.size + 1, dtype=np.int64)
 
     def add(self, columns: Sequence[FloatArray]) -> None:
-        # In rising order cells are found three times as fast.
-        np.add.at(self.found, self._cells.places([np.sort(columns[0])] if len(columns) == 1 else columns), 1)
+        # Sorted values make the search for cells three times as fast.
+        np.add.at(self.counts, self._cells.places([np.sort(columns[0])] if len(columns) == 1 else columns), 1)
 
 
 class CellSums:
-    """The exact sums of what each row adds to its cell. Raises `ValueError` if the last axis has no grid."""
+    """Exact sums of the amounts that rows add to their cells. Raises `ValueError` if the last axis has no grid."""
 
     def __init__(self, cells: SlotCells, amounts: Amounts) -> None:
         last = cells.axes[-1]
@@ -221,22 +222,22 @@ class CellSums:
         self._high, self._low = np.zeros((2, cells.size + 1), dtype=np.int64)
 
     def add(self, columns: Sequence[FloatArray]) -> None:
-        place, amount = self._cells.places(columns), self._amounts(self._grid, columns[-1])
-        # In two parts: the sum of one could leave 64 bits, those of the parts would need 2**32 rows for it.
-        np.add.at(self._high, place, amount >> LOW_BITS)
-        np.add.at(self._low, place, amount & (2**LOW_BITS - 1))
+        cell, amount = self._cells.places(columns), self._amounts(self._grid, columns[-1])
+        # In two parts: one sum could exceed 64 bits, the parts would need 2**32 rows for that.
+        np.add.at(self._high, cell, amount >> LOW_BITS)
+        np.add.at(self._low, cell, amount & (2**LOW_BITS - 1))
 
     @property
     def totals(self) -> list[int]:
-        """The sums of all batches so far, and behind them 0."""
-        parts = zip(self._high.tolist()[:-1], self._low.tolist()[:-1], strict=True)
-        return [*((above << LOW_BITS) + below for above, below in parts), 0]
+        """Return the sums of all batches so far, followed by 0."""
+        halves = zip(self._high.tolist()[:-1], self._low.tolist()[:-1], strict=True)
+        return [*((high << LOW_BITS) + low for high, low in halves), 0]
 
 
 class CellAmounts:
-    """The exact sums of what each row adds to its cell by its weight, and of what it adds behind the cells.
+    """Exact weighted sums of the amounts that rows add to their cells, followed by the sum outside the cells.
 
-    Columns are those of the axes, and behind them the weights. A row that is missing on an axis, or has no weight, is
+    The columns are those of the axes, followed by the weights. A row that is missing on an axis, or has no weight, is
     in no cell.
     """
 
@@ -245,32 +246,32 @@ class CellAmounts:
         self._found = np.zeros(cells.size + 1, dtype=object)
 
     def add(self, columns: Sequence[FloatArray]) -> None:
-        *own, weights = columns
+        *values, weights = columns
         for start in range(0, len(weights), MOST_WEIGHED):
-            part = slice(start, start + MOST_WEIGHED)
-            self._add([column[part] for column in own], self._query.weights.to_steps(weights[part]))
+            rows = slice(start, start + MOST_WEIGHED)
+            self._add([column[rows] for column in values], self._query.weights.to_steps(weights[rows]))
 
     def _add(self, columns: Sequence[FloatArray], steps: IntArray) -> None:
-        place = self._cells.places(columns)
-        used = (place < self._cells.size) & (steps >= 0)
-        amount, beside = self._query.amounts(columns[-1], np.where(used, steps, 0))
+        cell = self._cells.places(columns)
+        is_used = (cell < self._cells.size) & (steps >= 0)
+        amount, outside_amount = self._query.amounts(columns[-1], np.where(is_used, steps, 0))
         batch = np.zeros(self._cells.size + 1, dtype=np.int64)
-        np.add.at(batch, place[used], amount[used])
-        batch[-1] = beside[used].sum() + np.count_nonzero(~used) * self._query.missing_amount
-        self._found += batch  # Python's integers cannot overflow
+        np.add.at(batch, cell[is_used], amount[is_used])
+        batch[-1] = outside_amount[is_used].sum() + np.count_nonzero(~is_used) * self._query.missing_amount
+        self._found += batch  # Python integers do not overflow
 
     @property
     def totals(self) -> list[int]:
-        """The sums of all batches so far, and behind them what stands beside the cells."""
-        return [int(each) for each in self._found]
+        """Return the sums of all batches so far, followed by the sum outside the cells."""
+        return [int(total) for total in self._found]
 
 
 class PrefixCounts:
-    """Rows in the first slots of a table, so many for each entry of `at`.
+    """Rows in the first slots of a table, for each length in `at`.
 
-    Rows are compared with the bounds that are asked, by one binary search each, and not sorted into cells: the grid of
-    the last axis may have any number of them. (From some thirty bounds on this is faster than counting in SQL below
-    each of them.) Raises `TypeError` if that axis has no grid.
+    Rows are compared with the requested bounds by binary search, and not sorted into cells, so the grid of the last
+    axis may be arbitrarily fine. (From about thirty bounds this is faster than counting below each bound in SQL.)
+    Raises `TypeError` if that axis has no grid.
     """
 
     def __init__(self, axes: Sequence[Axis | Categories], at: Sequence[int], slot_flags: Sequence[bool]) -> None:
@@ -278,37 +279,40 @@ class PrefixCounts:
         grid = require_grid(last)
         self._rows = SlotCells(first, slot_flags[:-1])
         self._before = np.arange(self._rows.size)[:, None]
-        own = np.clip(np.array(at, dtype=np.int64) - self._before * last.slots, 0, last.slots)
-        ends, entries = np.unique(np.append(own, last.slots), return_inverse=True)
-        self._entries = entries[:-1].reshape(own.shape)
-        self._bounds = grid.exclusive_bound(ends)
+        slots_in_row = np.clip(np.array(at, dtype=np.int64) - self._before * last.slots, 0, last.slots)
+        bounds_needed, entries = np.unique(np.append(slots_in_row, last.slots), return_inverse=True)
+        self._entries = entries[:-1].reshape(slots_in_row.shape)
+        self._bounds = grid.exclusive_bound(bounds_needed)
         self._table = np.zeros((len(self._before) + 1, len(self._bounds) + 1), dtype=np.int64)
 
     def add(self, columns: Sequence[FloatArray]) -> None:
         *first, values = columns
         row = self._rows.places(first) if first else np.zeros(len(values), dtype=np.int64)
-        place = row * self._table.shape[1] + np.searchsorted(self._bounds, values, side="right")
-        self._table += np.bincount(place, minlength=self._table.size).reshape(self._table.shape)
+        cell = row * self._table.shape[1] + np.searchsorted(self._bounds, values, side="right")
+        self._table += np.bincount(cell, minlength=self._table.size).reshape(self._table.shape)
 
     @property
     def totals(self) -> list[int]:
-        """The counts of all batches so far, and behind them the rows that are missing."""
-        below = np.cumsum(self._table, axis=1)
-        counts = below[self._before, self._entries].sum(axis=0)
-        return [*counts.tolist(), int(self._table.sum() - below[:-1, -2].sum())]
+        """Return the counts of all batches so far, followed by the missing rows."""
+        cumulative = np.cumsum(self._table, axis=1)
+        counts = cumulative[self._before, self._entries].sum(axis=0)
+        return [*counts.tolist(), int(self._table.sum() - cumulative[:-1, -2].sum())]
 
 
-# Cells of numbers by a formula, and categories by their texts or numbers: public. No record was looked at.
+# Public SQL ingredients: cells of numbers by a formula, categories by their texts or numbers. No record is read.
 
 
 MOST_CHECKED = 2**24
+"""Cells of a grid whose formula is checked at every edge."""
 
 
 class Formula(NamedTuple):
-    """``floor((x - lower) * scale + shift)`` is the cell of every x below the last inner edge, or one above it.
+    """Cell index by ``floor((x - lower) * scale + shift)``, for every x below the last inner edge.
 
     Attributes:
-        needs_correction: Whether it may be one above, and the edge itself has to be compared.
+        scale: Cells per unit of x.
+        shift: Offset, in cells.
+        needs_correction: True if the result may be one cell too high, so that x must be compared with the edge.
     """
 
     scale: float
@@ -317,10 +321,10 @@ class Formula(NamedTuple):
 
 
 def find_formula(grid: Grid) -> Formula | None:
-    """The formula for the cells of a linear grid; None where there is none that doubles compute well enough.
+    """Return the formula for the cells of a linear grid, or None if doubles compute no formula well enough.
 
-    The formula never falls as x rises. So it is right for every x if it is right at every edge and at the last
-    double below every edge, and these are public: all of them are tried here.
+    The formula is monotone in x. So it is right for every x if it is right at every edge and at the last double below
+    every edge. The edges are public, and all are checked here.
 
     >>> find_formula(Grid(0, 1, cells=4))
     Formula(scale=4.0, shift=0.0, needs_correction=False)
@@ -334,7 +338,7 @@ def find_formula(grid: Grid) -> Formula | None:
 
 
 def fit_formula(grid: Grid, first: FloatArray, last: FloatArray, cells: NDArray[np.int64]) -> Formula | None:
-    """A formula that is right for the first and the last double of each of these cells."""
+    """Return a formula that is right for the first and the last double of each of these cells, or None."""
     scale = grid.cells / (grid.upper - grid.lower)
     if not isfinite(scale):
         return None
@@ -346,28 +350,31 @@ def fit_formula(grid: Grid, first: FloatArray, last: FloatArray, cells: NDArray[
     return Formula(scale, shift, needs_correction=True) if fits else None
 
 
-def are_floors_within(found: NDArray[np.float64], least: NDArray[np.int64], most: NDArray[np.int64]) -> bool:
-    """Tell whether each number, rounded down, is one of those from `least` to `most`."""
-    floors = np.floor(found)
-    return bool(np.all((least <= floors) & (floors <= most)))
+def are_floors_within(numbers: NDArray[np.float64], lower: NDArray[np.int64], upper: NDArray[np.int64]) -> bool:
+    """Return True if the floor of each number lies from `lower` to `upper`."""
+    floors = np.floor(numbers)
+    return bool(np.all((lower <= floors) & (floors <= upper)))
 
 
 def category_keys(bound: BoundAxis) -> list[list[Key]]:
-    """What values of the column are compared with to find each category; the rest of found ones has nothing."""
+    """Return the keys that find each category. The rest category of selected categories has none."""
     axis, declared = bound.axis, bound.column.value_type
     if not isinstance(axis, Categories):
         raise WrongArgumentType("axes", "categories are needed")
     names: Sequence[Sequence[Category]] = bound.members or [[value] for value in axis.values]
-    keys = [[key for name in each if (key := category_key(name, declared)) is not None] for each in names]
+    keys = [
+        [key for name in category_names if (key := category_key(name, declared)) is not None]
+        for category_names in names
+    ]
     return [*keys[:-1], []] if isinstance(axis, SelectedCategories) else keys
 
 
 class Keys(NamedTuple):
-    """Categories of a column, by the texts and by the numbers that its values are compared with.
+    """Categories of a column by the texts and the numbers that values are compared with.
 
     Attributes:
-        texts: Texts, and the slot of each.
-        numbers: Doubles, and the slot of each.
+        texts: Texts with their slots.
+        numbers: Doubles with their slots.
     """
 
     texts: tuple[tuple[str, int], ...]
@@ -375,10 +382,10 @@ class Keys(NamedTuple):
 
     @classmethod
     def from_keys(cls, keys: Sequence[Sequence[Key]]) -> Keys:
-        """Return the keys of all categories, those of the first one first."""
-        each = [(key, slot) for slot, several in enumerate(keys) for key in several]
-        texts = tuple((key, slot) for key, slot in each if isinstance(key, str))
-        return cls(texts, tuple((float(key), slot) for key, slot in each if not isinstance(key, str)))
+        """Split the keys of all categories into texts and numbers. Earlier categories come first."""
+        key_slots = [(key, slot) for slot, category_keys in enumerate(keys) for key in category_keys]
+        texts = tuple((key, slot) for key, slot in key_slots if isinstance(key, str))
+        return cls(texts, tuple((float(key), slot) for key, slot in key_slots if not isinstance(key, str)))
 
 
 KNOWN_AXES: Mapping[type[Axis | Categories], frozenset[str]] = MappingProxyType({
@@ -389,18 +396,22 @@ KNOWN_AXES: Mapping[type[Axis | Categories], frozenset[str]] = MappingProxyType(
     UnlistedCategories: frozenset({"column", "values", "arguments", "is_implied", "universe"}),
     SelectedCategories: frozenset({"column", "values", "arguments", "is_implied", "digits"}),
 })  # fmt: skip
-"""Kinds of axes that engines count along, and the options of each that have a meaning here."""
+"""Axis classes that engines count along, and the fields of each that engines support."""
 
 
 def require_known_axes(axes: Sequence[Axis | Categories]) -> None:
-    """Refuse an axis with an option that no engine heeds: its counts would be those of another question.
+    """Refuse an axis with a field that no engine supports: its counts would answer another question.
 
     Raises:
-        ValueError: names the option.
+        ValueError: names the field.
     """
     for axis in axes:
         known = KNOWN_AXES.get(type(axis))
-        unknown = None if known is None else next((each.name for each in fields(axis) if each.name not in known), None)
+        unknown = (
+            None
+            if known is None
+            else next((axis_field.name for axis_field in fields(axis) if axis_field.name not in known), None)
+        )
         if known is None or unknown is not None:
             option = "" if unknown is None else f" with {unknown}"
             raise InvalidArgument("axes", f"engines do not count along {type(axis).__name__}{option}")
