@@ -171,7 +171,8 @@ class TaskOptions(PairStatisticOptions):
             if getattr(self, field) not in tuple(words):
                 raise Misuse(field, f"one of {', '.join(words)} is needed, got {getattr(self, field)!r}")
         return Task(
-            question, loss, parse_integer("people", self.people), aim=CountUse.AREA if area else None, coins=Coins(self.coins),
+            question, loss, parse_integer("people", self.people), aim=CountUse.AREA if area else None,
+            coins=Coins(self.coins),
             rounding=Rounding(self.rounding),
             invitations=None if self.inviting is None else Inviter.load_or_create(self.inviting).public_key,
         )  # fmt: skip
@@ -363,7 +364,11 @@ def aggregate(received: ReportFiles, document: LocalTaskDocument, kernel: Kernel
         curve = collection.curve()
     made = f"mechanism: {curve.privacy.mechanism}", describe_collection(collection), *ASSUMED
     deliver_with_notes(
-        asked.question, curve, view, output, lambda written: (*made, *kernel.describe_statistic(curve, output), *written)
+        asked.question,
+        curve,
+        view,
+        output,
+        lambda written: (*made, *kernel.describe_statistic(curve, output), *written),
     )  # fmt: skip
 
 
