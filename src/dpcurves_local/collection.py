@@ -75,21 +75,21 @@ class Collection:
 
     def add_each(self, reports: Iterable[bytes]) -> None:
         """Add reports one by one."""
-        for many in _split_batches(reports):
-            self.add(b"".join(many))
+        for batch in _split_batches(reports):
+            self.add(b"".join(batch))
 
     def _add_batch(self, records: ReportBatch) -> None:
-        about, good = self._tables.sort_by_level(self.task.expand_messages(records))
-        whole = bool(good.all())
-        self.refused += records.damaged_count + int(len(good) - good.sum())
-        before = good & self.task.mark_repeats(records.names)
+        about, is_valid = self._tables.sort_by_level(self.task.expand_messages(records))
+        all_valid = bool(is_valid.all())
+        self.refused += records.damaged_count + int(len(is_valid) - is_valid.sum())
+        before = is_valid & self.task.mark_repeats(records.names)
         if before.any():
-            self.met, whole, good = self.met + int(before.sum()), False, good & ~before
-        self.any_drawn |= has_drawn_names(records.names[good])
-        fresh = self._seen.mark_new(records.names if whole else records.names[good])
+            self.met, all_valid, is_valid = self.met + int(before.sum()), False, is_valid & ~before
+        self.any_drawn |= has_drawn_names(records.names[is_valid])
+        fresh = self._seen.mark_new(records.names if all_valid else records.names[is_valid])
         self.repeated += int(len(fresh) - fresh.sum())
-        good[good] = fresh
-        self._tables.count_reports(about, good)
+        is_valid[is_valid] = fresh
+        self._tables.count_reports(about, is_valid)
 
     def names(self) -> bytes:
         """Pseudonyms of the counted people, 8 bytes each, sorted: salted hashes, or random."""
@@ -127,21 +127,21 @@ class SortedNameSet:
 
     def mark_new(self, names: Octets) -> BoolArray:
         """Mark the pseudonyms that are neither in the set nor earlier in this list, and add them."""
-        first, run = self.find_new(names)
+        is_new, run = self.find_new(names)
         self.insert_run(run)
-        return first
+        return is_new
 
     def find_new(self, names: Octets) -> tuple[BoolArray, NDArray[np.uint64]]:
         """Mark the pseudonyms that are new to the set and to this list, and encode them for `insert_run`."""
         numbers = names_to_numbers(names)
         order = _sort_indices(numbers)
-        ordered, first = numbers[order], np.zeros(len(numbers), dtype=np.bool_)
+        ordered, is_new = numbers[order], np.zeros(len(numbers), dtype=np.bool_)
         fresh = np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)]
         for run in self._runs:  # searched in sorted order, which keeps memory accesses close together
-            place = np.minimum(np.searchsorted(run, ordered), len(run) - 1)
-            fresh &= run[place] != ordered
-        first[order] = fresh
-        return first, ordered[fresh]
+            position = np.minimum(np.searchsorted(run, ordered), len(run) - 1)
+            fresh &= run[position] != ordered
+        is_new[order] = fresh
+        return is_new, ordered[fresh]
 
     def list_names(self) -> NDArray[np.uint64]:
         """Return all pseudonyms, sorted."""
@@ -193,9 +193,9 @@ def aggregate(reports: Iterable[bytes] | str | Path, task: Task) -> Any:
 
 
 def _split_batches(reports: Iterable[bytes]) -> Iterator[list[bytes]]:
-    each = iter(reports)
-    while many := list(islice(each, AT_ONCE)):
-        yield many
+    iterator = iter(reports)
+    while batch := list(islice(iterator, AT_ONCE)):
+        yield batch
 
 
 LABEL = b"dpcurves local invitation\n"
@@ -267,10 +267,10 @@ def verify_invitation(task: Task, invitation: str) -> bytes:
         ValueError: the signature was not made with the task's key, or is of another pseudonym or task.
     """
     try:
-        told = urlsafe_b64decode(invitation.encode("ascii"))
-        name = told[:NAME]
+        decoded = urlsafe_b64decode(invitation.encode("ascii"))
+        name = decoded[:NAME]
         Ed25519PublicKey.from_public_bytes(bytes.fromhex(task.invitations or "")).verify(
-            told[NAME:], _encode_signed_name(task, name)
+            decoded[NAME:], _encode_signed_name(task, name)
         )
     except (ValueError, InvalidSignature):
         raise InvalidArgument("invitation", NOT_ONE) from None

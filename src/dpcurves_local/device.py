@@ -41,11 +41,11 @@ def find_slot(axes: Sequence[Axis | Categories], value: Any) -> int:
         value: SECRET. For one axis the value, for several a mapping from columns to values.
     """
     slot = 0
-    for axis, each in zip(axes, _split_value(axes, value), strict=True):
-        own = _find_category(axis, each) if isinstance(axis, Categories) else _find_cell(axis, each)
-        if own == axis.slots:
+    for axis, component in zip(axes, _split_value(axes, value), strict=True):
+        index = _find_category(axis, component) if isinstance(axis, Categories) else _find_cell(axis, component)
+        if index == axis.slots:
             return prod(axis.slots for axis in axes)
-        slot = slot * axis.slots + own
+        slot = slot * axis.slots + index
     return slot
 
 
@@ -81,11 +81,13 @@ def _to_float(value: Any) -> float:
 def _find_category(axis: Categories, value: Any) -> int:
     """Return the index of the category that equals a value, or its text; the number of categories if there is none."""
     with suppress(Exception):  # a class of the caller may raise anything; an integer may be too long to print
-        known = value.item() if isinstance(value, np.generic) else value
-        if isinstance(known, _CLASSES):
-            name = str(known).lower() if isinstance(known, bool) else str(known)
-            same = (known == each or name == str(each) or str(known) == str(each) for each in axis.values)
-            return next(place for place, is_same in enumerate(same) if is_same)
+        plain = value.item() if isinstance(value, np.generic) else value
+        if isinstance(plain, _CLASSES):
+            name = str(plain).lower() if isinstance(plain, bool) else str(plain)
+            same = (
+                plain == category or name == str(category) or str(plain) == str(category) for category in axis.values
+            )
+            return next(index for index, is_same in enumerate(same) if is_same)
     return axis.slots
 
 
@@ -168,9 +170,9 @@ class StochasticRounding:
     def round_cells(self, fine: IntArray, randomness: Randomness) -> IntArray:
         """Draw a cell for each fine cell; missing values stay missing. SECRET argument `fine`."""
         cells, chances = self.find_probabilities(fine)
-        drawn = np.frombuffer(randomness.random_bytes(4 * len(fine)), dtype="<u4").astype(np.int64)
+        words = np.frombuffer(randomness.random_bytes(4 * len(fine)), dtype="<u4").astype(np.int64)
         missing = fine == self.axis.grid.cells * self._fine_cells_per_cell
-        return np.where(missing, self.axis.grid.cells, cells + (drawn < chances))
+        return np.where(missing, self.axis.grid.cells, cells + (words < chances))
 
 
 TABLE = "CREATE TABLE IF NOT EXISTS kept (task TEXT, person TEXT, report BLOB NOT NULL, PRIMARY KEY (task, person))"
@@ -205,10 +207,10 @@ class ReportMemo:
         person = normalize_name(person)
         with self._open_store() as store:
             store.execute("BEGIN IMMEDIATE")
-            found = store.execute("SELECT report FROM kept WHERE task = ? AND person = ?", (task, person)).fetchone()
-            if found is not None:
+            row = store.execute("SELECT report FROM kept WHERE task = ? AND person = ?", (task, person)).fetchone()
+            if row is not None:
                 store.execute("COMMIT")
-                return bytes(found[0])
+                return bytes(row[0])
             report = make_report()
             store.execute("INSERT INTO kept VALUES (?, ?, ?)", (task, person, report))
             store.execute("COMMIT")

@@ -40,9 +40,9 @@ def names_to_numbers(names: Octets) -> Numbers:
 
 def set_drawn_bit(names: Octets, drawn: bool) -> Octets:
     """Set the bit of these pseudonyms that marks random ones."""
-    told = names_to_numbers(names)
-    told = told | DRAWN if drawn else told & ~DRAWN
-    return told.astype(f"<u{NAME}").view(np.uint8).reshape(-1, NAME)
+    numbers = names_to_numbers(names)
+    numbers = numbers | DRAWN if drawn else numbers & ~DRAWN
+    return numbers.astype(f"<u{NAME}").view(np.uint8).reshape(-1, NAME)
 
 
 def has_drawn_names(names: Octets) -> bool:
@@ -71,20 +71,20 @@ class HashedNameSet:
         numbers = np.ascontiguousarray(names.view(f"<u{NAME}").reshape(-1), dtype=np.uint64)
         while 4 * (self.count + len(numbers)) > 3 * (len(self._table) - 1):
             old, zero = self._table[:-1], self._table[-1]
-            kept = old[old != 0]
+            stored = old[old != 0]
             self._table = np.zeros(2 * len(old) + 1, dtype=np.uint64)
             self._table[-1] = zero
-            _insert_numbers(kept, self._table, self._key, self._hash_shift, np.empty(len(kept), dtype=np.bool_))
-        first = np.empty(len(numbers), dtype=np.bool_)
-        _insert_numbers(numbers, self._table, self._key, self._hash_shift, first)
-        self.count += int(np.count_nonzero(first))
-        return first
+            _insert_numbers(stored, self._table, self._key, self._hash_shift, np.empty(len(stored), dtype=np.bool_))
+        is_new = np.empty(len(numbers), dtype=np.bool_)
+        _insert_numbers(numbers, self._table, self._key, self._hash_shift, is_new)
+        self.count += int(np.count_nonzero(is_new))
+        return is_new
 
     def list_names(self) -> Numbers:
         """Return all pseudonyms, sorted."""
-        kept = self._table[:-1]
+        slots = self._table[:-1]
         zero = np.zeros(int(self._table[-1] != 0), dtype=np.uint64)
-        return np.sort(np.concatenate([zero, kept[kept != 0]]))
+        return np.sort(np.concatenate([zero, slots[slots != 0]]))
 
     @property
     def _hash_shift(self) -> np.uint64:
@@ -99,19 +99,19 @@ def _insert_numbers(numbers: Numbers, table: Numbers, key: np.uint64, shift: np.
     A free slot holds 0. The presence of the number 0 itself is stored in the last slot, to which no product points.
     The slots of the next numbers are prefetched together, because memory latency dominates.
     """
-    places, seen = np.int64(len(table) - 1), np.uint64(0)
+    places, visited = np.int64(len(table) - 1), np.uint64(0)
     for row in range(len(numbers)):
         for ahead in range(row, min(row + _AHEAD, len(numbers)) if row % _AHEAD == 0 else row):
-            seen |= table[np.int64((numbers[ahead] * key) >> shift)]
+            visited |= table[np.int64((numbers[ahead] * key) >> shift)]
         number = numbers[row]
-        place = np.int64((number * key) >> shift)
+        slot = np.int64((number * key) >> shift)
         if number == 0:
-            place = places
-        while place < places and table[place] != 0 and table[place] != number:
-            place = (place + 1) & (places - 1)
-        first[row] = table[place] == 0
-        table[place] = number if number != 0 else np.uint64(1)
-    return seen
+            slot = places
+        while slot < places and table[slot] != 0 and table[slot] != number:
+            slot = (slot + 1) & (places - 1)
+        first[row] = table[slot] == 0
+        table[slot] = number if number != 0 else np.uint64(1)
+    return visited
 
 
 MAGIC = b"DPLR"
@@ -182,8 +182,8 @@ class ReportFormat:
 
     def encode_report(self, name: bytes, message: bytes) -> bytes:
         """Encode the report of one person."""
-        one = np.frombuffer(name, dtype=np.uint8)[None], np.frombuffer(message, dtype=np.uint8)[None]
-        return self.encode_reports(*one)
+        rows = np.frombuffer(name, dtype=np.uint8)[None], np.frombuffer(message, dtype=np.uint8)[None]
+        return self.encode_reports(*rows)
 
     def encode_reports(self, names: Octets, messages: Octets) -> bytes:
         """Encode the records of many people as one part."""
@@ -195,9 +195,9 @@ class ReportFormat:
         return np.concatenate([heads, self._append_checksums(names, messages)], axis=1).tobytes()
 
     def _append_checksums(self, names: Octets, messages: Octets) -> Octets:
-        told = np.concatenate([names, messages], axis=1)
-        checks = self._compute_checksums(told).astype("<u4").view(np.uint8).reshape(-1, CHECK)
-        return np.concatenate([told, checks], axis=1)
+        content = np.concatenate([names, messages], axis=1)
+        checks = self._compute_checksums(content).astype("<u4").view(np.uint8).reshape(-1, CHECK)
+        return np.concatenate([content, checks], axis=1)
 
     def parse_reports(self, data: bytes | memoryview) -> Iterator[ReportBatch]:
         """Iterate over the valid records of this task, in batches.
@@ -205,84 +205,86 @@ class ReportFormat:
         After damage, parsing continues at the next header of the task; the bytes in between count as one damaged
         record.
         """
-        view, place, damaged = memoryview(data).cast("B"), 0, 0
+        view, position, damaged = memoryview(data).cast("B"), 0, 0
         length = len(self.header_prefix) + COUNT
-        while place < len(view):
-            said = self._parse_header(view, place)
-            if said is None:
-                damaged, place = damaged + 1, self._find_header(view, place + 1)
+        while position < len(view):
+            announced = self._parse_header(view, position)
+            if announced is None:
+                damaged, position = damaged + 1, self._find_header(view, position + 1)
                 continue
-            singles = self._count_single_parts(view, place)
+            singles = self._count_single_parts(view, position)
             if singles:
-                whole = np.frombuffer(view[place:], dtype=np.uint8, count=singles * (length + self.record_size))
-                yield self._verify_checksums(whole.reshape(singles, -1)[:, length:], damaged)
-                damaged, place = 0, place + len(whole)
+                singles_rows = np.frombuffer(
+                    view[position:], dtype=np.uint8, count=singles * (length + self.record_size)
+                )
+                yield self._verify_checksums(singles_rows.reshape(singles, -1)[:, length:], damaged)
+                damaged, position = 0, position + len(singles_rows)
                 continue
-            place += length
-            there = min(said, (len(view) - place) // self.record_size, MOST_AT_ONCE)
-            yield self._verify_checksums(self._view_records(view, place, there), damaged)
-            damaged, place, left = 0, place + there * self.record_size, said - there
-            while left and there == MOST_AT_ONCE:
-                there = min(left, (len(view) - place) // self.record_size, MOST_AT_ONCE)
-                yield self._verify_checksums(self._view_records(view, place, there), 0)
-                place, left = place + there * self.record_size, left - there
-            if left:
-                damaged, place = damaged + 1, self._find_header(view, place)
+            position += length
+            available = min(announced, (len(view) - position) // self.record_size, MOST_AT_ONCE)
+            yield self._verify_checksums(self._view_records(view, position, available), damaged)
+            damaged, position, remaining = 0, position + available * self.record_size, announced - available
+            while remaining and available == MOST_AT_ONCE:
+                available = min(remaining, (len(view) - position) // self.record_size, MOST_AT_ONCE)
+                yield self._verify_checksums(self._view_records(view, position, available), 0)
+                position, remaining = position + available * self.record_size, remaining - available
+            if remaining:
+                damaged, position = damaged + 1, self._find_header(view, position)
         if damaged:
             yield ReportBatch(np.zeros((0, NAME), np.uint8), np.zeros((0, self.message_octets), np.uint8), damaged)
 
-    def _parse_header(self, view: memoryview, place: int) -> int | None:
+    def _parse_header(self, view: memoryview, position: int) -> int | None:
         """Return the number of records in the header at this position; None if there is no complete header of this
         task.
         """
-        told = bytes(view[place : place + len(self.header_prefix) + COUNT])
-        many = int.from_bytes(told[len(self.header_prefix) : len(self.header_prefix) + 4], "little")
-        return many if told == self.header_prefix + encode_count(many) else None
+        header = bytes(view[position : position + len(self.header_prefix) + COUNT])
+        count = int.from_bytes(header[len(self.header_prefix) : len(self.header_prefix) + 4], "little")
+        return count if header == self.header_prefix + encode_count(count) else None
 
     def _view_records(self, view: memoryview, place: int, records: int) -> Octets:
         flat = np.frombuffer(view[place : place + records * self.record_size], dtype=np.uint8)
         return flat.reshape(records, self.record_size)
 
-    def _count_single_parts(self, view: memoryview, place: int) -> int:
+    def _count_single_parts(self, view: memoryview, position: int) -> int:
         """Return the number of consecutive one-record parts that begin here."""
         alone = self.single_header
         stride = len(alone) + self.record_size
-        parts = min((len(view) - place) // stride, MOST_AT_ONCE)
+        parts = min((len(view) - position) // stride, MOST_AT_ONCE)
         if parts < 1:
             return 0
-        rows = np.frombuffer(view[place : place + parts * stride], dtype=np.uint8).reshape(parts, stride)
-        other = (rows[:, : len(alone)] != np.frombuffer(alone, dtype=np.uint8)).any(axis=1)
-        return int(other.argmax()) if other.any() else parts
+        rows = np.frombuffer(view[position : position + parts * stride], dtype=np.uint8).reshape(parts, stride)
+        differs = (rows[:, : len(alone)] != np.frombuffer(alone, dtype=np.uint8)).any(axis=1)
+        return int(differs.argmax()) if differs.any() else parts
 
-    def _find_header(self, view: memoryview, place: int) -> int:
+    def _find_header(self, view: memoryview, position: int) -> int:
         """Return the position of the next header of this task, or the end."""
-        while place < len(view):
-            found = bytes(view[place : place + WINDOW + len(self.header_prefix)]).find(self.header_prefix)
-            if found >= 0:
-                return place + found
-            place += WINDOW
+        while position < len(view):
+            match = bytes(view[position : position + WINDOW + len(self.header_prefix)]).find(self.header_prefix)
+            if match >= 0:
+                return position + match
+            position += WINDOW
         return len(view)
 
     def _verify_checksums(self, rows: Octets, damaged: int) -> ReportBatch:
         """Return the records with a valid checksum; others are counted as damaged."""
-        told, checks = rows[:, : NAME + self.message_octets], rows[:, NAME + self.message_octets :].view("<u4")
-        good: BoolArray = checks.reshape(-1) == self._compute_checksums(told)
-        bad = int(len(good) - np.count_nonzero(good))
-        kept = told[good] if bad else told
-        return ReportBatch(kept[:, :NAME], kept[:, NAME:], damaged + bad)
+        content, checks = rows[:, : NAME + self.message_octets], rows[:, NAME + self.message_octets :].view("<u4")
+        is_valid: BoolArray = checks.reshape(-1) == self._compute_checksums(content)
+        bad = int(len(is_valid) - np.count_nonzero(is_valid))
+        valid = content[is_valid] if bad else content
+        return ReportBatch(valid[:, :NAME], valid[:, NAME:], damaged + bad)
 
-    def _compute_checksums(self, told: Octets) -> NDArray[np.uint32]:
+    def _compute_checksums(self, content: Octets) -> NDArray[np.uint32]:
         """Return the sum of all bytes modulo 2**32, each times an odd weight that the task fixes.
 
         Any single changed byte changes the sum, because odd weights are invertible; other errors are detected with high
         probability.
         """
-        weights, found = self._checksum_weights, np.empty(len(told), dtype=np.uint32)
+        weights, checksums = self._checksum_weights, np.empty(len(content), dtype=np.uint32)
         if loops_are_compiled():
-            _fill_weighted_sums(told, weights, found)
+            _fill_weighted_sums(content, weights, checksums)
         else:
-            found[:] = _sum_weighted_octets(told, weights)
-        return found
+            checksums[:] = _sum_weighted_octets(content, weights)
+        return checksums
 
     @cached_property
     def _checksum_weights(self) -> NDArray[np.uint32]:
@@ -296,11 +298,11 @@ def _sum_weighted_octets(told: Octets, weights: NDArray[np.uint32]) -> NDArray[n
 
 
 @compile_loop
-def _fill_weighted_sums(told: Octets, weights: NDArray[np.uint32], found: NDArray[np.uint32]) -> None:
-    for row in range(len(told)):
+def _fill_weighted_sums(content: Octets, weights: NDArray[np.uint32], found: NDArray[np.uint32]) -> None:
+    for row in range(len(content)):
         total = weights[0]
-        for place in range(told.shape[1]):
-            total += np.uint32(told[row, place]) * weights[place]
+        for column in range(content.shape[1]):
+            total += np.uint32(content[row, column]) * weights[column]
         found[row] = total
 
 

@@ -124,7 +124,7 @@ class ReportStore:
             )  # otherwise the next process that opens the file reads it again
             raise
         ends = np.cumsum([len(offer.names) for offer in offers])[:-1]
-        return [int(part.sum()) for part in np.split(fresh, ends)]
+        return [int(request.sum()) for request in np.split(fresh, ends)]
 
     def _write_until_full(self, offers: Sequence[PendingReports]) -> list[int | Exception]:
         """Write requests one after another, as long as a whole request fits."""
@@ -140,11 +140,11 @@ class ReportStore:
         """Write at the end of the valid part, over the rest of an earlier attempt."""
         if not parts:
             return
-        left = memoryview(parts)
+        remaining = memoryview(parts)
         try:
             os.lseek(self._file, self._end, os.SEEK_SET)
-            while left:
-                left = left[os.write(self._file, left) :]
+            while remaining:
+                remaining = remaining[os.write(self._file, remaining) :]
             os.fsync(self._file)
         except OSError:
             with suppress(OSError):
@@ -154,19 +154,19 @@ class ReportStore:
 
     def _recover_file(self) -> None:
         data = map_report_file(self._path)
-        whole = len(data) - len(data) % self._stride
-        for start in range(0, whole, ROWS * self._stride):
-            flat = np.frombuffer(data[start : min(start + ROWS * self._stride, whole)], dtype=np.uint8)
+        valid_size = len(data) - len(data) % self._stride
+        for start in range(0, valid_size, ROWS * self._stride):
+            flat = np.frombuffer(data[start : min(start + ROWS * self._stride, valid_size)], dtype=np.uint8)
             self._require_headers(
                 flat.reshape(-1, self._stride)[:, : len(self._form.single_header)], self._form.single_header
             )
-        torn = np.frombuffer(data[whole:], dtype=np.uint8)[: len(self._form.single_header)]
+        torn = np.frombuffer(data[valid_size:], dtype=np.uint8)[: len(self._form.single_header)]
         self._require_headers(torn[None], self._form.single_header[: len(torn)])
-        for records in self._form.parse_reports(data[:whole]):
+        for records in self._form.parse_reports(data[:valid_size]):
             self._seen.mark_new(records.names)
         del data, torn  # a mapped file cannot be truncated on every platform
-        os.ftruncate(self._file, whole)
-        self._end = whole
+        os.ftruncate(self._file, valid_size)
+        self._end = valid_size
 
     def _require_headers(self, found: Octets, expected_head: bytes) -> None:
         """Require valid bytes, or zeros: a power failure leaves zeros in blocks that had not reached the disk."""
@@ -238,11 +238,11 @@ def send_reports(
 
 def _split_messages(form: ReportFormat, reports: bytes | memoryview) -> Iterator[tuple[bytes, int]]:
     """Split reports into messages of the size limit, each with the number of invalid reports before it."""
-    most = max(1, (LARGEST - len(form.single_header)) // form.record_size)
+    max_records = max(1, (LARGEST - len(form.single_header)) // form.record_size)
     for records in form.parse_reports(reports):
         yield b"", records.damaged_count
-        for start in range(0, len(records.names), most):
-            rows = slice(start, start + most)
+        for start in range(0, len(records.names), max_records):
+            rows = slice(start, start + max_records)
             yield form.encode_reports(records.names[rows], records.messages[rows]), 0
 
 
@@ -262,9 +262,9 @@ class Quota:
     def _rate_limits(self) -> list[tuple[RateLimiter, bool]]:
         limits = ((self.per_address, True, "of one address"), (self.total, False, "of all"))
         return [
-            (RateLimiter(most, "reports", "wait a minute, or send fewer at a time", f"taken {whose}"), alone)
-            for most, alone, whose in limits
-            if most is not None
+            (RateLimiter(limit, "reports", "wait a minute, or send fewer at a time", f"taken {whose}"), alone)
+            for limit, alone, whose in limits
+            if limit is not None
         ]
 
     def count_reports(self, sender: str, reports: int) -> None:
@@ -335,7 +335,7 @@ class ReportReceiver:
         Raises:
             ProtocolAborted: no report is valid, or there are too many in a minute, or the disk fails.
         """
-        good: list[tuple[Octets, Octets]] = []
+        accepted: list[tuple[Octets, Octets]] = []
         again: list[tuple[Octets, Octets]] = []
         wrong = 0
         for records in self.task.report_format.parse_reports(message):
@@ -343,21 +343,21 @@ class ReportReceiver:
             if name is not None:
                 readable &= (records.names == np.frombuffer(name, dtype=np.uint8)).all(axis=1)
             before = self.task.mark_repeats(records.names)
-            for part, which in ((good, readable & ~before), (again, readable & before)):
-                part.append((records.names[which], records.messages[which]))
-            wrong += records.damaged_count + len(readable) - len(good[-1][0])
-        found, met = (sum(len(names) for names, _ in each) for each in (good, again))
+            for batches, mask in ((accepted, readable & ~before), (again, readable & before)):
+                batches.append((records.names[mask], records.messages[mask]))
+            wrong += records.damaged_count + len(readable) - len(accepted[-1][0])
+        accepted_count, met = (sum(len(names) for names, _ in batches_of) for batches_of in (accepted, again))
         self._count_refused(wrong, 0)
-        self._quota.count_reports(sender, found + met)
+        self._quota.count_reports(sender, accepted_count + met)
         if met:
             self._store_reports(again)
-        if not found:
+        if not accepted_count:
             rule = f"{wrong} refused: damaged, cut off, or of another task" if wrong else "the message holds no reports"
             rule = f"{met} refused: reported in the first round, and each person reports once" if met else rule
             raise ProtocolError("reports", rule)
-        new = self._store_reports(good)
-        self._count_refused(0, found - new)
-        return json.dumps({"new": new, "known": found - new, "refused": wrong}).encode()
+        new = self._store_reports(accepted)
+        self._count_refused(0, accepted_count - new)
+        return json.dumps({"new": new, "known": accepted_count - new, "refused": wrong}).encode()
 
     def _store_reports(self, parts: Sequence[tuple[Octets, Octets]]) -> int:
         """Write names and messages to the disk, and count the new ones."""
@@ -426,9 +426,9 @@ class ReportServer:
             ValueError: the certificate is invalid or has expired; or the store or the address cannot be opened.
         """
         context = make_standalone_context(self.certificate, self.key)
-        kept = ReportStore(self.store, self.task, self.max_reports)
+        store = ReportStore(self.store, self.task, self.max_reports)
         try:
             door = ServerSettings(address, context, self.limits, self.monitoring)
-            serve(create_app(ReportReceiver(self.task, kept, self.quota)), door, ready)
+            serve(create_app(ReportReceiver(self.task, store, self.quota)), door, ready)
         finally:
-            kept.close()
+            store.close()

@@ -103,46 +103,48 @@ class PairForm:
     @property
     def unbiased_sum(self) -> float:
         """The unbiased sum: the form of the counts, minus the expectation of pairs of a report with itself."""
-        told, inner = self.reports, self.doubly_centred_diagonal
-        itself = np.diag(self.kernel) + told.common_variance * inner.sum() + told.extra_true_variance * inner
-        return float(told.counts @ self.kernel @ told.counts - told.counts @ itself)
+        debiased, inner = self.reports, self.doubly_centred_diagonal
+        itself = np.diag(self.kernel) + debiased.common_variance * inner.sum() + debiased.extra_true_variance * inner
+        return float(debiased.counts @ self.kernel @ debiased.counts - debiased.counts @ itself)
 
     def variance_for_records(self) -> float:
         """Return the variance of the sum for fixed people, from randomisation alone.
 
         With independent noises e_i: ``4 sum_i Var(e_i' A sum_(j != i) x_j) + 2 sum_(i != j) Var(e_i' A e_j)``.
         """
-        told, counts, inner = self.reports, self.reports.counts, self.doubly_centred_kernel
+        debiased, counts, inner = self.reports, self.reports.counts, self.doubly_centred_kernel
         others = (self.kernel @ counts)[:, None] - self.kernel  # a column for the answer of each person
-        seen = others - others.mean(axis=0)
-        linear = counts @ (told.common_variance * (seen**2).sum(axis=0) + told.extra_true_variance * np.diag(seen) ** 2)
-        each = told.common_variance + told.extra_true_variance * counts / told.people
-        all_pairs = told.people**2 * float(each @ inner**2 @ each)
-        rows, own = (inner**2).sum(axis=1), np.diag(inner)
+        centred = others - others.mean(axis=0)
+        linear = counts @ (
+            debiased.common_variance * (centred**2).sum(axis=0) + debiased.extra_true_variance * np.diag(centred) ** 2
+        )
+        noise_variances = debiased.common_variance + debiased.extra_true_variance * counts / debiased.people
+        all_pairs = debiased.people**2 * float(noise_variances @ inner**2 @ noise_variances)
+        rows, diagonal = (inner**2).sum(axis=1), np.diag(inner)
         itself = (
-            told.common_variance**2 * rows.sum()
-            + 2 * told.common_variance * told.extra_true_variance * rows
-            + (told.extra_true_variance * own) ** 2
+            debiased.common_variance**2 * rows.sum()
+            + 2 * debiased.common_variance * debiased.extra_true_variance * rows
+            + (debiased.extra_true_variance * diagonal) ** 2
         )
         return max(4 * float(linear) + 2 * (all_pairs - float(counts @ itself)), 0.0)
 
     def variance_for_population(self) -> float:
         """Return the variance of the sum for random people: Hoeffding's, of debiased reports (Bell et al., Lemma 1)."""
-        told, people = self.reports, self.reports.people
-        shares = told.counts / people
+        debiased, people = self.reports, self.reports.people
+        shares = debiased.counts / people
         expected = self.kernel @ shares
-        seen, mean = expected - expected.mean(), float(shares @ expected)
-        one = (
+        centred, mean = expected - expected.mean(), float(shares @ expected)
+        linear_variance = (
             shares @ expected**2
             - mean**2
-            + told.common_variance * seen @ seen
-            + told.extra_true_variance * shares @ seen**2
+            + debiased.common_variance * centred @ centred
+            + debiased.extra_true_variance * shares @ centred**2
         )
         half = self.kernel - self.kernel.mean(axis=1)[:, None]  # the kernel times P
-        noise = half * (told.common_variance + told.extra_true_variance * shares)
-        second = noise - noise.mean(axis=1)[:, None] + self.kernel * shares  # the kernel times E z z'
-        two = float((second * second.T).sum()) - mean**2
-        return max(2.0 * people * (people - 1) * (2 * (people - 2) * float(one) + two), 0.0)
+        noise = half * (debiased.common_variance + debiased.extra_true_variance * shares)
+        quadratic = noise - noise.mean(axis=1)[:, None] + self.kernel * shares  # the kernel times E z z'
+        two = float((quadratic * quadratic.T).sum()) - mean**2
+        return max(2.0 * people * (people - 1) * (2 * (people - 2) * float(linear_variance) + two), 0.0)
 
     def find_deviation(self, population: bool) -> float:
         """Return the standard deviation of the sum."""

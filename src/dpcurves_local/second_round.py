@@ -87,8 +87,9 @@ def _describe_losses(area: TwoRoundArea) -> str:
             f"a person who reported in both lost {area.loss_in_both_rounds} ({how})"
         )
     return (
-        f"{area.loss_in_both_rounds} holds for each person, because repeats were not all refused: a person who "
-        f"reported in both rounds lost it ({how}), a person who reported in one round only lost {area.loss_in_one_round}"
+        f"{area.loss_in_both_rounds} holds for each person, because repeats were not all refused: "
+        f"a person who reported in both rounds lost it ({how}), "
+        f"a person who reported in one round only lost {area.loss_in_one_round}"
     )
 
 
@@ -136,8 +137,8 @@ class SecondRound(Task):
             len(self.names) % NAME or (self._sorted_names[1:] <= self._sorted_names[:-1]).any()
         ):
             raise InvalidArgument("task", "its names of the first round are damaged")
-        first = None if self.earlier is None else Task.from_json(self.earlier)
-        if first is not None and (first.hash, first.loss, first.question) != (
+        first_task = None if self.earlier is None else Task.from_json(self.earlier)
+        if first_task is not None and (first_task.hash, first_task.loss, first_task.question) != (
             self.first_task_hash,
             self.loss,
             self.question,
@@ -162,11 +163,11 @@ class SecondRound(Task):
             ValueError: the curve counts values outside its grid apart, or `first_class` is unknown.
             TypeError: the first round asked another question.
         """
-        own = parse_choice("first_class", first_class, FirstClass)
-        chances = tuple(find_one_probabilities(curve, own).tolist())
-        told = json.dumps(json.loads(curve.to_json()), sort_keys=True)
-        known = {"names": names, "earlier": task.to_json()}
-        return cls(task.question, task.loss, people, task.hash, told, own, chances, **known)  # type: ignore[arg-type]
+        curve_class = parse_choice("first_class", first_class, FirstClass)
+        chances = tuple(find_one_probabilities(curve, curve_class).tolist())
+        curve_json = json.dumps(json.loads(curve.to_json()), sort_keys=True)
+        first_round = {"names": names, "earlier": task.to_json()}
+        return cls(task.question, task.loss, people, task.hash, curve_json, curve_class, chances, **first_round)  # type: ignore[arg-type]
 
     @cached_property
     def plan(self) -> Plan:
@@ -201,8 +202,8 @@ class SecondRound(Task):
         numbers = names_to_numbers(names)
         if not len(self._sorted_names):
             return np.zeros(len(numbers), dtype=np.bool_)
-        place = np.minimum(np.searchsorted(self._sorted_names, numbers), len(self._sorted_names) - 1)
-        return np.asarray(self._sorted_names[place] == numbers)
+        position = np.minimum(np.searchsorted(self._sorted_names, numbers), len(self._sorted_names) - 1)
+        return np.asarray(self._sorted_names[position] == numbers)
 
     @cached_property
     def loss_in_both_rounds(self) -> PrivacyLoss:
@@ -218,8 +219,10 @@ class SecondRound(Task):
             return self.loss.as_single_release() + self.loss.as_single_release()
         ratio = find_largest_ratio(Task.from_json(self.earlier).plan, self.plan, self.one_probabilities)
         fine = Context(prec=80)
-        found = fine.ln(fine.divide(Decimal(ratio.numerator), Decimal(ratio.denominator)))
-        above = fine.add(found, Decimal("1e-60"))  # a margin for the rounding errors of the quotient and its logarithm
+        log_ratio = fine.ln(fine.divide(Decimal(ratio.numerator), Decimal(ratio.denominator)))
+        above = fine.add(
+            log_ratio, Decimal("1e-60")
+        )  # a margin for the rounding errors of the quotient and its logarithm
         return PrivacyLoss.pure(Fraction(_SAID.plus(above)))
 
     def compute_curve(
@@ -246,10 +249,10 @@ class SecondRound(Task):
         losses["is_exact"] = self.earlier is not None and self.loss.is_pure
         area = TwoRoundArea(**vars(found), people=people, repeats_refused=repeats_refused, **losses)
         loss = (area.loss_in_one_round if repeats_refused else area.loss_in_both_rounds).as_single_release()
-        epsilon, made = loss.epsilon, f"{found.privacy.mechanism}; then {self.plan.made_by}"
+        epsilon, mechanism = loss.epsilon, f"{found.privacy.mechanism}; then {self.plan.made_by}"
         privacy = replace(
             found.privacy, epsilon=None if epsilon is None else float(epsilon), rho=float(loss.rho), units=sum(people),
-            mechanism=made,
+            mechanism=mechanism,
         ).with_notes(*area.statements)  # fmt: skip
         return replace(
             area, privacy=privacy, notes=area.notes if repeats_refused else (*area.notes, area.statements[1])
@@ -257,18 +260,18 @@ class SecondRound(Task):
 
     def _draw_answers(self, slots: IntArray, source: Randomness) -> IntArray:
         """Draw a 1 with the probability of each slot: if 32 uniform bits are below it."""
-        chances = np.array([*self.one_probabilities, PARTS // 2], dtype=np.uint64)
-        drawn = np.frombuffer(source.random_bytes(4 * len(slots)), dtype="<u4").astype(np.uint64)
-        return np.where(drawn < chances[slots], ONE, ZERO)
+        thresholds = np.array([*self.one_probabilities, PARTS // 2], dtype=np.uint64)
+        words = np.frombuffer(source.random_bytes(4 * len(slots)), dtype="<u4").astype(np.uint64)
+        return np.where(words < thresholds[slots], ONE, ZERO)
 
     @classmethod
     def from_json(cls, text: str) -> SecondRound:
         try:
             stored = json.loads(text)
             version, before, chances = stored[KEY], stored["before"], tuple(stored["chances"])
-            asked = Task.from_json(json.dumps(stored["task"]))
-            known = _parse_first_round(stored)
-            curve, first = (
+            task = Task.from_json(json.dumps(stored["task"]))
+            first_round = _parse_first_round(stored)
+            curve, first_class = (
                 json.dumps(stored["curve"], sort_keys=True),
                 parse_choice("first_class", stored["first"], FirstClass),
             )
@@ -276,14 +279,14 @@ class SecondRound(Task):
         except (KeyError, TypeError, AttributeError, RecursionError, json.JSONDecodeError):
             raise InvalidArgument("task", "this is no second round of the local model") from None
         require_known_fields(stored, _FIELDS)
-        if asked != Task(asked.question, asked.loss, asked.people):
+        if task != Task(task.question, task.loss, task.people):
             raise InvalidArgument("task", "a second round has no aim, and its question has neither coins nor rounding")
         if version != VERSION or not all(isinstance(chance, int) for chance in chances):
             raise InvalidArgument("task", f"it is of another version than {VERSION}, or damaged")
-        return cls(asked.question, asked.loss, asked.people, before, curve, first, chances, **known)
+        return cls(task.question, task.loss, task.people, before, curve, first_class, chances, **first_round)
 
     def to_json(self) -> str:
-        told = {
+        document = {
             "before": self.first_task_hash,
             "curve": json.loads(self.curve),
             "first": str(self.first_class),
@@ -292,7 +295,7 @@ class SecondRound(Task):
         names = {} if self.names is None else {"names": b64encode(self.names).decode()}
         earlier = {} if self.earlier is None else {"earlier": json.loads(self.earlier)}
         task = json.loads(super().to_json())
-        return json.dumps({KEY: VERSION, "task": task, **told, **names, **earlier}, sort_keys=True)
+        return json.dumps({KEY: VERSION, "task": task, **document, **names, **earlier}, sort_keys=True)
 
 
 def _parse_first_round(stored: dict[str, Any]) -> dict[str, Any]:
@@ -331,13 +334,13 @@ def _list_bit_ratios(chances: Sequence[int], starts: Sequence[int], bit: Fractio
     The ratio increases with the first value's probability and decreases with the second's, so the two largest and the
     two smallest probabilities of intervals suffice.
     """
-    told = np.array(chances, dtype=np.int64)
-    most = np.append(np.maximum.reduceat(told, list(starts)), PARTS // 2)
-    least = np.append(np.minimum.reduceat(told, list(starts)), PARTS // 2)
-    for high in np.argsort(most)[-2:].tolist():
-        for low in np.argsort(least)[:2].tolist():
+    probabilities = np.array(chances, dtype=np.int64)
+    largest = np.append(np.maximum.reduceat(probabilities, list(starts)), PARTS // 2)
+    smallest = np.append(np.minimum.reduceat(probabilities, list(starts)), PARTS // 2)
+    for high in np.argsort(largest)[-2:].tolist():
+        for low in np.argsort(smallest)[:2].tolist():
             if high != low:
-                up, down = (Fraction(int(each), PARTS) for each in (most[high], least[low]))
+                up, down = (Fraction(int(parts), PARTS) for parts in (largest[high], smallest[low]))
                 yield (1 + (bit - 1) * up) / (1 + (bit - 1) * down)
                 yield (bit - (bit - 1) * down) / (bit - (bit - 1) * up)
 
@@ -366,8 +369,8 @@ def publish(collection: Collection, first_class: FirstClass, people: int, *, nam
     >>> abs(dp.local.aggregate([second.randomize(3) for _ in range(500)], second).value - 0.5) < 0.15
     True
     """
-    known = collection.names() if names else None
-    return SecondRound.from_first_round(collection.task, collection.curve(), first_class, people, names=known)
+    pseudonyms = collection.names() if names else None
+    return SecondRound.from_first_round(collection.task, collection.curve(), first_class, people, names=pseudonyms)
 
 
 def read_task(path: str | Path) -> Task:
@@ -440,9 +443,9 @@ class BitCounts(NamedTuple):
         The interval assumes people drawn from a population; bits of fixed people vary less.
         """
         source, zeros = numbered_generator(5), self.reports - self.ones
-        least = source.beta(self.ones, zeros + 1, draws) if self.ones else np.zeros(draws)
-        most = source.beta(self.ones + 1, zeros, draws) if zeros else np.ones(draws)
-        return (least - self.p_other) / self.gain, (most - self.p_other) / self.gain
+        lower = source.beta(self.ones, zeros + 1, draws) if self.ones else np.zeros(draws)
+        upper = source.beta(self.ones + 1, zeros, draws) if zeros else np.ones(draws)
+        return (lower - self.p_other) / self.gain, (upper - self.p_other) / self.gain
 
 
 def estimate_area(curve: CDF, first_class: FirstClass, bits: BitCounts) -> UStatistic:
@@ -462,9 +465,9 @@ def estimate_area(curve: CDF, first_class: FirstClass, bits: BitCounts) -> UStat
 
     def find_ends(level: float, population: bool) -> tuple[float, float]:
         moved = simulate_edge_errors(curve, population) * (1 if first_class is FirstClass.NEGATIVES else -1)
-        least, most = (each[:, None] for each in bits.sample_means(len(moved)))
-        low = [basic_interval(0.0, column, level)[0] for column in (moved - least).T]
-        high = [basic_interval(0.0, column, level)[1] for column in (moved - most).T]
+        lower, upper = (samples[:, None] for samples in bits.sample_means(len(moved)))
+        low = [basic_interval(0.0, column, level)[0] for column in (moved - lower).T]
+        high = [basic_interval(0.0, column, level)[1] for column in (moved - upper).T]
         return min(low), max(high)
 
     cells = float(np.diff(estimate_shares(curve)).max()) / 2
@@ -479,18 +482,20 @@ def simulate_edge_errors(curve: CDF, population: bool) -> FloatArray:
     """
     law, total = curve.prefixes.evidence.sums, curve.prefixes.evidence.total
     edges = len(law.bounds)
-    kept = np.unique(np.linspace(0, edges - 1, min(edges, MOST_CELLS + 1)).round().astype(np.int64))
+    edges_used = np.unique(np.linspace(0, edges - 1, min(edges, MOST_CELLS + 1)).round().astype(np.int64))
     draws = min(MOST_DRAWS, choose_draws(edges))
-    noise = np.concatenate([part[:, kept] for part in law.simulate_prefixes(total, draws, numbered_generator(6))])
+    noise = np.concatenate(
+        [chunk[:, edges_used] for chunk in law.simulate_prefixes(total, draws, numbered_generator(6))]
+    )
     variances = law.prefix_variances(total is not None)[0][law.bounds]
-    most = float(variances[kept].max())
-    scale = np.sqrt(float(variances.max()) / most) if most > 0 else 1.0
-    shares, people = estimate_shares(curve)[law.bounds[kept]], max(float(curve.count), 1.0)
-    found = scale * (noise - shares * noise[:, -1:]) / people
+    largest = float(variances[edges_used].max())
+    scale = np.sqrt(float(variances.max()) / largest) if largest > 0 else 1.0
+    shares, people = estimate_shares(curve)[law.bounds[edges_used]], max(float(curve.count), 1.0)
+    errors = scale * (noise - shares * noise[:, -1:]) / people
     return (
-        np.asarray(found + _simulate_sampling_errors(curve, shares, round(people), draws))
+        np.asarray(errors + _simulate_sampling_errors(curve, shares, round(people), draws))
         if population
-        else np.asarray(found)
+        else np.asarray(errors)
     )
 
 
@@ -499,8 +504,8 @@ def _simulate_sampling_errors(curve: CDF, shares: FloatArray, people: int, draws
     require_independent(curve.privacy)
     cells = np.diff(shares) * people + UNSEEN / (len(shares) - 1)
     cells /= cells.sum()
-    drawn = numbered_generator(7).multinomial(people, cells, size=draws) / people - cells
-    return np.concatenate([np.zeros((draws, 1)), np.cumsum(drawn, axis=-1)], axis=-1)
+    errors = numbered_generator(7).multinomial(people, cells, size=draws) / people - cells
+    return np.concatenate([np.zeros((draws, 1)), np.cumsum(errors, axis=-1)], axis=-1)
 
 
 def estimate_shares(curve: CDF) -> FloatArray:
@@ -561,15 +566,19 @@ def compare_area_protocols(
     """
     sizes = {FirstClass.NEGATIVES: negatives, FirstClass.POSITIVES: positives}
     scores = {
-        first: Task(CdfQuestion("score", grid), loss, people, aim=CountUse.AREA) for first, people in sizes.items()
+        first_class: Task(CdfQuestion("score", grid), loss, people, aim=CountUse.AREA)
+        for first_class, people in sizes.items()
     }
     told = {
-        first: predict_scores_variance(task.plan.law.require_type(AggregatedReports)) for first, task in scores.items()
+        first_class: predict_scores_variance(task.plan.law.require_type(AggregatedReports))
+        for first_class, task in scores.items()
     }
     roads = [AreaProtocol(None, sqrt(sum(told.values())))]
     one_bit = Task(CdfQuestion("bit", Grid(0, 1, cells=1)), loss, 1).plan.law.require_type(AggregatedReports).levels[0]
-    for first, second in ((FirstClass.NEGATIVES, positives), (FirstClass.POSITIVES, negatives)):
-        roads.append(AreaProtocol(first, sqrt(told[first] + 1 / (4 * float(one_bit.gain) ** 2 * second))))
+    for first_class, first_size in ((FirstClass.NEGATIVES, positives), (FirstClass.POSITIVES, negatives)):
+        roads.append(
+            AreaProtocol(first_class, sqrt(told[first_class] + 1 / (4 * float(one_bit.gain) ** 2 * first_size)))
+        )
     return tuple(sorted(roads, key=lambda road: road.error))
 
 

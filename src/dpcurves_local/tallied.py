@@ -374,8 +374,8 @@ class AggregatedReports(NoisySums):
         scales = [self.people / level.reports / float(level.gain) for level in self.reported_levels]
         counts, missing_counts = (
             [
-                (part - level.expected_false_support) * scale
-                for level, part, scale in zip(self.reported_levels, parts, scales, strict=True)
+                (tally - level.expected_false_support) * scale
+                for level, tally, scale in zip(self.reported_levels, parts, scales, strict=True)
             ]
             for parts in (tallies, missing)
         )
@@ -574,5 +574,5 @@ def _divide_shares(known: FloatArray, counts: FloatArray, first: IntArray) -> Fl
     """
     positive, parts = np.maximum(counts, 0.0), np.diff(np.append(first, len(counts)))
     sums = np.repeat(np.add.reduceat(positive, first), parts)
-    even = np.repeat(1 / parts, parts)
-    return np.asarray(np.repeat(known, parts) * np.divide(positive, sums, out=even, where=sums > 0))
+    equal_shares = np.repeat(1 / parts, parts)
+    return np.asarray(np.repeat(known, parts) * np.divide(positive, sums, out=equal_shares, where=sums > 0))

@@ -70,11 +70,11 @@ def predict_error(kernel: Function, grid: Grid, people: int, loss: PrivacyLoss) 
     """Return the root mean square error of noise, sampling and discretisation, for evenly spread values."""
     cells, on_cells = grid.cells, MidpointKernel(kernel)(grid.edges)
     way = choose_randomiser(cells + 1, convert_to_epsilon(loss))
-    told = LevelReports(range(cells), people, way.NAME, *way.support).debias_tallies(np.zeros(cells + 1))
-    told = replace(told, counts=np.append(np.full(cells, people / cells), 0.0))
+    debiased = LevelReports(range(cells), people, way.NAME, *way.support).debias_tallies(np.zeros(cells + 1))
+    debiased = replace(debiased, counts=np.append(np.full(cells, people / cells), 0.0))
     noise = (
-        told.make_centred_form(on_cells.mean, told.mean(on_cells.mean)).find_deviation(population=True)
-        / told.pair_count
+        debiased.make_centred_form(on_cells.mean, debiased.mean(on_cells.mean)).find_deviation(population=True)
+        / debiased.pair_count
     )
     return hypot(noise, float(on_cells.max_deviation.mean()))
 
@@ -371,9 +371,9 @@ class Task(Document):
     def _make_report(self, slot: int, person: str | None, memo: ReportMemo | None, source: Randomness) -> bytes:
         if memo is not None and person is None:
             raise InvalidArgument("person", "a report is stored for a person: name the person")
-        drawn = person is None
+        is_random = person is None
         name = source.random_bytes(NAME) if person is None else self.hash_name(person)
-        alone = set_drawn_bit(np.frombuffer(name, dtype=np.uint8)[None], drawn)
+        alone = set_drawn_bit(np.frombuffer(name, dtype=np.uint8)[None], is_random)
         if self.mark_repeats(alone).any():
             raise InvalidArgument("person", "this person has reported in the first round, and reports once")
 
@@ -400,12 +400,12 @@ class Task(Document):
         """
         require_type("person", person, str, "the name of a person")
         try:
-            told = f"{self._salt}\n{normalize_name(person)}".encode()
+            salted_name = f"{self._salt}\n{normalize_name(person)}".encode()
         except UnicodeEncodeError:
             raise InvalidArgument("person", "a text of Unicode characters is needed, without lone surrogates") from None
         if not normalize_name(person):
             raise InvalidArgument("person", "a person needs a name; leave it out to draw a random one")
-        short = np.frombuffer(sha256(told).digest()[:NAME], dtype=np.uint8)
+        short = np.frombuffer(sha256(salted_name).digest()[:NAME], dtype=np.uint8)
         return set_drawn_bit(short[None], drawn=False).tobytes()
 
     @property
@@ -432,19 +432,24 @@ class Task(Document):
         ((currency, amount),) = loss.items()
         if currency not in _LOSSES or not isinstance(amount, str):
             raise InvalidArgument("task", "its loss is an epsilon or a rho, written as a text")
-        asked, aim = question_from_json(stored.get("question", {})), _parse_aim(stored.get("aim"))
+        question, aim = question_from_json(stored.get("question", {})), _parse_aim(stored.get("aim"))
         coins = parse_choice("coins", stored.get("coins", Coins.OWN), Coins)
         rounding = parse_choice("rounding", stored.get("rounding", Rounding.SIMPLE), Rounding)
         return cls(
-            asked, _LOSSES[currency](amount), stored["people"], aim=aim, coins=coins, rounding=rounding,
+            question, _LOSSES[currency](amount), stored["people"], aim=aim, coins=coins, rounding=rounding,
             invitations=stored.get("invitations"),
         )  # fmt: skip
 
     def to_json(self) -> str:
         """Return the document; its bytes decide its hash."""
         aim = {} if self.aim is None else {"aim": self.aim.name.lower()}
-        told = {"local_task": VERSION, **STORED.encode_fields(self), "question": question_to_json(self.question), **aim}
-        return json.dumps(told, sort_keys=True)
+        fields = {
+            "local_task": VERSION,
+            **STORED.encode_fields(self),
+            "question": question_to_json(self.question),
+            **aim,
+        }
+        return json.dumps(fields, sort_keys=True)
 
 
 def _parse_aim(word: object) -> CountUse | None:

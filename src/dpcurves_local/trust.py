@@ -116,7 +116,7 @@ def find_randomisers(law: AggregatedReports, loss: PrivacyLoss) -> tuple[Randomi
 
 
 @lru_cache(maxsize=64)  # a pure function of public facts
-def _choose_law(
+def _choose_law(  # noqa: PLR0917
     rows: int, cells: int, read: CountUse, loss: PrivacyLoss, people: int, coins: Coins
 ) -> AggregatedReports:
     trees = sorted({_compute_widths(cells, levels) for levels in range(1, _LEVELS[read] + 1)}, key=len)
@@ -166,7 +166,7 @@ def _compute_widths(cells: int, levels: int) -> tuple[int, ...]:
 
 def _build_tree(table: _LevelTable, widths: tuple[int, ...], tilt: Fraction) -> AggregatedReports:
     reports = _split_people(table.people, len(widths), tilt)
-    levels = (_build_level(table, width, many) for width, many in zip(widths, reports, strict=True))
+    levels = (_build_level(table, width, count) for width, count in zip(widths, reports, strict=True))
     return AggregatedReports(table.rows, table.cells, tuple(levels))
 
 
@@ -349,41 +349,45 @@ class ReportAggregator:
 
     def add_messages(self, messages: Reports) -> None:
         """Count the valid messages, and the number of invalid ones."""
-        about, good = self.sort_by_level(messages)
-        self.refused += int(len(good) - good.sum())
-        self.count_reports(about, good)
+        batches, is_valid = self.sort_by_level(messages)
+        self.refused += int(len(is_valid) - is_valid.sum())
+        self.count_reports(batches, is_valid)
 
     def sort_by_level(self, messages: Reports) -> tuple[list[LevelBatch], BoolArray]:
         """Return the reports of each level, as `count_reports` takes them, and which rows are valid messages."""
         about = self._split_all_levels(messages) if self._about_all else self._split_single_levels(messages)
-        good = np.full(len(messages), self._about_all)
+        is_valid = np.full(len(messages), self._about_all)
         for way, (here, reports, filled_up) in zip(self._ways, about, strict=True):
             sound = way.mark_valid_reports(reports) & filled_up
-            good[here] = good & sound if self._about_all else sound
-        return about, good
+            is_valid[here] = is_valid & sound if self._about_all else sound
+        return about, is_valid
 
     def count_reports(self, about: list[LevelBatch], counted: BoolArray) -> None:
         """Count the reports of rows that `sort_by_level` returned; all must be valid."""
         for number, (way, (here, reports, _)) in enumerate(zip(self._ways, about, strict=True)):
-            kept = counted[here]
-            told = reports if kept.all() else reports[kept]
-            self._tallies[number] += way.count_support(told)
-            self.reports[number] += len(told)
+            is_counted = counted[here]
+            selected = reports if is_counted.all() else reports[is_counted]
+            self._tallies[number] += way.count_support(selected)
+            self.reports[number] += len(selected)
 
     def _split_all_levels(self, messages: Reports) -> list[LevelBatch]:
         """Split messages that hold a report about every level."""
         parts = np.split(messages, np.cumsum([way.octets for way in self._ways])[:-1], axis=1)
-        return [LevelBatch(slice(None), part, np.True_) for part in parts]
+        return [LevelBatch(slice(None), reports, np.True_) for reports in parts]
 
     def _split_single_levels(self, messages: Reports) -> list[LevelBatch]:
         """Split messages about one level each; rows are copied only if levels are mixed."""
-        levels, whole, found = np.ascontiguousarray(messages[:, 0]), make_contiguous(messages), list[LevelBatch]()
+        levels, contiguous, batches = (
+            np.ascontiguousarray(messages[:, 0]),
+            make_contiguous(messages),
+            list[LevelBatch](),
+        )
         for number, way in enumerate(self._ways):
             about = levels == number
             here = slice(None) if about.all() else np.flatnonzero(about)
-            rows = whole if isinstance(here, slice) else np.take(whole, here, axis=0)
-            found.append(LevelBatch(here, rows[:, 1 : 1 + way.octets], mark_zero_tails(rows, 1 + way.octets)))
-        return found
+            rows = contiguous if isinstance(here, slice) else np.take(contiguous, here, axis=0)
+            batches.append(LevelBatch(here, rows[:, 1 : 1 + way.octets], mark_zero_tails(rows, 1 + way.octets)))
+        return batches
 
     def release(self, allotment: Allotment, *, seeded: bool) -> Release:
         """Return the tallies as the answer to a plan for this number of people.
@@ -418,7 +422,7 @@ def adjust_plan(plan: Plan, reports: Sequence[int]) -> Plan:
         ValueError: there are no people.
     """
     law = plan.law.require_type(AggregatedReports)
-    levels = tuple(replace(level, reports=many) for level, many in zip(law.levels, reports, strict=True))
+    levels = tuple(replace(level, reports=count) for level, count in zip(law.levels, reports, strict=True))
     done = replace(law, levels=levels)
     return replace(plan, law=done, adjacency=ReplaceOne(plan.adjacency.unit, done.people))
 
@@ -432,5 +436,5 @@ def find_answers(law: AggregatedReports, number: int, slots: IntArray) -> IntArr
     level = law.levels[number]
     row, cell = np.divmod(slots, law.cells)
     interval = np.searchsorted(level.first_cells, cell, side="right") - 1
-    many = len(level.starts)
-    return np.where(slots == law.rows * law.cells, law.rows * many, row * many + interval)
+    intervals = len(level.starts)
+    return np.where(slots == law.rows * law.cells, law.rows * intervals, row * intervals + interval)

@@ -56,8 +56,8 @@ class KernelOption:
 
 
 def _format_intervals(interval: Callable[..., tuple[float, float]], level: float, output: Output, digits: str) -> str:
-    wanted = (False, True) if output.population else (False,)
-    ends = (interval(level, population=population) for population in wanted)
+    populations = (False, True) if output.population else (False,)
+    ends = (interval(level, population=population) for population in populations)
     words = (
         f"{low:{digits}} to {high:{digits}} ({level:.0%}, {whom})"
         for (low, high), whom in zip(ends, COVERED, strict=False)
@@ -79,8 +79,8 @@ def require_statistic(word: str | None, curve: Any) -> None:
         return
     if word not in _TOLD:
         raise Misuse("kernel", f"one of {', '.join(_TOLD)} is needed, got {word!r}")
-    told = type(curve).__name__.removesuffix("Question")
-    if told not in _TOLD[word]:
+    curve_name = type(curve).__name__.removesuffix("Question")
+    if curve_name not in _TOLD[word]:
         raise Misuse("kernel", f"{word} is read from another curve than this task asks for")
 
 
@@ -97,14 +97,14 @@ def _compute_statistic(word: str, curve: Any) -> tuple[float, Any]:
     if word == "auc":
         return curve.auc, curve.auc_interval
     if word == "kendall":
-        found = curves.kendall_tau_b(curve)
+        statistic = curves.kendall_tau_b(curve)
     elif word == "renyi2":
-        found = curves.renyi2_entropy(curve)
+        statistic = curves.renyi2_entropy(curve)
     elif isinstance(curve, curves.Histogram):
-        found = curves.u_statistic(curve, lambda x, y: abs(x - y))
+        statistic = curves.u_statistic(curve, lambda x, y: abs(x - y))
     else:
-        found = curves.gini_mean_difference(curve)
-    return found.value, found.interval
+        statistic = curves.gini_mean_difference(curve)
+    return statistic.value, statistic.interval
 
 
 ASSUMED = (
@@ -273,12 +273,12 @@ def write_task(
 
     Example: dpcurves local task --column age --grid 0:100:64 --people 100000 --epsilon 2 --out task.json
     """
-    made = wanted.make_task(column, cells, price.loss())
-    made.write(new.out)
-    plan = made.plan
-    error = f"standard error: about {plan.error:.4g} of {made.people} people ({plan.error / made.people:.3%})"
+    task = wanted.make_task(column, cells, price.loss())
+    task.write(new.out)
+    plan = task.plan
+    error = f"standard error: about {plan.error:.4g} of {task.people} people ({plan.error / task.people:.3%})"
     print_to_console(
-        make_console(), f"{made.question}: {made.loss}, {plan.made_by}", error, *ASSUMED, f"written: {new.out}"
+        make_console(), f"{task.question}: {task.loss}, {plan.made_by}", error, *ASSUMED, f"written: {new.out}"
     )
 
 
@@ -315,10 +315,10 @@ def invite(document: LocalTaskDocument, invited: InvitationOptions, new: NewFile
 
     from .. import Inviter
 
-    asked, inviter, people = document.read_task(), Inviter.load_or_create(invited.inviting), invited.read_people()
+    task, inviter, people = document.read_task(), Inviter.load_or_create(invited.inviting), invited.read_people()
     lines = StringIO()
     csv.writer(lines, lineterminator="\n").writerows(
-        [("person", "invitation"), *((person, inviter.sign_invitation(asked, person)) for person in people)]
+        [("person", "invitation"), *((person, inviter.sign_invitation(task, person)) for person in people)]
     )
     new.write(lines.getvalue().encode())
     print_to_console(make_console(), f"written: {new.out} (secret), {len(people)} invitations")
@@ -331,14 +331,14 @@ def randomize(source: SourceOptions, document: LocalTaskDocument, device: Device
     """
     from .. import ReportMemo
 
-    asked, column, delimiter = document.read_task(), device.column, source.delimiter
+    task, column, delimiter = document.read_task(), device.column, source.delimiter
     if device.id is None:
         if device.kept is not None:
             raise Misuse("kept", "a report is kept for a person: give --id, too")
-        new.write(asked.randomize_table(source.records(), column=column, delimiter=delimiter))
+        new.write(task.randomize_table(source.records(), column=column, delimiter=delimiter))
     else:
-        kept = None if device.kept is None else ReportMemo.from_path(device.kept)
-        report = asked.randomize_one(source.records(), device.id, column=column, delimiter=delimiter, memo=kept)
+        memo = None if device.kept is None else ReportMemo.from_path(device.kept)
+        report = task.randomize_one(source.records(), device.id, column=column, delimiter=delimiter, memo=memo)
         new.write(report)
     print_to_console(make_console(), f"written: {new.out}")
 
@@ -352,23 +352,23 @@ def aggregate(received: ReportFiles, document: LocalTaskDocument, kernel: Kernel
 
     files = [InputFile("the reports", Path(name)) for name in received.reports]
     output.require_distinct_files(InputFile("the task document", Path(document.task)), *files)
-    asked = document.read_task()
-    if isinstance(asked, SecondRound):
-        _print_area(asked, received, output)
+    task = document.read_task()
+    if isinstance(task, SecondRound):
+        _print_area(task, received, output)
         return
-    require_statistic(kernel.kernel, asked.question)
-    view = _choose_view(asked, output)
+    require_statistic(kernel.kernel, task.question)
+    view = _choose_view(task, output)
     output.require_writable()
-    collection = received.collect_reports(asked)
+    collection = received.collect_reports(task)
     with suppress_curve_warnings():
         curve = collection.curve()
-    made = f"mechanism: {curve.privacy.mechanism}", describe_collection(collection), *ASSUMED
+    lines = f"mechanism: {curve.privacy.mechanism}", describe_collection(collection), *ASSUMED
     deliver_with_notes(
-        asked.question,
+        task.question,
         curve,
         view,
         output,
-        lambda written: (*made, *kernel.describe_statistic(curve, output), *written),
+        lambda written: (*lines, *kernel.describe_statistic(curve, output), *written),
     )  # fmt: skip
 
 
@@ -386,11 +386,13 @@ def publish(received: ReportFiles, document: LocalTaskDocument, first: SecondRou
         raise Misuse("of", f"one of {', '.join(FirstClass)} is needed, got {first.of!r}")
     collection = received.collect_reports(document.read_task())
     with suppress_curve_warnings():
-        second = published(collection, FirstClass(first.of), parse_integer("people", first.people), names=first.names)
-    second.write(new.out)
+        second_round = published(
+            collection, FirstClass(first.of), parse_integer("people", first.people), names=first.names
+        )
+    second_round.write(new.out)
     print_to_console(
         make_console(),
-        f"round 2: {second.plan.made_by}",
+        f"round 2: {second_round.plan.made_by}",
         describe_collection(collection),
         *ASSUMED,
         f"written: {new.out}",
@@ -418,8 +420,8 @@ def _print_area(asked: SecondRound, received: ReportFiles, output: Output) -> No
 
 def describe_collection(collection: Collection) -> str:
     """Line with the numbers of reports: counted, repeated and refused."""
-    told = f"reports: {collection.reports} counted, {collection.repeated} repeated, {collection.refused} refused"
-    return f"{told}, {collection.met} of people who reported in the first round" if collection.met else told
+    line = f"reports: {collection.reports} counted, {collection.repeated} repeated, {collection.refused} refused"
+    return f"{line}, {collection.met} of people who reported in the first round" if collection.met else line
 
 
 def _choose_view(asked: Task, output: Output) -> View[Any]:

@@ -45,13 +45,13 @@ def sample_bernoulli(parts: int, size: int, randomness: Randomness) -> BoolArray
     A uniform integer of 64 bits is compared with `parts`. Its first eight bits decide unless they equal those of
     `parts`; only then are the others drawn.
     """
-    first = np.frombuffer(randomness.random_bytes(size), dtype=np.uint8)
+    octets = np.frombuffer(randomness.random_bytes(size), dtype=np.uint8)
     border = parts >> _REST
-    found = first < border
-    open_ = np.flatnonzero(first == border)
-    rest = randomness.sample_words(open_.size) >> np.uint64(_BYTE)
-    found[open_] = rest < np.uint64(parts & ((1 << _REST) - 1))
-    return found
+    bits = octets < border
+    open_ = np.flatnonzero(octets == border)
+    remaining_bits = randomness.sample_words(open_.size) >> np.uint64(_BYTE)
+    bits[open_] = remaining_bits < np.uint64(parts & ((1 << _REST) - 1))
+    return bits
 
 
 def count_binary_places(parts: int) -> int:
@@ -71,11 +71,11 @@ def _sample_by_places(parts: int, size: int, randomness: Randomness) -> Octets:
 
     If the probability so far is c, "and" with a random bit gives ``c / 2``, "or" gives ``(1 + c) / 2``.
     """
-    found = np.zeros(size, dtype=np.uint8)
-    for place in range(BITS - count_binary_places(parts), BITS):
+    octets = np.zeros(size, dtype=np.uint8)
+    for digit in range(BITS - count_binary_places(parts), BITS):
         bits = np.frombuffer(randomness.random_bytes(size), dtype=np.uint8)
-        found = found | bits if parts >> place & 1 else found & bits
-    return found
+        octets = octets | bits if parts >> digit & 1 else octets & bits
+    return octets
 
 
 def _sample_by_octets(parts: int, size: int, randomness: Randomness) -> Octets:
@@ -86,13 +86,13 @@ def _sample_by_octets(parts: int, size: int, randomness: Randomness) -> Octets:
     the same 16 decides, nearly always by its first 64 bits. The draws are exact, and cost 2 random bytes for eight bits
     instead of 8.
     """
-    decided, found = _make_octet_table(parts), np.empty(size, dtype=np.uint8)
+    decided, octets = _make_octet_table(parts), np.empty(size, dtype=np.uint8)
     words = randomness.sample_halfwords(size)
     look_up = _look_up_octets_compiled if loops_are_compiled() else _look_up_octets
-    open_ = look_up(words, decided, found)
+    open_ = look_up(words, decided, octets)
     if open_.size:
-        found[open_] = decided.sample_undecided(words[open_], randomness)
-    return found
+        octets[open_] = decided.sample_undecided(words[open_], randomness)
+    return octets
 
 
 class _OctetTable(NamedTuple):
@@ -115,23 +115,23 @@ class _OctetTable(NamedTuple):
         """Draw the bytes that 16 bits do not decide."""
         upper = words.astype(np.uint64) << np.uint64(_LONG - _SHORT)
         bits = upper | (randomness.sample_words(words.size) >> np.uint64(_SHORT))
-        found = np.searchsorted(self.upper_ends, bits)
-        for place in np.flatnonzero(self.upper_ends[np.minimum(found, len(self.upper_ends) - 1)] == bits):
-            left = _ALL - _LONG
-            whole = int(bits[place]) << left | int.from_bytes(randomness.random_bytes(left // 8), "little")
-            found[place] = sum(end <= whole for end in self.remainder_ends)
-        return found.astype(np.uint8)
+        octets = np.searchsorted(self.upper_ends, bits)
+        for row in np.flatnonzero(self.upper_ends[np.minimum(octets, len(self.upper_ends) - 1)] == bits):
+            remaining = _ALL - _LONG
+            full_bits = int(bits[row]) << remaining | int.from_bytes(randomness.random_bytes(remaining // 8), "little")
+            octets[row] = sum(end <= full_bits for end in self.remainder_ends)
+        return octets.astype(np.uint8)
 
 
 @lru_cache(maxsize=64)  # a pure function of public facts
 def _make_octet_table(parts: int) -> _OctetTable:
     chances = [parts**ones * (WHOLE - parts) ** (_COINS - ones) for ones in map(int.bit_count, range(2**_COINS))]
-    told, left = zip(*(divmod(chance, 1 << _ALL - _SHORT) for chance in chances), strict=True)
+    decided, remainders = zip(*(divmod(chance, 1 << _ALL - _SHORT) for chance in chances), strict=True)
     by_word = np.zeros(2**_SHORT, dtype=np.uint8)
-    by_word[: sum(told)] = np.repeat(np.arange(2**_COINS), told)
-    ends = tuple(accumulate(left, initial=sum(told) << _ALL - _SHORT))[1:-1]
-    first = np.array([min(end >> _ALL - _LONG, 2**_LONG - 1) for end in ends], dtype=np.uint64)
-    return _OctetTable(by_word, sum(told), ends, first)
+    by_word[: sum(decided)] = np.repeat(np.arange(2**_COINS), decided)
+    ends = tuple(accumulate(remainders, initial=sum(decided) << _ALL - _SHORT))[1:-1]
+    upper_ends = np.array([min(end >> _ALL - _LONG, 2**_LONG - 1) for end in ends], dtype=np.uint64)
+    return _OctetTable(by_word, sum(decided), ends, upper_ends)
 
 
 def _look_up_octets(words: Words, decided: _OctetTable, found: Octets) -> IntArray:
@@ -148,20 +148,20 @@ def _look_up_octets_compiled(words: Words, decided: _OctetTable, found: Octets) 
 
 @compile_loop
 def _fill_octets(words: Words, by_word: Octets, decided_words: int, found: Octets, open_: IntArray) -> int:
-    many, whole = 0, len(words) // _GROUP * _GROUP
-    for start in range(0, whole, _GROUP):  # in groups, few of which contain an undecided word
+    undecided, grouped = 0, len(words) // _GROUP * _GROUP
+    for start in range(0, grouped, _GROUP):  # in groups, few of which contain an undecided word
         largest = words[start]
-        for place in range(start, start + _GROUP):
-            found[place] = by_word[words[place]]
-            largest = max(largest, words[place])
-        for place in range(start, start + _GROUP if largest >= decided_words else start):
-            open_[many] = place
-            many += words[place] >= decided_words
-    for place in range(whole, len(words)):
-        found[place] = by_word[words[place]]
-        open_[many] = place
-        many += words[place] >= decided_words
-    return many
+        for position in range(start, start + _GROUP):
+            found[position] = by_word[words[position]]
+            largest = max(largest, words[position])
+        for position in range(start, start + _GROUP if largest >= decided_words else start):
+            open_[undecided] = position
+            undecided += words[position] >= decided_words
+    for position in range(grouped, len(words)):
+        found[position] = by_word[words[position]]
+        open_[undecided] = position
+        undecided += words[position] >= decided_words
+    return undecided
 
 
 def sample_uniform(outcomes: int, size: int, randomness: Randomness) -> IntArray:
@@ -173,10 +173,10 @@ def sample_uniform(outcomes: int, size: int, randomness: Randomness) -> IntArray
     products = np.frombuffer(randomness.random_bytes(4 * size), dtype="<u4").astype(np.uint64) * np.uint64(outcomes)
     uneven = np.uint64((1 << _HALF) % outcomes)
     again = np.flatnonzero((products & np.uint64((1 << _HALF) - 1)) < uneven)
-    drawn = (products >> np.uint64(_HALF)).astype(np.int64)
+    outcome = (products >> np.uint64(_HALF)).astype(np.int64)
     if again.size:
-        drawn[again] = sample_uniform(outcomes, again.size, randomness)
-    return drawn
+        outcome[again] = sample_uniform(outcomes, again.size, randomness)
+    return outcome
 
 
 Rows = NDArray[np.uint64]
@@ -219,18 +219,18 @@ def choose_start_probability(many: int, size: int) -> int:
 
     It affects running time only: sets are uniform for every start probability.
     """
-    share, spread = size / many, sqrt(size * (1 - size / many)) / many
+    share, deviation = size / many, sqrt(size * (1 - size / many)) / many
     coarse = [step * (WHOLE >> FEW_PLACES) for step in range(1 << FEW_PLACES)]
-    fine = [int(max(share - step / 4 * spread, 0) * WHOLE) for step in range(8)]
+    fine = [int(max(share - step / 4 * deviation, 0) * WHOLE) for step in range(8)]
     return min((0, *coarse, *fine), key=lambda parts: _estimate_set_cost(many, size, parts))
 
 
 def _estimate_set_cost(many: int, size: int, parts: int) -> float:
     """Return the expected cost of a set, in random bytes."""
     places, chance, share = count_binary_places(parts), parts / WHOLE, size / many
-    lacking, spread = size - chance * many, sqrt(many * chance * (1 - chance)) or 1e-9
-    normal = exp(-((lacking / spread) ** 2) / 2) / sqrt(2 * pi), (1 + erf(lacking / spread / sqrt(2))) / 2
-    added = lacking * normal[1] + spread * normal[0]
+    lacking, deviation = size - chance * many, sqrt(many * chance * (1 - chance)) or 1e-9
+    normal = exp(-((lacking / deviation) ** 2) / 2) / sqrt(2 * pi), (1 + erf(lacking / deviation / sqrt(2))) / 2
+    added = lacking * normal[1] + deviation * normal[0]
     tries = added / (1 - share) + (added - lacking) / share
     return (places if places <= FEW_PLACES else _LOOKED_UP) * many / 8 + _TRY * tries
 
@@ -250,29 +250,29 @@ def correct_set_sizes(  # noqa: PLR0917
     for row in range(done, len(rows)):
         at, answer = answers[row] >> 6, _ONE << np.uint64(answers[row] & 63)
         rows[row, at] &= ~answer
-        left = size - np.int64(includes_answer[row])
-        for place in range(rows.shape[1]):  # population count: pairs of bits, groups of four, bytes, words
-            bits = rows[row, place]
+        lacking = size - np.int64(includes_answer[row])
+        for word in range(rows.shape[1]):  # population count: pairs of bits, groups of four, bytes, words
+            bits = rows[row, word]
             bits -= bits >> _ONE & _PAIRS
             bits = (bits & _FOURS) + (bits >> _TWO & _FOURS)
-            left -= np.int64((bits + (bits >> _FOUR) & _EIGHTS) * _EACH >> _TOP)
-        if left > 0:
+            lacking -= np.int64((bits + (bits >> _FOUR) & _EIGHTS) * _EACH >> _TOP)
+        if lacking > 0:
             rows[row, at] |= answer
-        while left > 0 and used < len(words):
+        while lacking > 0 and used < len(words):
             product = np.uint32(words[used]) * np.uint32(many)
             bit = np.uint64((product & half) >= uneven) << np.uint64(product >> 16 & 63)
             before = rows[row, product >> 22]
             rows[row, product >> 22] = before | bit  # branch-free, because the outcome is unpredictable
-            left -= np.int64(before | bit != before)
+            lacking -= np.int64(before | bit != before)
             used += 1
-        while left < 0 and used < len(words):
+        while lacking < 0 and used < len(words):
             product = np.uint32(words[used]) * np.uint32(many)
             bit = np.uint64((product & half) >= uneven) << np.uint64(product >> 16 & 63)
             before = rows[row, product >> 22]
             rows[row, product >> 22] = before & ~bit
-            left += np.int64(before & ~bit != before)
+            lacking += np.int64(before & ~bit != before)
             used += 1
-        if left != 0:
+        if lacking != 0:
             return row
         rows[row, at] = rows[row, at] & ~answer | answer * np.uint64(includes_answer[row])
     return len(rows)

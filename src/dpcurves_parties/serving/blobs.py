@@ -32,12 +32,13 @@ class Blob(NamedTuple):
     def read_bytes(self) -> bytes | None:
         """SECRET: return its bytes; None if it is missing or damaged."""
         try:
-            found = _run_on_fsspec_file(self.location, lambda file: bytes(file.read()), "rb") if _is_url(self.location) else (
-                Path(self.location).read_bytes()
-            )  # fmt: skip
+            if _is_url(self.location):
+                content = _run_on_fsspec_file(self.location, lambda file: bytes(file.read()), "rb")
+            else:
+                content = Path(self.location).read_bytes()
         except OSError:
             return None
-        return found if sha256(found).hexdigest() == self.hash else None
+        return content if sha256(content).hexdigest() == self.hash else None
 
 
 @dataclass(frozen=True)
@@ -64,16 +65,16 @@ class BlobStore:
             ProtocolAborted: the location is not writable.
             ValueError: fsspec is not installed.
         """
-        place = f"{self.location.rstrip('/')}/{name}"
+        path = f"{self.location.rstrip('/')}/{name}"
         try:
-            if _is_url(place):
-                _run_on_fsspec_file(place, lambda file: file.write(content), "wb")
+            if _is_url(path):
+                _run_on_fsspec_file(path, lambda file: file.write(content), "wb")
             else:
-                _write_file(Path(place), content)
+                _write_file(Path(path), content)
         except OSError as error:
             reason = error.strerror or type(error).__name__
             raise ProtocolError("jobs", f"{self.location!r} takes no reports ({reason})", 500) from None
-        return Blob(place, sha256(content).hexdigest())
+        return Blob(path, sha256(content).hexdigest())
 
 
 def _is_url(place: str) -> bool:

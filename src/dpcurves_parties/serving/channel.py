@@ -125,10 +125,10 @@ class Channel:
             self._connection.sendall(body)
         with HTTPResponse(self._connection, method=method) as answer:
             answer.begin()
-            told = _read_body(answer)
+            body_bytes = _read_body(answer)
         if answer.will_close:
             self.close()
-        return answer.status, told
+        return answer.status, body_bytes
 
     def _connect(self, host: str, port: int) -> ssl.SSLSocket:
         raw = socket.create_connection((host, port), self.timeout)
@@ -162,9 +162,9 @@ def _read_body(answer: HTTPResponse) -> bytes:
     """
     if answer.chunked:
         parts, size = list[bytes](), 0
-        while part := answer.read(LARGEST_PART):
-            parts.append(part)
-            size += len(part)
+        while chunk := answer.read(LARGEST_PART):
+            parts.append(chunk)
+            size += len(chunk)
             if size > LARGEST_MESSAGE:
                 raise HTTPException
         return b"".join(parts)

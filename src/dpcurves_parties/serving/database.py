@@ -90,9 +90,9 @@ class ServerDatabase(Transactions):
     """
 
     def __init__(self, url: str, who: str, tables: MetaData) -> None:
-        place = parse_storage_url(url)
-        self._kept = place.open_persistent()
-        super().__init__(place.open_database(), tables, who)
+        storage = parse_storage_url(url)
+        self._kept = storage.open_persistent()
+        super().__init__(storage.open_database(), tables, who)
 
     def write_on_open_connection(self, work: Work[Result]) -> Result:
         """Run `work` like `write`, on a connection that stays open until `close_connections`."""
@@ -111,8 +111,8 @@ def read_transaction(
 
     @wraps(method)
     def run_in_transaction(self: Any, /, *given: Given.args, **named: Given.kwargs) -> Result:
-        found: Result = self._database.read_snapshot(lambda connection: method(self, connection, *given, **named))
-        return found
+        result: Result = self._database.read_snapshot(lambda connection: method(self, connection, *given, **named))
+        return result
 
     return run_in_transaction
 
@@ -124,7 +124,7 @@ def write_transaction(
 
     @wraps(method)
     def run_in_transaction(self: Any, /, *given: Given.args, **named: Given.kwargs) -> Result:
-        found: Result = self._database.write(lambda connection: method(self, connection, *given, **named))
-        return found
+        result: Result = self._database.write(lambda connection: method(self, connection, *given, **named))
+        return result
 
     return run_in_transaction

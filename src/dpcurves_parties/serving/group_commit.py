@@ -51,24 +51,24 @@ class GroupCommit(Generic[Item, Result]):
 
     def submit_all(self, items: Iterable[Item]) -> list[Future[Result]]:
         """Write several items with the next group. Each future ends as one of `submit` does."""
-        coming = [(item, Future[Result]()) for item in items]
+        entries = [(item, Future[Result]()) for item in items]
         with self._coming:
-            self._waiting.extend(coming)
+            self._waiting.extend(entries)
             if self._is_at_work:
                 self._coming.notify()
             else:
                 self._is_at_work = True
                 self._thread.submit(self._write_groups)
-        return [future for _, future in coming]
+        return [future for _, future in entries]
 
     def _write_groups(self) -> None:
         while group := self._take_group():
             outcomes = self._write_group([item for item, _ in group])
-            for (_, coming), outcome in zip(group, outcomes, strict=True):
+            for (_, future), outcome in zip(group, outcomes, strict=True):
                 if isinstance(outcome, BaseException):
-                    coming.set_exception(outcome)
+                    future.set_exception(outcome)
                 else:
-                    coming.set_result(outcome)
+                    future.set_result(outcome)
         self._rest()
 
     def _take_group(self) -> list[tuple[Item, Future[Result]]]:

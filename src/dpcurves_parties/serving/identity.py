@@ -119,9 +119,9 @@ class CertificatePair:
             ValueError: a folder is not writable.
         """
         if not certificate.exists() and not key.exists():
-            made = cls.generate(host)
+            pair = cls.generate(host)
             with suppress(FileAlreadyExists):
-                made.write(certificate, key)
+                pair.write(certificate, key)
                 return True
         end = monotonic() + PATIENCE
         while certificate.exists() != key.exists() and monotonic() < end:
@@ -207,14 +207,14 @@ class Identity:
         """Create an identity in a folder without one. Raises `ValueError`: the URL is invalid, or the folder is not
         writable.
         """
-        made, sealing = CertificatePair.generate(parse_host(url)), X25519PrivateKey.generate()
-        server = Server(url, sealing.public_key().public_bytes_raw().hex(), made.certificate)
+        pair, sealing = CertificatePair.generate(parse_host(url)), X25519PrivateKey.generate()
+        server = Server(url, sealing.public_key().public_bytes_raw().hex(), pair.certificate)
         try:
             folder.mkdir(mode=0o700, exist_ok=True)
         except OSError as error:
             raise ProtocolError("identity", f"{str(folder)!r} cannot be made ({error.strerror})") from None
         write_secret(folder / SEALING, sealing.private_bytes_raw().hex() + "\n")
-        made.write(folder / CERTIFICATE, folder / PROOF)
+        pair.write(folder / CERTIFICATE, folder / PROOF)
         write_public(folder / PUBLIC, json.dumps(STORED.encode(server), indent=1) + "\n")
         return cls(folder, server, sealing)
 
@@ -224,12 +224,12 @@ class Identity:
         try:
             _finish_rotation(folder)
             secret = bytes.fromhex((folder / SEALING).read_text().strip())
-            made = cls(folder, read_server(folder / PUBLIC), X25519PrivateKey.from_private_bytes(secret))
+            identity = cls(folder, read_server(folder / PUBLIC), X25519PrivateKey.from_private_bytes(secret))
         except (OSError, ValueError):
             raise ProtocolError("identity", f"{str(folder)!r} holds no keys of a server") from None
-        if made.hpke_key.public_key().public_bytes_raw().hex() != made.public.hpke_key:
+        if identity.hpke_key.public_key().public_bytes_raw().hex() != identity.public.hpke_key:
             raise ProtocolError("identity", f"{str(folder)!r} has a public key that is not of its secret one")
-        return made
+        return identity
 
     def rotate(self, url: str | None = None) -> Identity:
         """Replace these keys by new ones; the old ones remain in a folder inside for the tasks that name them.
@@ -242,22 +242,22 @@ class Identity:
         """
         if url == self.public.url:
             raise ProtocolError("url", "a new certificate needs an address of its own: the tasks before name this one")
-        kept = self.folder / f"{BEFORE}{len(self.previous_identities) + 1}"
-        coming = self.folder / "coming"
-        shutil.rmtree(coming, ignore_errors=True)
-        made = Identity.create(coming, url or self.public.url)
+        archive = self.folder / f"{BEFORE}{len(self.previous_identities) + 1}"
+        staging = self.folder / "coming"
+        shutil.rmtree(staging, ignore_errors=True)
+        identity = Identity.create(staging, url or self.public.url)
         if url is None:
-            public = replace(made.public, certificate=self.public.certificate)
-            (coming / PUBLIC).unlink()
-            write_public(coming / PUBLIC, json.dumps(STORED.encode(public), indent=1) + "\n")
+            public = replace(identity.public, certificate=self.public.certificate)
+            (staging / PUBLIC).unlink()
+            write_public(staging / PUBLIC, json.dumps(STORED.encode(public), indent=1) + "\n")
             for name in (CERTIFICATE, PROOF):
-                (coming / name).unlink()
-                os.link(self.folder / name, coming / name)
-        kept.mkdir(mode=0o700, exist_ok=True)
+                (staging / name).unlink()
+                os.link(self.folder / name, staging / name)
+        archive.mkdir(mode=0o700, exist_ok=True)
         for name in FILES:
             with suppress(FileExistsError):  # an interrupted rotation already copied these
-                os.link(self.folder / name, kept / name)
-        coming.replace(self.folder / NEXT)
+                os.link(self.folder / name, archive / name)
+        staging.replace(self.folder / NEXT)
         return Identity.load(self.folder)
 
     @property
@@ -269,7 +269,7 @@ class Identity:
 
     def find_identity(self, public: Server) -> Identity | None:
         """Return the keys that a task names, current or rotated; None: it names another server."""
-        return next((each for each in (self, *self.previous_identities) if each.public == public), None)
+        return next((identity for identity in (self, *self.previous_identities) if identity.public == public), None)
 
     def require_valid(self) -> None:
         """Refuse to serve with an expired certificate.

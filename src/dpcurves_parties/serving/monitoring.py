@@ -140,8 +140,8 @@ class ServerMetrics:
         try:
             server = make_server(monitoring.host, monitoring.port, self._respond, _MonitoringServer, _QuietHandler)
         except OSError:
-            place = f"{monitoring.host}:{monitoring.port}"
-            raise ProtocolError("monitor", f"{place} is taken, or is no address of this machine") from None
+            address = f"{monitoring.host}:{monitoring.port}"
+            raise ProtocolError("monitor", f"{address} is taken, or is no address of this machine") from None
         Thread(target=server.serve_forever, name="monitoring", daemon=True).start()
         try:
             yield

@@ -49,7 +49,7 @@ class NoiseKey:
     def derive_sum_noise(self, law: NoisySums) -> list[int]:
         """SECRET: return one party's noise of each value, in the order of the law."""
         stream = Randomness.from_key(self._secret, f"noise sums {_encode_law(law)}")
-        return [noise for each, size in law.noises for noise in sample_noise(each, size, stream).tolist()]
+        return [noise for law_noise, size in law.noises for noise in sample_noise(law_noise, size, stream).tolist()]
 
     def _derive_block_noise(self, law: PathSums, facts: str, block: Block) -> int:
         name = f"noise path {facts} {block[0]} {block[1]}"

@@ -180,8 +180,8 @@ class Pool:
 
     def find_next_to_evict(self) -> ClientConnection:
         """Return the oldest connection of the address with most connections."""
-        most: dict[ClientConnection, None] = max(self._groups.values(), key=len)
-        return next(iter(most))
+        largest: dict[ClientConnection, None] = max(self._groups.values(), key=len)
+        return next(iter(largest))
 
 
 class Admission:
@@ -245,12 +245,12 @@ def parse_network(address: str) -> str:
     neither.
     """
     try:
-        found = ip_address(address.partition("%")[0])
+        parsed = ip_address(address.partition("%")[0])
     except ValueError:
         return ""
-    if isinstance(found, IPv6Address):
-        return str(found.ipv4_mapped or IPv6Network((int(found), 64), strict=False))
-    return str(found)
+    if isinstance(parsed, IPv6Address):
+        return str(parsed.ipv4_mapped or IPv6Network((int(parsed), 64), strict=False))
+    return str(parsed)
 
 
 Talks = Callable[[PeerConnection, bytes], object]
@@ -370,7 +370,7 @@ class Listener:
     def __init__(self, sockets: Sequence[socket.socket], welcome: Callable[[socket.socket], None]) -> None:
         loop = asyncio.get_running_loop()
         self._sockets, self._welcome = sockets, welcome
-        self._taking = [loop.create_task(self._accept_connections(one)) for one in sockets]
+        self._taking = [loop.create_task(self._accept_connections(listening)) for listening in sockets]
 
     async def _accept_connections(self, listening: socket.socket) -> None:
         loop = asyncio.get_running_loop()
@@ -396,10 +396,13 @@ class Listener:
 
 def open_listening_sockets(host: str, port: int) -> list[socket.socket]:
     """Open sockets for all addresses of a host. Raises `OSError`: an address cannot be used."""
-    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-    sockets = [socket.create_server(place[:2], family=family, backlog=BACKLOG) for family, _, _, _, place in found]
-    for one in sockets:
-        one.setblocking(False)
+    addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    sockets = [
+        socket.create_server(socket_address[:2], family=family, backlog=BACKLOG)
+        for family, _, _, _, socket_address in addresses
+    ]
+    for listening in sockets:
+        listening.setblocking(False)
     return sockets
 
 
@@ -498,7 +501,7 @@ def serve(app: Any, settings: ServerSettings, ready: Callable[[], object], handl
     config.load()
     disable_core_dumps()
     gc.collect()
-    gc.freeze()  # exempts present objects from garbage collection, which would scan the tickets of a million owners repeatedly
+    gc.freeze()  # collections then skip present objects, such as the tickets of a million owners
     gc.collect()  # otherwise a full collection waits until long-lived objects have grown by a quarter
 
     async def run_server() -> None:
@@ -526,8 +529,8 @@ class _AnnouncingServer(uvicorn.Server):
         try:
             listening = open_listening_sockets(self.config.host, self.config.port)
         except OSError:
-            place = f"{self.config.host}:{self.config.port}"
-            raise ProtocolError("listen", f"{place} is taken, or is no address of this machine") from None
+            address = f"{self.config.host}:{self.config.port}"
+            raise ProtocolError("listen", f"{address} is taken, or is no address of this machine") from None
         self.servers: list[Any] = [Listener(listening, self._start_connection)]
         self.started = True
         self._ready()

@@ -96,11 +96,11 @@ async def read_body(request: Request, max_bytes: int) -> bytes:
 
 async def _read_stream(request: Request, max_bytes: int) -> bytes:
     parts, size = [], 0
-    async for part in request.stream():
-        size += len(part)
+    async for chunk in request.stream():
+        size += len(chunk)
         if size > max_bytes:
             raise ProtocolError("message", f"at most {max_bytes} bytes are taken", 413)
-        parts.append(part)
+        parts.append(chunk)
     return b"".join(parts)
 
 
@@ -171,8 +171,8 @@ def create_task_app(
     The first matching handler is used.
     """
     posts = [
-        Route(f"/tasks/{{task}}/{path}", _pass_path_parameters(each), methods=["POST"])
-        for path, each in handlers.items()
+        Route(f"/tasks/{{task}}/{path}", _pass_path_parameters(handler), methods=["POST"])
+        for path, handler in handlers.items()
     ]
     routes = [*posts, Route("/tasks/{task}", _pass_path_parameters(show_status), methods=["GET"]), *extra_routes]
     return Starlette(routes=routes, exception_handlers={ProtocolError: render_error})

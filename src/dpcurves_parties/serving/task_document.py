@@ -100,8 +100,8 @@ def hash_from_bearer_token(bearer_token: str, party: int) -> str:
     """Return the public hash of a token from the bearer token that `Ticket.derive_bearer_token` derived for this
     server.
     """
-    half, _, other = bearer_token.partition(".")
-    first, second = (_hash_half(half), other) if party == 0 else (other, _hash_half(half))
+    half, _, other_hash = bearer_token.partition(".")
+    first, second = (_hash_half(half), other_hash) if party == 0 else (other_hash, _hash_half(half))
     return _hash_pair(first, second)
 
 
@@ -198,8 +198,8 @@ class _HashIndex(Mapping[str, int]):
         if _HASH.fullmatch(name):
             raw = bytes.fromhex(name)
             begin = np.uint64(int.from_bytes(raw[:8]))
-            first, last = (np.searchsorted(self._begins, begin, side) for side in ("left", "right"))
-            for number in map(int, self._order[first:last][::-1]):  # the last of equal hashes
+            start, stop = (np.searchsorted(self._begins, begin, side) for side in ("left", "right"))
+            for number in map(int, self._order[start:stop][::-1]):  # the last of equal hashes
                 if self._packed[_NAME * number : _NAME * (number + 1)] == raw:
                     return number
         raise KeyError(name)
@@ -361,10 +361,10 @@ def read_document_text(path: str | Path) -> str:
 def parse_task_type(text: str) -> str:
     """Return the kind in the first field of a document; empty if it is not a task document."""
     try:
-        found = json.loads(text)["dpcurves"]
+        kind = json.loads(text)["dpcurves"]
     except (ValueError, KeyError, TypeError, RecursionError):
         return ""
-    return found if isinstance(found, str) else ""
+    return kind if isinstance(kind, str) else ""
 
 
 # Creation of a task with its tickets.

@@ -30,5 +30,5 @@ class MonitoringOptions:
         form = parse_choice("log", self.log, {PLAIN: PLAIN, JSON: JSON})
         if self.monitor is None:
             return Monitoring(log_format=form)
-        place = Address.parse(self.monitor, "monitor")
-        return Monitoring(place.host, place.port, form)
+        address = Address.parse(self.monitor, "monitor")
+        return Monitoring(address.host, address.port, form)

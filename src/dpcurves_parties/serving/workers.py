@@ -70,13 +70,13 @@ class Processes(Workers):
         while before := len(sums.missing):
             pool = self._ensure_pool(getattr(work, "__module__", __name__))
             try:
-                coming = {pool.submit(work, items[number]): number for number in sums.missing}
+                futures = {pool.submit(work, items[number]): number for number in sums.missing}
             except BrokenProcessPool:
-                coming = {}
-            broken = not coming
-            for done in _iterate_completed(coming):
+                futures = {}
+            broken = not futures
+            for done in _iterate_completed(futures):
                 try:
-                    sums.add_result(coming[done], done.result())
+                    sums.add_result(futures[done], done.result())
                 except BrokenProcessPool:
                     broken = True
             if broken:
@@ -113,10 +113,10 @@ def _exit_after(server: BaseProcess) -> None:
     os._exit(0)
 
 
-def _iterate_completed(coming: Iterable[Future[Result]]) -> Iterable[Future[Result]]:
-    left = set(coming)
-    while left:
-        done, left = wait(left, return_when="FIRST_COMPLETED")
+def _iterate_completed(futures: Iterable[Future[Result]]) -> Iterable[Future[Result]]:
+    pending = set(futures)
+    while pending:
+        done, pending = wait(pending, return_when="FIRST_COMPLETED")
         yield from done
 
 
@@ -139,13 +139,13 @@ class _TreeSum:
         self.missing.remove(number)
         size, level = self._size, 0
         while size > 1:
-            beside = number ^ 1
-            if beside < size:
-                if (level, beside) not in self._parts:
+            sibling = number ^ 1
+            if sibling < size:
+                if (level, sibling) not in self._parts:
                     self._parts[level, number] = result
                     return
-                other = self._parts.pop((level, beside))
-                result = self._add(other, result) if beside < number else self._add(result, other)
+                sibling_result = self._parts.pop((level, sibling))
+                result = self._add(sibling_result, result) if sibling < number else self._add(result, sibling_result)
             number, size, level = number // 2, (size + 1) // 2, level + 1
         self.whole = result
 

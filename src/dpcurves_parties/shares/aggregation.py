@@ -122,12 +122,12 @@ def parse_answer_share(
     Raises:
         ProtocolAborted: it answers another question, or from another report set, or with other reports dropped.
     """
-    told = own.parse_reply(message, "peer")
-    if any(told.get(name) != value for name, value in provenance.items()):
+    reply = own.parse_reply(message, "peer")
+    if any(reply.get(name) != value for name, value in provenance.items()):
         raise ProtocolError("peer", OTHER_SET, 502)
-    if told.get("dropped") != dropped_count:
+    if reply.get("dropped") != dropped_count:
         raise ProtocolError("peer", OTHERS_DROPPED, 502)
-    return told
+    return reply
 
 
 OTHER_SET = "it answers from another set of reports than this server, or other noise"
@@ -166,10 +166,10 @@ class AnswerProofs:
         Raises:
             ProtocolAborted: the other server sent none, or another one before.
         """
-        other = told.get("bound")
-        if not isinstance(other, str) or self.store.record_noise_hash(self.prover.task, other) != other:
+        peer_hash = told.get("bound")
+        if not isinstance(peer_hash, str) or self.store.record_noise_hash(self.prover.task, peer_hash) != peer_hash:
             raise ProtocolError("peer", OTHER_NOISE, 502)
-        return (own.hash, other) if self.prover.party == 0 else (other, own.hash)
+        return (own.hash, peer_hash) if self.prover.party == 0 else (peer_hash, own.hash)
 
 
 class OwnProof(NamedTuple):
@@ -217,15 +217,16 @@ class PlainCounting:
     def lead(self, own: QuestionMessage, plan: Plan, asker: AskingAnalyst, post: Post) -> AnswerShares:
         """Return both answer shares as the server that was asked; pass the analyst's letter to the other server."""
         named, proof = self.status.provenance, self._proof
-        with ThreadPoolExecutor(1) as beside:
-            coming = beside.submit(
+        with ThreadPoolExecutor(1) as executor:
+            future = executor.submit(
                 post, "half", own.to_json(**named, letter=asker.envelope, **_noise_hash_field(proof))
             )
             numbers = self._compute_values(plan)
-            told = parse_answer_share(own, coming.result(), named, 0)
+            peer_share = parse_answer_share(own, future.result(), named, 0)
         half = AnswerShare(numbers, 0)
         return AnswerShares(
-            half if proof is None else proof.add_to_share(half, told, own.thresholds, asker.analyst), told.get("half")
+            half if proof is None else proof.add_to_share(half, peer_share, own.thresholds, asker.analyst),
+            peer_share.get("half"),
         )
 
     def make_cell_share(self, plan: Plan, post: Post | None) -> AnswerShare:
@@ -346,19 +347,20 @@ class CheckedCounting:
     def _lead_checked(
         self, own: QuestionMessage, plan: Plan, asker: AskingAnalyst, dropped: bytes, post: Post
     ) -> AnswerShares:
-        many, named = int(unpack_flags(dropped, self.status.reports).sum()), self.status.provenance
+        dropped_count, named = int(unpack_flags(dropped, self.status.reports).sum()), self.status.provenance
         proof = self._proof(dropped)
-        with ThreadPoolExecutor(1) as beside:
-            coming = beside.submit(
+        with ThreadPoolExecutor(1) as executor:
+            future = executor.submit(
                 post, "half", own.to_json(**named, letter=asker.envelope, **_noise_hash_field(proof))
             )
-            numbers, seen = self._compute_values(plan, dropped)
-            told = parse_answer_share(own, coming.result(), named, many)
-        if told.get("seen", "") != seen:
+            numbers, marks_hash = self._compute_values(plan, dropped)
+            peer_share = parse_answer_share(own, future.result(), named, dropped_count)
+        if peer_share.get("seen", "") != marks_hash:
             raise ProtocolError("at", FAILING, 409)
-        half = AnswerShare(numbers, many)
+        half = AnswerShare(numbers, dropped_count)
         return AnswerShares(
-            half if proof is None else proof.add_to_share(half, told, own.thresholds, asker.analyst), told.get("half")
+            half if proof is None else proof.add_to_share(half, peer_share, own.thresholds, asker.analyst),
+            peer_share.get("half"),
         )
 
     def make_cell_share(self, plan: Plan, post: Post | None) -> AnswerShare:
@@ -393,9 +395,9 @@ class CheckedCounting:
         dropped = self._dropped_bits
         if dropped is None:
             raise ProtocolError("peer", UNCHECKED, 409)
-        numbers, seen = self._compute_values(plan, dropped)
+        numbers, marks_hash = self._compute_values(plan, dropped)
         half, proof = (
-            AnswerShare(numbers, int(unpack_flags(dropped, self.status.reports).sum()), marks_hash=seen),
+            AnswerShare(numbers, int(unpack_flags(dropped, self.status.reports).sum()), marks_hash=marks_hash),
             self._proof(dropped),
         )
         return (
@@ -422,14 +424,14 @@ class CheckedCounting:
 
     def _run_check(self, post: Post) -> bytes:
         """Run the check of all reports at both servers, and return the flags of failed ones."""
-        own = QuestionMessage.create(self.task, self.task.checked_at)
-        with ThreadPoolExecutor(1) as beside:
-            coming = beside.submit(post, "evaluate", own.to_json(**self.status.provenance))
+        question = QuestionMessage.create(self.task, self.task.checked_at)
+        with ThreadPoolExecutor(1) as executor:
+            future = executor.submit(post, "evaluate", question.to_json(**self.status.provenance))
             evaluation = self._evaluate_reports()
-            told = own.parse_reply(coming.result(), "peer")
-        dropped = self._record_check(evaluation, told)
-        message = own.to_json(**self.status.provenance, check=encode_digests(evaluation))
-        if own.parse_reply(post("settle", message), "peer").get("dropped") != b64encode(dropped).decode():
+            reply = question.parse_reply(future.result(), "peer")
+        dropped = self._record_check(evaluation, reply)
+        message = question.to_json(**self.status.provenance, check=encode_digests(evaluation))
+        if question.parse_reply(post("settle", message), "peer").get("dropped") != b64encode(dropped).decode():
             raise ProtocolError("peer", OTHERS_DROPPED, 502)
         return dropped
 
@@ -458,19 +460,19 @@ class CheckedCounting:
         with self._lock:
             if self._node_sums is None:
                 self._node_sums = NodeSumCache(self.reports, counts, Domain(self.task.bits, Z64))
-        accepted, seen = self._node_sums.sum_thresholds(find_thresholds(plan), self.derive_noise_key(dropped))
-        return make_answer_share(plan, accepted, self.allotment), seen.hex()
+        accepted, marks_hash = self._node_sums.sum_thresholds(find_thresholds(plan), self.derive_noise_key(dropped))
+        return make_answer_share(plan, accepted, self.allotment), marks_hash.hex()
 
     def _compute_cells(self, plan: Plan, dropped: bytes, counts: NDArray[np.bool_]) -> tuple[int, ...]:
         with self._lock:
-            own = self._own_values
-        if own is None:
-            own = make_answer_share(
+            cached = self._own_values
+        if cached is None:
+            cached = make_answer_share(
                 plan, self._evaluate_reports().sum_accepted(counts, self.derive_noise_key(dropped)), self.allotment
             )
             with self._lock:
-                self._own_values = own
-        return own
+                self._own_values = cached
+        return cached
 
     def _evaluate_reports(self) -> Evaluation | HistogramEvaluation:
         """The evaluation by which reports are checked; it is computed once and used repeatedly."""
@@ -511,11 +513,11 @@ class TaskService(SharedTaskService[Task]):
         return self.task
 
     def answer(self, message: bytes, analyst: int = 0) -> bytes:
-        asked, stored = QuestionMessage.from_json(message, self.task), parse_object(message, "question")
-        reply, asker = AnswerKey.from_fields(asked, stored), AskingAnalyst(analyst, parse_envelope(stored))
-        own = QuestionMessage.create(self.task, asked.thresholds, asked.question_id)
-        counting = self._agree_on_counting(own)
-        half, theirs = counting.lead(own, self._plan(asked, counting), asker, self._post_to_peer)
+        analyst_question, stored = QuestionMessage.from_json(message, self.task), parse_object(message, "question")
+        reply, asker = AnswerKey.from_fields(analyst_question, stored), AskingAnalyst(analyst, parse_envelope(stored))
+        question = QuestionMessage.create(self.task, analyst_question.thresholds, analyst_question.question_id)
+        counting = self._agree_on_counting(question)
+        half, theirs = counting.lead(question, self._plan(analyst_question, counting), asker, self._post_to_peer)
         return encode_sealed_answer(reply, self.party, _to_answer(half, counting.status), theirs)
 
     def submit_upload(self, owner: int, message: bytes) -> Future[bytes]:
@@ -545,13 +547,13 @@ class TaskService(SharedTaskService[Task]):
         """
         if self.party != 0:
             raise ProtocolError("server", NO_LEADER, 404)
-        job, own = (
+        job, question = (
             dap.CollectionJobRequest.from_bytes(message),
             QuestionMessage.create(self._require_collectable(), (), "collection"),
         )
-        standing = self._confirm_with_peer(own)
+        standing = self._confirm_with_peer(question)
         counting = self._ensure_counting()
-        half = counting.make_cell_share(self._plan(own, counting), self._post_to_peer)
+        half = counting.make_cell_share(self._plan(question, counting), self._post_to_peer)
         request = dap.encode_aggregate_share_request(
             job, self.task.hash, standing.reports, self.store.compute_checksum(self.task.hash)
         )
@@ -604,16 +606,16 @@ class TaskService(SharedTaskService[Task]):
             ProtocolAborted: the request is not allowed, or the letter is not of an analyst of this task, or of one who
                 asks too often.
         """
-        asked = self._parse_peer_question(message)
-        letter = Envelope.open_envelope(parse_object(message, "question"), asked, self.party, self.identity)
+        question = self._parse_peer_question(message)
+        letter = Envelope.open_envelope(parse_object(message, "question"), question, self.party, self.identity)
         analyst = find_bearer(self.task, letter.token, Role.ANALYST, self.party)
         self.count_question(analyst)
         counting = self._ensure_counting()
-        half = counting.follow(message, asked, self._plan(asked, counting), analyst)
+        half = counting.follow(message, question, self._plan(question, counting), analyst)
         sealed = letter.answer_key.seal_answer_share(self.party, _to_answer(half, counting.status))
         more = {"bound": half.noise_hashes[self.party]} if half.noise_hashes else {}
         more |= {"seen": half.marks_hash} if half.marks_hash else {}
-        return asked.to_json(**counting.status.provenance, dropped=half.dropped_count, half=sealed, **more)
+        return question.to_json(**counting.status.provenance, dropped=half.dropped_count, half=sealed, **more)
 
     def evaluate(self, message: bytes) -> bytes:
         """Return the digests that the other server compares before reports count.
@@ -621,8 +623,8 @@ class TaskService(SharedTaskService[Task]):
         Raises:
             ProtocolAborted: the request is not allowed.
         """
-        asked = self._parse_peer_question(message)
-        return self._ensure_counting().evaluate(asked)
+        question = self._parse_peer_question(message)
+        return self._ensure_counting().evaluate(question)
 
     def settle(self, message: bytes) -> bytes:
         """Check all reports before the first answer.
@@ -643,8 +645,8 @@ class TaskService(SharedTaskService[Task]):
     def _confirm_with_peer(self, own: QuestionMessage) -> TaskStatus:
         """Return the state of the closed task, after the other server confirmed the same reports and commitments."""
         standing = self._require_closed()
-        told = own.parse_reply(self._post_to_peer("agree", own.to_json(**standing.provenance)), "peer")
-        require_report_set(told, standing.provenance, report_set.OTHER)
+        reply = own.parse_reply(self._post_to_peer("agree", own.to_json(**standing.provenance)), "peer")
+        require_report_set(reply, standing.provenance, report_set.OTHER)
         return standing
 
     def _plan(self, asked: QuestionMessage, counting: PlainCounting | CheckedCounting) -> Plan:
@@ -696,16 +698,16 @@ class TaskService(SharedTaskService[Task]):
         self, encoding: TreeEncoding, standing: TaskStatus, words: list[tuple[Words, list[bytes]]]
     ) -> Iterator[Sequence[bytes]]:
         """SECRET: iterate over the shares of accepted reports in batches; store their proof words, if there are any."""
-        for part in self._iterate_shares(standing):
+        for page in self._iterate_shares(standing):
             if self.task.proof_key_hashes:
-                some, seeds = encoding.parse_words(part)
+                some, seeds = encoding.parse_words(page)
                 words.append((some.copy(), seeds))  # releases the memory of the whole share
-            yield part
+            yield page
 
     def _join_words(self, words: Sequence[tuple[Words, list[bytes]]]) -> tuple[Words, list[bytes]] | None:
         if not self.task.proof_key_hashes:
             return None
-        return np.concatenate([one for one, _ in words]), [seed for _, seeds in words for seed in seeds]
+        return np.concatenate([rows for rows, _ in words]), [seed for _, seeds in words for seed in seeds]
 
     def _hold_in_jobs(self, standing: TaskStatus) -> HeldReports | None:
         """Return the reports as jobs of workers; None if the server has no job storage."""

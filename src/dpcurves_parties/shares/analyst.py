@@ -76,20 +76,20 @@ def describe_task(task: Task) -> tuple[str, ...]:
 
 
 def _describe_counts(task: Task) -> str:
-    others = [str(each.column) for each in task.axes[:-1]]
+    others = [str(axis.column) for axis in task.axes[:-1]]
     by = f" by {', '.join(others)}" if others else ""
     return f"{task.column}{by} on {task.grid.cells} cells from {task.grid.lower:g} to {task.grid.upper:g}"
 
 
 def _describe_owner_limit(task: Task) -> str:
-    most = task.reports_per_owner
-    if most == 1:
+    max_reports = task.reports_per_owner
+    if max_reports == 1:
         return "and an owner sends one"
     # Group privacy: k times a pure loss; k**2 times a zero-concentrated one (Bun and Steinke 2016, Proposition 1.9).
     epsilon = task.loss.epsilon
-    rho = task.loss.rho * most**2
-    loss = f"epsilon {format_loss(epsilon * most)}" if epsilon is not None else f"rho {format_loss(rho)}"
-    return f"and an owner sends at most {most}: it loses at most {loss} as a whole"
+    rho = task.loss.rho * max_reports**2
+    loss = f"epsilon {format_loss(epsilon * max_reports)}" if epsilon is not None else f"rho {format_loss(rho)}"
+    return f"and an owner sends at most {max_reports}: it loses at most {loss} as a whole"
 
 
 def _describe_reports(task: Task) -> tuple[str, ...]:
@@ -247,13 +247,13 @@ class Analyst:
             return self._once
         if self._once is not None:
             listed = dict(zip(task.proved_at, self._once, strict=True))
-        others = tuple(each for each in query.requested_slots if each not in listed)
+        others = tuple(threshold for threshold in query.requested_slots if threshold not in listed)
         parts = (others[start : start + task.max_thresholds] for start in range(0, len(others), task.max_thresholds))
-        found = dict(zip(others, (count for at in parts for count in self._ask_values(at, named)), strict=True))
+        counts = dict(zip(others, (count for at in parts for count in self._ask_values(at, named)), strict=True))
         if self._once is not None and isinstance(task.proved_values, ProvedEdges):
             with self._tolerate_unproved():
-                task.proved_values.require_between(self._once, found)
-        return tuple((listed | found)[each] for each in query.requested_slots)
+                task.proved_values.require_between(self._once, counts)
+        return tuple((listed | counts)[threshold] for threshold in query.requested_slots)
 
     def _ask_values(self, at: tuple[int, ...], named: str | None) -> tuple[int, ...]:
         inquiry = SealedQuestion.create(QuestionMessage.create(self._task, at, named), self._party)
@@ -278,13 +278,13 @@ class Analyst:
     def _verify_values(self, plan: Plan, halves: Sequence[tuple[int, ...]], bound: tuple[str, ...]) -> tuple[int, ...]:
         size = len(halves[0]) // 2
         numbers, proofs = ([half[:size] for half in halves], [half[size:] for half in halves])
-        found = combine_values(plan, numbers)
+        values = combine_values(plan, numbers)
         with self._tolerate_unproved():
             require_proved_answer(
                 self._ticket.proof_key, self._task.hash, add_answer_shares(plan, numbers), proofs, bound
             )
-            self._task.proved_values.require_possible(found, plan.adjacency.public_record_count or 0)
-        return found
+            self._task.proved_values.require_possible(values, plan.adjacency.public_record_count or 0)
+        return values
 
     @contextmanager
     def _tolerate_unproved(self) -> Iterator[None]:

@@ -119,12 +119,12 @@ def inner_products(first: Words, second: Words) -> list[int]:
     >>> inner_products(np.array([[PRIME - 1, 2]], np.uint64), np.array([PRIME - 1, 3], np.uint64))
     [7]
     """
-    (high, low), (other_high, other_low) = ((each >> _HALF, each & _PART) for each in (first, second))
+    (high, low), (other_high, other_low) = ((factor >> _HALF, factor & _PART) for factor in (first, second))
     middle = _reduce(high * other_low + low * other_high)
     # 2**62 is 2, and 2**31 times 2**30 is 1.
-    whole = np.uint64(2) * (high * other_high) + low * other_low
-    whole = _reduce(whole) + (middle >> np.uint64(30)) + ((middle & np.uint64(2**30 - 1)) << _HALF)
-    rows = np.atleast_2d(_reduce(whole))
+    upper_products = np.uint64(2) * (high * other_high) + low * other_low
+    upper_products = _reduce(upper_products) + (middle >> np.uint64(30)) + ((middle & np.uint64(2**30 - 1)) << _HALF)
+    rows = np.atleast_2d(_reduce(upper_products))
     return [(int((row >> _HALF).sum()) * 2**31 + int((row & _PART).sum())) % PRIME for row in rows]
 
 
@@ -171,15 +171,17 @@ class ProvedCells(ProvedValues):
 
     def compute_weights(self, coefficients: Words, slots: NDArray[np.int64]) -> Words:
         law = self.law
-        found, start = np.zeros((law.rows, law.cells), np.uint64), 0
+        weights, start = np.zeros((law.rows, law.cells), np.uint64), 0
         for level in law.levels:
             size = law.rows * len(level.starts)
-            each = coefficients[start : start + size].reshape(law.rows, -1)
-            found = _reduce(found + each[:, np.searchsorted(level.first_cells, np.arange(law.cells), "right") - 1])
+            level_coefficients = coefficients[start : start + size].reshape(law.rows, -1)
+            weights = _reduce(
+                weights + level_coefficients[:, np.searchsorted(level.first_cells, np.arange(law.cells), "right") - 1]
+            )
             start += size
         if law.missing is not None:
-            found = _reduce(found + _negate(coefficients[start : start + 1]))
-        return np.append(found.ravel(), np.uint64(0))[slots]
+            weights = _reduce(weights + _negate(coefficients[start : start + 1]))
+        return np.append(weights.ravel(), np.uint64(0))[slots]
 
     def derive_noise(self, key: NoiseKey) -> list[int]:
         return key.derive_sum_noise(self.law)
@@ -187,8 +189,8 @@ class ProvedCells(ProvedValues):
     def require_possible(self, counts: Sequence[int], reports: int) -> None:
         start = 0
         for noise, size in self.law.noises:
-            most = tail_bound((WeightedNoise(1, 1.0, noise),), RARE / (2 * self.size))
-            if any(not -most <= count <= reports + most for count in counts[start : start + size]):
+            tail = tail_bound((WeightedNoise(1, 1.0, noise),), RARE / (2 * self.size))
+            if any(not -tail <= count <= reports + tail for count in counts[start : start + size]):
                 raise ProtocolError("servers", IMPOSSIBLE, 502)
             start += size
 
@@ -209,8 +211,8 @@ class ProvedEdges(ProvedValues):
 
     def compute_weights(self, coefficients: Words, slots: NDArray[np.int64]) -> Words:
         total, tails = 0, [0]
-        for each in coefficients[::-1].tolist():
-            total = (total + each) % PRIME
+        for coefficient in coefficients[::-1].tolist():
+            total = (total + coefficient) % PRIME
             tails.append(total)
         return np.array(tails[::-1], np.uint64)[np.searchsorted(self.law.prefix_lengths, slots, "right")]
 
@@ -219,9 +221,9 @@ class ProvedEdges(ProvedValues):
 
     def require_possible(self, counts: Sequence[int], reports: int) -> None:
         listed = {0: 0, **dict(zip(self.law.prefix_lengths, counts, strict=True))}
-        *_, last = listed
-        falls = any(self._is_falling(listed, one, other) for one, other in pairwise(listed))
-        if falls or listed[last] > reports + self.bound_noise_difference(0, last):
+        *_, largest = listed
+        falls = any(self._is_falling(listed, lower, upper) for lower, upper in pairwise(listed))
+        if falls or listed[largest] > reports + self.bound_noise_difference(0, largest):
             raise ProtocolError("servers", IMPOSSIBLE, 502)
 
     def require_between(self, listed: Sequence[int], asked: Mapping[int, int]) -> None:
@@ -238,9 +240,9 @@ class ProvedEdges(ProvedValues):
         edges = list(counts)
         for threshold, count in asked.items():
             above = bisect_left(edges, threshold)
-            both = {**counts, threshold: count}
+            extended = {**counts, threshold: count}
             before, after = edges[max(above - 1, 0)], edges[above]
-            if self._is_falling(both, before, threshold) or self._is_falling(both, threshold, after):
+            if self._is_falling(extended, before, threshold) or self._is_falling(extended, threshold, after):
                 raise ProtocolError("servers", NOT_BETWEEN, 502)
 
     def _is_falling(self, counts: Mapping[int, int], one: int, other: int) -> bool:
@@ -354,19 +356,19 @@ class OwnerProver:
             first: Seeds of server 0.
             second: Seeds of server 1.
         """
-        size, found = self.proved_values.size, np.empty((len(slots), len(self.keys)), np.uint64)
+        size, words = self.proved_values.size, np.empty((len(slots), len(self.keys)), np.uint64)
         all_of = [derive_coefficients(key, self.task, size) for key in self.keys]
-        own = [self.proved_values.compute_weights(each, slots) for each in all_of]
-        for part in _slice_parts(len(slots), size):
-            pairs = zip(first[part], second[part], strict=True)
-            sums = np.array([self._combine_masks(one, other) for one, other in pairs]).reshape(
+        weights = [self.proved_values.compute_weights(coefficients, slots) for coefficients in all_of]
+        for rows in _slice_parts(len(slots), size):
+            pairs = zip(first[rows], second[rows], strict=True)
+            sums = np.array([self._combine_masks(seed_0, seed_1) for seed_0, seed_1 in pairs]).reshape(
                 -1, size + len(self.keys)
             )
-            for number, (each, of_records) in enumerate(zip(all_of, own, strict=True)):
-                products: Words = np.array(inner_products(sums[:, :size], each), np.uint64)
-                known: Words = products + of_records[part]
-                found[part, number] = _reduce(_reduce(known) + _negate(sums[:, size + number]))
-        return found
+            for number, (coefficients, of_records) in enumerate(zip(all_of, weights, strict=True)):
+                products: Words = np.array(inner_products(sums[:, :size], coefficients), np.uint64)
+                combined: Words = products + of_records[rows]
+                words[rows, number] = _reduce(_reduce(combined) + _negate(sums[:, size + number]))
+        return words
 
     def _combine_masks(self, first: bytes, second: bytes) -> Words:
         count = self.proved_values.size + len(self.keys)
@@ -374,8 +376,8 @@ class OwnerProver:
 
 
 def _slice_parts(count: int, size: int) -> Iterator[slice]:
-    few = max(1, _AT_ONCE // size)
-    return (slice(start, min(start + few, count)) for start in range(0, count, few))
+    step = max(1, _AT_ONCE // size)
+    return (slice(start, min(start + step, count)) for start in range(0, count, step))
 
 
 # Servers
@@ -458,12 +460,12 @@ def require_proved_answer(
         raise ProtocolError("servers", UNPROVED, 502)
     if any(not 0 <= number < PRIME for proof in proofs for number in proof):
         raise ProtocolError("servers", UNPROVED, 502)
-    each = derive_coefficients(key, task, len(counts))
+    coefficients = derive_coefficients(key, task, len(counts))
     masked: list[Words] = [np.array(noise, np.uint64) for noise in noises]
     first, second = masked
-    (found,) = inner_products(_reduce(first + second), each)
-    (expected,) = inner_products(to_residues(counts), each)
-    if (found + sum(proof[-1] for proof in proofs) - expected) % PRIME:
+    (product,) = inner_products(_reduce(first + second), coefficients)
+    (expected,) = inner_products(to_residues(counts), coefficients)
+    if (product + sum(proof[-1] for proof in proofs) - expected) % PRIME:
         raise ProtocolError("servers", UNPROVED, 502)
 
 

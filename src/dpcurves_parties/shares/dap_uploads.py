@@ -65,8 +65,10 @@ class ReportVerifier:
         if not isinstance(encoding, HistogramEncoding) or not stored:
             return None
         half = encoding.public_size
-        public, shares = [one.share[:half] for one in stored], [one.share[half:] for one in stored]
-        return encoding.scheme.verify_init(self.party, public, shares, [one.id for one in stored], self.verify_key)
+        public, shares = [report.share[:half] for report in stored], [report.share[half:] for report in stored]
+        return encoding.scheme.verify_init(
+            self.party, public, shares, [report.id for report in stored], self.verify_key
+        )
 
     def encode_init_messages(self, stored: Sequence[StoredReport], verified: VerifiedCells | None) -> list[bytes]:
         """Encode the leader's messages."""
@@ -100,11 +102,11 @@ class ReportVerifier:
         """Return the reports that the leader rejects after the helper's answers, with the reasons."""
         expected = [b""] * len(told) if verified is None else [row.tobytes() for row in verified.seeds]
         failed = dict[bytes, dap.ReportError]()
-        for one, seed in zip(told, expected, strict=True):
-            if isinstance(one.result, dap.ReportError):
-                failed[one.report_id] = one.result
-            elif one.result != dap.encode_ping_pong_message(dap.FINISH, seed):
-                failed[one.report_id] = dap.ReportError.VDAF_VERIFY_ERROR
+        for answer, seed in zip(told, expected, strict=True):
+            if isinstance(answer.result, dap.ReportError):
+                failed[answer.report_id] = answer.result
+            elif answer.result != dap.encode_ping_pong_message(dap.FINISH, seed):
+                failed[answer.report_id] = dap.ReportError.VDAF_VERIFY_ERROR
         return failed
 
 
@@ -136,10 +138,12 @@ class OpenedUpload(NamedTuple):
         """Return this upload without the reports that are not shares of the task."""
         if all(are_shares):
             return self
-        wrong = [each[1].id for each, right in zip(self.valid_reports, are_shares, strict=True) if not right]
-        kept = [each for each, right in zip(self.valid_reports, are_shares, strict=True) if right]
+        invalid_ids = [
+            report[1].id for report, is_share in zip(self.valid_reports, are_shares, strict=True) if not is_share
+        ]
+        valid = [report for report, is_share in zip(self.valid_reports, are_shares, strict=True) if is_share]
         return self._replace(
-            valid_reports=kept, errors={**self.errors, **dict.fromkeys(wrong, dap.ReportError.INVALID_MESSAGE)}
+            valid_reports=valid, errors={**self.errors, **dict.fromkeys(invalid_ids, dap.ReportError.INVALID_MESSAGE)}
         )
 
     @property
@@ -182,54 +186,58 @@ class UploadLeader:
         """
         if self._service.party != 0:
             raise ProtocolError("server", NO_LEADER, 404)
-        failed, kept = dict[bytes, dap.ReportError](), list[tuple[dap.Report, StoredReport]]()
+        failed, valid = dict[bytes, dap.ReportError](), list[tuple[dap.Report, StoredReport]]()
         for report in reports:
-            found = _open_report(self._service, report.to_report_share(0), [])
-            if isinstance(found, dap.ReportError):
-                failed[report.report_metadata.report_id] = found
+            stored = _open_report(self._service, report.to_report_share(0), [])
+            if isinstance(stored, dap.ReportError):
+                failed[report.report_metadata.report_id] = stored
             else:
-                kept.append((report, found[0]))
+                valid.append((report, stored[0]))
         return self._queue.submit(
-            OpenedUpload(owner, [report.report_metadata.report_id for report in reports], kept, failed)
+            OpenedUpload(owner, [report.report_metadata.report_id for report in reports], valid, failed)
         )
 
     def _take_uploads(self, uploads: Sequence[OpenedUpload]) -> Sequence[bytes | Exception]:
         """Answer some uploads, in jobs without repeated ids."""
-        outcomes, rest = dict[int, bytes | Exception](), list(range(len(uploads)))
-        while rest:
+        outcomes, remaining = dict[int, bytes | Exception](), list(range(len(uploads)))
+        while remaining:
             now, ids = list[int](), set[bytes]()
-            for number in rest:
+            for number in remaining:
                 own = {stored.id for _, stored in uploads[number].valid_reports}
                 if not own & ids:
                     now.append(number)
                     ids |= own
             outcomes |= zip(now, self._take_disjoint_uploads([uploads[number] for number in now]), strict=True)
-            rest = [number for number in rest if number not in outcomes]
+            remaining = [number for number in remaining if number not in outcomes]
         return [outcomes[number] for number in range(len(uploads))]
 
     def _take_disjoint_uploads(self, uploads: Sequence[OpenedUpload]) -> list[bytes | Exception]:
-        shares = [stored.share for one in uploads for _, stored in one.valid_reports]
+        shares = [stored.share for upload in uploads for _, stored in upload.valid_reports]
         are_shares = iter(_are_shares(self._service, shares) if shares else [])
-        uploads = [one.drop_invalid([next(are_shares) for _ in one.valid_reports]) for one in uploads]
-        name, offering = derive_contribution_id(self._service.task), [one for one in uploads if one.valid_reports]
+        uploads = [upload.drop_invalid([next(are_shares) for _ in upload.valid_reports]) for upload in uploads]
+        name, offering = (
+            derive_contribution_id(self._service.task),
+            [upload for upload in uploads if upload.valid_reports],
+        )
         offers = [
-            Offer(one.owner, name, EarlierPolicy.STAYS, [stored for _, stored in one.valid_reports]) for one in offering
+            Offer(upload.owner, name, EarlierPolicy.STAYS, [stored for _, stored in upload.valid_reports])
+            for upload in offering
         ]
         outcomes = zip(offering, map(_extract_error, self._service.store_offers(offers)), strict=True)
-        refused = {id(one): error for one, error in outcomes if error is not None}
-        kept = [each for one in offering if id(one) not in refused for each in one.valid_reports]
+        refused = {id(upload): error for upload, error in outcomes if error is not None}
+        accepted = [report for upload in offering if id(upload) not in refused for report in upload.valid_reports]
         try:
-            failed = self._hand_to_helper(kept) if kept else {}
+            failed = self._hand_to_helper(accepted) if accepted else {}
         except Exception as error:  # an error of the helper: each owner receives it, and no upload is retried alone
-            failed, refused = {}, {**{id(one): error for one in offering}, **refused}
+            failed, refused = {}, {**{id(upload): error for upload in offering}, **refused}
         return [
-            refused.get(id(one)) or dap.encode_upload_errors({**failed, **one.errors}, one.report_ids)
-            for one in uploads
+            refused.get(id(upload)) or dap.encode_upload_errors({**failed, **upload.errors}, upload.report_ids)
+            for upload in uploads
         ]
 
     def _hand_to_helper(self, kept: Sequence[tuple[dap.Report, StoredReport]]) -> dict[bytes, dap.ReportError]:
         """Forward the helper's parts of some reports; return those that fail."""
-        stored, task = [one for _, one in kept], self._service.task.hash
+        stored, task = [stored_report for _, stored_report in kept], self._service.task.hash
         verified = self._verifying.verify_reports(stored)
         messages = zip(kept, self._verifying.encode_init_messages(stored, verified), strict=True)
         job = dap.encode_aggregation_job(
@@ -239,7 +247,7 @@ class UploadLeader:
             f"/tasks/{dap.encode_task_id(task)}/aggregation_jobs", job, content_type=dap.JOB
         )
         return self._verifying.find_failures(
-            verified, dap.parse_aggregation_job_response(answer, [one.id for one in stored])
+            verified, dap.parse_aggregation_job_response(answer, [stored_report.id for stored_report in stored])
         )
 
 
@@ -260,33 +268,37 @@ def answer_aggregation_job(
     """
     if service.party != 1:
         raise ProtocolError("server", "it is the leader of this task; jobs go to the helper", 404)
-    said, good = dict[bytes, bytes | dap.ReportError](), list[tuple[int, StoredReport, bytes]]()
-    for each in verify_inits:
-        found = _open_owned_report(service, each.report_share)
-        if isinstance(found, dap.ReportError):
-            said[each.report_metadata.report_id] = found
+    errors, valid = dict[bytes, bytes | dap.ReportError](), list[tuple[int, StoredReport, bytes]]()
+    for init in verify_inits:
+        outcome = _open_owned_report(service, init.report_share)
+        if isinstance(outcome, dap.ReportError):
+            errors[init.report_metadata.report_id] = outcome
         else:
-            good.append((*found, each.payload))
-    right = _are_shares(service, [one.share for _, one, _ in good]) if good else []
-    said |= {one.id: dap.ReportError.INVALID_MESSAGE for (_, one, _), fits in zip(good, right, strict=True) if not fits}
-    good = [each for each, fits in zip(good, right, strict=True) if fits]
-    stored = [one for _, one, _ in good]
-    answers = verifier.answer_messages(stored, [message for *_, message in good])
+            valid.append((*outcome, init.payload))
+    are_shares = _are_shares(service, [report.share for _, report, _ in valid]) if valid else []
+    errors |= {
+        report.id: dap.ReportError.INVALID_MESSAGE
+        for (_, report, _), fits in zip(valid, are_shares, strict=True)
+        if not fits
+    }
+    valid = [init for init, fits in zip(valid, are_shares, strict=True) if fits]
+    stored = [report for _, report, _ in valid]
+    answers = verifier.answer_messages(stored, [message for *_, message in valid])
     offered = defaultdict[int, list[StoredReport]](list)
-    for (owner, one, _), answer in zip(good, answers, strict=True):
-        said[one.id] = answer
+    for (owner, report, _), answer in zip(valid, answers, strict=True):
+        errors[report.id] = answer
         if not isinstance(answer, dap.ReportError):
-            offered[owner].append(one)
+            offered[owner].append(report)
     name = derive_contribution_id(service.task)
     offers = [Offer(owner, name, EarlierPolicy.STAYS, reports) for owner, reports in offered.items()]
     for offer, error in zip(offers, map(_extract_error, service.store_offers(offers)), strict=True):
         if isinstance(error, NoMoreReports | TaskFrozen) or not isinstance(error, ProtocolError | None):
             raise error
         if error is not None:  # an error of this owner: other owners' reports in the job are stored
-            said |= dict.fromkeys((one.id for one in offer.reports), dap.ReportError.REPORT_DROPPED)
+            errors |= dict.fromkeys((report.id for report in offer.reports), dap.ReportError.REPORT_DROPPED)
     return b"".join(
-        dap.VerifyResp(each.report_metadata.report_id, said[each.report_metadata.report_id]).to_bytes()
-        for each in verify_inits
+        dap.VerifyResp(init.report_metadata.report_id, errors[init.report_metadata.report_id]).to_bytes()
+        for init in verify_inits
     )
 
 
@@ -294,10 +306,10 @@ def _open_owned_report(
     service: SharedTaskService[Task], share: dap.ReportShare
 ) -> tuple[int, StoredReport] | dap.ReportError:
     """SECRET: return the owner of a report, and the report as the helper stores it; or an error."""
-    found = _open_report(service, share, [dap.TICKET])
-    if isinstance(found, dap.ReportError):
-        return found
-    stored, (ticket,) = found
+    opened = _open_report(service, share, [dap.TICKET])
+    if isinstance(opened, dap.ReportError):
+        return opened
+    stored, (ticket,) = opened
     try:
         return service.find_owner(ticket.extension_data.decode("ascii", "replace")), stored
     except ProtocolError:
@@ -311,7 +323,7 @@ def _are_shares(service: SharedTaskService[Task], shares: Sequence[bytes]) -> li
     except ValueError:
         if len(shares) == 1:
             return [False]
-        return [found for each in shares for found in _are_shares(service, [each])]
+        return [is_share for share in shares for is_share in _are_shares(service, [share])]
     return [True] * len(shares)
 
 
@@ -321,21 +333,24 @@ def _open_report(
     """SECRET: return a report as it is stored, and its private extensions, which must have these types; or an error."""
     if share.report_metadata.time > time() / dap.PRECISION + AHEAD:
         return dap.ReportError.REPORT_TOO_EARLY
-    found = service.hpke_keys.open_input_share(share, service.party, service.task.configuration)
-    if not isinstance(found, dap.PlaintextInputShare):
-        return found
-    kinds, encoding = [each.extension_type for each in found.private_extensions], service.task.encoding
-    whole, size = share.public_share + found.payload, encoding.size_for_party(service.party)
+    input_share = service.hpke_keys.open_input_share(share, service.party, service.task.configuration)
+    if not isinstance(input_share, dap.PlaintextInputShare):
+        return input_share
+    kinds, encoding = [extension.extension_type for extension in input_share.private_extensions], service.task.encoding
+    full_share, size = share.public_share + input_share.payload, encoding.size_for_party(service.party)
     if (
         share.report_metadata.public_extensions
         or kinds != extension_types
-        or (len(share.public_share), len(whole)) != (encoding.public_size, size)
+        or (len(share.public_share), len(full_share)) != (encoding.public_size, size)
     ):
         return dap.ReportError.INVALID_MESSAGE
-    one = share.report_metadata.report_id
+    report_id = share.report_metadata.report_id
     return StoredReport(
-        one, report_set.digest_public_share(share.public_share), report_set.hash_share(one, whole), whole
-    ), found.private_extensions
+        report_id,
+        report_set.digest_public_share(share.public_share),
+        report_set.hash_share(report_id, full_share),
+        full_share,
+    ), input_share.private_extensions
 
 
 @dataclass(repr=False)
@@ -399,11 +414,11 @@ class LeaderUpload:
         public = self._task.encoding.public_size
         return b"".join(
             self._encode_report(
-                dap.ReportMetadata(one, int(time() / dap.PRECISION)),
+                dap.ReportMetadata(report_id, int(time() / dap.PRECISION)),
                 shares[0][:public],
-                [each[public:] for each in shares],
+                [share[public:] for share in shares],
             )
-            for one, shares in reports
+            for report_id, shares in reports
         )
 
     def _encode_report(self, metadata: dap.ReportMetadata, public: bytes, shares: Sequence[bytes]) -> bytes:
@@ -429,7 +444,7 @@ class LeaderUpload:
             lists = [channel.get("/hpke_config") for channel in (leader, other)]
         try:
             self.config_ids = tuple(
-                dap.parse_config_ids(each)[self._hpke_key(party)] for party, each in enumerate(lists)
+                dap.parse_config_ids(config_list)[self._hpke_key(party)] for party, config_list in enumerate(lists)
             )
         except (ValueError, KeyError):
             raise ProtocolError("server", "it has another key than the task names", 502) from None

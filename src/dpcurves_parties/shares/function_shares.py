@@ -125,8 +125,8 @@ class FunctionShares:
             raise UnsupportedQuery(
                 "adjacency", "the number of reports is public: use replace-one, with one report per unit"
             )
-        made = _WAYS[type(query)].plan(query, loss, adjacency, self.owners)
-        return replace(made, made_by=f"{NAMED}, owners {self.owners.value}: {made.made_by}, by each server")
+        plan = _WAYS[type(query)].plan(query, loss, adjacency, self.owners)
+        return replace(plan, made_by=f"{NAMED}, owners {self.owners.value}: {plan.made_by}, by each server")
 
     def run(self, plan: Plan, holders: Sequence[ShareHolder], allotment: Allotment, randomness: Randomness) -> Release:
         """Run both servers in one process. Their noise comes from their own secrets.
@@ -231,10 +231,10 @@ def _plan_cells(query: CountQuery, loss: PrivacyLoss, adjacency: Adjacency, owne
     if prod(query.shape) > MOST_SLOTS:
         rule = f"two servers count at most {MOST_SLOTS} slots one by one, got {prod(query.shape)}; take a coarser grid"
         raise UnsupportedQuery("grid", rule)
-    made = LINEAR.plan(query, loss, adjacency)
-    law = made.law.require_type(IntervalSums)
+    plan = LINEAR.plan(query, loss, adjacency)
+    law = plan.law.require_type(IntervalSums)
     _require_room(max(noise.parameter for noise, _ in law.noises), loss)
-    return replace(made, law=law.sum_over_parties(SERVERS), error=round_error(made.error * sqrt(SERVERS)))
+    return replace(plan, law=law.sum_over_parties(SERVERS), error=round_error(plan.error * sqrt(SERVERS)))
 
 
 def _require_room(parameter: Fraction, loss: PrivacyLoss) -> None:
@@ -263,7 +263,7 @@ def _mask_cells(plan: Plan, holder: ShareHolder) -> tuple[int, ...]:
     law = plan.law.require_type(IntervalSums)
     below = np.array(holder.sum_prefix_shares(_list_cell_thresholds(plan)), dtype=np.uint64)
     cells = np.diff(below, prepend=np.uint64(0)).reshape(law.rows, law.cells)
-    sums = [share for part in law.apply_strategy(cells) for share in part.ravel().tolist()]
+    sums = [share for sums_of_level in law.apply_strategy(cells) for share in sums_of_level.ravel().tolist()]
     shares = sums if law.missing is None else [*sums, -int(below[-1])]
     return tuple(
         (share + noise) % RING for share, noise in zip(shares, holder.noise_key.derive_sum_noise(law), strict=True)

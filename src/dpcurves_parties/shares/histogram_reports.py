@@ -88,12 +88,16 @@ class HistogramEncoding(ShareEncoding):
         if np.any((rows < 0) | (rows > self.slots)):
             raise InvalidArgument("places", f"slots from 0 to {self.slots} are needed")
         ids = [randomness.random_bytes(ID) for _ in rows]
-        found = []
-        for part in self._slice_reports(len(rows)):
-            shares = self.scheme.shard(rows[part], ids[part], [randomness.random_bytes(RANDOM) for _ in ids[part]])
-            both = [[a + b for a, b in zip(shares.public, each, strict=True)] for each in shares.inputs]
-            found += list(zip(ids[part], zip(*both, strict=True), strict=True))
-        return found
+        reports = []
+        for rows_slice in self._slice_reports(len(rows)):
+            shares = self.scheme.shard(
+                rows[rows_slice], ids[rows_slice], [randomness.random_bytes(RANDOM) for _ in ids[rows_slice]]
+            )
+            shares_of_records = [
+                [a + b for a, b in zip(shares.public, inputs, strict=True)] for inputs in shares.inputs
+            ]
+            reports += list(zip(ids[rows_slice], zip(*shares_of_records, strict=True), strict=True))
+        return reports
 
     def require_shares(self, party: int, shares: Sequence[bytes]) -> None:
         """Refuse invalid shares. Raises `ValueError`: one has another size, or holds a number above the modulus."""
@@ -108,8 +112,8 @@ class HistogramEncoding(ShareEncoding):
         both[0].find_accepted(both[1].digests)
 
     def _slice_reports(self, count: int) -> list[slice]:
-        few = max(1, CELLS_AT_ONCE // self.scheme.length)
-        return [slice(start, start + few) for start in range(0, count, few)]
+        step = max(1, CELLS_AT_ONCE // self.scheme.length)
+        return [slice(start, start + step) for start in range(0, count, step)]
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -133,25 +137,25 @@ class HistogramReports:
     def evaluate_thresholds(self, at: Sequence[int]) -> HistogramEvaluation:
         """SECRET: sum all reports, and compute the messages for the other server that decide which of them count."""
         totals, messages, seeds = [0] * self.encoding.scheme.length, [], []
-        for part in self.encoding._slice_reports(len(self.ids)):
-            found = self._verify_reports(range(len(self.ids))[part])
-            totals = [(total + more) % MODULUS for total, more in zip(totals, found.sums(), strict=True)]
-            messages.append(found.messages)
-            seeds.append(found.seeds)
+        for batch in self.encoding._slice_reports(len(self.ids)):
+            verified = self._verify_reports(range(len(self.ids))[batch])
+            totals = [(total + more) % MODULUS for total, more in zip(totals, verified.sums(), strict=True)]
+            messages.append(verified.messages)
+            seeds.append(verified.seeds)
         return HistogramEvaluation(tuple(at), self, totals, np.concatenate(messages), np.concatenate(seeds))
 
     def sum_cells(self, chosen: NDArray[np.bool_]) -> list[int]:
         """SECRET: sum some of the reports."""
         totals, places = [0] * self.encoding.scheme.length, np.flatnonzero(chosen)
-        for part in self.encoding._slice_reports(len(places)):
-            found = self._verify_reports(places[part].tolist())
-            totals = [(total + more) % MODULUS for total, more in zip(totals, found.sums(), strict=True)]
+        for batch in self.encoding._slice_reports(len(places)):
+            verified = self._verify_reports(places[batch].tolist())
+            totals = [(total + more) % MODULUS for total, more in zip(totals, verified.sums(), strict=True)]
         return totals
 
-    def _verify_reports(self, places: Sequence[int]) -> VerifiedCells:
-        public, shares = self.encoding.public_size, [self.shares[place] for place in places]
+    def _verify_reports(self, indices: Sequence[int]) -> VerifiedCells:
+        public, shares = self.encoding.public_size, [self.shares[index] for index in indices]
         halves = [share[:public] for share in shares], [share[public:] for share in shares]
-        ids = [self.ids[place] for place in places]
+        ids = [self.ids[index] for index in indices]
         return self.encoding.scheme.verify_init(self.party, *halves, ids, self.verify_key)
 
 

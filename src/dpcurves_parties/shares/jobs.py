@@ -98,8 +98,8 @@ def evaluate_job(work: JobRequest) -> JobSums:
         counted = np.unpackbits(np.frombuffer(work.report_mask, np.uint8), count=work.job.reports).astype(bool)
     holder, digests = work.context.open_reports(shares, counted), np.zeros((0, 0), np.uint8)
     if work.nodes and isinstance(holder, CheckedReports):
-        found = holder.sum_nodes(np.ones(len(holder.keys), dtype=np.bool_), work.nodes)
-        return JobSums(found.left_counts[:, 0], found.marks.reshape(1, -1))
+        node_sums = holder.sum_nodes(np.ones(len(holder.keys), dtype=np.bool_), work.nodes)
+        return JobSums(node_sums.left_counts[:, 0], node_sums.marks.reshape(1, -1))
     if isinstance(holder, CheckedReports):
         sums, digests = holder.sum_keys(holder.keys, work.thresholds)
     else:
@@ -145,14 +145,14 @@ class JobSet:
             ends = np.cumsum([job.reports for job in self.jobs])
             parts = np.split(report_mask, ends[:-1])
             work = [
-                each._replace(report_mask=np.packbits(part).tobytes())
-                for each, part in zip(work, parts, strict=True)
-                if part.any()
+                request._replace(report_mask=np.packbits(mask).tobytes())
+                for request, mask in zip(work, parts, strict=True)
+                if mask.any()
             ]
-        found = self.workers.map_reduce(evaluate_job, work, add_sums)
-        if not found.is_intact:
+        sums = self.workers.map_reduce(evaluate_job, work, add_sums)
+        if not sums.is_intact:
             raise ProtocolError("store", DAMAGED, 500)
-        return found
+        return sums
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -181,8 +181,8 @@ class CheckedJobs:
     def evaluate_thresholds(self, at: Sequence[int]) -> Evaluation:
         """SECRET: return the sums over all reports, and the digests to compare before any of them counts."""
         thresholds = tuple(sorted({slots for slots in at if slots}))
-        found = self.jobs.compute_sums(thresholds)
-        return Evaluation(thresholds, self, tuple(found.shares.tolist()), found.digests)
+        sums = self.jobs.compute_sums(thresholds)
+        return Evaluation(thresholds, self, tuple(sums.shares.tolist()), sums.digests)
 
     def sum_reports(self, report_mask: NDArray[np.bool_], thresholds: Sequence[int]) -> tuple[int, ...]:
         """SECRET: return the sums over the reports of a mask."""
@@ -190,9 +190,9 @@ class CheckedJobs:
 
     def sum_nodes(self, report_mask: NDArray[np.bool_], nodes: Sequence[Node]) -> NodeSums:
         """SECRET: return the sums at nodes, and hashes of marks of each job, over the reports of a mask."""
-        found = self.jobs.compute_sums((), report_mask, nodes)
-        marks = found.digests.reshape(-1, len(nodes), 32).swapaxes(0, 1)
-        return NodeSums(found.shares[:, None], marks.reshape(len(nodes), -1))
+        sums = self.jobs.compute_sums((), report_mask, nodes)
+        marks = sums.digests.reshape(-1, len(nodes), 32).swapaxes(0, 1)
+        return NodeSums(sums.shares[:, None], marks.reshape(len(nodes), -1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,8 +211,9 @@ class JobWriter:
         """SECRET: write shares, in the order of ids, as jobs of the report set of this name."""
         jobs = [
             EvaluationJob(
-                self.blob_store.write(f"{context.task}-{context.party}/{name}/{number}", b"".join(part)), len(part)
+                self.blob_store.write(f"{context.task}-{context.party}/{name}/{number}", b"".join(shares_of_job)),
+                len(shares_of_job),
             )
-            for number, part in enumerate(parts)
+            for number, shares_of_job in enumerate(parts)
         ]
         return JobSet(context, jobs, self.workers)

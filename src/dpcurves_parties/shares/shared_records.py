@@ -117,9 +117,9 @@ class TreeEncoding(ShareEncoding):
         public: Any = self.PUBLIC.allocate(self.domain, count)
         seeds, start = np.empty((count, 2), np.uint64), 0
         for shares in parts:
-            (rows, own), room = self._split_shares(shares), public[start : start + len(shares)]
+            (rows, part_seeds), room = self._split_shares(shares), public[start : start + len(shares)]
             room.overwrite(self.PUBLIC.from_records(self.domain, rows)[: len(room)])
-            seeds[start : start + len(shares)] = own[: len(room)]
+            seeds[start : start + len(shares)] = part_seeds[: len(room)]
             start += len(shares)
         return public, crypto.SeedShare(party, seeds)
 
@@ -205,9 +205,9 @@ class CheckedReports:
         if not self._walks:
             marking = crypto.NodeMarkKey.from_verification_key(self.verify_key)
             for start in range(0, len(self.keys), AT_ONCE):
-                part, among = self.keys[start : start + AT_ONCE], report_mask[start : start + AT_ONCE]
-                if among.any():
-                    keys = part if among.all() else part[among]
+                part, mask = self.keys[start : start + AT_ONCE], report_mask[start : start + AT_ONCE]
+                if mask.any():
+                    keys = part if mask.all() else part[mask]
                     self._walks.append(crypto.NodeWalk(keys, self.engine, marking))
         return reduce(join_node_sums, (walk.evaluate_nodes(nodes) for walk in self._walks))
 
@@ -218,13 +218,15 @@ class CheckedReports:
 
         Keys are evaluated in batches, so memory does not grow with the product of keys and thresholds.
         """
-        totals, digests, asked = [0] * len(thresholds), [], [slots - 1 for slots in thresholds]
-        few = max(1, min(1024, VALUES_AT_ONCE // max(len(thresholds), 1)))
-        for start in range(0, len(keys), few):
-            found = crypto.evaluate_checked_keys(keys[start : start + few], asked, self.engine, self.verify_key)
-            sums = found.sums(np.ones(len(found.digests), dtype=np.bool_))
+        totals, digests, last_slots = [0] * len(thresholds), [], [slots - 1 for slots in thresholds]
+        step = max(1, min(1024, VALUES_AT_ONCE // max(len(thresholds), 1)))
+        for start in range(0, len(keys), step):
+            evaluation = crypto.evaluate_checked_keys(
+                keys[start : start + step], last_slots, self.engine, self.verify_key
+            )
+            sums = evaluation.sums(np.ones(len(evaluation.digests), dtype=np.bool_))
             totals = [(total + more) % RING for total, more in zip(totals, sums, strict=True)]
-            digests.append(found.digests)
+            digests.append(evaluation.digests)
         return tuple(totals), np.concatenate(digests)
 
 
@@ -277,9 +279,9 @@ class NodeSumCache:
         nodes = crypto.find_path_nodes(thresholds, self.domain.bits)
         with self._lock:
             if new := [node for node in nodes if node not in self._left_sums]:
-                found = self.reports.sum_nodes(self.report_mask, new)
-                self._left_sums |= zip(new, found.left_counts[:, 0].tolist(), strict=True)
-                self._marks |= zip(new, (sha256(row.tobytes()).digest() for row in found.marks), strict=True)
+                sums_of_nodes = self.reports.sum_nodes(self.report_mask, new)
+                self._left_sums |= zip(new, sums_of_nodes.left_counts[:, 0].tolist(), strict=True)
+                self._marks |= zip(new, (sha256(row.tobytes()).digest() for row in sums_of_nodes.marks), strict=True)
         sums = {slots: crypto.sum_left_counts(self._left_sums, slots, self.domain) for slots in thresholds}
         return AcceptedSums(sums, noise_key), sha256(b"".join(self._marks[node] for node in nodes)).digest()
 

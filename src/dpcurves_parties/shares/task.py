@@ -128,8 +128,8 @@ class Task(SharedTask):
         if not 0 <= self.least <= 1:
             raise InvalidArgument("least", f"a share from 0 to 1 is needed, got {self.least}")
         if self.count_kind is None:
-            few = self.slots <= self.owners.default_max_slots or bool(self.beside)
-            object.__setattr__(self, "count_kind", CountKind.CELLS if few else CountKind.PREFIXES)
+            can_count_cells = self.slots <= self.owners.default_max_slots or bool(self.beside)
+            object.__setattr__(self, "count_kind", CountKind.CELLS if can_count_cells else CountKind.PREFIXES)
         if self.reports_per_owner < 1:
             raise InvalidArgument("reports_per_owner", f"at least 1 is needed, got {self.reports_per_owner}")
         first, second = self.servers
@@ -204,15 +204,15 @@ class Task(SharedTask):
     @property
     def _even_edges(self) -> Sequence[int]:
         """Return as many evenly spaced edges as fit into `EVEN` thresholds of all rows, a power of two."""
-        query, apart = PrefixQuery(self.axes, prefix_lengths=()), 2 * (self.grid.outside is Outside.APART)
-        few = 2 ** ((EVEN // query.rows - apart).bit_length() - 1)
-        return evenly_spaced_edges(few, self.grid.cells)
+        query, extra = PrefixQuery(self.axes, prefix_lengths=()), 2 * (self.grid.outside is Outside.APART)
+        edges = 2 ** ((EVEN // query.rows - extra).bit_length() - 1)
+        return evenly_spaced_edges(edges, self.grid.cells)
 
     @property
     def axes(self) -> tuple[Axis | Categories, ...]:
         """Columns that an owner reads from each record."""
-        first = () if self.label is None else (self.label,)
-        return (*first, *self.beside, Axis(self.column, self.grid))
+        label_axis = () if self.label is None else (self.label,)
+        return (*label_axis, *self.beside, Axis(self.column, self.grid))
 
     @property
     def query(self) -> CountQuery | PrefixQuery:
@@ -275,10 +275,10 @@ class Task(SharedTask):
             raise UnsupportedQuery("question", CELLS_ONLY if paid.is_dense else PREFIXES_ONLY)
         if not self.beside and _count_outside_apart(query.axes) == _count_outside_apart(self.axes):
             raise UnsupportedQuery("question", APART_ONLY if self.grid.outside is Outside.CLAMPED else CLAMPED_ONLY)
-        counted, asked = (" by ".join(map(_describe_axis, axes)) for axes in (self.axes, query.axes))
-        if counted == asked:  # the same columns with other cells or labels
-            counted, asked = (" by ".join(map(_describe_axis_labels, axes)) for axes in (self.axes, query.axes))
-        rule = f"the task counts another column, grid or label: {counted}; the question needs {asked}"
+        counted, requested = (" by ".join(map(_describe_axis, axes)) for axes in (self.axes, query.axes))
+        if counted == requested:  # the same columns with other cells or labels
+            counted, requested = (" by ".join(map(_describe_axis_labels, axes)) for axes in (self.axes, query.axes))
+        rule = f"the task counts another column, grid or label: {counted}; the question needs {requested}"
         raise UnsupportedQuery("question", rule)
 
     @property
@@ -307,14 +307,14 @@ class Task(SharedTask):
         Raises:
             ProtocolAborted: they are not numbers of slots, or too many, or one occurs twice.
         """
-        asked, most = at if isinstance(at, list) else [], self.max_thresholds
-        if most == 0 and at == []:
+        thresholds, limit = at if isinstance(at, list) else [], self.max_thresholds
+        if limit == 0 and at == []:
             return ()
-        if not 1 <= len(asked) <= most or any(type(each) is not int for each in asked):
-            raise ProtocolError("at", f"a list of 1 to {most} whole numbers is needed")
-        if len(set(asked)) < len(asked) or any(not 0 <= each <= self.slots for each in asked):
+        if not 1 <= len(thresholds) <= limit or any(type(threshold) is not int for threshold in thresholds):
+            raise ProtocolError("at", f"a list of 1 to {limit} whole numbers is needed")
+        if len(set(thresholds)) < len(thresholds) or any(not 0 <= threshold <= self.slots for threshold in thresholds):
             raise ProtocolError("at", f"numbers from 0 to {self.slots} are needed, each once")
-        return tuple(asked)
+        return tuple(thresholds)
 
     def to_fields(self) -> dict[str, Any]:
         encoding = {"encoding": _describe_histogram(self.slots)} if self.report_kind is ReportKind.HISTOGRAM else {}
@@ -357,8 +357,8 @@ def _describe_axis(axis: Axis | Categories) -> str:
     """
     if isinstance(axis, Categories):
         return f"{axis.column} ({axis.slots} categories)"
-    apart = ", values outside apart" if axis.grid.outside is Outside.APART else ""
-    return f"{axis.column} ({axis.grid.cells} cells from {axis.grid.lower:g} to {axis.grid.upper:g}{apart})"
+    outside = ", values outside apart" if axis.grid.outside is Outside.APART else ""
+    return f"{axis.column} ({axis.grid.cells} cells from {axis.grid.lower:g} to {axis.grid.upper:g}{outside})"
 
 
 def _describe_axis_labels(axis: Axis | Categories) -> str:

@@ -54,8 +54,9 @@ def create_app(services: Mapping[str, AnyService]) -> Starlette:
     """Return the app of one server, with a service for each task."""
     front = AggregatorRouter(services)
     handlers: Mapping[str, Handler] = {
-        "reports": front.accept_reports, "enrol": front.enrol, "close": front.close_task, "answers": front.answer_question,
-        "peer/{what}": front.answer_peer, AGGREGATION.path: front.accept_aggregation_job, COLLECTION.path: front.answer_collection_job,
+        "reports": front.accept_reports, "enrol": front.enrol, "close": front.close_task,
+        "answers": front.answer_question, "peer/{what}": front.answer_peer,
+        AGGREGATION.path: front.accept_aggregation_job, COLLECTION.path: front.answer_collection_job,
         AGGREGATE_SHARE.path: front.answer_aggregate_share,
     }  # fmt: skip
     return create_task_app(
@@ -156,8 +157,8 @@ class AggregatorRouter(TaskRouter[AnyService]):
             answer = await respond_from_thread(lambda: resource.respond(service, message), threads)
         except ProtocolError as error:
             return make_problem_response(error, task)
-        place = {"Location": f"/tasks/{task}/{resource.path}/{dap.derive_job_id(message)}"}
-        return Response(answer.body, media_type=resource.response_type, headers=place)
+        headers = {"Location": f"/tasks/{task}/{resource.path}/{dap.derive_job_id(message)}"}
+        return Response(answer.body, media_type=resource.response_type, headers=headers)
 
     def _count_analyst(self, service: AnyService, request: Request) -> None:
         self.count_question(service.task.hash, authenticate_bearer(service.task, request, Role.ANALYST, service.party))
@@ -207,8 +208,8 @@ class AggregatorRouter(TaskRouter[AnyService]):
         _require_peer(service, request)
         if what not in service.PEER_REQUESTS:
             raise ProtocolError("peer", "it asks what this server does not know", 404)
-        work, most = service.PEER_REQUESTS[what]
-        message = await read_body(request, most)
+        work, max_bytes = service.PEER_REQUESTS[what]
+        message = await read_body(request, max_bytes)
         return await respond_from_thread(lambda: work(service, message), self._others)
 
 
@@ -226,7 +227,7 @@ async def _authenticate_owner(service: AnyService, request: Request) -> int:
 
 def make_problem_response(error: ProtocolError, task: str) -> Response:
     """Return the DAP draft's response to a refused request: problem details (RFC 9457)."""
-    kind = next((name for each, name in _PROBLEMS.items() if isinstance(error, each)), None)
+    kind = next((name for error_type, name in _PROBLEMS.items() if isinstance(error, error_type)), None)
     facts = {
         "type": "about:blank" if kind is None else dap.URN + kind,
         "status": error.status,
@@ -237,8 +238,8 @@ def make_problem_response(error: ProtocolError, task: str) -> Response:
 
 
 _PROBLEMS = {
-    dap.InvalidMessage: "invalidMessage", dap.UnrecognizedTask: "unrecognizedTask", dap.UnsupportedExtension: "unsupportedExtension",
-    dap.BatchMismatch: "batchMismatch",
+    dap.InvalidMessage: "invalidMessage", dap.UnrecognizedTask: "unrecognizedTask",
+    dap.UnsupportedExtension: "unsupportedExtension", dap.BatchMismatch: "batchMismatch",
 }  # fmt: skip
 
 
@@ -306,16 +307,16 @@ class Aggregator:
             BlobStore.from_location(self.job_location) if self.job_location else None,
             parse_workers(self.workers),
         )
-        place = Resources(
+        resources = Resources(
             self.party, self.identity, store, ledger, self.store, self.peer_url, self.timeout, jobs, workers
         )  # fmt: skip
-        made = {
-            task.hash: load_task_type(task.KIND).create_service(task, replace(place, identity=own))
-            for task, own in zip(self.tasks, identities, strict=True)
+        services = {
+            task.hash: load_task_type(task.KIND).create_service(task, replace(resources, identity=identity))
+            for task, identity in zip(self.tasks, identities, strict=True)
         }
-        for service in made.values():
-            service.hpke_keys = dap.HpkeKeys.from_private_keys(own.hpke_key for own in identities)
-        return made
+        for service in services.values():
+            service.hpke_keys = dap.HpkeKeys.from_private_keys(identity.hpke_key for identity in identities)
+        return services
 
     def _find_identities(self) -> list[Identity]:
         """Return the keys that each task names: current or rotated ones of the folder.
@@ -323,17 +324,17 @@ class Aggregator:
         Raises:
             ProtocolAborted: a task names another server, or tasks name several certificates, or an expired one.
         """
-        found = []
+        identities = []
         for task in self.tasks:
-            own = self.identity.find_identity(task.servers[self.party])
-            if own is None:
+            identity = self.identity.find_identity(task.servers[self.party])
+            if identity is None:
                 raise ProtocolError("identity", f"task {task.name!r} names another server as party {self.party}")
-            found.append(own)
-        if len({each.public.certificate for each in found}) > 1:
+            identities.append(identity)
+        if len({each_identity.public.certificate for each_identity in identities}) > 1:
             rule = "these tasks name several certificates of it: run a server for each, with --identity FOLDER/before-1"
             raise ProtocolError("identity", rule)
-        found[0].require_valid()
-        return found
+        identities[0].require_valid()
+        return identities
 
     def serve(self, address: Address, ready: Any) -> None:
         """Serve until stopped. `ready` is called once it listens.
@@ -346,8 +347,8 @@ class Aggregator:
             service.warm()
             len(service.task.bearers)  # computed at startup: with a million tickets it takes a second
         others = [task.servers[1 - self.party].certificate for task in self.tasks]
-        own = self._find_identities()[0]
-        context = make_server_context(own.certificate_file, own.private_key_file, others)
+        identity = self._find_identities()[0]
+        context = make_server_context(identity.certificate_file, identity.private_key_file, others)
         door = ServerSettings(
             address, context, self.limits, self.monitoring, lambda: [one.describe_status() for one in services.values()]
         )

@@ -207,10 +207,10 @@ class Closing:
         bits = report_set.choose_prefix_bits(standing.reports)
         summary, listed = self.store.hash_parts(self.task, bits), dict[int, bytes]()
         for _ in range(2):
-            told = report_set.ClosingMessage(
+            announcement = report_set.ClosingMessage(
                 standing.report_set, standing.commitments or NOBODY, summary, listed
             ).to_bytes()
-            parts = _parse_parts(self.post("commit", told), bits)
+            parts = _parse_parts(self.post("commit", announcement), bits)
             if not parts:
                 return
             listed = self.store.list_parts(self.task, bits, parts)
@@ -258,9 +258,9 @@ class Closing:
             ProtocolAborted: this is server 0, or has lost its key.
         """
         self._require_party(FOLLOWS)
-        asked = parse_fields(message, "peer", attempt=str, bits=int)
-        bits = _parse_bits(asked)
-        standing = self.store.freeze(self.task, str(asked["attempt"]))
+        request = parse_fields(message, "peer", attempt=str, bits=int)
+        bits = _parse_bits(request)
+        standing = self.store.freeze(self.task, str(request["attempt"]))
         self.require_committed_key(standing)
         commitments = standing.commitments or (None, self.commitment)
         return report_set.ClosingMessage(
@@ -286,13 +286,15 @@ class Closing:
             ProtocolAborted: this is server 0, or has lost its key or accepted reports, or stored another decision.
         """
         self._require_party(FOLLOWS)
-        told = report_set.ClosingMessage.from_bytes(message)
-        first, second = told.commitments
+        decision = report_set.ClosingMessage.from_bytes(message)
+        first, second = decision.commitments
         if second != self.commitment:
             raise make_lost_key_error(FOLLOWS)
         commitments = str(first), second
         try:
-            self.store.decide(self.task, lambda *ours: Decision(self._recompute_report_set(told, *ours), commitments))
+            self.store.decide(
+                self.task, lambda *ours: Decision(self._recompute_report_set(decision, *ours), commitments)
+            )
         except report_set.UnlistedParts as error:
             return json.dumps({"parts": error.parts}).encode()
         return b'{"parts": []}'
@@ -312,8 +314,8 @@ class Closing:
             ProtocolAborted: the peer server is unreachable.
         """
         attempt = self.store.read_status(self.task).attempt
-        told = parse_fields(self.post("outcome", json.dumps({"attempt": attempt}).encode()), "peer", state=str)
-        if told["state"] == TaskState.OPEN.value:
+        reply = parse_fields(self.post("outcome", json.dumps({"attempt": attempt}).encode()), "peer", state=str)
+        if reply["state"] == TaskState.OPEN.value:
             self.store.thaw(self.task, attempt)
 
     def _require_party(self, party: int) -> None:
@@ -335,7 +337,7 @@ def _parse_bits(asked: Mapping[str, Any]) -> int:
 def _parse_parts(message: bytes, bits: int) -> list[int]:
     """Return the part numbers in a message. Raises `ProtocolError`: they are missing or invalid."""
     parts = list(parse_fields(message, "peer", parts=list)["parts"])
-    if any(type(part) is not int or not 0 <= part < 2**bits for part in parts):
+    if any(type(number) is not int or not 0 <= number < 2**bits for number in parts):
         raise ProtocolError("peer", f"its answer {UNLIKE}", 502)
     return parts
 
@@ -390,10 +392,10 @@ class Resources:
         """Return the URL of the peer server, and a TLS context with this server's certificate that trusts only the
         peer's.
         """
-        other: Server = task.servers[1 - self.party]
-        context = make_pinned_context(other.certificate)
+        peer: Server = task.servers[1 - self.party]
+        context = make_pinned_context(peer.certificate)
         context.load_cert_chain(self.identity.certificate_file, self.identity.private_key_file)
-        return self.peer_url or other.url, context
+        return self.peer_url or peer.url, context
 
     def make_channel(self, task: SharedTask) -> Channel:
         """Return a channel to the peer server."""
@@ -538,8 +540,8 @@ class SharedTaskService(ABC, Generic[Of]):
         else:
             offer = await loop.run_in_executor(None, self._open_batch, owner, message)
         try:
-            coming = self.store.submit_reports(self.task.hash, self.task.reports_per_owner, offer)
-            return _encode_outcome(offer, await asyncio.wrap_future(coming))
+            future = self.store.submit_reports(self.task.hash, self.task.reports_per_owner, offer)
+            return _encode_outcome(offer, await asyncio.wrap_future(future))
         except TaskFrozen:
             return _encode_outcome(offer, await loop.run_in_executor(None, self._store_offer, offer))
 
@@ -563,8 +565,8 @@ class SharedTaskService(ABC, Generic[Of]):
             return added()
 
     def _open_report(self, number: int, report: report_set.ReportShare, contribution: bytes) -> StoredReport:
-        place = report_set.encode_share_info(self.task.hash, self.party, contribution, report.id)
-        share = report_set.open_share(report.encrypted_share, self.identity.hpke_key, place)
+        info = report_set.encode_share_info(self.task.hash, self.party, contribution, report.id)
+        share = report_set.open_share(report.encrypted_share, self.identity.hpke_key, info)
         if share is None or len(share) != self.encoding.size_for_party(self.party):
             raise ProtocolError("reports", f"report {number} of the batch was changed, or sealed to another server")
         digest = report_set.digest_public_share(share[: self.encoding.public_size])
@@ -580,10 +582,10 @@ class SharedTaskService(ABC, Generic[Of]):
                 none.
         """
         if len(message) <= SHORT:
-            coming = self.submit_upload(owner, message)
+            future = self.submit_upload(owner, message)
         else:
-            coming = await asyncio.get_running_loop().run_in_executor(None, self.submit_upload, owner, message)
-        return await asyncio.wrap_future(coming)
+            future = await asyncio.get_running_loop().run_in_executor(None, self.submit_upload, owner, message)
+        return await asyncio.wrap_future(future)
 
     def submit_upload(self, owner: int, message: bytes) -> Future[bytes]:
         """Open the reports of one owner, and store them at both servers together with concurrent uploads.
@@ -598,11 +600,11 @@ class SharedTaskService(ABC, Generic[Of]):
         each.
         """
         add = partial(self.store.add_offers, self.task.hash, self.task.reports_per_owner, offers)
-        found = add()
-        if any(isinstance(each, TaskFrozen) for each in found):
+        outcomes = add()
+        if any(isinstance(outcome, TaskFrozen) for outcome in outcomes):
             self.closing.reopen()
             return add()
-        return found
+        return outcomes
 
     def run_aggregation_job(self, message: bytes) -> bytes:
         """Store reports that a leader of the DAP draft forwards to the helper, in an aggregation job.
@@ -642,13 +644,13 @@ class SharedTaskService(ABC, Generic[Of]):
         Raises:
             ProtocolAborted: it would not.
         """
-        asked = self._parse_peer_question(message)
-        return asked.encode_answer((), self._require_closed().provenance)
+        question = self._parse_peer_question(message)
+        return question.encode_answer((), self._require_closed().provenance)
 
     def _parse_peer_question(self, message: bytes) -> QuestionMessage:
-        asked = QuestionMessage.from_json(message, self.askable)
+        question = QuestionMessage.from_json(message, self.askable)
         require_report_set(parse_object(message, "question"), self._require_closed().provenance, report_set.OTHER)
-        return asked
+        return question
 
     def _require_closed(self) -> TaskStatus:
         """Return the state of the task, which must be closed."""
@@ -678,7 +680,7 @@ class SharedTaskService(ABC, Generic[Of]):
 
     def _load_shares(self, standing: TaskStatus) -> list[bytes]:
         """SECRET: return the accepted reports, in the order of their ids."""
-        return [share for part in self._iterate_shares(standing) for share in part]
+        return [share for page in self._iterate_shares(standing) for share in page]
 
     def _iterate_shares(self, standing: TaskStatus) -> Iterator[Sequence[bytes]]:
         """SECRET: iterate over shares of the accepted reports, in the order of their ids, some thousands at a time.
@@ -689,15 +691,15 @@ class SharedTaskService(ABC, Generic[Of]):
             ProtocolAborted: a share was damaged; after the last page: they are not the accepted reports.
         """
         name, count, public = report_set.ReportSetHash(self.task.hash, standing.reports), 0, self.encoding.public_size
-        for part in self.store.iterate_shares(self.task.hash, AT_ONCE):
+        for page in self.store.iterate_shares(self.task.hash, AT_ONCE):
             # A damaged seed would make an honest report fail its check, which would reveal its share: see
             # `CheckedCounting`.
-            if any(report_set.hash_share(key, one.share) != one.share_hash for key, one in part):
+            if any(report_set.hash_share(key, stored.share) != stored.share_hash for key, stored in page):
                 raise ProtocolError("store", "a share in it was damaged; nothing is answered", 500)
-            for key, one in part:
-                name.add(key, report_set.digest_public_share(one.share[:public]))
-            count += len(part)
-            yield [one.share for _, one in part]
+            for key, stored in page:
+                name.add(key, report_set.digest_public_share(stored.share[:public]))
+            count += len(page)
+            yield [stored.share for _, stored in page]
         if (name.hexdigest(), count) != (standing.report_set, standing.reports):
             raise ProtocolError("store", "its reports are not those that the servers agreed on", 500)
 

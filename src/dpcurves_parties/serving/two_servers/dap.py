@@ -80,10 +80,10 @@ def decode_task_id(path: str) -> str:
     ('AP8A_wD_AP8A_wD_AP8A_wD_AP8A_wD_AP8A_wD_AP8', True)
     """
     try:
-        found = urlsafe_b64decode(path + "=").hex()
+        digits = urlsafe_b64decode(path + "=").hex()
     except ValueError:
         return ""
-    return found if encode_task_id(found) == path else ""
+    return digits if encode_task_id(digits) == path else ""
 
 
 def encode_task_id(task: str) -> str:
@@ -131,8 +131,8 @@ class Reader:
         end = self._place + size
         if end > len(self._message):
             raise ValueError("cut off")
-        found, self._place = self._message[self._place : end], end
-        return found
+        content, self._place = self._message[self._place : end], end
+        return content
 
     def read_integer(self, size: int) -> int:
         """Read an integer."""
@@ -148,10 +148,10 @@ Read = TypeVar("Read")
 
 def decode_all(message: bytes, decode_one: Callable[[Reader], Read]) -> list[Read]:
     """Decode a message that is a sequence of structures. Raises `ValueError`: a structure is truncated."""
-    reader, found = Reader(message), list[Read]()
+    reader, structures = Reader(message), list[Read]()
     while not reader.is_done:
-        found.append(decode_one(reader))
-    return found
+        structures.append(decode_one(reader))
+    return structures
 
 
 class Extension(NamedTuple):
@@ -172,7 +172,7 @@ class Extension(NamedTuple):
 
 def encode_extensions(extensions: Iterable[Extension]) -> bytes:
     """Encode a vector of extensions."""
-    return encode_vector(b"".join(each.to_bytes() for each in extensions), 2)
+    return encode_vector(b"".join(extension.to_bytes() for extension in extensions), 2)
 
 
 class ReportMetadata(NamedTuple):
@@ -206,10 +206,10 @@ class HpkeCiphertext(NamedTuple):
     @classmethod
     def from_reader(cls, reader: Reader) -> HpkeCiphertext:
         """Read a ciphertext."""
-        found = cls(reader.read_integer(1), reader.read_vector(2), reader.read_vector(4))
-        if not found.enc or not found.payload:
+        ciphertext = cls(reader.read_integer(1), reader.read_vector(2), reader.read_vector(4))
+        if not ciphertext.enc or not ciphertext.payload:
             raise ValueError("empty")
-        return found
+        return ciphertext
 
     def to_bytes(self) -> bytes:
         """Encode the ciphertext."""
@@ -255,7 +255,7 @@ class Report(NamedTuple):
         return (
             self.report_metadata.to_bytes()
             + encode_vector(self.public_share, 4)
-            + b"".join(each.to_bytes() for each in self.encrypted_input_shares)
+            + b"".join(ciphertext.to_bytes() for ciphertext in self.encrypted_input_shares)
         )
 
     def to_report_share(self, party: int) -> ReportShare:
@@ -273,12 +273,12 @@ Named = TypeVar("Named", "Report", "VerifyInit")
 
 def _decode_distinct_reports(message: bytes, decode_one: Callable[[Reader], Named], what: str) -> list[Named]:
     try:
-        found = decode_all(message, decode_one)
+        reports = decode_all(message, decode_one)
     except ValueError:
         raise InvalidMessage(what) from None
-    if not found or len({each.report_metadata.report_id for each in found}) < len(found):
+    if not reports or len({report.report_metadata.report_id for report in reports}) < len(reports):
         raise InvalidMessage(what)
-    return found
+    return reports
 
 
 Failed = Mapping[bytes, ReportError]
@@ -292,7 +292,7 @@ def parse_upload_errors(message: bytes) -> dict[bytes, ReportError]:
 
 def encode_upload_errors(failed: Failed, report_ids: Sequence[bytes]) -> bytes:
     """Encode `UploadErrors`, in the order of these ids; empty if all were accepted."""
-    return b"".join(one + encode_integer(failed[one], 1) for one in report_ids if one in failed)
+    return b"".join(report_id + encode_integer(failed[report_id], 1) for report_id in report_ids if report_id in failed)
 
 
 # Aggregation jobs: the leader forwards the helper's parts of reports, with its proof messages.
@@ -310,8 +310,8 @@ def encode_ping_pong_message(kind: int, content: bytes) -> bytes:
 def parse_ping_pong_message(message: bytes, kind: int) -> bytes:
     """Return the content of a message of this type. Raises `ValueError`: it has another type."""
     reader = Reader(message)
-    found, content = reader.read_integer(1), reader.read_vector(4)
-    if found != kind or not reader.is_done:
+    message_type, content = reader.read_integer(1), reader.read_vector(4)
+    if message_type != kind or not reader.is_done:
         raise ValueError("another kind of message")
     return content
 
@@ -341,7 +341,7 @@ def encode_aggregation_job(task: str, verify_inits: Iterable[VerifyInit]) -> byt
     """Encode an `AggregationJobInitReq` with the first verification key, without parameter, in the batch of a task."""
     extensions = encode_extensions([Extension(BATCH, bytes.fromhex(task))])
     return (
-        encode_integer(0, 1) + encode_vector(b"", 4) + extensions + b"".join(each.to_bytes() for each in verify_inits)
+        encode_integer(0, 1) + encode_vector(b"", 4) + extensions + b"".join(init.to_bytes() for init in verify_inits)
     )
 
 
@@ -368,10 +368,10 @@ class VerifyResp(NamedTuple):
     @classmethod
     def from_reader(cls, reader: Reader) -> VerifyResp:
         """Read an answer."""
-        one, kind = reader.read_bytes(report_set.ID), reader.read_integer(1)
+        report_id, kind = reader.read_bytes(report_set.ID), reader.read_integer(1)
         if kind not in (CONTINUE, REJECT):
             raise ValueError("another kind of answer")
-        return cls(one, reader.read_vector(4) if kind == CONTINUE else ReportError(reader.read_integer(1)))
+        return cls(report_id, reader.read_vector(4) if kind == CONTINUE else ReportError(reader.read_integer(1)))
 
     def to_bytes(self) -> bytes:
         """Encode the answer."""
@@ -386,12 +386,12 @@ CONTINUE, REJECT = 0, 2
 def parse_aggregation_job_response(message: bytes, report_ids: Sequence[bytes]) -> list[VerifyResp]:
     """Parse an `AggregationJobResp` about reports of these ids. Raises `ProtocolError`: it is invalid."""
     try:
-        found = decode_all(message, VerifyResp.from_reader)
+        answers = decode_all(message, VerifyResp.from_reader)
     except ValueError:
-        found = []
-    if [each.report_id for each in found] != list(report_ids):
+        answers = []
+    if [answer.report_id for answer in answers] != list(report_ids):
         raise ProtocolError("peer", "its answer is none to the aggregation job", 502)
-    return found
+    return answers
 
 
 @dataclass(frozen=True, slots=True)
@@ -422,7 +422,7 @@ class CollectionJobRequest:
             fits, extensions = False, []
         if not fits:
             raise InvalidMessage("collection job of this task")
-        if [each.extension_type for each in extensions] != [ASKS]:
+        if [extension.extension_type for extension in extensions] != [ASKS]:
             raise UnsupportedExtension
         inside = Reader(extensions[0].extension_data)
         try:
@@ -456,10 +456,10 @@ def parse_aggregate_share_request(message: bytes, task: str, reports: int, check
     tail = encode_aggregate_share_request(
         CollectionJobRequest(b"", 0, b"", HpkeCiphertext(0, b"", b"")), task, reports, checksum
     )
-    job, rest, facts = message[: -len(tail)], message[-len(tail) :], 8 + len(checksum)
-    if rest[:-facts] != tail[:-facts]:
+    job, suffix, facts = message[: -len(tail)], message[-len(tail) :], 8 + len(checksum)
+    if suffix[:-facts] != tail[:-facts]:
         raise InvalidMessage("request for an aggregate share of this task")
-    if rest != tail:
+    if suffix != tail:
         raise BatchMismatch
     return CollectionJobRequest.from_bytes(job)
 
@@ -473,12 +473,12 @@ def parse_aggregate_share(message: bytes) -> bytes:
     """Return the sealed share in an `AggregateShare`. Raises `ProtocolError`: it is invalid."""
     reader = Reader(message)
     try:
-        found = HpkeCiphertext.from_reader(reader).to_bytes()
+        ciphertext = HpkeCiphertext.from_reader(reader).to_bytes()
     except ValueError:
-        found = b""
-    if found != message:
+        ciphertext = b""
+    if ciphertext != message:
         raise ProtocolError("peer", "its answer is no aggregate share", 502)
-    return found
+    return ciphertext
 
 
 def hpke_seal(plaintext: bytes, key: bytes, info: bytes, aad: bytes) -> tuple[bytes, bytes]:
@@ -559,10 +559,10 @@ class TaskConfiguration:
         """
         info = VERSION + b" aggregate share" + bytes([AGGREGATORS[party], COLLECTOR])
         try:
-            found = hpke_seal(share, job.collector_key, info, bytes.fromhex(self.task) + self.to_bytes() + job.message)
+            sealed = hpke_seal(share, job.collector_key, info, bytes.fromhex(self.task) + self.to_bytes() + job.message)
         except ValueError:
             raise InvalidMessage("collection job of this task") from None
-        return HpkeCiphertext(job.config_id, *found).to_bytes()
+        return HpkeCiphertext(job.config_id, *sealed).to_bytes()
 
     def encode_token_aad(self, job: CollectionJobRequest) -> bytes:
         """Encode the associated data of the letter in a collection job, which binds it to the analyst's key."""
@@ -588,10 +588,10 @@ class PlaintextInputShare(NamedTuple):
     def from_bytes(cls, message: bytes) -> PlaintextInputShare:
         """Parse a message. Raises `ValueError`: it is invalid."""
         reader = Reader(message)
-        found = cls(tuple(decode_all(reader.read_vector(2), Extension.from_reader)), reader.read_vector(4))
-        if not reader.is_done or not found.payload:
+        input_share = cls(tuple(decode_all(reader.read_vector(2), Extension.from_reader)), reader.read_vector(4))
+        if not reader.is_done or not input_share.payload:
             raise ValueError("something follows, or nothing is there")
-        return found
+        return input_share
 
     def to_bytes(self) -> bytes:
         """Encode the input share."""
@@ -614,33 +614,39 @@ class HpkeKeys:
     @classmethod
     def from_private_keys(cls, keys: Iterable[X25519PrivateKey]) -> HpkeKeys:
         """Number some keys; a repeated key counts once."""
-        found = dict[int, X25519PrivateKey]()
-        for key in {each.public_key().public_bytes_raw(): each for each in keys}.values():
-            first = derive_config_id(_encode_public_key(key.public_key()))
-            found[next(place % 256 for place in range(first, first + 256) if place % 256 not in found)] = key
-        return cls(found)
+        numbered = dict[int, X25519PrivateKey]()
+        for key in {private_key.public_key().public_bytes_raw(): private_key for private_key in keys}.values():
+            preferred = derive_config_id(_encode_public_key(key.public_key()))
+            numbered[
+                next(
+                    candidate % 256
+                    for candidate in range(preferred, preferred + 256)
+                    if candidate % 256 not in numbered
+                )
+            ] = key
+        return cls(numbered)
 
     def encode_config_list(self) -> bytes:
         """Encode an `HpkeConfigList`."""
-        each = (
-            encode_integer(one, 1) + _encode_hpke_suite() + encode_vector(_encode_public_key(key.public_key()), 2)
-            for one, key in self.private_keys.items()
+        configs = (
+            encode_integer(config_id, 1) + _encode_hpke_suite() + encode_vector(_encode_public_key(key.public_key()), 2)
+            for config_id, key in self.private_keys.items()
         )
-        return encode_vector(b"".join(each), 2)
+        return encode_vector(b"".join(configs), 2)
 
     def open_input_share(
         self, share: ReportShare, party: int, configuration: TaskConfiguration
     ) -> PlaintextInputShare | ReportError:
         """SECRET: return the input share in a report for one server, or the reason of rejection."""
-        found = self.open_ciphertext(
+        plain = self.open_ciphertext(
             share.encrypted_input_share,
             encode_input_share_info(party),
             configuration.encode_input_share_aad(share.report_metadata, share.public_share),
         )
-        if isinstance(found, ReportError):
-            return found
+        if isinstance(plain, ReportError):
+            return plain
         try:
-            return PlaintextInputShare.from_bytes(found)
+            return PlaintextInputShare.from_bytes(plain)
         except ValueError:
             return ReportError.INVALID_MESSAGE
 

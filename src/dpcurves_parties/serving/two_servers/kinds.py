@@ -101,7 +101,9 @@ class QuestionMessage:
         stored = self.parse_reply(message, who)
         numbers, name, reports = stored.get("numbers"), stored.get("set"), stored.get("reports")
         fits = (
-            isinstance(numbers, list) and len(numbers) == self.answer_size and all(type(one) is int for one in numbers)
+            isinstance(numbers, list)
+            and len(numbers) == self.answer_size
+            and all(type(number) is int for number in numbers)
         )
         if not (fits and isinstance(name, str) and type(reports) is int and reports > 0):
             raise ProtocolError(who, f"its answer {UNLIKE}", 502)
@@ -125,12 +127,12 @@ class QuestionMessage:
 
 def parse_closed_status(task: SharedTask, message: bytes) -> Mapping[str, Any]:
     """Return a server's statement about a closed task. Raises `ProtocolError`: it is open, or of another version."""
-    told = parse_fields(message, "server", task=str, version=int, state=str, reports=int)
-    if (told["task"], told["version"]) != (task.hash, VERSION):
+    status = parse_fields(message, "server", task=str, version=int, state=str, reports=int)
+    if (status["task"], status["version"]) != (task.hash, VERSION):
         raise ProtocolError("server", "it is of another task or version", 502)
-    if told["state"] != "closed":
+    if status["state"] != "closed":
         raise TaskStillOpen
-    return told
+    return status
 
 
 class TaskStillOpen(ProtocolError):
@@ -199,7 +201,7 @@ class ShareEncoding(Protocol):
     ) -> list[tuple[bytes, tuple[bytes, bytes]]]:
         """SECRET: return an id for each record, equal at both servers, and shares for server 0 and server 1."""
         shares = self.share_records(rows, randomness)
-        return [(randomness.random_bytes(ID), each) for each in shares]
+        return [(randomness.random_bytes(ID), pair) for pair in shares]
 
     def size_for_party(self, party: int) -> int:
         """Return the bytes of a report for one server."""
@@ -291,8 +293,8 @@ def load_task_type(name: str) -> TaskType:
     Raises:
         ProtocolAborted: there is none.
     """
-    for each in entry_points(group=GROUP, name=name.replace(" ", "-")):
-        kind: TaskType = each.load()
+    for entry_point in entry_points(group=GROUP, name=name.replace(" ", "-")):
+        kind: TaskType = entry_point.load()
         return kind
     raise ProtocolError("task", "this is no task document")
 

@@ -56,14 +56,14 @@ class UploadOutcome:
 
 
 def _post_batch(path: str, token: str, server: Channel, message: bytes) -> UploadOutcome:
-    told = parse_fields(server.post(path, message, token), "server", new=int, known=int)
-    return UploadOutcome(told["new"] + told["known"], told["new"])
+    reply = parse_fields(server.post(path, message, token), "server", new=int, known=int)
+    return UploadOutcome(reply["new"] + reply["known"], reply["new"])
 
 
 def _post_to_second(first_outcome: Future[UploadOutcome], post: Callable[[], UploadOutcome]) -> UploadOutcome:
     """Send a batch to the second server after the first has accepted it, and return its outcome at both."""
-    first = first_outcome.result()
-    return UploadOutcome(first.reports, max(first.new, post().new))
+    outcome = first_outcome.result()
+    return UploadOutcome(outcome.reports, max(outcome.new, post().new))
 
 
 @dataclass(repr=False)
@@ -106,7 +106,7 @@ class Contribution:
         """Iterate over batches, each with its part for server 0 and its part for server 1."""
         for name, reports in self.iterate_shared_reports():
             first, second = (
-                seal_reports(self.task, party, name, ((one, shares[party]) for one, shares in reports))
+                seal_reports(self.task, party, name, ((report_id, shares[party]) for report_id, shares in reports))
                 for party in (0, 1)
             )
             yield self._encode_batch(0, name, first), self._encode_batch(1, name, second)
@@ -122,9 +122,9 @@ class Contribution:
         # Reports are sent in random order, which reveals nothing about the records.
         places = places[np.argsort(stream.sample_words(len(places)))]
         encoding = self.task.make_owner_encoding(self.proof_key)
-        many = min(AT_ONCE, LARGEST_BATCH // (encoding.size + 2 * OVERHEAD))
-        for start in range(0, len(places), many):
-            yield name, encoding.share_records_with_ids(places[start : start + many], stream)
+        batch_size = min(AT_ONCE, LARGEST_BATCH // (encoding.size + 2 * OVERHEAD))
+        for start in range(0, len(places), batch_size):
+            yield name, encoding.share_records_with_ids(places[start : start + batch_size], stream)
 
     def _encode_batch(self, party: int, name: bytes, reports: Sequence[ReportShare]) -> bytes:
         return encode_batch(self.task.hash, party, Batch(name, self.earlier_policy, reports))
@@ -145,14 +145,14 @@ class Contribution:
             for party, server in enumerate(servers)
         ]
         try:
-            with ThreadPoolExecutor(len(servers)) as beside:
-                coming: Future[UploadOutcome] | None = None
+            with ThreadPoolExecutor(len(servers)) as executor:
+                pending: Future[UploadOutcome] | None = None
                 for batch in self.iterate_batches():
-                    taken = beside.submit(ways[0], batch[0])
-                    sent = sent.add_outcome(coming)
+                    first_outcome = executor.submit(ways[0], batch[0])
+                    sent = sent.add_outcome(pending)
                     progress(sent.reports)
-                    coming = beside.submit(_post_to_second, taken, partial(ways[1], batch[1]))
-                sent = sent.add_outcome(coming)
+                    pending = executor.submit(_post_to_second, first_outcome, partial(ways[1], batch[1]))
+                sent = sent.add_outcome(pending)
                 progress(sent.reports)
         finally:
             for server in servers:
@@ -164,8 +164,8 @@ def seal_reports(task: SharedTask, party: int, name: bytes, shares: Iterable[tup
     """Seal reports of the contribution `name` to one server, from an id and a share for each."""
     key = load_public_key(task.servers[party].hpke_key)
     return [
-        ReportShare(one, seal_share(share, key, encode_share_info(task.hash, party, name, one)))
-        for one, share in shares
+        ReportShare(report_id, seal_share(share, key, encode_share_info(task.hash, party, name, report_id)))
+        for report_id, share in shares
     ]
 
 
@@ -242,10 +242,10 @@ class AgreedReports:
             write_public(file, self.to_json())
             return
         try:
-            kept = file.read_text(encoding="utf-8")
+            stored = file.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError):
             raise ProtocolError("file", f"{str(file)!r} cannot be read") from None
-        if kept != self.to_json():
+        if stored != self.to_json():
             rule = f"they name other reports or other noise than before, which {str(file)!r} holds them to"
             raise ProtocolError("servers", rule, 502)
 
@@ -288,8 +288,8 @@ def close_task(
     require_ticket_for(ticket, task)
     shown = b"" if seed is None else json.dumps({"seed": seed.hex()}).encode()
     with Channel.from_certificate(task.servers[party].url, task.servers[party].certificate, timeout) as server:
-        told = server.post(f"/tasks/{task.hash}/close", shown, ticket.derive_bearer_token(party))
-        agreed = parse_fields(told, "server", set=str, reports=int, owners=int, commitments=list)
+        reply = server.post(f"/tasks/{task.hash}/close", shown, ticket.derive_bearer_token(party))
+        agreed = parse_fields(reply, "server", set=str, reports=int, owners=int, commitments=list)
     if agreed_file is not None:
         AgreedReports(
             task.hash, agreed["set"], agreed["reports"], tuple(map(str, agreed["commitments"]))

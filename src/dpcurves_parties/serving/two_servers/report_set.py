@@ -112,12 +112,12 @@ def parse_batch(message: bytes, task: str, party: int, size: int) -> Batch:
     """
     if len(message) < _HEADER.size:
         raise ProtocolError("reports", "the batch is cut off")
-    magic, version, to, earlier, each, count, name, contribution = _HEADER.unpack_from(message)
+    magic, version, to, earlier, share_size, count, name, contribution = _HEADER.unpack_from(message)
     if magic != MAGIC or version != FORMAT or earlier not in (0, 1):
         raise ProtocolError("reports", f"this is no batch of format {FORMAT}")
     if name.hex() != task or to != party:
         raise ProtocolError("reports", "the batch is for another task or server")
-    if each != size or not 1 <= count <= MOST_REPORTS:
+    if share_size != size or not 1 <= count <= MOST_REPORTS:
         raise ProtocolError("reports", f"1 to {MOST_REPORTS} reports of {size} bytes are needed")
     record = ID + size
     if len(message) != _HEADER.size + count * record:
@@ -271,8 +271,8 @@ def intersect_reports(
         if hash_part(task, some) == theirs.hash_of_part(number):
             counted = some
         elif number in listed:
-            other = _parse_listing(listed[number])
-            counted = [(key, digest) for key, digest in some if other.get(key) == digest]
+            peer_listing = _parse_listing(listed[number])
+            counted = [(key, digest) for key, digest in some if peer_listing.get(key) == digest]
             gone += sorted({key for key, _ in some} - {key for key, _ in counted})
         else:
             unlisted.append(number)
@@ -286,31 +286,33 @@ def intersect_reports(
         return ReportSet(name.hexdigest(), count, gone)
     missing = frozenset(gone)
     return ReportSet(
-        hash_report_set(task, count, (one for one in read_sorted_reports() if one[0] not in missing)), count, gone
+        hash_report_set(task, count, (report for report in read_sorted_reports() if report[0] not in missing)),
+        count,
+        gone,
     )
 
 
 def encode_listings(listed: Mapping[int, bytes]) -> bytes:
     """Encode listings of parts: number of the part, and of its reports; ids and digests."""
     head = struct.Struct(">II")
-    return b"".join(head.pack(part, len(some) // RECORD) + some for part, some in sorted(listed.items()))
+    return b"".join(head.pack(number, len(listing) // RECORD) + listing for number, listing in sorted(listed.items()))
 
 
 def parse_listings(message: bytes) -> dict[int, bytes]:
     """Parse what `encode_listings` wrote. Raises `ProtocolError`: it is invalid, or repeats a part or a report."""
-    listed, place, head = dict[int, bytes](), 0, struct.Struct(">II")
-    while place < len(message):
-        if place + head.size > len(message):
+    listed, position, head = dict[int, bytes](), 0, struct.Struct(">II")
+    while position < len(message):
+        if position + head.size > len(message):
             raise ProtocolError("peer", CUT)
-        part, reports = head.unpack_from(message, place)
-        place += head.size
-        some = message[place : place + reports * RECORD]
-        place += len(some)
+        number, reports = head.unpack_from(message, position)
+        position += head.size
+        some = message[position : position + reports * RECORD]
+        position += len(some)
         if len(some) != reports * RECORD:
             raise ProtocolError("peer", CUT)
-        if part in listed or len(_parse_listing(some)) != reports:
+        if number in listed or len(_parse_listing(some)) != reports:
             raise ProtocolError("peer", "its listing names a part or a report twice")
-        listed[part] = some
+        listed[number] = some
     return listed
 
 
@@ -329,7 +331,7 @@ def group_consecutive(parts: Iterable[int]) -> Iterator[tuple[int, int]]:
     [(3, 5), (9, 9)]
     """
     rising = sorted(parts)
-    ends = [number for number, (one, other) in enumerate(pairwise(rising), 1) if other != one + 1]
+    ends = [number for number, (one, following) in enumerate(pairwise(rising), 1) if following != one + 1]
     for start, end in pairwise([0, *ends, len(rising)] if rising else []):
         yield rising[start], rising[end - 1]
 
@@ -363,7 +365,7 @@ class ClosingMessage(NamedTuple):
         end = start + NAME * 2**bits
         if len(message) < end:
             raise ProtocolError("peer", CUT)
-        name, first, second = (message[place : place + NAME].hex() for place in range(0, 3 * NAME, NAME))
+        name, first, second = (message[offset : offset + NAME].hex() for offset in range(0, 3 * NAME, NAME))
         summary = PartHashes(bits, message[start:end])
         return cls(
             _parse_optional_hash(name),

@@ -82,8 +82,8 @@ class AnswerKey:
         """SECRET: open a sealed answer share. Raises `ProtocolError`: it is invalid, or changed, or another
         server's.
         """
-        found = report_set.open_share(_decode_base64(message), key, self._encode_info(party))
-        facts, parted, numbers = (found or b"").partition(b"\n")
+        plain = report_set.open_share(_decode_base64(message), key, self._encode_info(party))
+        facts, parted, numbers = (plain or b"").partition(b"\n")
         if not parted or len(numbers) != 8 * self.question.answer_size:
             raise ProtocolError(f"server {party}", NONE, 502)
         return _parse_answer_share(party, facts, struct.unpack(f"<{self.question.answer_size}Q", numbers))
@@ -100,8 +100,8 @@ def _parse_answer_share(party: int, message: bytes, numbers: Sequence[int]) -> A
     try:
         facts = json.loads(message)
         fits = type(facts["reports"]) is int and facts["reports"] > 0 and type(facts["dropped"]) is int
-        both = tuple(facts["commitments"]), tuple(facts.get("bound", ()))
-        half = Answer(tuple(numbers), facts["set"], facts["reports"], facts["dropped"], *both)
+        hashes = tuple(facts["commitments"]), tuple(facts.get("bound", ()))
+        half = Answer(tuple(numbers), facts["set"], facts["reports"], facts["dropped"], *hashes)
     except (ValueError, KeyError, TypeError):
         fits = False
     if not fits or any(type(name) is not str for name in (half.report_set, *half.commitments, *half.noise_hashes)):
@@ -135,14 +135,16 @@ class SealedQuestion:
 
     def to_json(self, ticket: Ticket, servers: Sequence[Server]) -> bytes:
         """Encode the message, with a letter for the other server."""
-        other = 1 - self.party
+        peer_party = 1 - self.party
         inside = {
-            **self.answer_keys[other].fields,
+            **self.answer_keys[peer_party].fields,
             "nonce": self.question.nonce,
-            "token": ticket.derive_bearer_token(other),
+            "token": ticket.derive_bearer_token(peer_party),
         }
-        key = load_public_key(servers[other].hpke_key)
-        letter = report_set.seal_share(json.dumps(inside).encode(), key, _encode_envelope_info(self.question, other))
+        key = load_public_key(servers[peer_party].hpke_key)
+        letter = report_set.seal_share(
+            json.dumps(inside).encode(), key, _encode_envelope_info(self.question, peer_party)
+        )
         return self.question.to_json(**self.answer_keys[self.party].fields, letter=_encode_base64(letter))
 
     def open_answer_shares(self, message: bytes) -> tuple[Answer, Answer]:
@@ -152,12 +154,12 @@ class SealedQuestion:
             ProtocolAborted: it does not match the question, or an answer share is invalid, or they differ in the report
                 set or noise commitments.
         """
-        told = self.question.parse_reply(message, "server").get("halves")
-        if not isinstance(told, list) or len(told) != HALVES:
+        sealed_shares = self.question.parse_reply(message, "server").get("halves")
+        if not isinstance(sealed_shares, list) or len(sealed_shares) != HALVES:
             raise ProtocolError("server", f"its answer {UNLIKE}", 502)
         first, second = (
             reply.open_answer_share(party, half, self.key)
-            for party, (reply, half) in enumerate(zip(self.answer_keys, told, strict=True))
+            for party, (reply, half) in enumerate(zip(self.answer_keys, sealed_shares, strict=True))
         )
         if (first.provenance, first.dropped_count) != (second.provenance, second.dropped_count):
             raise ProtocolError("servers", OTHERS, 502)
@@ -202,13 +204,13 @@ class Envelope:
             ProtocolAborted: it is missing, or about another question, or for another server.
         """
         sealed = _decode_base64(parse_envelope(stored))
-        found = report_set.open_share(sealed, identity.hpke_key, _encode_envelope_info(question, party))
-        if found is None:
+        plain = report_set.open_share(sealed, identity.hpke_key, _encode_envelope_info(question, party))
+        if plain is None:
             raise ProtocolError(
                 "question", f"its letter to server {party} was changed, or is for another question", 403
             )
         try:
-            inside = json.loads(found)
+            inside = json.loads(plain)
             nonce, token = inside["nonce"], inside["token"]
         except (ValueError, KeyError, TypeError):
             nonce = token = None

@@ -55,8 +55,8 @@ TASKS = Table(
 )
 # SECRET: one share of every report. With the other server's share, every record is known.
 REPORTS = Table(
-    "dpcurves_reports", METADATA, Column("number", sql.Integer, primary_key=True, autoincrement=True), *text_columns("task"),
-    *bytes_columns("id"), integer_column("owner"), *bytes_columns("digest", "whole", "share"),
+    "dpcurves_reports", METADATA, Column("number", sql.Integer, primary_key=True, autoincrement=True),
+    *text_columns("task"), *bytes_columns("id"), integer_column("owner"), *bytes_columns("digest", "whole", "share"),
     sql.Index("dpcurves_one_report_of_an_id", "task", "id", unique=True),
     sql.Index("dpcurves_reports_of_an_owner", "task", "owner"),
 )  # fmt: skip
@@ -234,20 +234,20 @@ class Store:
         """Store reports of several owners like `add_reports`, together; return the number of new ones or the error of
         each.
         """
-        coming = self._uploads.submit_all(Upload(task, max_reports, offer) for offer in offers)
-        return [one.exception() or one.result() for one in coming]
+        futures = self._uploads.submit_all(Upload(task, max_reports, offer) for offer in offers)
+        return [future.exception() or future.result() for future in futures]
 
     def _write_uploads(self, uploads: Sequence[Upload]) -> Sequence[int | Exception]:
         def write_groups(connection: Connection) -> list[int | Exception]:
             outcomes: list[int | Exception] = []
-            for task, some in groupby(uploads, key=lambda each: each.task):
+            for task, some in groupby(uploads, key=lambda outcome: outcome.task):
                 state = TaskState(connection.execute(_STATE, {"of": task}).scalar_one())
                 for together in [list(alike) for _, alike in groupby(some, key=_group_key)]:
                     outcomes += _refuse_uploads(state, together) or _insert_uploads(connection, task, together)
             return outcomes
 
         outcomes = self._database.write_on_open_connection(write_groups)
-        self._added += sum(each for each in outcomes if isinstance(each, int))
+        self._added += sum(outcome for outcome in outcomes if isinstance(outcome, int))
         if self._added >= self._analyzed_at:
             self._analyzed_at = 10 * self._added
             self._database.write_on_open_connection(_analyze)
@@ -257,15 +257,15 @@ class Store:
         """Return the exclusive or of the hashes of all report ids, by which the DAP draft compares batches."""
 
         def xor_id_hashes(connection: Connection) -> int:
-            found = (int.from_bytes(sha256(one).digest()) for one, _ in _iterate_digests(connection, task))
-            return reduce(xor, found, 0)
+            hashes = (int.from_bytes(sha256(report_id).digest()) for report_id, _ in _iterate_digests(connection, task))
+            return reduce(xor, hashes, 0)
 
         return self._database.read_snapshot(xor_id_hashes).to_bytes(32)
 
     def count_owners(self, task: str) -> int:
         """Return the number of owners who have sent reports; once the task is closed, accepted reports."""
-        found = select(func.count(REPORTS.c.owner.distinct())).where(REPORTS.c.task == task)
-        return self._database.read_snapshot(lambda connection: int(connection.execute(found).scalar_one()))
+        query = select(func.count(REPORTS.c.owner.distinct())).where(REPORTS.c.task == task)
+        return self._database.read_snapshot(lambda connection: int(connection.execute(query).scalar_one()))
 
     def read_listing(self, task: str) -> tuple[TaskStatus, Listing]:
         """Return the state of the task and all stored reports, as a consistent snapshot."""
@@ -312,16 +312,16 @@ class Store:
     @read_transaction
     def list_parts(self, connection: Connection, task: str, bits: int, parts: Sequence[int]) -> dict[int, bytes]:
         """List some parts of the stored reports, by part number: ids and digests, in rising order of ids."""
-        found = dict.fromkeys(parts, b"")
+        listings = dict.fromkeys(parts, b"")
         for first, last in group_consecutive(parts):
-            few = min(AT_ONCE, 2 * EACH * (last - first + 1))
-            for part, some in split_by_prefix(
-                _iterate_digests(connection, task, find_first_id(first, bits), few), bits
+            page_size = min(AT_ONCE, 2 * EACH * (last - first + 1))
+            for number, listing in split_by_prefix(
+                _iterate_digests(connection, task, find_first_id(first, bits), page_size), bits
             ):
-                if part > last:
+                if number > last:
                     break
-                found[part] = b"".join(map(b"".join, some))
-        return found
+                listings[number] = b"".join(map(b"".join, listing))
+        return listings
 
     @write_transaction
     def thaw(self, connection: Connection, task: str, attempt: str | None) -> None:
@@ -354,7 +354,7 @@ class Store:
             raise ProtocolError("reports", "another set of them, or other noise, was agreed on before", 409)
         if gone:
             others = REPORTS.c.task == task, REPORTS.c.id == sql.bindparam("gone")
-            connection.execute(delete(REPORTS).where(*others), [{"gone": one} for one in gone])
+            connection.execute(delete(REPORTS).where(*others), [{"gone": report_id} for report_id in gone])
         facts = {"set": name, "reports": reports, "commitments": " ".join(commitments)}
         update_task(connection, task, state=TaskState.CLOSED.value, attempt=None, **facts)
 
@@ -388,8 +388,8 @@ class Store:
         """
         lock_task(connection, task)
         either = (ENROLLED.c.owner == owner) | (ENROLLED.c.token == token)
-        found = select(ENROLLED.c.owner, ENROLLED.c.token).where(ENROLLED.c.task == task, either)
-        rows = {(int(row.owner), str(row.token)) for row in connection.execute(found)}
+        query = select(ENROLLED.c.owner, ENROLLED.c.token).where(ENROLLED.c.task == task, either)
+        rows = {(int(row.owner), str(row.token)) for row in connection.execute(query)}
         if rows - {(owner, token)}:
             raise ProtocolError("ticket", USED, 409)
         if not rows:
@@ -397,8 +397,8 @@ class Store:
 
     def find_enrolled_owner(self, task: str, token: str) -> int | None:
         """Return the owner who enrolled the token with this hash; None if there is none."""
-        found = select(ENROLLED.c.owner).where(ENROLLED.c.task == task, ENROLLED.c.token == token)
-        return self._database.read_snapshot(lambda connection: connection.execute(found).scalar())
+        query = select(ENROLLED.c.owner).where(ENROLLED.c.task == task, ENROLLED.c.token == token)
+        return self._database.read_snapshot(lambda connection: connection.execute(query).scalar())
 
     @write_transaction
     def record_noise_hash(self, connection: Connection, task: str, noise_hash: str) -> str:
@@ -411,10 +411,10 @@ class Store:
 
     def iterate_shares(self, task: str, size: int) -> Iterator[Sequence[tuple[bytes, StoredShare]]]:
         """SECRET: iterate over all shares of a closed task in the order of their ids, in pages of this size."""
-        last = b""
-        while found := self._database.read_snapshot(partial(_select_page, task=task, last=last, size=size)):
-            yield [(row.id, StoredShare(row.share, row.whole)) for row in found]
-            last = found[-1].id
+        last_id = b""
+        while page := self._database.read_snapshot(partial(_select_page, task=task, last=last_id, size=size)):
+            yield [(row.id, StoredShare(row.share, row.whole)) for row in page]
+            last_id = page[-1].id
 
     @read_transaction
     def read_shares(self, connection: Connection, task: str) -> dict[bytes, StoredShare]:
@@ -462,31 +462,34 @@ def _refuse_uploads(state: TaskState, uploads: Sequence[Upload]) -> list[Excepti
 
 def _insert_uploads(connection: Connection, task: str, uploads: Sequence[Upload]) -> list[int | Exception]:
     """Insert uploads to a task that is locked and open, in a few statements for any number; return their outcomes."""
-    owners, ids = {each.offer.owner for each in uploads}, {one.id for each in uploads for one in each.offer.reports}
+    owners, ids = (
+        {upload.offer.owner for upload in uploads},
+        {one.id for upload in uploads for one in upload.offer.reports},
+    )
     bound = connection.execute(_BOUND, {"of": task, "owners": list(owners)})
     before = {owner: _TicketUse(contribution, reports) for owner, contribution, reports in bound}
     found = connection.execute(_KNOWN, {"of": task, "ids": list(ids)})
-    known, after = {one: owner for one, owner in found}, dict(before)
+    owner_by_id, after = {one: owner for one, owner in found}, dict(before)
     outcomes, rows = list[int | Exception](), list[dict[str, object]]()
-    for _, most, offer in uploads:
+    for _, max_reports, offer in uploads:
         old = after.get(offer.owner, _TicketUse(offer.contribution, 0))
         gives_way = old.contribution != offer.contribution
         if gives_way and offer.earlier_policy is EarlierPolicy.STAYS:
             outcomes.append(ProtocolError("ticket", OTHER_CONTRIBUTION, 409))
             continue
-        here = {one: owner for one, owner in known.items() if owner != offer.owner} if gives_way else known
+        here = {one: owner for one, owner in owner_by_id.items() if owner != offer.owner} if gives_way else owner_by_id
         new = {report.id: report for report in offer.reports if report.id not in here}
-        kept = 0 if gives_way else old.reports
-        if kept + len(new) > most:
-            full = ProtocolError("reports", f"at most {most} of one owner are taken; {kept} are here", 409)
-            outcomes.append(ProtocolError("ticket", OTHER_CONTRIBUTION, 409) if kept == most == 1 else full)
+        present = 0 if gives_way else old.reports
+        if present + len(new) > max_reports:
+            full = ProtocolError("reports", f"at most {max_reports} of one owner are taken; {present} are here", 409)
+            outcomes.append(ProtocolError("ticket", OTHER_CONTRIBUTION, 409) if present == max_reports == 1 else full)
             continue
         if gives_way:
             connection.execute(delete(REPORTS).where(REPORTS.c.task == task, REPORTS.c.owner == offer.owner))
-            known = here
-        known.update(dict.fromkeys(new, offer.owner))
+            owner_by_id = here
+        owner_by_id.update(dict.fromkeys(new, offer.owner))
         rows += [{"task": task, "owner": offer.owner, **one._asdict()} for one in new.values()]
-        after[offer.owner] = _TicketUse(offer.contribution, kept + len(new))
+        after[offer.owner] = _TicketUse(offer.contribution, present + len(new))
         outcomes.append(len(new))
     _write_contributions(connection, task, rows, before, after)
     return outcomes
@@ -509,16 +512,16 @@ def _write_contributions(
     """Insert reports, and store to which contributions tickets are bound."""
     if rows:
         connection.execute(_KEEP, rows)
-    first = [{"task": task, "owner": owner, **after[owner]._asdict()} for owner in after.keys() - before.keys()]
-    if first:
-        connection.execute(_BIND, first)
+    new_rows = [{"task": task, "owner": owner, **after[owner]._asdict()} for owner in after.keys() - before.keys()]
+    if new_rows:
+        connection.execute(_BIND, new_rows)
     changed = [owner for owner, was in before.items() if after[owner] != was]
     if changed:
         ours = CONTRIBUTIONS.c.task == task, CONTRIBUTIONS.c.owner == sql.bindparam("whose")
         connection.execute(
             update(CONTRIBUTIONS).where(*ours), [{"whose": owner, **after[owner]._asdict()} for owner in changed]
         )
-    more = sum(one.reports for one in after.values()) - sum(one.reports for one in before.values())
+    more = sum(use.reports for use in after.values()) - sum(use.reports for use in before.values())
     if more:
         connection.execute(_MORE, {"of": task, "more": more})
 
@@ -538,14 +541,14 @@ def _iterate_digests(
     connection: Connection, task: str, first: bytes = b"", few: int = AT_ONCE
 ) -> Iterator[tuple[bytes, bytes]]:
     """Iterate over the ids and digests of all reports from the `first` id, in rising order, in pages."""
-    columns, found = (REPORTS.c.id, REPORTS.c.digest), REPORTS.c.id >= first
+    columns, from_first = (REPORTS.c.id, REPORTS.c.digest), REPORTS.c.id >= first
     while True:
-        page = select(*columns).where(REPORTS.c.task == task, found).order_by(REPORTS.c.id).limit(few)
+        page = select(*columns).where(REPORTS.c.task == task, from_first).order_by(REPORTS.c.id).limit(few)
         rows = connection.execute(page).all()
-        yield from ((one, digest) for one, digest in rows)
+        yield from ((report_id, digest) for report_id, digest in rows)
         if len(rows) < few:
             return
-        found = REPORTS.c.id > rows[-1].id
+        from_first = REPORTS.c.id > rows[-1].id
 
 
 def _select_listing(connection: Connection, task: str) -> Listing:
@@ -554,13 +557,13 @@ def _select_listing(connection: Connection, task: str) -> Listing:
 
 
 def _read_dropped_bits(connection: Connection, task: str, size: int) -> bytes | None:
-    kept = connection.execute(select(TASKS.c.dropped).where(TASKS.c.task == task)).scalar_one()
-    if kept is None:
+    stored = connection.execute(select(TASKS.c.dropped).where(TASKS.c.task == task)).scalar_one()
+    if stored is None:
         return None
     # One more flag would drop an honest report between two answers with the same noise, and so reveal its position.
-    if len(kept) < size or kept[size:] != _hash_dropped_bits(task, kept[:size]):
+    if len(stored) < size or stored[size:] != _hash_dropped_bits(task, stored[:size]):
         raise ProtocolError("store", "its marks of reports that failed were damaged; nothing is answered", 500)
-    return bytes(kept[:size])
+    return bytes(stored[:size])
 
 
 def _hash_dropped_bits(task: str, bits: bytes) -> bytes:
