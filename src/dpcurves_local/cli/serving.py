@@ -48,7 +48,7 @@ class ClassSizeOptions:
     )
 
     def parse_sizes(self, people: int) -> tuple[int, int] | None:
-        """Positives and negatives. Raises `Misuse`: one class has nobody."""
+        """Return the numbers of positives and negatives. Raises `Misuse`: a class is empty."""
         if self.positives is None:
             return None
         positives = parse_integer("positives", self.positives)
@@ -203,10 +203,10 @@ class ReportOptions:
 
 
 def serve(document: LocalTaskDocument, receiving: ServerOptions, watching: MonitoringOptions) -> None:
-    """Take reports of one task over HTTPS, into a file that `dpcurves local aggregate` reads.
+    """Accept reports of one task over HTTPS, and append them to a file for `dpcurves local aggregate`.
 
-    It runs until it is stopped. A report is on disk before it is acknowledged. It prints one line when it listens, and
-    one for each error of its own; never a report or a name.
+    It runs until it is stopped. A report is on disk before it is acknowledged. It prints a line when it listens, and
+    a line for each of its own errors; never a report or a name.
 
     Example: dpcurves local serve --task task.json --store reports.bin --listen 127.0.0.1:8443 --tls cert.pem,key.pem
     """
@@ -245,9 +245,9 @@ def serve(document: LocalTaskDocument, receiving: ServerOptions, watching: Monit
 
 
 def send(source: SourceOptions, reporter: ReportOptions, way: ConnectionOptions) -> None:
-    """Send reports to a server: those of a file, or the report of one person, which is kept before it is sent.
+    """Send reports to a server: those of a file, or the report of one person, which is stored before it is sent.
 
-    The command is idempotent: run again after any failure, it sends the same reports, and each counts once.
+    The command is idempotent: after any failure, it sends the same reports again, and each counts once.
 
     Example: dpcurves local send reports.bin --to https://127.0.0.1:8443 --ca cert.pem
     """

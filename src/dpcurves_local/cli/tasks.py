@@ -209,7 +209,7 @@ class NewFile:
     out: str = option("FILE", "The file to write.")
 
     def write(self, made: bytes) -> None:
-        """Write the file. Raises `Misuse`: it can not be written."""
+        """Write the file. Raises `Misuse`: it cannot be written."""
         try:
             Path(self.out).write_bytes(made)
         except OSError as error:
@@ -290,7 +290,7 @@ class InvitationOptions:
     names: str = option("FILE", "A text file with the name of a person in each line.")
 
     def read_people(self) -> list[str]:
-        """The names, each once. Raises `Misuse`: the file can not be read, or a name stands there twice."""
+        """Return the distinct names. Raises `Misuse`: the file cannot be read, or repeats a name."""
         from ..report_file import normalize_name
 
         try:
@@ -373,7 +373,8 @@ def aggregate(received: ReportFiles, document: LocalTaskDocument, kernel: Kernel
 
 
 def publish(received: ReportFiles, document: LocalTaskDocument, first: SecondRoundOptions, new: NewFile) -> None:
-    """Read the scores that one class reported, and publish what the other class is asked: one bit of each person.
+    """Compute the curve of the class that reported its scores, and publish the question to the other class: one bit
+    each.
 
     The document is public. `dpcurves plan local` says which class to ask first, or whether to ask both at once.
 
@@ -400,7 +401,7 @@ def publish(received: ReportFiles, document: LocalTaskDocument, first: SecondRou
 
 
 def _print_area(asked: SecondRound, received: ReportFiles, output: Output) -> None:
-    """Print the AUC of a task of two rounds: a number without a plot."""
+    """Print the AUC of a task of two rounds, a number without a plot."""
     for field in ("json", "plot", "csv", "xlsx", "html"):
         if getattr(output, field) is not None:
             raise Misuse(field, "of an area in two rounds a number is told, no curve: leave it out")
