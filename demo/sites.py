@@ -372,9 +372,8 @@ def search(console: Console, sites: Sites, question: Any, epsilon: str) -> None:
     log = kept(sites.log)
     whole = b"".join(octets for _, octets in log)
     made = [vector for number in range(len(sites.tables)) for vector in sent_by(sites, number)]
-    vectors = [
-        vector for vector in made if has_run(vector.tobytes(), vector)
-    ]  # positive control: the search finds them in a log that has them
+    # Positive control: the search finds these vectors in a log that has them.
+    vectors = [vector for vector in made if has_run(vector.tobytes(), vector)]
     seen = sum(has_run(whole, vector) for vector in vectors)
     exact = [exact_counts(sites, number, question, epsilon) for number in range(len(sites.tables))]
     exact.append(np.sum(exact, axis=0))

@@ -123,7 +123,7 @@ class FunctionShares:
             raise UnsupportedQuery("question", f"two servers count; they cannot answer {type(query).__name__}")
         if not isinstance(adjacency, ReplaceOne) or adjacency.unit != EACH_RECORD:
             raise UnsupportedQuery(
-                "adjacency", "the number of reports is public: use replace-one, with one report per unit"
+                "adjacency", "the number of reports is public: use replace-one, for each report"
             )
         plan = _WAYS[type(query)].plan(query, loss, adjacency, self.owners)
         return replace(plan, made_by=f"{NAMED}, owners {self.owners.value}: {plan.made_by}, by each server")
