@@ -225,7 +225,12 @@ def test_what_cannot_be_shared_is_refused() -> None:
     axis = Axis("x", Grid(0, 1, cells=4))
     for asked, loss, adjacency, words in (
         (SumQuery((axis,), 4), ONE, each, "cannot answer SumQuery"),
-        (CountQuery((axis,), CountUse.CELLS), ONE, AddRemove(EACH_RECORD), "adjacency: the number of reports is public"),
+        (
+            CountQuery((axis,), CountUse.CELLS),
+            ONE,
+            AddRemove(EACH_RECORD),
+            "adjacency: the number of reports is public",
+        ),
         (CountQuery((axis,), CountUse.CELLS), PrivacyLoss.pure(Fraction(1, 2**40)), each, "more noise than shares"),
         (CountQuery((Axis("x", Grid(0, 1, cells=2**16)),), CountUse.CELLS), ONE, each, "grid: .* take a coarser grid"),
         (query(4), ONE, AddRemove(EACH_RECORD), "adjacency: the number of reports is public"),
