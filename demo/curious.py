@@ -1,6 +1,6 @@
-"""A coordinator that is curious: it writes down all that passes through its hands, for `sites.py` to search.
+"""A curious coordinator: it logs every message that it forwards, so that `sites.py` can search the log.
 
-``python demo/curious.py LOG COMMAND...`` runs the command of `dpcurves` that comes after the name of the log.
+``python demo/curious.py LOG COMMAND...`` runs a `dpcurves` command with this log.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from dpcurves_sites.relay import MessageBoard
 from dpcurves_sites.secure_sum import STAGES
 
 ASKED, TAKEN = 0, tuple(STAGES)
-"""Kinds of pieces of the log: a question, or a message of a stage."""
+"""Kinds of log entries: a question, or a message of a stage."""
 
 
 def kept(log: Path) -> list[tuple[int, bytes]]:
-    """Pieces of a log, each with what it is."""
+    """Read the entries of a log, each with its kind."""
     return [(piece[0], piece[1:]) for piece in unpack_parts(log.read_bytes())] if log.exists() else []
 
 
 def write_down(log: Path) -> None:
-    """From now on every board keeps a copy of what is left at it."""
+    """Patch every message board so that it copies its messages to the log."""
     ask, post = MessageBoard.start_round, MessageBoard.post_message
 
     def note(kind: int, octets: bytes) -> None:

@@ -1,8 +1,8 @@
-"""The questions of the main demo without a trusted curator: five airlines share out their flights between two servers.
+"""The questions of the main demo without a trusted curator: five airlines secret-share their flights with two servers.
 
 Run by ``make demo-federated``. Both servers run on this machine, with fresh keys and certificates. They check the
-airlines' reports, and prove their halves of an answer. In the end one of them is replaced by one that lies, with its
-keys and store. All are stopped at the end. Everything is written to ``demo/out/federated``.
+airlines' reports, and prove their answer shares. Then a lying server takes over the keys and store of one of them.
+Both are stopped at the end. Everything is written to ``demo/out/federated``.
 """
 
 from __future__ import annotations
@@ -66,12 +66,12 @@ PATIENCE = 600
 CHECKED: dict[str, Any] = {"owners": Owners.CHECKED, "counted": CountKind.CELLS}
 ONE = dp.PrivacyLoss.pure(1)
 TOO_MUCH = dp.HistogramQuestion("dep_delay", DELAYS, measured_in="minutes")
-"""The question of the main demo for which no budget is left; here no task is about it."""
+"""The question of the main demo that exceeds the budget; no task covers it here."""
 PEOPLE = {Role.OWNER: len(AIRLINES), Role.ANALYST: 1, Role.COORDINATOR: 1}
 
 
 def main() -> None:
-    """Found two tasks, collect, close, ask, stop."""
+    """Create two tasks, collect, close, ask, stop."""
     console = Console()
     shutil.rmtree(OUT, ignore_errors=True)
     OUT.mkdir(parents=True)
@@ -92,7 +92,7 @@ def main() -> None:
 
 
 def slices() -> tuple[dict[str, pd.DataFrame], dict[str, pd.DataFrame]]:
-    """What each airline holds: arrival delays, and scores of a model with what came true."""
+    """Return the data of each airline: arrival delays, and a model's scores with outcomes."""
     evaluated = flights["tailnum"].map(is_evaluated)
     model = trained(flights[~evaluated])
     delays, judged = {}, {}
@@ -105,7 +105,7 @@ def slices() -> tuple[dict[str, pd.DataFrame], dict[str, pd.DataFrame]]:
 
 
 def found_tasks() -> tuple[Task, Task]:
-    """Fresh identities, and two tasks: one for all that is asked of delays, one for all that is asked of scores."""
+    """Create fresh identities, and two tasks: one for all questions about delays, one for those about scores."""
     ports = free_ports()
     first, second = (Identity.create(OUT / f"server-{party}", f"https://127.0.0.1:{ports[party]}") for party in (0, 1))
     both = first.public, second.public
@@ -116,7 +116,7 @@ def found_tasks() -> tuple[Task, Task]:
 
 
 def founded(draft: Task) -> Task:
-    """A task whose servers prove their halves of an answer, and its tickets."""
+    """Create a task whose servers prove their answer shares, with its tickets."""
     keys = ProofKeys.generate(PEOPLE[Role.ANALYST])
     draft, proofs = replace(draft, proof_key_hashes=keys.hashes), keys.to_ticket_secrets(PEOPLE[Role.OWNER])
     return create_task(draft, PEOPLE, document(draft), tickets(draft), proofs)
@@ -139,7 +139,7 @@ def tickets(task: Task) -> Path:
 
 @contextmanager
 def servers(tasks: tuple[Task, Task], lying: Path | None = None) -> Iterator[None]:
-    """Two processes, as `dpcurves aggregator` starts them; server 1 may lie as a file says. Both are stopped."""
+    """Start two processes with `dpcurves aggregator`; server 1 lies if a file says so. Both are stopped at the end."""
     documents = ",".join(str(document(task)) for task in tasks)
     if lying is not None:
         lying.write_text("")
@@ -169,7 +169,7 @@ def started(party: int, documents: str, lying: Path | None = None) -> subprocess
 
 
 def collect(console: Console, tasks: tuple[Task, Task], held: tuple[dict[str, pd.DataFrame], ...]) -> None:
-    """Each airline sends its reports to both servers and goes; then both tasks are closed."""
+    """Let each airline send its reports to both servers, then close both tasks."""
     columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
     with Progress(*columns, console=console) as bars:
         for task, tables in zip(tasks, held, strict=True):
@@ -192,7 +192,7 @@ def collect(console: Console, tasks: tuple[Task, Task], held: tuple[dict[str, pd
 def report(
     console: Console, tasks: tuple[Task, Task], delays: dict[str, pd.DataFrame], judged: dict[str, pd.DataFrame]
 ) -> None:
-    """Five curves as of one curator, from two paid counts; beside them what nobody could see."""
+    """Report five curves from two paid counts, as from one curator, beside the exact values."""
     curves: dict[str, Any] = {}
     refused: list[display.RefusalRow] = []
     for task, questions in zip(tasks, (DELAY_QUESTIONS, MODEL_QUESTIONS), strict=True):
@@ -218,10 +218,10 @@ def report(
 
 
 def lie(console: Console, task: Task) -> None:
-    """Seven lies of server 1: five in its half of an answer, and two to learn more. Each is refused, or is harmless.
+    """Run seven attacks of server 1: five on its answer share, two to learn more. Each is refused, or is harmless.
 
     Raises:
-        SystemExit: one was not.
+        SystemExit: an attack succeeded.
     """
     ticket, told = Ticket.load(tickets(task) / "analyst-1", Role.ANALYST), OUT / "lie"
     question = MODEL_QUESTIONS["roc"]
@@ -252,7 +252,7 @@ def lie(console: Console, task: Task) -> None:
 
 
 def refusal(work: Callable[[], object]) -> str:
-    """The line in which something is refused. Raises `SystemExit`: it was not."""
+    """Return the refusal of an action. Raises `SystemExit`: it was not refused."""
     try:
         work()
     except (ProtocolError, UnsupportedQuery) as refused:
@@ -261,7 +261,7 @@ def refusal(work: Callable[[], object]) -> str:
 
 
 class Spy:
-    """Server 1, as it speaks to server 0 with its own certificate, and wants to learn more than it should."""
+    """Server 1 as a malicious client of server 0, with its own certificate."""
 
     def __init__(self, task: Task) -> None:
         own, other = Identity.load(OUT / f"server-{PARTY}"), task.servers[1 - PARTY]
@@ -280,27 +280,27 @@ class Spy:
         self.way.close()
 
     def say(self, what: str, asked: QuestionMessage, **more: object) -> dict[str, Any]:
-        """Response of server 0."""
+        """Return server 0's response."""
         message = asked.to_json(**self.standing.provenance, **more)
         heard: dict[str, Any] = json.loads(self.way.post(f"/tasks/{self.task.hash}/peer/{what}", message))
         return heard
 
     def letter(self, ticket: Ticket) -> str:
-        """The letter of an analyst who works with it."""
+        """Return the letter of an analyst who cooperates with the attacker."""
         return str(json.loads(self.inquiry.to_json(ticket, self.task.servers))["letter"])
 
     def forged(self, ticket: Ticket) -> str:
-        """A letter with a key of its own, and the token that an honest analyst has shown it."""
+        """Forge a letter with the attacker's key and the token that an honest analyst sent."""
         made = SealedQuestion.create(self.inquiry.question, PARTY)
         return str(json.loads(made.to_json(replace(ticket, token="00" * 32), self.task.servers))["letter"])
 
     def half(self, letter: str) -> tuple[int, ...]:
-        """SECRET: server 0's half, which the analyst has opened."""
+        """SECRET: return server 0's answer share, opened by the analyst."""
         heard = self.say("half", self.inquiry.question, letter=letter, bound=self.bound)
         return self.inquiry.answer_keys[0].open_answer_share(0, heard["half"], self.inquiry.key).values
 
     def learn(self, ticket: Ticket) -> None:
-        """The noise that it is bound to, from an answer to the analyst."""
+        """Learn server 0's noise hash from an answer to the analyst."""
         asked = SealedQuestion.create(QuestionMessage.create(self.task, ()), 0)
         path, other = f"/tasks/{self.task.hash}/answers", self.task.servers[0]
         with Channel.from_certificate(other.url, other.certificate, PATIENCE) as way:
@@ -310,7 +310,7 @@ class Spy:
         self.bound = first.noise_hashes[PARTY]
 
     def claim_failures(self) -> None:
-        """Digests that say that the first report has failed."""
+        """Return digests that claim that the first report failed."""
         asked = QuestionMessage.create(self.task, ())
         digests = bytearray(b64decode(self.say("evaluate", asked)["check"]))
         digests[0] ^= 1

@@ -1,6 +1,6 @@
-"""The main job, end to end: five private curves of the flights that left New York in 2013, within a budget.
+"""The main demo, end to end: five private curves of the flights that left New York in 2013, within a budget.
 
-Run by ``make demo``. Everything is written to ``demo/out``. Run again, and the same curves come back for nothing.
+Run by ``make demo``. Everything is written to ``demo/out``. A second run returns the same curves at no cost.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ CATEGORIES = ["carrier", "origin", "month"]
 COVERS = "covers the evaluation records only; the model is taken as public"
 DELAYS = dp.Grid(-100, 1300, cells=4096)
 SCORES = dp.Grid(0, 1, cells=1024)
-# Of 40,000 flights some 1,900 are evaluated ones of the smallest airline that a demo shows.
+# The smallest airline of a demo has about 1,900 evaluated flights among 40,000.
 flights: pd.DataFrame = choose(all_flights, all_flights.sample(40_000, random_state=0).sort_index())
-DATASETS = ("flights", "flights-evaluation")  # the second: flights of the aircraft that the model has not seen
+DATASETS = ("flights", "flights-evaluation")  # the second one: flights of aircraft outside the training set
 
 
 def main() -> None:
     """Release, refuse, report."""
     console = Console()
     if QUICK:
-        shutil.rmtree(OUT, ignore_errors=True)  # its ledger may be of other code
+        shutil.rmtree(OUT, ignore_errors=True)  # its ledger may be of another version
     OUT.mkdir(parents=True, exist_ok=True)
     ledger = dp.Ledger.open(f"sqlite:///{OUT / 'budget.db'}")
     with console.status(f"counting {len(flights):,} flights"):
@@ -59,11 +59,11 @@ MODEL_QUESTIONS: dict[str, Any] = {
     "calibration": dp.CalibrationQuestion("late", "score", grid=SCORES, model=COVERS),
     "hosmer-lemeshow": dp.HosmerLemeshowQuestion("late", "score", grid=SCORES, model=COVERS),
 }
-"""What is asked of the flights, and of a model: here by one curator, in `federated.py` of two servers."""
+"""Questions about the flights and about a model: for one curator here, for two servers in `federated.py`."""
 
 
 def delays(ledger: dp.Ledger) -> tuple[dict[str, Any], list[display.RefusalRow]]:
-    """The distribution function and the quartiles of the arrival delay; and one question too many."""
+    """Release the distribution function and the quartiles of the arrival delay, and ask one question too many."""
     with session(flights, "flights", dp.PrivacyLoss.pure(2), ledger) as flown:
         losses = {"cdf": pure(1.2), "quantiles": pure(0.6)}
         found = {name: flown.ask(each, losses[name], f"delays-{name}") for name, each in DELAY_QUESTIONS.items()}
@@ -76,7 +76,7 @@ def delays(ledger: dp.Ledger) -> tuple[dict[str, Any], list[display.RefusalRow]]
 
 
 def model_curves(ledger: dp.Ledger) -> dict[str, Any]:
-    """How well a logistic regression foresees late arrivals, on aircraft that it has never seen."""
+    """Evaluate a logistic regression of late arrivals on aircraft outside its training set."""
     evaluated = flights["tailnum"].map(is_evaluated)
     model = trained(flights[~evaluated])
     table = scored(model, flights[evaluated])
@@ -85,7 +85,7 @@ def model_curves(ledger: dp.Ledger) -> dict[str, Any]:
 
 
 def session(table: pd.DataFrame, dataset: str, budget: dp.PrivacyLoss, ledger: dp.Ledger) -> dp.Session:
-    """Protects each aircraft, with at most 20 of its flights; how many aircraft there are stays private."""
+    """Open a session that protects each aircraft, with at most 20 flights; the number of aircraft is private."""
     return dp.Session(
         table, budget=budget, adjacency=dp.ADD_REMOVE, unit="tailnum", rows_per_unit=20, ledger=ledger, dataset=dataset
     )
@@ -96,12 +96,12 @@ def pure(epsilon: float) -> dp.PrivacyLoss:
 
 
 def is_evaluated(tailnum: object) -> bool:
-    """Halves the aircraft by a public rule that depends on no other aircraft."""
+    """Divide the aircraft by a public rule that depends on no other aircraft."""
     return sha256(str(tailnum).encode()).digest()[0] % 2 == 1
 
 
 def trained(half: pd.DataFrame) -> Pipeline:
-    """What is known before departure, and a logistic regression on it."""
+    """Fit a logistic regression on facts known before departure."""
     columns = make_column_transformer(
         (StandardScaler(), NUMBERS), (OneHotEncoder(handle_unknown="ignore"), CATEGORIES), sparse_threshold=0
     )
@@ -111,14 +111,14 @@ def trained(half: pd.DataFrame) -> Pipeline:
 
 
 def scored(model: Pipeline, half: pd.DataFrame) -> pd.DataFrame:
-    """Labels and scores. A flight that never landed has no label: it is counted as missing."""
+    """Return labels and scores. A flight that never landed has no label and counts as missing."""
     late = np.where(half["arr_delay"].isna(), np.nan, half["arr_delay"] > LATE)
     score = model.predict_proba(half[NUMBERS + CATEGORIES])[:, 1]
     return pd.DataFrame({"tailnum": half["tailnum"], "late": late, "score": score})
 
 
 def write(curves: dict[str, Any], ledger: dp.Ledger, refused: list[display.RefusalRow]) -> None:
-    """One JSON file for each curve, and one page."""
+    """Write a JSON file for each curve, and one page."""
     for name, curve in curves.items():
         (OUT / f"{name}.json").write_text(curve.to_json(), encoding="utf-8")
     summaries = [curve._repr_html_() for curve in curves.values()]
@@ -128,7 +128,7 @@ def write(curves: dict[str, Any], ledger: dp.Ledger, refused: list[display.Refus
 
 
 def draw(curves: dict[str, Any], file: Path) -> None:
-    """A distribution function beside a ROC curve: the picture of the README."""
+    """Plot a distribution function beside a ROC curve: the picture of the README."""
     figure = Figure(figsize=(11.5, 5.6), layout="constrained")
     left, right = figure.subplots(1, 2, width_ratios=(6, 5))
     curves["cdf"].plot(left).set_xlim(-75, 200)
@@ -150,7 +150,7 @@ def balances(ledger: dp.Ledger) -> list[display.BalanceReport]:
 
 
 def show(console: Console, curves: dict[str, Any], ledger: dp.Ledger, refused: list[display.RefusalRow]) -> None:
-    """What was released at which price, what is left, and what was refused."""
+    """Print the releases with their costs, the remaining budget, and the refusal."""
     for balance in balances(ledger):
         console.print(display.ledger_table(balance))
     tell(console, curves)
@@ -160,7 +160,7 @@ def show(console: Console, curves: dict[str, Any], ledger: dp.Ledger, refused: l
 
 
 def tell(console: Console, curves: dict[str, Any]) -> None:
-    """What the curves say, in three lines."""
+    """Print what the curves say, in three lines."""
     cdf, roc, test = curves["cdf"], curves["roc"], curves["hosmer-lemeshow"]
     low, high = roc.auc_interval(0.95)
     quartiles = ", ".join(f"{x:.0f}" for x in curves["quantiles"].x)

@@ -1,7 +1,7 @@
-"""A server that lies, with its own keys and store, for `federated.py`: its halves are what a file says.
+"""A lying server with its own keys and store, for `federated.py`: a file selects how it changes its answer shares.
 
-``python demo/liar.py FILE COMMAND...`` runs the command of `dpcurves` that comes after the name of the file. While the
-file is empty it follows the protocol.
+``python demo/liar.py FILE COMMAND...`` runs a `dpcurves` command with this file. While the file is empty, the server
+follows the protocol.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from dpcurves_parties.shares.answer_proofs import hash_noise
 MORE = 500
 PARTY = 1
 EARLIER: list[str] = []
-"""Sealed halves of earlier questions."""
+"""Sealed answer shares of earlier questions."""
 
 
 def changed(half: AnswerShare, lie: str) -> AnswerShare:
-    """A half that says something else."""
+    """Return a changed answer share."""
     size = len(half.values) // 2
     numbers = list(half.values)
     if lie in {"half", "noise"}:
@@ -38,7 +38,7 @@ def changed(half: AnswerShare, lie: str) -> AnswerShare:
 
 
 def lie_as(file: Path) -> None:
-    """From now on halves of this server are changed as the file says."""
+    """Patch the service so that it changes its answer shares as the file says."""
     follows = {kind: kind.follow for kind in (aggregation.PlainCounting, aggregation.CheckedCounting)}
     answered = TaskService.make_answer_share
 
@@ -56,15 +56,12 @@ def lie_as(file: Path) -> None:
 
         setattr(kind, "follow", followed)  # noqa: B010
     setattr(TaskService, "make_answer_share", half)  # noqa: B010
-    setattr(
-        TaskService,
-        "PEER_REQUESTS",
-        {**TaskService.PEER_REQUESTS, "half": (half, TaskService.PEER_REQUESTS["half"][1])},
-    )  # noqa: B010
+    requests = {**TaskService.PEER_REQUESTS, "half": (half, TaskService.PEER_REQUESTS["half"][1])}
+    setattr(TaskService, "PEER_REQUESTS", requests)  # noqa: B010
 
 
 def lies() -> Mapping[str, str]:
-    """Names of lies that such a server tells in its half, and what they are in words."""
+    """Return the names of lies about answer shares, with descriptions."""
     return {
         "half": f"adds {MORE} to a number of its half",
         "swap": "swaps two numbers of its half",
@@ -75,7 +72,7 @@ def lies() -> Mapping[str, str]:
 
 
 def main() -> None:
-    """Run a command, lying."""
+    """Run a command with the patched service."""
     file, *command = sys.argv[1:]
     lie_as(Path(file))
     build()(command)

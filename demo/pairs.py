@@ -1,7 +1,8 @@
-"""Kendall's tau of 2,000 people's ratings, which nobody sees: people in pairs by letters, and two servers with shares.
+"""Kendall's tau of 2,000 people's private ratings: by pairs of people who exchange letters, and by two servers with
+shares.
 
-Run by ``make demo-pairs``. Certificates, devices, letters and stores are new each time, and lie in ``demo/out/pairs``.
-The ratings are made up, so that the exact tau can stand beside both.
+Run by ``make demo-pairs``. Certificates, devices, letters and stores are new each time, in ``demo/out/pairs``.
+The ratings are simulated, so that the exact tau can be printed beside both estimates.
 """
 
 from __future__ import annotations
@@ -48,11 +49,11 @@ ROLES = {Role.OWNER: PEOPLE, Role.ANALYST: 1, Role.COORDINATOR: 1}
 SYSTEM = Randomness.from_system()
 BY_COMMAND, AT_ONCE, LOST = (0, 1), 8, 50
 STEPS = 5
-"""A pair has four: in each round of visits everybody takes one at least."""
+"""Rounds of visits: a pair has four steps, and in each round every person takes at least one."""
 
 
 class Told(NamedTuple):
-    """What was read: the mean, its intervals for these people and for the population, and from how many pairs."""
+    """An estimate: the mean, its intervals for these people and for the population, and the number of pairs."""
 
     value: float
     ends: Sequence[Sequence[float]]
@@ -60,7 +61,7 @@ class Told(NamedTuple):
 
 
 def main() -> None:
-    """Promise a seed, let people rate, pair them, work out both, and compare with what nobody has."""
+    """Commit to a seed, let people rate, pair them, compute both estimates, and compare with the exact value."""
     console, seed = Console(), secrets.token_bytes(32)
     shutil.rmtree(OUT, ignore_errors=True)
     OUT.mkdir(parents=True)
@@ -78,17 +79,18 @@ def main() -> None:
 
 
 def made_up() -> dict[str, Any]:
-    """Two ratings from 1 to 5 of each person, that go together."""
+    """Simulate two correlated ratings from 1 to 5 of each person."""
     drawn = np.random.default_rng(1).multivariate_normal([3.4, 3.2], [[1, 0.6], [0.6, 1]], PEOPLE)
     stars = drawn.round().clip(1, 5).astype(np.int64)
     return {"rooms": stars[:, 0], "cleanliness": stars[:, 1]}
 
 
 def by_people(ratings: dict[str, Any], seed: bytes) -> Told:
-    """Each pair by letters: one writes, is offline, and reads the answer later. One in fifty never comes back.
+    """Compute each pair by letters: one person writes, is offline, and reads the answer later. One in fifty never
+    returns.
 
-    The first two people, the coordinator and the analyst use the command line; the others do in one process what
-    `dpcurves pair` does, for each call of it takes a second to start.
+    The first two people, the coordinator and the analyst use the command line; the others run the code of
+    `dpcurves pair` in one process, because each command takes a second to start.
     """
     task, folder = people_task(seed), OUT / "people"
     town, ticket = people_of(ratings), "--ticket"
@@ -112,7 +114,7 @@ def by_people(ratings: dict[str, Any], seed: bytes) -> Told:
 
 
 def people_task(seed: bytes) -> parties.PairTask:
-    """One server with fresh keys, a task with a ticket for each person, and a file of each of the first two."""
+    """Create one server with fresh keys, a task with a ticket for each person, and files for the first two."""
     folder = OUT / "people"
     (folder / "tickets").mkdir(parents=True)
     server = Identity.create(folder / "a0", free_urls(1)[0]).public
@@ -125,7 +127,7 @@ def people_task(seed: bytes) -> parties.PairTask:
 
 
 def people_of(ratings: dict[str, Any]) -> list[list[int]]:
-    """What each person has, and files of those who call the command."""
+    """Return each person's state; write files for those who use the command line."""
     rows = np.stack([ratings[name] for name in KERNEL.columns], axis=1).tolist()
     for person in BY_COMMAND:
         text = "\n".join([",".join(KERNEL.columns), ",".join(map(str, rows[person])), ""])
@@ -134,7 +136,7 @@ def people_of(ratings: dict[str, Any]) -> list[list[int]]:
 
 
 def visits(task: parties.PairTask, town: dict[int, list[int]]) -> dict[int, list[int]]:
-    """Everybody says what can be said by now, some at a time; who has something left to say."""
+    """Let every person send what is due, several at a time; return the people who are not finished."""
     people, (server,) = list(town), task.servers
 
     def visit(start: int) -> list[int]:
@@ -153,7 +155,7 @@ def visits(task: parties.PairTask, town: dict[int, list[int]]) -> dict[int, list
 
 
 def command(*words: str) -> None:
-    """Call `dpcurves` in the folder of people in pairs."""
+    """Run `dpcurves` in the folder of the pairs."""
     if started(*words).wait():
         raise SystemExit(f"dpcurves {words[0]} did not work")
 
@@ -164,7 +166,7 @@ def started(*words: str) -> subprocess.Popen[bytes]:
 
 
 def by_servers(ratings: dict[str, Any], seed: bytes) -> Told:
-    """People share their ratings out to two servers and go; these close, and tell one noisy answer."""
+    """Let people secret-share their ratings with two servers, which close the task and release one noisy answer."""
     task, tickets = shared_task(seed), OUT / "tickets"
     with running(OUT / "task.json", *(OUT / f"server-{party}" for party in (0, 1))):
         with ThreadPoolExecutor(8) as town:
@@ -176,7 +178,7 @@ def by_servers(ratings: dict[str, Any], seed: bytes) -> Told:
 
 
 def shared_task(seed: bytes) -> parties.PairTask:
-    """Two servers with fresh keys, and a task with a ticket for each person."""
+    """Create two servers with fresh keys, and a task with a ticket for each person."""
     urls = free_urls(2)
     servers = tuple(Identity.create(OUT / f"server-{party}", url).public for party, url in enumerate(urls))
     draft = parties.PairTask(
@@ -187,7 +189,7 @@ def shared_task(seed: bytes) -> parties.PairTask:
 
 
 def free_urls(number: int) -> list[str]:
-    """Where nobody listens."""
+    """Return URLs with free ports."""
     with ExitStack() as held:
         probes = [held.enter_context(socket.socket()) for _ in range(number)]
         for probe in probes:
@@ -196,7 +198,7 @@ def free_urls(number: int) -> list[str]:
 
 
 def share_out(task: parties.PairTask, ratings: dict[str, Any], number: int) -> None:
-    """One person's shares, one for each server."""
+    """Send one person's shares to both servers."""
     ticket = OUT / "tickets" / f"owner-{number + 1}"
     values = np.array([[ratings[name][number] for name in KERNEL.columns]])
     Contribution.from_ticket(task, values, ticket).send(read_owner_ticket(task, ticket), lambda gone: None)
@@ -204,7 +206,7 @@ def share_out(task: parties.PairTask, ratings: dict[str, Any], number: int) -> N
 
 @contextmanager
 def running(document: Path, *identities: Path) -> Iterator[None]:
-    """Processes, as `dpcurves aggregator` starts them; stopped whatever happens."""
+    """Run processes with `dpcurves aggregator`, and stop them at the end."""
     servers = [aggregator(party, document, own) for party, own in enumerate(identities)]
     try:
         for process in servers:

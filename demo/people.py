@@ -1,6 +1,6 @@
-"""A hundred thousand people who trust nobody, through the command line; some reports are lost, doubled or damaged.
+"""A hundred thousand people in the local model, through the command line; some reports are lost, repeated or damaged.
 
-Run by ``make demo-local``. The task, the reports as they came, and the curve are written to ``demo/out/local``.
+Run by ``make demo-local``. The task, the received reports, and the curve are written to ``demo/out/local``.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from dpcurves.cli.app import build
 
 OUT = OUTPUTS / "local"
 PEOPLE, EPSILON = choose(100_000, 5_000), "2"
-LOST, DOUBLED, DAMAGED = 10, 10, 100  # one of so many
+LOST, DOUBLED, DAMAGED = 10, 10, 100  # one report in this many
 
 
 def main() -> None:
-    """Ask, collect what comes, read the curve, and compare it with the one that nobody has."""
+    """Ask, collect the reports that arrive, compute the curve, and compare it with the exact one."""
     console = Console()
     shutil.rmtree(OUT, ignore_errors=True)
     OUT.mkdir(parents=True)
@@ -43,7 +43,7 @@ def main() -> None:
 
 
 def run(console: Console, *arguments: str) -> None:
-    """Run a command as the terminal would, and show what it says."""
+    """Run a command as the terminal would, and print its output."""
     console.print(f"$ dpcurves {' '.join(arguments)}", style="bold", highlight=False)
     done = CliRunner().invoke(build(), arguments)
     console.print(done.output.rstrip(), highlight=False)
@@ -52,7 +52,7 @@ def run(console: Console, *arguments: str) -> None:
 
 
 def arrived(sent: Path, received: Path, chance: np.random.Generator) -> None:
-    """What comes of what was sent: some is lost, some comes twice, and of some an octet has changed."""
+    """Simulate transport: some reports are lost, some arrive twice, and some have a changed byte."""
     task = dp.local.Task.load(OUT / "task.json")
     parts = [each for each in task.report_format.parse_reports(sent.read_bytes())]
     names, messages = (np.concatenate([getattr(part, of) for part in parts]) for of in ("names", "messages"))
@@ -72,7 +72,7 @@ def arrived(sent: Path, received: Path, chance: np.random.Generator) -> None:
 
 
 def judge(console: Console, ages: NDArray[np.float64]) -> None:
-    """How far the curve is from that of all people, those among them whose reports were lost."""
+    """Compare the curve with that of all people, including those whose reports were lost."""
     curve = dp.CDF.from_json((OUT / "age.json").read_text(encoding="utf-8"))
     exact = np.searchsorted(np.sort(ages), curve.x) / len(ages)
     lower, upper = curve.band(0.95, population=True)

@@ -1,8 +1,8 @@
-"""A verification server from its first command to its last: two analysts, a wrong and a right model, an audited budget.
+"""A verification server from setup to audit: two analysts, a wrong and a right model, an audited budget.
 
-Run by ``make demo-server``. The server holds the flights of one half of the aircraft; analysts have the other half,
-which stands in for a synthetic table. All that people do, they do on the server's pages. What is left lies in
-``demo/out/server``, with a picture of each page where Chromium and playwright are installed.
+Run by ``make demo-server``. The server holds the flights of one half of the aircraft; analysts have the other half
+in place of a synthetic table. All people act through the server's pages. The results are in ``demo/out/server``,
+with a picture of each page if Chromium and playwright are installed.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def main() -> None:
 
 
 def work(console: Console, url: str) -> None:
-    """What people do: a steward divides, two analysts ask, a steward publishes, an auditor verifies."""
+    """Act as the people: a steward divides the budget, two analysts ask, a steward publishes, an auditor verifies."""
     stefan, ann, bob, ada = (Person(url, name) for name in ("stefan", "ann", "bob", "ada"))
     divide(stefan)
     right, wrong = models()
@@ -93,13 +93,13 @@ def work(console: Console, url: str) -> None:
 
 
 def table(rows: pd.DataFrame) -> pd.DataFrame:
-    """Flights that landed, with the columns of the public schema."""
+    """Return the flights that landed, with the columns of the public schema."""
     landed = rows.dropna(subset=["arr_delay"])
     return landed[["tailnum", "arr_delay", *NUMBERS, *CATEGORIES]].assign(late=(landed["arr_delay"] > LATE).astype(int))
 
 
 def register(confidential: pd.DataFrame, open_half: pd.DataFrame) -> None:
-    """All that whoever has the machine does: accounts, the dataset, and the table beside it."""
+    """Act as the machine's administrator: create accounts, the dataset, and the open table."""
     confidential.to_parquet(OUT / "confidential.parquet")
     open_half.drop(columns="tailnum").to_parquet(OUT / "open.parquet")
     categories = {name: sorted(open_half[name].unique().tolist()) for name in CATEGORIES}
@@ -122,14 +122,14 @@ def register(confidential: pd.DataFrame, open_half: pd.DataFrame) -> None:
 
 
 def command(*words: str, said: str = "") -> None:
-    """One command of the machine; a password is said to its standard input."""
+    """Run an administrator command; a password is sent to its standard input."""
     given = [sys.executable, "-m", "dpcurves.cli", *words, "--store", STORE]
     subprocess.run(given, cwd=OUT, input=said, text=True, check=True, stdout=subprocess.DEVNULL)
 
 
 @contextmanager
 def serving() -> Iterator[str]:
-    """The address of the server, which runs as long as it is used."""
+    """Run the server while it is used, and return its address."""
     with socket.socket() as found:
         found.bind((HOST, 0))
         place = f"{HOST}:{found.getsockname()[1]}"
@@ -147,7 +147,7 @@ def serving() -> Iterator[str]:
 
 
 class Person:
-    """Somebody in front of the pages, without scripts: reads them, and sends their forms."""
+    """A user of the pages without scripts, who reads them and submits their forms."""
 
     def __init__(self, url: str, name: str) -> None:
         self.url, self.name, self.jar = url, name, CookieJar()
@@ -156,7 +156,7 @@ class Person:
         self._open("/sign-in", {"name": name, "password": PASSWORDS[name]})
 
     def _open(self, path: str, typed: dict[str, str] | None = None) -> tuple[str, str]:
-        """Where one gets to, and what stands there."""
+        """Return the final URL and its page."""
         sent = None if typed is None else urlencode(typed).encode()
         try:
             with self._opener.open(Request(self.url + path, sent, {"Origin": self.url})) as answer:
@@ -166,16 +166,16 @@ class Person:
                 return path, error.read().decode()
 
     def get(self, path: str) -> str:
-        """What stands on a page."""
+        """Return a page."""
         return self._open(path)[1]
 
     def post(self, page: str, path: str, **typed: str) -> tuple[str, str]:
-        """Send a form of a page."""
+        """Submit a form of a page."""
         (token, *_) = re.findall(r'name="csrf" value="([^"]+)"', self.get(page))
         return self._open(path, {"csrf": token, **typed})
 
     def asked(self, word: str, **typed: str) -> str:
-        """Ask, and wait for the answer: where it stands."""
+        """Ask a question, wait for the answer, and return its address."""
         form, ends = f"/projects/delays/ask/{word}", time.monotonic() + PATIENCE
         place, text = self.post(form, form, do="ask", **typed)
         while not place.startswith("/releases/"):
@@ -189,7 +189,7 @@ class Person:
         return place
 
     def refused(self, word: str, **typed: str) -> str:
-        """Why a question can not be paid: the page says so before it is asked."""
+        """Return why a question cannot be paid; the page says so before it is asked."""
         form = f"/projects/delays/ask/{word}"
         return " ".join(
             re.findall(r"This is more than[^<]*", self.post(form, form, do="plan", amount=PRICE, **typed)[1])
@@ -197,7 +197,7 @@ class Person:
 
 
 def divide(stefan: Person) -> None:
-    """A steward makes a project, admits two analysts, and gives each half of the cap."""
+    """Let a steward create a project, admit two analysts, and give each half of the cap."""
     manage = "/manage/flights"
     stefan.post(manage, f"{manage}/projects", name="delays", description="Which flights arrive late?")
     for name in ("ann", "bob"):
@@ -208,7 +208,7 @@ def divide(stefan: Person) -> None:
 
 
 def models() -> tuple[dp.Scorecard, dp.Scorecard]:
-    """A model of the open half, and the same one after a slip: one coefficient has the other sign."""
+    """Return a model of the open half, and a copy with the sign of one coefficient flipped."""
     fitted = trained(flights[~flights["tailnum"].map(is_evaluated)])
     right = dp.Scorecard.from_sklearn(fitted, name="right", ranges=RANGES)
     slipped = [replace(term, coefficient=-term.coefficient) if of_hour(term) else term for term in right.terms]
@@ -220,7 +220,7 @@ def of_hour(term: Any) -> bool:
 
 
 def released(who: Person, place: str) -> dict[str, Any]:
-    """A release as JSON."""
+    """Return a release as JSON."""
     return dict(json.loads(who.get(f"{place}/export.json")))
 
 
@@ -231,10 +231,10 @@ def interval(who: Person, place: str) -> tuple[float, float]:
 
 
 def area(who: Person, place: str) -> str:
-    """The area, and what stands on the page about the open table."""
+    """Return the area, and the page's comparison with the open table."""
     low, high = interval(who, place)
     verdict, ends = "", time.monotonic() + PATIENCE
-    while not verdict and time.monotonic() < ends:  # a busy machine draws later: who looks again has it
+    while not verdict and time.monotonic() < ends:  # a busy machine renders later: reload until it is there
         verdict = "".join(re.findall(r'class="verdict">([^<]*)', who.get(f"{place}/comparison")))
     if not verdict:
         raise RuntimeError("the tables were not compared")
@@ -247,7 +247,7 @@ def left(who: Person) -> str:
 
 
 def verified(ada: Person) -> str:
-    """The head of the chain, every seal of which was computed again."""
+    """Verify every seal of the chain, and return its head."""
     _, text = ada.post("/audit", "/audit")
     if "Every seal was computed again and fits." not in text:
         raise RuntimeError("the chain was changed")
@@ -255,7 +255,7 @@ def verified(ada: Person) -> str:
 
 
 def pictures(console: Console, url: str, seen: dict[Person, list[str]]) -> None:
-    """A picture of each page, where there is a browser."""
+    """Save a picture of each page, if there is a browser."""
     browser = shutil.which("chromium")
     try:
         from playwright.sync_api import sync_playwright

@@ -1,8 +1,8 @@
-"""Five airlines and five hospitals keep their records, and answer together: nobody sees more than noisy sums.
+"""Five airlines and five hospitals keep their records, and answer jointly: only noisy sums are revealed.
 
-Run by ``make demo-sites``. Each site is a process with its own table, key and ledger; a coordinator carries messages.
-The airlines are asked what `flights.py` asks one curator, and one of them is killed in the middle; the hospitals share
-a real cohort. All that the coordinator saw is searched for counts. Everything is written to ``demo/out/sites``.
+Run by ``make demo-sites``. Each site is a process with its own table, key and ledger; a coordinator forwards messages.
+The airlines answer the questions of `flights.py`, and one of them is killed in the middle; the hospitals share
+a real cohort. The coordinator's log is then searched for counts. Everything is written to ``demo/out/sites``.
 """
 
 from __future__ import annotations
@@ -61,14 +61,15 @@ YEARS = dp.Grid(0, 14, cells=56, outside=dp.Outside.APART)
 CHAINS = dp.Categories("chains", ("high", "other"))
 SURVIVAL = dp.SurvivalQuestion("years", "died", YEARS, by=CHAINS)
 RUN = 10
-"""Distinct numbers in a run of counts that is looked for in a log: four are there by chance now and then, for the noise
-of small counts takes few values."""
+"""Distinct numbers in a run of counts that is searched in a log. Runs of four occur by chance now and then, because the
+noise of small counts takes few values.
+"""
 WORD = 2**32
-"""Counts and their noise are far below this; a masked word is as likely to be anything up to its square."""
+"""Bound far above counts and their noise; a masked word is uniform up to its square."""
 
 
 def main() -> None:
-    """Two federations come up, are asked, and stop; then their coordinators' logs are searched."""
+    """Start two federations, ask them, and stop them; then search their coordinators' logs."""
     console = Console(highlight=False, soft_wrap=True)
     shutil.rmtree(OUT, ignore_errors=True)
     OUT.mkdir(parents=True)
@@ -100,11 +101,11 @@ def main() -> None:
     console.print(f"All processes are stopped. Written: {shown(OUT)}")
 
 
-# Tables: what each site holds.
+# Tables: the data of each site.
 
 
 def flights_of_airlines() -> dict[str, pd.DataFrame]:
-    """Delays of all flights of an airline; and for aircraft that the model has not seen, what it says of them."""
+    """Return the delays of all flights of an airline; and a model's scores for aircraft outside its training set."""
     evaluated = flights["tailnum"].map(is_evaluated)
     model = trained(flights[~evaluated])
     tables = {}
@@ -116,9 +117,9 @@ def flights_of_airlines() -> dict[str, pd.DataFrame]:
 
 
 def cohort_of_hospitals() -> pd.DataFrame | None:
-    """Residents of Olmsted County above 50 whose free light chains were measured (Dispenzieri et al. 2012): until when
-    each was followed, and had died, and whether their chains were in the highest tenth. None where scikit-survival,
-    which brings the file, is not installed.
+    """Return residents of Olmsted County above 50 whose free light chains were measured (Dispenzieri et al. 2012):
+    follow-up time, death, and whether their chains were in the highest tenth. None if scikit-survival, which contains
+    the file, is not installed.
     """
     found = find_spec("sksurv")
     if found is None or found.origin is None:
@@ -141,7 +142,7 @@ def cohort_of_hospitals() -> pd.DataFrame | None:
 
 @dataclass
 class Sites:
-    """Five sites and their coordinator: each a process with a folder of its own."""
+    """Five sites and their coordinator, each a process with its own folder."""
 
     name: str
     tables: Mapping[str, pd.DataFrame]
@@ -155,12 +156,12 @@ class Sites:
 
     @property
     def log(self) -> Path:
-        """The log of the coordinator: each message that passed through it."""
+        """Log of the coordinator: each message that it forwarded."""
         return self.folder / "coordinator.seen"
 
     @cached_property
     def task(self) -> FederationTask:
-        """Found it: each site has made its key, and the coordinator its own."""
+        """Create the task: each site and the coordinator make their keys."""
         self.folder.mkdir()
         coordinator = Identity.create(self.folder / "hub", f"https://127.0.0.1:{free_port()}")
         members = tuple(Member.create(self.place(n), name, None) for n, name in enumerate(self.tables))
@@ -179,7 +180,7 @@ class Sites:
         return dp.Ledger.open_existing(f"sqlite:///{self.place(number) / 'ledger.db'}")
 
     def start(self, number: int) -> None:
-        """Start a site, as `dpcurves federation site` does."""
+        """Start a site with `dpcurves federation site`."""
         place = self.place(number)
         options = {
             "task": self.folder / "task.json", "key": place, "ticket": self.folder / "tickets" / f"owner-{number + 1}",
@@ -189,7 +190,7 @@ class Sites:
         self._run(f"site-{number + 1}", arguments)
 
     def start_all(self) -> None:
-        """The coordinator, who is curious, and all sites."""
+        """Start the curious coordinator and all sites."""
         self.task  # noqa: B018  # its document is written
         curious = str(Path(__file__).parent / "curious.py")
         options = {"task": self.folder / "task.json", "identity": self.folder / "hub", "patience": PATIENCE}
@@ -204,11 +205,11 @@ class Sites:
             self.processes[name] = subprocess.Popen(command, stdout=said, stderr=said, env=environment)
 
     def wait_for_all(self) -> None:
-        """Until all sites have signed the task."""
+        """Wait until all sites have signed the task."""
         waited(lambda: self._signed() == len(self.tables), f"the {self.name} did not come up")
 
     def answered(self, number: int) -> int:
-        """The number of turns that a site says it has answered."""
+        """Return the number of rounds that a site reports as answered."""
         return (self.folder / f"site-{number + 1}.log").read_text(encoding="utf-8").count("answered:")
 
     def wait_for_answer(self, number: int, before: int) -> None:
@@ -221,7 +222,7 @@ class Sites:
             return 0
 
     def kill(self, number: int) -> None:
-        """By SIGKILL: it has no time to tidy up."""
+        """Kill a site by SIGKILL, so that it cannot clean up."""
         process = self.processes.pop(f"site-{number + 1}")
         process.send_signal(signal.SIGKILL)
         process.wait()
@@ -244,7 +245,7 @@ class Sites:
 
 @contextmanager
 def running(sites: Sites) -> Iterator[Sites]:
-    """Sites that run, and are stopped whatever happens."""
+    """Run sites, and stop them at the end."""
     try:
         sites.start_all()
         yield sites
@@ -270,11 +271,11 @@ def waited(holds: Any, otherwise: str) -> None:
         time.sleep(0.1)
 
 
-# Questions, and what curators would have said.
+# Questions, and the answers of a single curator.
 
 
 def asked_of_airlines(console: Console, airlines: Sites) -> dict[str, Any]:
-    """Four curves; in the middle of the last one an airline is killed, and comes back."""
+    """Release four curves; in the middle of the last one an airline is killed, and restarted."""
     found: dict[str, Any] = {}
     with airlines.analyst() as analyst, ThreadPoolExecutor(1) as threads:
         for name, question in ASKED_OF_AIRLINES.items():
@@ -302,7 +303,7 @@ def pure(epsilon: str) -> dp.PrivacyLoss:
 
 
 def compare_flights(console: Console, found: dict[str, Any], records: pd.DataFrame) -> None:
-    """Beside what one curator says who has the flights of all five, at the same price."""
+    """Compare with a curator who has the flights of all five airlines, at the same price."""
     for name, curve in found.items():
         (OUT / f"{name}.json").write_text(curve.to_json(), encoding="utf-8")
     with dp.Session(
@@ -342,7 +343,7 @@ BESIDE: dict[str, Any] = {"color": "black", "linestyle": "--", "linewidth": 1, "
 
 
 def compare_survival(console: Console, arms: Any, cohort: pd.DataFrame) -> None:
-    """Beside what one curator says who has all people of the cohort, at the same price."""
+    """Compare with a curator who has all people of the cohort, at the same price."""
     (OUT / "survival.json").write_text(arms.to_json(), encoding="utf-8")
     with dp.Session(cohort, budget=dp.PrivacyLoss.pure(1), adjacency=dp.ADD_REMOVE) as session:
         curator = session.ask(SURVIVAL, dp.PrivacyLoss.pure(1))
@@ -363,15 +364,16 @@ def compare_survival(console: Console, arms: Any, cohort: pd.DataFrame) -> None:
         )
 
 
-# What a curious coordinator can find in all that it saw.
+# Search of everything that a curious coordinator sees.
 
 
 def search(console: Console, sites: Sites, question: Any, epsilon: str) -> None:
-    """Search the coordinator's log for exact counts, and for what sites sent before it was masked."""
+    """Search the coordinator's log for exact counts, and for vectors of sites before masking."""
     log = kept(sites.log)
     whole = b"".join(octets for _, octets in log)
     made = [vector for number in range(len(sites.tables)) for vector in sent_by(sites, number)]
-    vectors = [vector for vector in made if has_run(vector.tobytes(), vector)]  # in a log that has them they are found
+    # Positive control: the search finds these vectors in a log that has them.
+    vectors = [vector for vector in made if has_run(vector.tobytes(), vector)]
     seen = sum(has_run(whole, vector) for vector in vectors)
     exact = [exact_counts(sites, number, question, epsilon) for number in range(len(sites.tables))]
     exact.append(np.sum(exact, axis=0))
@@ -392,13 +394,13 @@ def search(console: Console, sites: Sites, question: Any, epsilon: str) -> None:
 
 
 def sent_by(sites: Sites, number: int) -> list[NDArray[np.uint64]]:
-    """A site's own counts with its share of the noise, before masks: they lie in its own store alone."""
+    """Return a site's own counts with its noise share, before masking; they are in its own store only."""
     rows = sites.ledger(number).database.run_read(lambda connection: connection.execute(select(VECTORS.c.vector)).all())
     return [np.frombuffer(row.vector, dtype="<u8") for row in rows]
 
 
 def exact_counts(sites: Sites, number: int, question: Any, epsilon: str) -> NDArray[np.uint64]:
-    """Counts of a site's records, as it made them before the noise: of the cells of the question's first turn."""
+    """Return the exact counts of a site's records in the cells of the question's first round, before noise."""
     key = sites.ledger(number).dataset_key("data")
     adjacency = sites.task.terms.adjacency
     query = dp.plan_question(question, pure(epsilon), adjacency, MODEL)[0].query
@@ -407,7 +409,7 @@ def exact_counts(sites: Sites, number: int, question: Any, epsilon: str) -> NDAr
 
 
 def has_run(log: bytes, vector: NDArray[np.uint64]) -> bool:
-    """Search a log for runs of numbers that stand side by side in a vector: as words, or in decimals."""
+    """Search a log for runs of consecutive numbers of a vector, as words or in decimal."""
     for run in runs_of(vector):
         signed = run.view(np.int64).tolist()
         if run.astype("<u8").tobytes() in log or ", ".join(map(str, signed)).encode() in log:
@@ -416,7 +418,9 @@ def has_run(log: bytes, vector: NDArray[np.uint64]) -> bool:
 
 
 def runs_of(vector: NDArray[np.uint64]) -> Iterator[NDArray[np.uint64]]:
-    """Cut a vector into runs, each just long enough for `RUN` distinct numbers: zeros of empty cells tell nothing."""
+    """Cut a vector into runs, each just long enough for `RUN` distinct numbers, because zeros of empty cells prove
+    nothing.
+    """
     start, distinct = 0, set[int]()
     for place, number in enumerate(vector.tolist(), 1):
         distinct.add(number)
@@ -426,7 +430,7 @@ def runs_of(vector: NDArray[np.uint64]) -> Iterator[NDArray[np.uint64]]:
 
 
 def words_of(message: bytes) -> NDArray[np.uint64]:
-    """Words of a masked vector: behind its receipt, which says how many there are."""
+    """Return the words of a masked vector, which follow its receipt with their number."""
     size = int.from_bytes(message[48:56], "little")
     return np.frombuffer(message[len(message) - 8 * size :], dtype="<u8")
 

@@ -1,4 +1,4 @@
-"""The size of a demo, and where it writes: all of its data, or with `--quick` a part of it, as `make test` runs it."""
+"""The size and output folder of a demo: all of its data, or with `--quick` a part of it, as in `make test`."""
 
 from __future__ import annotations
 
@@ -13,5 +13,5 @@ OUT = Path(__file__).parent / "out" / ("quick" if QUICK else "")
 
 
 def choose(whole: T, quick: T) -> T:
-    """Return the value of a whole demo, or the one for `--quick`."""
+    """Return the value for the whole demo, or the one for `--quick`."""
     return quick if QUICK else whole

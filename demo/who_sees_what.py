@@ -1,4 +1,4 @@
-"""Pictures of trust without a curator: who holds what, what travels, and who sees it."""
+"""Pictures of trust without a curator: who holds which data, what is sent, and who sees it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def empty() -> tuple[Figure, Axes]:
 
 
 def two_servers() -> Figure:
-    """Draw the picture of the README, and of the page on two servers."""
+    """Plot the picture of the README, and of the page on two servers."""
     figure, axes = empty()
     box(
         axes,
@@ -68,7 +68,7 @@ def two_servers() -> Figure:
 
 
 def secure_sums() -> Figure:
-    """Draw the picture of the page on sites that answer together."""
+    """Plot the picture of the page on sites that answer jointly."""
     figure, axes = empty()
     for number, (name, ink) in enumerate((("site 1", BLUE), ("site 2", INK), ("site 3", ORANGE))):
         place = 31 - 14.2 * number

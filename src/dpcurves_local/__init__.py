@@ -1,4 +1,4 @@
-"""The local model, deployed: tasks, what a person's device does, and what an aggregator does. Nobody is trusted."""
+"""The local model, deployed: tasks, the code of a person's device, and the aggregator. No party needs to be trusted."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The aggregator: counts reports, one a person, and reads the curve from them; and invitations by signed names."""
+"""The aggregator, which counts one report per person and computes the curve; and invitations by signed names."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ AT_ONCE = 2**14
 
 
 class Collection:
-    """The reports of one task. What is kept of them are tallies, and the names of people who were counted.
+    """The aggregated reports of one task. Only tallies and the pseudonyms of counted people are stored.
 
     Attributes:
-        task: What they answer.
-        refused: How many were damaged, cut off, of another task, or no reports at all.
-        repeated: How many came from people who had been counted.
-        met: How many came from people of an earlier round whose names the task holds: they are left out, too.
-        any_drawn: Whether somebody who was counted has a name that was drawn, which no other round knows.
+        task: The task of the reports.
+        refused: Number of reports that were damaged, truncated, of another task, or not reports.
+        repeated: Number of reports of people who had been counted before.
+        met: Number of reports of people of an earlier round whose pseudonyms the task contains; they are left out, too.
+        any_drawn: Whether a counted person has a random pseudonym, which no other round knows.
     """
 
     def __init__(self, task: Task) -> None:
@@ -57,56 +57,56 @@ class Collection:
 
     @property
     def reports(self) -> int:
-        """The number of people who were counted."""
+        """Number of people who were counted."""
         return sum(self._tables.reports)
 
     def add_file(self, path: str | Path) -> None:
-        """Count the reports of a file.
+        """Add the reports of a file.
 
         Raises:
-            ValueError: the file can not be read.
+            ValueError: the file cannot be read.
         """
         self.add(map_report_file(path))
 
     def add(self, data: bytes | memoryview) -> None:
-        """Count reports as they were sent, one behind another."""
+        """Add reports as they were sent, concatenated."""
         for records in self.task.report_format.parse_reports(data):
             self._add_batch(records)
 
     def add_each(self, reports: Iterable[bytes]) -> None:
-        """Count reports one by one."""
-        for many in _split_batches(reports):
-            self.add(b"".join(many))
+        """Add reports one by one."""
+        for batch in _split_batches(reports):
+            self.add(b"".join(batch))
 
     def _add_batch(self, records: ReportBatch) -> None:
-        about, good = self._tables.sort_by_level(self.task.expand_messages(records))
-        whole = bool(good.all())
-        self.refused += records.damaged_count + int(len(good) - good.sum())
-        before = good & self.task.mark_repeats(records.names)
+        about, is_valid = self._tables.sort_by_level(self.task.expand_messages(records))
+        all_valid = bool(is_valid.all())
+        self.refused += records.damaged_count + int(len(is_valid) - is_valid.sum())
+        before = is_valid & self.task.mark_repeats(records.names)
         if before.any():
-            self.met, whole, good = self.met + int(before.sum()), False, good & ~before
-        self.any_drawn |= has_drawn_names(records.names[good])
-        fresh = self._seen.mark_new(records.names if whole else records.names[good])
+            self.met, all_valid, is_valid = self.met + int(before.sum()), False, is_valid & ~before
+        self.any_drawn |= has_drawn_names(records.names[is_valid])
+        fresh = self._seen.mark_new(records.names if all_valid else records.names[is_valid])
         self.repeated += int(len(fresh) - fresh.sum())
-        good[good] = fresh
-        self._tables.count_reports(about, good)
+        is_valid[is_valid] = fresh
+        self._tables.count_reports(about, is_valid)
 
     def names(self) -> bytes:
-        """Identifiers of the people who were counted, 8 octets each, in order: salted hashes, or drawn."""
+        """Pseudonyms of the counted people, 8 bytes each, sorted: salted hashes, or random."""
         return self._seen.list_names().astype(f"<u{NAME}").tobytes()
 
     def release(self, allotment: Allotment) -> Release:
-        """Tallies of all reports. Raises `ValueError` if there is none."""
+        """Return the tallies of all reports. Raises `ValueError` if there are none."""
         return self._tables.release(allotment, seeded=False)
 
     def curve(self) -> Any:
-        """The curve of the task's question, read from the reports so far.
+        """Compute the curve of the task's question from the reports so far.
 
         Warns:
             CurveWarning: each of the curve's `notes`.
 
         Raises:
-            ValueError: there is no report.
+            ValueError: there are no reports.
         """
         met = None if self.any_drawn else self.met
         curve = self.task.compute_curve(lambda step, allotment: self.release(allotment), repeated_people=met)
@@ -115,40 +115,42 @@ class Collection:
 
 
 class SortedNameSet:
-    """Names of people who were counted, sorted: 8 octets each."""
+    """Sorted pseudonyms of people who were counted, 8 bytes each."""
 
     def __init__(self) -> None:
         self._runs: list[NDArray[np.uint64]] = []
 
     @property
     def count(self) -> int:
-        """The number of known names."""
+        """Number of pseudonyms in the set."""
         return sum(map(len, self._runs))
 
     def mark_new(self, names: Octets) -> BoolArray:
-        """Mark the names that are neither known nor earlier in this list; from now on they are known."""
-        first, run = self.find_new(names)
+        """Mark the pseudonyms that are neither in the set nor earlier in this list, and add them."""
+        is_new, run = self.find_new(names)
         self.insert_run(run)
-        return first
+        return is_new
 
     def find_new(self, names: Octets) -> tuple[BoolArray, NDArray[np.uint64]]:
-        """Mark the names that are new, here and in this list; and encode them for `insert_run`."""
+        """Mark the pseudonyms that are new to the set and to this list, and encode them for `insert_run`."""
         numbers = names_to_numbers(names)
         order = _sort_indices(numbers)
-        ordered, first = numbers[order], np.zeros(len(numbers), dtype=np.bool_)
+        ordered, is_new = numbers[order], np.zeros(len(numbers), dtype=np.bool_)
         fresh = np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)]
-        for run in self._runs:  # looked for in their order, which is quick: what was read last is near
-            place = np.minimum(np.searchsorted(run, ordered), len(run) - 1)
-            fresh &= run[place] != ordered
-        first[order] = fresh
-        return first, ordered[fresh]
+        for run in self._runs:  # searched in sorted order, which keeps memory accesses close together
+            position = np.minimum(np.searchsorted(run, ordered), len(run) - 1)
+            fresh &= run[position] != ordered
+        is_new[order] = fresh
+        return is_new, ordered[fresh]
 
     def list_names(self) -> NDArray[np.uint64]:
-        """Sorted names of everybody who is known."""
+        """Return all pseudonyms, sorted."""
         return np.sort(np.concatenate([np.zeros(0, dtype=np.uint64), *self._runs]))
 
     def insert_run(self, run: NDArray[np.uint64]) -> None:
-        """Know these names from now on. Runs grow by merging with those that are no longer, so there are few."""
+        """Add these pseudonyms as a sorted run. A run merges with runs that are no longer than itself, so there are few
+        runs.
+        """
         while run.size and self._runs and len(self._runs[-1]) <= 2 * len(run):
             run = np.sort(np.concatenate([self._runs.pop(), run]), kind="stable")
         if run.size:
@@ -156,7 +158,7 @@ class SortedNameSet:
 
 
 def _sort_indices(numbers: NDArray[np.uint64]) -> IntArray:
-    """The indices that sort numbers; of equal ones, which are few, the first comes first."""
+    """Return the indices that sort numbers, stable for the few equal ones."""
     order = np.argsort(numbers)
     ordered = numbers[order]
     if np.any(ordered[1:] == ordered[:-1]):
@@ -165,17 +167,17 @@ def _sort_indices(numbers: NDArray[np.uint64]) -> IntArray:
 
 
 def aggregate(reports: Iterable[bytes] | str | Path, task: Task) -> Any:
-    """Read the curve that a task asks for from what people sent.
+    """Compute the curve of a task from the reports of people.
 
-    Reports that are damaged or of another task are left out, and a person is counted once. How many there were says a
-    `Collection`, which also takes several files.
+    Reports that are damaged or of another task are left out, and a person is counted once. Use `Collection` for the
+    numbers of these reports, and for several files.
 
     Args:
-        reports: What `Task.randomize` gave, each or one behind another; or the name of a file of them.
-        task: What they answer.
+        reports: Results of `Task.randomize`, one by one or concatenated; or the path of a file of them.
+        task: The task of the reports.
 
     Raises:
-        ValueError: there is no report, or the file can not be read.
+        ValueError: there are no reports, or the file cannot be read.
 
     >>> import dpcurves as dp
     >>> task = Task(dp.CdfQuestion("age", dp.Grid(0, 100, cells=4)), dp.PrivacyLoss.pure(8), people=400)
@@ -191,9 +193,9 @@ def aggregate(reports: Iterable[bytes] | str | Path, task: Task) -> Any:
 
 
 def _split_batches(reports: Iterable[bytes]) -> Iterator[list[bytes]]:
-    each = iter(reports)
-    while many := list(islice(each, AT_ONCE)):
-        yield many
+    iterator = iter(reports)
+    while batch := list(islice(iterator, AT_ONCE)):
+        yield batch
 
 
 LABEL = b"dpcurves local invitation\n"
@@ -202,12 +204,12 @@ NOT_ONE = "it is no invitation to this task"
 
 @dataclass(frozen=True)
 class Inviter:
-    """The secret key of whoever asks, which signs invitations to a task that names its public key.
+    """The secret key of the aggregator, which signs invitations to a task that names its public key.
 
-    Formal guarantees: none of its own; what one report loses is bounded by the task. An invitation is a name of the
-    task and an Ed25519 signature of it under a label and the task's hash. So a server takes at most one report for each
-    invitation, and nobody can send one in the name of another, or in made-up names. The server learns from it what it
-    learns from a report: the name, which is a hash of the person's.
+    Formal guarantees: privacy does not depend on invitations; the task bounds the loss of a report. An invitation is a
+    pseudonym of the task and an Ed25519 signature of it under a label and the task's hash. So a server accepts at most
+    one report for each invitation, and no third party can send one in another person's name or under invented names.
+    The server learns from it the pseudonym, which is a hash of the person's name and is in the report, too.
 
     Attributes:
         private_key: An Ed25519 private key.
@@ -217,10 +219,10 @@ class Inviter:
 
     @classmethod
     def load_or_create(cls, path: str | Path) -> Self:
-        """The key in a PEM file, which is made where there is none, readable by its owner alone.
+        """Load the key from a PEM file; create the file, readable by its owner only, if it does not exist.
 
         Raises:
-            ValueError: the file can not be had, or holds something else.
+            ValueError: the file cannot be used, or holds something else.
         """
         place, key = Path(path), None
         try:
@@ -234,7 +236,7 @@ class Inviter:
                 with os.fdopen(file, "wb") as opened:
                     opened.write(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
         except OSError as error:
-            raise InvalidArgument("inviting", f"the file can not be had ({error.strerror})") from None
+            raise InvalidArgument("inviting", f"the file cannot be opened ({error.strerror})") from None
         except (ValueError, TypeError):
             pass
         if key is None:
@@ -243,11 +245,11 @@ class Inviter:
 
     @cached_property
     def public_key(self) -> str:
-        """The public key in 64 hexadecimal digits: `Task(..., invitations=...)`."""
+        """The public key in 64 hexadecimal digits, for `Task(..., invitations=...)`."""
         return self.private_key.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw).hex()
 
     def sign_invitation(self, task: Task, person: str) -> str:
-        """The invitation of a person, which that person alone should have.
+        """Sign the invitation of a person, which only that person should receive.
 
         Raises:
             ValueError: the task names another key, or the person has no name.
@@ -259,16 +261,16 @@ class Inviter:
 
 
 def verify_invitation(task: Task, invitation: str) -> bytes:
-    """The name in an invitation to the task.
+    """Return the pseudonym in an invitation to the task.
 
     Raises:
-        ValueError: the signature is not of the task's key, or of another name or task.
+        ValueError: the signature was not made with the task's key, or is of another pseudonym or task.
     """
     try:
-        told = urlsafe_b64decode(invitation.encode("ascii"))
-        name = told[:NAME]
+        decoded = urlsafe_b64decode(invitation.encode("ascii"))
+        name = decoded[:NAME]
         Ed25519PublicKey.from_public_bytes(bytes.fromhex(task.invitations or "")).verify(
-            told[NAME:], _encode_signed_name(task, name)
+            decoded[NAME:], _encode_signed_name(task, name)
         )
     except (ValueError, InvalidSignature):
         raise InvalidArgument("invitation", NOT_ONE) from None

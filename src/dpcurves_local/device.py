@@ -1,4 +1,4 @@
-"""SECRET. A person's device: where a value lies in a task's table, rounding to a cell, and reports that are kept."""
+"""The code of a person's device. SECRET: it places a value in a task's table, rounds it, and stores reports."""
 
 from __future__ import annotations
 
@@ -30,31 +30,31 @@ _CLASSES = (str, int, float)
 
 
 def find_slot(axes: Sequence[Axis | Categories], value: Any) -> int:
-    """The number of the cell of a value, row by row; where something is missing, how many cells there are.
+    """Return the slot of a value in row-major order; the number of cells if a value is missing.
 
-    Formal guarantees: it raises nothing and warns of nothing, so that neither a crash nor a line in a log of the device
-    tells the value. What is no number, or no declared category, is missing; a number too large for a float is as far
-    out as infinity.
+    Formal guarantees: the function raises nothing and warns of nothing, so that neither a crash nor a line in a log
+    reveals the value. A value that is not a number or a declared category is missing; a number too large for a float
+    is treated as infinity.
 
     Args:
-        axes: The axes of the table.
-        value: SECRET. Of one axis the value, of several a mapping from columns to values.
+        axes: Axes of the table.
+        value: SECRET. For one axis the value, for several a mapping from columns to values.
     """
     slot = 0
-    for axis, each in zip(axes, _split_value(axes, value), strict=True):
-        own = _find_category(axis, each) if isinstance(axis, Categories) else _find_cell(axis, each)
-        if own == axis.slots:
+    for axis, component in zip(axes, _split_value(axes, value), strict=True):
+        index = _find_category(axis, component) if isinstance(axis, Categories) else _find_cell(axis, component)
+        if index == axis.slots:
             return prod(axis.slots for axis in axes)
-        slot = slot * axis.slots + own
+        slot = slot * axis.slots + index
     return slot
 
 
 def _split_value(axes: Sequence[Axis | Categories], value: Any) -> list[Any]:
-    """The value of each axis; None: there is none."""
+    """Return the value on each axis; None if it is missing."""
     try:
         if isinstance(value, Mapping):
             return [value.get(axis.column) for axis in axes]
-    except Exception:  # a mapping may do anything
+    except Exception:  # a mapping of the caller may raise anything
         return [None for _ in axes]
     return [None] * (len(axes) - 1) + [value]
 
@@ -64,10 +64,10 @@ def _find_cell(axis: Axis, value: Any) -> int:
 
 
 def _parse_number(value: Any) -> float:
-    """NaN for what is no number: text, octets, truth values, what can not be converted, whatever it raises."""
+    """Convert to a float; NaN for text, bytes, booleans, and values whose conversion raises any exception."""
     try:
         return nan if isinstance(value, bool) or not isinstance(value, Real | Decimal) else _to_float(value)
-    except Exception:  # a class of numbers may do anything
+    except Exception:  # a number class of the caller may raise anything
         return nan
 
 
@@ -79,26 +79,28 @@ def _to_float(value: Any) -> float:
 
 
 def _find_category(axis: Categories, value: Any) -> int:
-    """The declared category that a value is, or prints like; all of them: it is none."""
-    with suppress(Exception):  # a class of values may do anything; and a whole number may be too long to print
-        known = value.item() if isinstance(value, np.generic) else value
-        if isinstance(known, _CLASSES):
-            name = str(known).lower() if isinstance(known, bool) else str(known)
-            same = (known == each or name == str(each) or str(known) == str(each) for each in axis.values)
-            return next(place for place, is_same in enumerate(same) if is_same)
+    """Return the index of the category that equals a value, or its text; the number of categories if there is none."""
+    with suppress(Exception):  # a class of the caller may raise anything; an integer may be too long to print
+        plain = value.item() if isinstance(value, np.generic) else value
+        if isinstance(plain, _CLASSES):
+            name = str(plain).lower() if isinstance(plain, bool) else str(plain)
+            same = (
+                plain == category or name == str(category) or str(plain) == str(category) for category in axis.values
+            )
+            return next(index for index, is_same in enumerate(same) if is_same)
     return axis.slots
 
 
 PARTS = 2**32
 FINEST = 2**20
-"""Cells that tell where a number lies between two middles."""
+"""Largest number of fine cells, which resolve where a number lies between two cell middles."""
 
 
 class Rounding(StrEnum):
     """The rule by which a number becomes a cell.
 
-    `SIMPLE`: the cell that it lies in. `CHANCE`: one of the two cells whose middles it lies between, the nearer one the
-    more often, so that on average it stays where it is.
+    `SIMPLE`: the cell that contains it. `CHANCE`: one of the two cells whose middles enclose it, drawn so that the
+    expected middle equals the number.
     """
 
     SIMPLE = "simple"
@@ -107,21 +109,22 @@ class Rounding(StrEnum):
 
 @dataclass(frozen=True)
 class StochasticRounding:
-    """Rounds numbers to the middles of cells of equal width, so that each is kept on average.
+    """Unbiased stochastic rounding of numbers to the middles of cells of equal width.
 
-    Where a share t of the way from one middle to the next is behind a number, it goes to the next one with chance t.
-    What lies before the first middle or behind the last one goes there. (Bell et al. 2019 name it in section 3, and
-    leave it for later.) A number is taken to lie in the middle of one of 2**20 fine cells or fewer, and chances are
-    whole numbers of ``2**-32``: on average it is kept to half of a fine cell, and to a part in 2**32 of a cell.
+    A number that lies a share t of the way from one middle to the next goes to the next one with probability t. A
+    number beyond the first or the last middle goes there. (Bell et al. 2019 mention this in section 3 and leave it for
+    later.) Numbers are first placed at the middle of one of at most 2**20 fine cells, and probabilities are multiples
+    of ``2**-32``, so the bias is at most half a fine cell plus a 2**32th of a cell.
 
-    Formal guarantees: what is randomised is one of two cells, drawn by chances that follow from the value. A report is
-    a mixture of their reports, and so at most exp(epsilon) times as likely for one value as for another.
+    Formal guarantees: the randomised response is to one of two cells, drawn with probabilities that depend on the
+    value. A report is a mixture of the reports of both cells, and so at most exp(epsilon) times as likely for one value
+    as for another.
 
     Attributes:
-        axis: The column, and its cells.
+        axis: The column and its cells.
 
     Raises:
-        UnsupportedQuery: the cells are not of equal width, or values outside are counted apart.
+        UnsupportedQuery: cells have unequal widths, or values outside are counted apart.
     """
 
     axis: Axis
@@ -129,7 +132,9 @@ class StochasticRounding:
     def __post_init__(self) -> None:
         grid = self.axis.grid
         if grid.spacing is not Spacing.LINEAR or grid.outside is Outside.APART:
-            raise UnsupportedQuery("rounding", "numbers are rounded by chance to cells of equal width that clamp")
+            raise UnsupportedQuery(
+                "rounding", "stochastic rounding needs cells of equal width and a grid that clips values outside"
+            )
         if not 2 <= grid.cells <= FINEST // 2:
             raise InvalidArgument(
                 "rounding", f"from 2 to {FINEST // 2} cells have middles to round to, got {grid.cells}"
@@ -137,15 +142,15 @@ class StochasticRounding:
 
     @classmethod
     def from_question(cls, question: object, axes: Sequence[Axis | Categories]) -> StochasticRounding:
-        """The rounding of what a question asks. Raises `UnsupportedQuery` if it is not of one column of numbers."""
+        """Return the rounding for a question. Raises `UnsupportedQuery` if it is not about one column of numbers."""
         axis = axes[-1]
         if not isinstance(question, HistogramQuestion) or len(axes) != 1 or not isinstance(axis, Axis):
-            raise UnsupportedQuery("rounding", "numbers of a histogram are rounded by chance, no others")
+            raise UnsupportedQuery("rounding", "stochastic rounding is for numbers of a histogram only")
         return cls(axis)
 
     @cached_property
     def fine_axis(self) -> Axis:
-        """The column on the fine cells, of which each cell has as many."""
+        """The column with fine cells, an equal number in each cell."""
         grid = self.axis.grid
         return replace(self.axis, grid=Grid(grid.lower, grid.upper, cells=grid.cells * self._fine_cells_per_cell))
 
@@ -154,20 +159,20 @@ class StochasticRounding:
         return FINEST // self.axis.grid.cells
 
     def find_probabilities(self, fine: IntArray) -> tuple[IntArray, IntArray]:
-        """The cell before these fine cells, and the chance of the one behind it, in parts of `PARTS`."""
+        """Return the cell before each fine cell, and the probability of the next one in units of 1 / `PARTS`."""
         twice = (
             2 * self._fine_cells_per_cell
-        )  # places in whole numbers: twice as many as fine cells, so that their middles are some
+        )  # positions in half fine cells, so that the middles of fine cells are integers
         before, past = np.divmod(2 * fine + 1 - self._fine_cells_per_cell, twice)
         inside = (before >= 0) & (before < self.axis.grid.cells - 1)
         return np.clip(before, 0, self.axis.grid.cells - 1), np.where(inside, past * PARTS // twice, 0)
 
     def round_cells(self, fine: IntArray, randomness: Randomness) -> IntArray:
-        """SECRET argument `fine`. A cell for each fine cell; what is missing stays missing."""
+        """Draw a cell for each fine cell; missing values stay missing. SECRET argument `fine`."""
         cells, chances = self.find_probabilities(fine)
-        drawn = np.frombuffer(randomness.random_bytes(4 * len(fine)), dtype="<u4").astype(np.int64)
+        words = np.frombuffer(randomness.random_bytes(4 * len(fine)), dtype="<u4").astype(np.int64)
         missing = fine == self.axis.grid.cells * self._fine_cells_per_cell
-        return np.where(missing, self.axis.grid.cells, cells + (drawn < chances))
+        return np.where(missing, self.axis.grid.cells, cells + (words < chances))
 
 
 TABLE = "CREATE TABLE IF NOT EXISTS kept (task TEXT, person TEXT, report BLOB NOT NULL, PRIMARY KEY (task, person))"
@@ -176,36 +181,36 @@ WAIT = 60.0
 
 @dataclass(frozen=True)
 class ReportMemo:
-    """A file of reports that were made, as they were sent: it holds no value.
+    """A file of reports that were sent. It contains no value.
 
-    Formal guarantees: for each task and person there is one report, whoever asks how often: asked a thousand times, the
-    aggregator sees one draw of the randomiser, and averages nothing. It is written before it is given out. Names that
-    differ in case, compatible characters or spaces are one person's.
+    Formal guarantees: there is one report for each task and person, however often and by whomever it is requested.
+    Repeated requests return the same draw of the randomiser, so nothing can be averaged. It is stored before it is
+    returned. Names that differ in case, compatible characters or spaces belong to one person.
 
     Attributes:
-        path: The file; made when it is needed first.
+        path: The file; it is created when it is first needed.
     """
 
     path: Path
 
     @classmethod
     def from_path(cls, path: str | Path) -> ReportMemo:
-        """The file of this name."""
+        """Return the memo in the file of this name."""
         return cls(Path(path))
 
     def load_or_create(self, task: str, person: str, make_report: Callable[[], bytes]) -> bytes:
-        """The report that was made first; if there is none, `make_report` makes it.
+        """Return the stored report; if there is none, store and return that of `make_report`.
 
         Raises:
-            ValueError: the file can not be used.
+            ValueError: the file cannot be used.
         """
         person = normalize_name(person)
         with self._open_store() as store:
             store.execute("BEGIN IMMEDIATE")
-            found = store.execute("SELECT report FROM kept WHERE task = ? AND person = ?", (task, person)).fetchone()
-            if found is not None:
+            row = store.execute("SELECT report FROM kept WHERE task = ? AND person = ?", (task, person)).fetchone()
+            if row is not None:
                 store.execute("COMMIT")
-                return bytes(found[0])
+                return bytes(row[0])
             report = make_report()
             store.execute("INSERT INTO kept VALUES (?, ?, ?)", (task, person, report))
             store.execute("COMMIT")
@@ -219,5 +224,5 @@ class ReportMemo:
                 yield store
         except sqlite3.Error:
             raise InvalidArgument(
-                "kept", "the file of reports can not be used: it is locked, damaged or of another kind"
+                "kept", "the file of reports cannot be used: it is locked, damaged or of another format"
             ) from None

@@ -1,4 +1,4 @@
-"""Reports as octets, and the names of people who were counted."""
+"""The binary format of reports, and the pseudonyms of people who were counted."""
 
 from __future__ import annotations
 
@@ -21,42 +21,43 @@ _FIRST, _MOST_AT_FIRST = 2**12, 2**22
 _AHEAD = 32
 _WORD = 64
 DRAWN = np.uint64(1 << 31)
-"""The bit of what stands for a person that is set where it was drawn, not set where it is a hash of a name.
+"""The bit of a pseudonym that is set if it is random, and clear if it is a hash of a name.
 
-It is the highest of the lower half, of which public coins read the lowest 24 bits at most: they do not depend on it.
+It is the highest bit of the lower half, of which public coins read the lowest 24 bits at most, so they do not depend on
+it.
 """
 
 
 def normalize_name(person: str) -> str:
-    """A name without what people write differently: case, compatible characters (NFKC), spaces around and between."""
+    """Normalise case, compatible characters (NFKC), and spaces around and within a name."""
     return " ".join(normalize("NFKC", normalize("NFKC", person).casefold()).split())
 
 
 def names_to_numbers(names: Octets) -> Numbers:
-    """Names as numbers, whose order is that of `HashedNameSet.list_names`."""
+    """Convert pseudonyms to integers, in the order of `HashedNameSet.list_names`."""
     return np.ascontiguousarray(names).view(f"<u{NAME}").reshape(-1).astype(np.uint64, copy=False)
 
 
 def set_drawn_bit(names: Octets, drawn: bool) -> Octets:
-    """Names with the bit that says whether they were drawn."""
-    told = names_to_numbers(names)
-    told = told | DRAWN if drawn else told & ~DRAWN
-    return told.astype(f"<u{NAME}").view(np.uint8).reshape(-1, NAME)
+    """Set the bit of these pseudonyms that marks random ones."""
+    numbers = names_to_numbers(names)
+    numbers = numbers | DRAWN if drawn else numbers & ~DRAWN
+    return numbers.astype(f"<u{NAME}").view(np.uint8).reshape(-1, NAME)
 
 
 def has_drawn_names(names: Octets) -> bool:
-    """True if a name among these was drawn: its person has another one in another round."""
+    """Return whether any pseudonym is random: the person has another one in another round."""
     return bool((names_to_numbers(names) & DRAWN).any())
 
 
 class HashedNameSet:
-    """Hash set of names of 8 octets, by multiplicative hashing with a random odd number (Dietzfelbinger et al.).
+    """Hash set of pseudonyms of 8 bytes, by multiplicative hashing with a random odd number (Dietzfelbinger et al.).
 
-    Nobody knows that number, so nobody can make up names that are all at one place. What `Seen` tells, in a third of
-    the time where loops are compiled; at most three quarters of the places are taken.
+    The multiplier is secret, so attackers cannot choose colliding pseudonyms. The results equal those of
+    `SortedNameSet`, in a third of the time if loops are compiled. The load factor is at most three quarters.
 
     Args:
-        about: How many names will come, as far as one knows.
+        about: Expected number of pseudonyms.
     """
 
     def __init__(self, about: int = 0) -> None:
@@ -66,56 +67,56 @@ class HashedNameSet:
         self._table = np.zeros(min(max(places, _FIRST), _MOST_AT_FIRST) + 1, dtype=np.uint64)
 
     def mark_new(self, names: Octets) -> BoolArray:
-        """Mark the names that are new, here and in this table; from now on they are known."""
+        """Mark the pseudonyms that are neither in the set nor earlier in this table, and add them."""
         numbers = np.ascontiguousarray(names.view(f"<u{NAME}").reshape(-1), dtype=np.uint64)
         while 4 * (self.count + len(numbers)) > 3 * (len(self._table) - 1):
             old, zero = self._table[:-1], self._table[-1]
-            kept = old[old != 0]
+            stored = old[old != 0]
             self._table = np.zeros(2 * len(old) + 1, dtype=np.uint64)
             self._table[-1] = zero
-            _insert_numbers(kept, self._table, self._key, self._hash_shift, np.empty(len(kept), dtype=np.bool_))
-        first = np.empty(len(numbers), dtype=np.bool_)
-        _insert_numbers(numbers, self._table, self._key, self._hash_shift, first)
-        self.count += int(np.count_nonzero(first))
-        return first
+            _insert_numbers(stored, self._table, self._key, self._hash_shift, np.empty(len(stored), dtype=np.bool_))
+        is_new = np.empty(len(numbers), dtype=np.bool_)
+        _insert_numbers(numbers, self._table, self._key, self._hash_shift, is_new)
+        self.count += int(np.count_nonzero(is_new))
+        return is_new
 
     def list_names(self) -> Numbers:
-        """Sorted names of everybody who is known."""
-        kept = self._table[:-1]
+        """Return all pseudonyms, sorted."""
+        slots = self._table[:-1]
         zero = np.zeros(int(self._table[-1] != 0), dtype=np.uint64)
-        return np.sort(np.concatenate([zero, kept[kept != 0]]))
+        return np.sort(np.concatenate([zero, slots[slots != 0]]))
 
     @property
     def _hash_shift(self) -> np.uint64:
-        """Products are cut to as many upper bits as tell places apart."""
+        """The shift that keeps as many upper bits of a product as index the table."""
         return np.uint64(_WORD + 1 - (len(self._table) - 1).bit_length())
 
 
 @compile_loop
 def _insert_numbers(numbers: Numbers, table: Numbers, key: np.uint64, shift: np.uint64, first: BoolArray) -> np.uint64:
-    """Write each number where its product points, or at the next free place, and whether it was new there.
+    """Insert each number by linear probing, and mark the ones that were not present.
 
-    A free place holds 0. That the number 0 is known is written at the last place, to which no product points.
-    Where the next ones point is looked at beforehand, all at once: memory is slow, and they are anywhere.
+    A free slot holds 0. The presence of the number 0 itself is stored in the last slot, to which no product points.
+    The slots of the next numbers are prefetched together, because memory latency dominates.
     """
-    places, seen = np.int64(len(table) - 1), np.uint64(0)
+    places, visited = np.int64(len(table) - 1), np.uint64(0)
     for row in range(len(numbers)):
         for ahead in range(row, min(row + _AHEAD, len(numbers)) if row % _AHEAD == 0 else row):
-            seen |= table[np.int64((numbers[ahead] * key) >> shift)]
+            visited |= table[np.int64((numbers[ahead] * key) >> shift)]
         number = numbers[row]
-        place = np.int64((number * key) >> shift)
+        slot = np.int64((number * key) >> shift)
         if number == 0:
-            place = places
-        while place < places and table[place] != 0 and table[place] != number:
-            place = (place + 1) & (places - 1)
-        first[row] = table[place] == 0
-        table[place] = number if number != 0 else np.uint64(1)
-    return seen
+            slot = places
+        while slot < places and table[slot] != 0 and table[slot] != number:
+            slot = (slot + 1) & (places - 1)
+        first[row] = table[slot] == 0
+        table[slot] = number if number != 0 else np.uint64(1)
+    return visited
 
 
 MAGIC = b"DPLR"
 NAME = 8
-"""Octets that stand for a person."""
+"""Bytes of a pseudonym."""
 COUNT, CHECK = 8, 4
 MOST_AT_ONCE = 2**17
 WINDOW = 2**16
@@ -123,12 +124,12 @@ Octets = NDArray[np.uint8]
 
 
 class ReportBatch(NamedTuple):
-    """Some records of a file.
+    """Consecutive records of a file.
 
     Attributes:
-        names: What stands for the person of each: (records, 8).
-        messages: What each person says: (records, octets).
-        damaged_count: How many were found before them that are none, or of another task.
+        names: Pseudonym of each person, shape (records, 8).
+        messages: Message of each person, shape (records, octets).
+        damaged_count: Number of damaged records, or records of other tasks, before these.
     """
 
     names: Octets
@@ -140,14 +141,14 @@ class ReportBatch(NamedTuple):
 class ReportFormat:
     """The binary format of a task's reports. Integers are little-endian.
 
-    A part is a header and so many records. The header is ``DPLR``, the version (1 octet), the length of a message (3),
-    the first octets of the hash of the task (16), how many records follow (4), and a check of that (4). A record is the
-    name of a person (8), a message, and a check of both (4): so what was damaged on the way is told from what was not.
+    A part is a header and a number of records. The header holds ``DPLR``, the version (1 byte), the length of a message
+    (3), the first bytes of the hash of the task (16), the number of records (4), and a checksum of that number (4). A
+    record holds the pseudonym of a person (8), a message, and a checksum of both (4), which detects damaged records.
 
     Attributes:
-        version: The version of this form.
-        task: The first octets of the hash of the task.
-        message_octets: How long a message is.
+        version: Version of the format.
+        task: First bytes of the hash of the task.
+        message_octets: Length of a message, in bytes.
     """
 
     TASK: ClassVar[int] = 16
@@ -163,7 +164,7 @@ class ReportFormat:
 
     @classmethod
     def from_header(cls, data: bytes | memoryview) -> ReportFormat | None:
-        """The form of what begins a file; None: that is no header."""
+        """Parse the header at the beginning of a file; None if it is not a header."""
         head = bytes(data[: len(MAGIC) + 4 + cls.TASK])
         if len(head) < len(MAGIC) + 4 + cls.TASK or not head.startswith(MAGIC):
             return None
@@ -171,113 +172,119 @@ class ReportFormat:
 
     @property
     def single_header(self) -> bytes:
-        """The header of one record."""
+        """The header of a single record."""
         return self.header_prefix + encode_count(1)
 
     @property
     def record_size(self) -> int:
-        """The length of a record in bytes."""
+        """Length of a record in bytes."""
         return NAME + self.message_octets + CHECK
 
     def encode_report(self, name: bytes, message: bytes) -> bytes:
-        """The bytes that one person sends."""
-        one = np.frombuffer(name, dtype=np.uint8)[None], np.frombuffer(message, dtype=np.uint8)[None]
-        return self.encode_reports(*one)
+        """Encode the report of one person."""
+        rows = np.frombuffer(name, dtype=np.uint8)[None], np.frombuffer(message, dtype=np.uint8)[None]
+        return self.encode_reports(*rows)
 
     def encode_reports(self, names: Octets, messages: Octets) -> bytes:
-        """The records of many people as one part."""
+        """Encode the records of many people as one part."""
         return self.header_prefix + encode_count(len(names)) + self._append_checksums(names, messages).tobytes()
 
     def encode_reports_singly(self, names: Octets, messages: Octets) -> bytes:
-        """The records of many people as a part each: what they would have sent one by one."""
+        """Encode the records of many people as a part each, as they would send them one by one."""
         heads = np.tile(np.frombuffer(self.single_header, dtype=np.uint8), (len(names), 1))
         return np.concatenate([heads, self._append_checksums(names, messages)], axis=1).tobytes()
 
     def _append_checksums(self, names: Octets, messages: Octets) -> Octets:
-        told = np.concatenate([names, messages], axis=1)
-        checks = self._compute_checksums(told).astype("<u4").view(np.uint8).reshape(-1, CHECK)
-        return np.concatenate([told, checks], axis=1)
+        content = np.concatenate([names, messages], axis=1)
+        checks = self._compute_checksums(content).astype("<u4").view(np.uint8).reshape(-1, CHECK)
+        return np.concatenate([content, checks], axis=1)
 
     def parse_reports(self, data: bytes | memoryview) -> Iterator[ReportBatch]:
-        """Iterate over whole records of this task, in chunks.
+        """Iterate over the valid records of this task, in batches.
 
-        Where no header of the task stands, the next one is looked for: what lies between counts as one that is damaged.
+        After damage, parsing continues at the next header of the task; the bytes in between count as one damaged
+        record.
         """
-        view, place, damaged = memoryview(data).cast("B"), 0, 0
+        view, position, damaged = memoryview(data).cast("B"), 0, 0
         length = len(self.header_prefix) + COUNT
-        while place < len(view):
-            said = self._parse_header(view, place)
-            if said is None:
-                damaged, place = damaged + 1, self._find_header(view, place + 1)
+        while position < len(view):
+            announced = self._parse_header(view, position)
+            if announced is None:
+                damaged, position = damaged + 1, self._find_header(view, position + 1)
                 continue
-            singles = self._count_single_parts(view, place)
+            singles = self._count_single_parts(view, position)
             if singles:
-                whole = np.frombuffer(view[place:], dtype=np.uint8, count=singles * (length + self.record_size))
-                yield self._verify_checksums(whole.reshape(singles, -1)[:, length:], damaged)
-                damaged, place = 0, place + len(whole)
+                singles_rows = np.frombuffer(
+                    view[position:], dtype=np.uint8, count=singles * (length + self.record_size)
+                )
+                yield self._verify_checksums(singles_rows.reshape(singles, -1)[:, length:], damaged)
+                damaged, position = 0, position + len(singles_rows)
                 continue
-            place += length
-            there = min(said, (len(view) - place) // self.record_size, MOST_AT_ONCE)
-            yield self._verify_checksums(self._view_records(view, place, there), damaged)
-            damaged, place, left = 0, place + there * self.record_size, said - there
-            while left and there == MOST_AT_ONCE:
-                there = min(left, (len(view) - place) // self.record_size, MOST_AT_ONCE)
-                yield self._verify_checksums(self._view_records(view, place, there), 0)
-                place, left = place + there * self.record_size, left - there
-            if left:
-                damaged, place = damaged + 1, self._find_header(view, place)
+            position += length
+            available = min(announced, (len(view) - position) // self.record_size, MOST_AT_ONCE)
+            yield self._verify_checksums(self._view_records(view, position, available), damaged)
+            damaged, position, remaining = 0, position + available * self.record_size, announced - available
+            while remaining and available == MOST_AT_ONCE:
+                available = min(remaining, (len(view) - position) // self.record_size, MOST_AT_ONCE)
+                yield self._verify_checksums(self._view_records(view, position, available), 0)
+                position, remaining = position + available * self.record_size, remaining - available
+            if remaining:
+                damaged, position = damaged + 1, self._find_header(view, position)
         if damaged:
             yield ReportBatch(np.zeros((0, NAME), np.uint8), np.zeros((0, self.message_octets), np.uint8), damaged)
 
-    def _parse_header(self, view: memoryview, place: int) -> int | None:
-        """The number of records in the header at this place; None: no whole header of this task is there."""
-        told = bytes(view[place : place + len(self.header_prefix) + COUNT])
-        many = int.from_bytes(told[len(self.header_prefix) : len(self.header_prefix) + 4], "little")
-        return many if told == self.header_prefix + encode_count(many) else None
+    def _parse_header(self, view: memoryview, position: int) -> int | None:
+        """Return the number of records in the header at this position; None if there is no complete header of this
+        task.
+        """
+        header = bytes(view[position : position + len(self.header_prefix) + COUNT])
+        count = int.from_bytes(header[len(self.header_prefix) : len(self.header_prefix) + 4], "little")
+        return count if header == self.header_prefix + encode_count(count) else None
 
     def _view_records(self, view: memoryview, place: int, records: int) -> Octets:
         flat = np.frombuffer(view[place : place + records * self.record_size], dtype=np.uint8)
         return flat.reshape(records, self.record_size)
 
-    def _count_single_parts(self, view: memoryview, place: int) -> int:
-        """The number of consecutive one-record parts that begin here, as people sent them."""
+    def _count_single_parts(self, view: memoryview, position: int) -> int:
+        """Return the number of consecutive one-record parts that begin here."""
         alone = self.single_header
         stride = len(alone) + self.record_size
-        parts = min((len(view) - place) // stride, MOST_AT_ONCE)
+        parts = min((len(view) - position) // stride, MOST_AT_ONCE)
         if parts < 1:
             return 0
-        rows = np.frombuffer(view[place : place + parts * stride], dtype=np.uint8).reshape(parts, stride)
-        other = (rows[:, : len(alone)] != np.frombuffer(alone, dtype=np.uint8)).any(axis=1)
-        return int(other.argmax()) if other.any() else parts
+        rows = np.frombuffer(view[position : position + parts * stride], dtype=np.uint8).reshape(parts, stride)
+        differs = (rows[:, : len(alone)] != np.frombuffer(alone, dtype=np.uint8)).any(axis=1)
+        return int(differs.argmax()) if differs.any() else parts
 
-    def _find_header(self, view: memoryview, place: int) -> int:
-        """The position of the next header of this task, or the end."""
-        while place < len(view):
-            found = bytes(view[place : place + WINDOW + len(self.header_prefix)]).find(self.header_prefix)
-            if found >= 0:
-                return place + found
-            place += WINDOW
+    def _find_header(self, view: memoryview, position: int) -> int:
+        """Return the position of the next header of this task, or the end."""
+        while position < len(view):
+            match = bytes(view[position : position + WINDOW + len(self.header_prefix)]).find(self.header_prefix)
+            if match >= 0:
+                return position + match
+            position += WINDOW
         return len(view)
 
     def _verify_checksums(self, rows: Octets, damaged: int) -> ReportBatch:
-        """The records whose check is right; the others are counted."""
-        told, checks = rows[:, : NAME + self.message_octets], rows[:, NAME + self.message_octets :].view("<u4")
-        good: BoolArray = checks.reshape(-1) == self._compute_checksums(told)
-        bad = int(len(good) - np.count_nonzero(good))
-        kept = told[good] if bad else told
-        return ReportBatch(kept[:, :NAME], kept[:, NAME:], damaged + bad)
+        """Return the records with a valid checksum; others are counted as damaged."""
+        content, checks = rows[:, : NAME + self.message_octets], rows[:, NAME + self.message_octets :].view("<u4")
+        is_valid: BoolArray = checks.reshape(-1) == self._compute_checksums(content)
+        bad = int(len(is_valid) - np.count_nonzero(is_valid))
+        valid = content[is_valid] if bad else content
+        return ReportBatch(valid[:, :NAME], valid[:, NAME:], damaged + bad)
 
-    def _compute_checksums(self, told: Octets) -> NDArray[np.uint32]:
-        """A sum of all octets modulo 2**32, each times an odd number of its own that the task fixes.
+    def _compute_checksums(self, content: Octets) -> NDArray[np.uint32]:
+        """Return the sum of all bytes modulo 2**32, each times an odd weight that the task fixes.
 
-        One octet that changed changes it, for odd numbers divide no power of two; others do but for chance.
+        Any single changed byte changes the sum, because odd weights are invertible; other errors are detected with high
+        probability.
         """
-        weights, found = self._checksum_weights, np.empty(len(told), dtype=np.uint32)
+        weights, checksums = self._checksum_weights, np.empty(len(content), dtype=np.uint32)
         if loops_are_compiled():
-            _fill_weighted_sums(told, weights, found)
+            _fill_weighted_sums(content, weights, checksums)
         else:
-            found[:] = _sum_weighted_octets(told, weights)
-        return found
+            checksums[:] = _sum_weighted_octets(content, weights)
+        return checksums
 
     @cached_property
     def _checksum_weights(self) -> NDArray[np.uint32]:
@@ -286,30 +293,30 @@ class ReportFormat:
 
 
 def _sum_weighted_octets(told: Octets, weights: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    """The first weight, and each octet times its own."""
+    """Add the first weight and each byte times its weight."""
     return np.asarray((told.astype(np.uint32) * weights).sum(axis=1, dtype=np.uint32) + weights[0])
 
 
 @compile_loop
-def _fill_weighted_sums(told: Octets, weights: NDArray[np.uint32], found: NDArray[np.uint32]) -> None:
-    for row in range(len(told)):
+def _fill_weighted_sums(content: Octets, weights: NDArray[np.uint32], found: NDArray[np.uint32]) -> None:
+    for row in range(len(content)):
         total = weights[0]
-        for place in range(told.shape[1]):
-            total += np.uint32(told[row, place]) * weights[place]
+        for column in range(content.shape[1]):
+            total += np.uint32(content[row, column]) * weights[column]
         found[row] = total
 
 
 def map_report_file(path: str | Path) -> memoryview:
-    """The bytes of a file of reports, mapped and read on access. Raises `ValueError`: the file can not be read."""
+    """Map a file of reports into memory. Raises `ValueError`: the file cannot be read."""
     try:
         size = Path(path).stat().st_size
         data: Any = np.memmap(path, dtype=np.uint8, mode="r") if size else b""
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or "it is no file"
-        raise InvalidArgument("reports", f"a file can not be read ({reason})") from None
+        reason = getattr(error, "strerror", None) or "it is not a regular file"
+        raise InvalidArgument("reports", f"a file cannot be read ({reason})") from None
     return memoryview(data)
 
 
 def encode_count(records: int) -> bytes:
-    """A header: the number of records that follow, and a checksum that detects one changed byte."""
+    """Encode a header's number of records, with a checksum that detects any changed byte."""
     return records.to_bytes(4, "little") + (records * 2654435761 + 1 & 0xFFFFFFFF).to_bytes(4, "little")

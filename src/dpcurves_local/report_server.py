@@ -43,34 +43,34 @@ from .trust import ReportAggregator
 
 try:
     import fcntl
-except ImportError:  # where there is no such lock
+except ImportError:  # platforms without this lock
     fcntl = None  # type: ignore[assignment]
 
 ROWS = 2**16
 ROOM, LEAST_ROOM = 10, 100_000
-"""A store takes so many times the people of the task, and so many reports at least, unless a number is named."""
+"""Default capacity of a store: ten times the people of the task, and at least 100,000 reports."""
 OTHER = "there is a file of this name that holds something else than reports of this task; it is not written to"
 
 
 class PendingReports(NamedTuple):
-    """Reports of one request that wait to be written to disk: names and messages."""
+    """Reports of one request that wait to be written to disk."""
 
     names: Octets
     messages: Octets
 
 
 class ReportStore:
-    """A file of reports that grows at its end, a part of one record each: `dpcurves local aggregate` reads it.
+    """An append-only file of reports, one-record parts, which `dpcurves local aggregate` reads.
 
-    What `add` has returned for was written and synced: it outlives a process that is killed and a machine that loses
-    power. Of a name that comes again the first report stays, and nothing is written. Those who wait for the disk share
-    one sync. What a crash left half written at the end, which nobody was told of, is cut off.
+    When `add` returns, the reports have been written and synced: they survive a killed process and a power failure. If
+    a pseudonym repeats, the first report is kept and nothing is written. Requests that wait for the disk share one
+    sync. A record that a crash left incomplete at the end was never acknowledged, and is cut off.
 
     Attributes:
-        most: So many reports are kept at most.
+        most: Capacity, in reports.
 
     Raises:
-        ValueError: the file can not be had, holds something else, or belongs to a server that runs.
+        ValueError: the file cannot be opened, holds something else, or is locked by a running server.
     """
 
     def __init__(self, path: str | Path, task: Task, max_reports: int | None = None) -> None:
@@ -82,20 +82,19 @@ class ReportStore:
         try:
             self._file = _open_locked(self._path)
         except OSError as error:
-            raise InvalidArgument("store", f"the file can not be written ({error.strerror})") from None
+            raise InvalidArgument("store", f"the file cannot be written ({error.strerror})") from None
         self._recover_file()
 
     @property
     def reports(self) -> int:
-        """The number of stored reports, each of another name."""
+        """Number of stored reports, with distinct pseudonyms."""
         return self._seen.count
 
     def add(self, names: Octets, messages: Octets) -> int:
-        """Keep reports, each of a name that is not known yet. How many were new: these are on disk now.
+        """Store the reports whose pseudonym is new, and return how many were new: these are now on disk.
 
         Raises:
-            Trouble: the disk does not take them, or they are more than there is room for; none of them is promised to
-                be kept.
+            Trouble: the disk fails or the store is full; none of these reports is guaranteed to be stored.
         """
         try:
             return self._queue.submit(PendingReports(names, messages)).result()
@@ -105,11 +104,11 @@ class ReportStore:
         raise trouble
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         os.close(self._file)
 
     def _write_pending(self, offers: Sequence[PendingReports]) -> list[int | Exception]:
-        """Numbers of new reports of each offer: these are on disk now, and their names known."""
+        """Return the number of new reports of each request, which are now on disk and known."""
         if self._broken:
             raise OSError(EIO, "an earlier report failed halfway: start the server again")
         names, messages = (np.concatenate(parts) for parts in zip(*offers, strict=True))
@@ -120,30 +119,32 @@ class ReportStore:
             self._append_bytes(self._form.encode_reports_singly(names[fresh], messages[fresh]))
             self._seen.insert_run(run)
         except BaseException as error:
-            self._broken = not isinstance(error, OSError)  # else the file is read again by whoever opens it next
+            self._broken = not isinstance(
+                error, OSError
+            )  # otherwise the next process that opens the file reads it again
             raise
         ends = np.cumsum([len(offer.names) for offer in offers])[:-1]
-        return [int(part.sum()) for part in np.split(fresh, ends)]
+        return [int(request.sum()) for request in np.split(fresh, ends)]
 
     def _write_until_full(self, offers: Sequence[PendingReports]) -> list[int | Exception]:
-        """Write offers one after another, as far as all of an offer fits."""
+        """Write requests one after another, as long as a whole request fits."""
         if len(offers) > 1:
             return [outcome for offer in offers for outcome in self._write_pending([offer])]
-        rule = f"it holds {self.reports} of at most {self.most} reports, and these do not fit"
+        rule = f"it holds {self.reports} of at most {self.most} reports, and these exceed the limit"
         if not self._full:
             log_operator_message(f"store: {rule}; --most allows more")
         self._full = True
         return [ProtocolError("store", rule, 507)]
 
     def _append_bytes(self, parts: bytes) -> None:
-        """At the end of what is whole: what an earlier attempt left behind it is written over."""
+        """Write at the end of the valid part, over the rest of an earlier attempt."""
         if not parts:
             return
-        left = memoryview(parts)
+        remaining = memoryview(parts)
         try:
             os.lseek(self._file, self._end, os.SEEK_SET)
-            while left:
-                left = left[os.write(self._file, left) :]
+            while remaining:
+                remaining = remaining[os.write(self._file, remaining) :]
             os.fsync(self._file)
         except OSError:
             with suppress(OSError):
@@ -153,22 +154,22 @@ class ReportStore:
 
     def _recover_file(self) -> None:
         data = map_report_file(self._path)
-        whole = len(data) - len(data) % self._stride
-        for start in range(0, whole, ROWS * self._stride):
-            flat = np.frombuffer(data[start : min(start + ROWS * self._stride, whole)], dtype=np.uint8)
+        valid_size = len(data) - len(data) % self._stride
+        for start in range(0, valid_size, ROWS * self._stride):
+            flat = np.frombuffer(data[start : min(start + ROWS * self._stride, valid_size)], dtype=np.uint8)
             self._require_headers(
                 flat.reshape(-1, self._stride)[:, : len(self._form.single_header)], self._form.single_header
             )
-        torn = np.frombuffer(data[whole:], dtype=np.uint8)[: len(self._form.single_header)]
+        torn = np.frombuffer(data[valid_size:], dtype=np.uint8)[: len(self._form.single_header)]
         self._require_headers(torn[None], self._form.single_header[: len(torn)])
-        for records in self._form.parse_reports(data[:whole]):
+        for records in self._form.parse_reports(data[:valid_size]):
             self._seen.mark_new(records.names)
-        del data, torn  # a file that is looked at is not cut everywhere
-        os.ftruncate(self._file, whole)
-        self._end = whole
+        del data, torn  # a mapped file cannot be truncated on every platform
+        os.ftruncate(self._file, valid_size)
+        self._end = valid_size
 
     def _require_headers(self, found: Octets, expected_head: bytes) -> None:
-        """Each octet is as it should be; or zero, as a machine that lost power leaves what had not reached the disk."""
+        """Require valid bytes, or zeros: a power failure leaves zeros in blocks that had not reached the disk."""
         if not np.all((found == np.frombuffer(expected_head, dtype=np.uint8)) | (found == 0)):
             os.close(self._file)
             raise InvalidArgument("store", OTHER)
@@ -181,18 +182,18 @@ def _open_locked(path: Path) -> int:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         os.close(file)
-        raise InvalidArgument("store", "a server that runs has this file") from None
+        raise InvalidArgument("store", "a running server has locked this file") from None
     if os.name == "posix":
         folder = os.open(path.absolute().parent, os.O_RDONLY)
         try:
-            os.fsync(folder)  # else a loss of power could forget the name of the file
+            os.fsync(folder)  # otherwise a power failure could lose the directory entry
         finally:
             os.close(folder)
     return file
 
 
 LARGEST = 2**20
-"""Bytes of one message, unless one report has more."""
+"""Size limit of a message in bytes, unless a single report is larger."""
 
 
 class DeliveryCounts(NamedTuple):
@@ -207,18 +208,18 @@ def send_reports(
     reports: bytes | memoryview, server: Channel, progress: Callable[[int], object] = lambda gone: None,
     invitation: str = "",
 ) -> DeliveryCounts:  # fmt: skip
-    """Send reports of one task. Those that the server has acknowledged are on its disk.
+    """Send reports of one task. Reports that the server has acknowledged are on its disk.
 
-    Nothing is drawn here: sent again, after whatever went wrong, the same reports arrive, and each name counts once.
+    No randomness is used: after any failure, the same reports can be sent again, and each pseudonym counts once.
 
     Args:
-        reports: What `Task.randomize` gave, one or many behind another.
-        server: Where to.
-        progress: Hears how many octets of them have gone.
-        invitation: That of the person whose report this is, where the task asks for one.
+        reports: One or several results of `Task.randomize`, concatenated.
+        server: The server's channel.
+        progress: Called with the number of bytes that were sent.
+        invitation: Invitation of the person whose report this is, if the task requires it.
 
     Raises:
-        ValueError: these are no reports; or the server can not be reached, or refuses.
+        ValueError: there are no valid reports, or the server is unreachable or refuses them.
     """
     form = ReportFormat.from_header(reports)
     if form is None:
@@ -236,22 +237,22 @@ def send_reports(
 
 
 def _split_messages(form: ReportFormat, reports: bytes | memoryview) -> Iterator[tuple[bytes, int]]:
-    """Messages of a size that is taken, and how many reports before each are none."""
-    most = max(1, (LARGEST - len(form.single_header)) // form.record_size)
+    """Split reports into messages of the size limit, each with the number of invalid reports before it."""
+    max_records = max(1, (LARGEST - len(form.single_header)) // form.record_size)
     for records in form.parse_reports(reports):
         yield b"", records.damaged_count
-        for start in range(0, len(records.names), most):
-            rows = slice(start, start + most)
+        for start in range(0, len(records.names), max_records):
+            rows = slice(start, start + max_records)
             yield form.encode_reports(records.names[rows], records.messages[rows]), 0
 
 
 @dataclass(frozen=True)
 class Quota:
-    """Rate limits of reports in a minute, for each network address and for all together; None: no limit.
+    """Rate limits in reports a minute, for each network address and in total; None: unlimited.
 
     Attributes:
-        per_address: Those of one IPv4 address, or of one IPv6 network of 64 bits.
-        total: All reports together.
+        per_address: Limit of one IPv4 address, or of one IPv6 network of 64 bits.
+        total: Limit of all reports.
     """
 
     per_address: int | None = None
@@ -261,29 +262,29 @@ class Quota:
     def _rate_limits(self) -> list[tuple[RateLimiter, bool]]:
         limits = ((self.per_address, True, "of one address"), (self.total, False, "of all"))
         return [
-            (RateLimiter(most, "reports", "wait a minute, or send fewer at a time", f"taken {whose}"), alone)
-            for most, alone, whose in limits
-            if most is not None
+            (RateLimiter(limit, "reports", "wait a minute, or send fewer at a time", f"taken {whose}"), alone)
+            for limit, alone, whose in limits
+            if limit is not None
         ]
 
     def count_reports(self, sender: str, reports: int) -> None:
-        """Count reports of a sender. Raises `ProtocolError`: they are too many in this minute."""
+        """Count reports of a sender. Raises `ProtocolError`: they exceed the limit of this minute."""
         for rate, alone in self._rate_limits:
             rate.count_requests(sender if alone else "", reports)
 
 
 NO_QUOTA = Quota()
 THREADS = 64
-"""The most reports that wait for the disk together: they share one sync."""
+"""Most requests that share one sync of the disk."""
 
 
 class ReportReceiver:
-    """The receiver of a task's reports: stores good ones, counts refused and repeated ones.
+    """The receiver of a task's reports: stores valid ones, counts refused and repeated ones.
 
     Attributes:
         task: The task.
-        refused: How many since the start were damaged, cut off, of another task, or no reports at all.
-        repeated: How many since the start were of names whose report is kept.
+        refused: Number of reports since the start that were damaged, truncated, of another task, or not reports.
+        repeated: Number of reports since the start whose pseudonym had a report already.
     """
 
     def __init__(self, task: Task, store: ReportStore, quota: Quota = NO_QUOTA) -> None:
@@ -293,21 +294,21 @@ class ReportReceiver:
 
     @property
     def task_name(self) -> str:
-        """The first half of the task's hash, as reports name it."""
+        """First half of the task's hash, by which reports name it."""
         return self.task.report_format.task.hex()
 
     @property
     def max_message_size(self) -> int:
-        """The largest message in bytes."""
+        """Size limit of a message in bytes."""
         return max(LARGEST, len(self.task.report_format.single_header) + self.task.report_format.record_size)
 
     def encode_status(self) -> bytes:
-        """The number of stored reports, those of people of an earlier round among them: public."""
+        """Encode the public status: the number of stored reports, those of people of an earlier round included."""
         facts = {"task": self.task_name, "reports": self._store.reports, "most": self._store.most}
         return json.dumps({**facts, "repeated": self.repeated, "refused": self.refused}).encode()
 
     def verify_invitation(self, request: Request) -> bytes | None:
-        """The name that the invitation of a request is for; None where the task asks for no invitations.
+        """Return the pseudonym of the invitation of a request; None if the task requires no invitations.
 
         Raises:
             ProtocolAborted: there is no invitation to this task.
@@ -321,20 +322,20 @@ class ReportReceiver:
             raise ProtocolError("invitation", "a report to this task needs one", 403) from None
 
     def receive_reports(self, message: bytes, sender: str = "", name: bytes | None = None) -> bytes:
-        """Keep the good reports of a message. Once this has returned they are on disk.
+        """Store the valid reports of a message. When this returns, they are on disk.
 
         Args:
             message: Reports, as they were sent.
-            sender: The network address that they came from; empty: not known.
-            name: Whose report alone is taken; None: those of all names.
+            sender: Network address of the sender; empty if unknown.
+            name: The only pseudonym whose report is accepted; None: all.
 
-        A report of somebody who reported in an earlier round is refused, and kept too: the server has seen both, so
-        whoever aggregates leaves it out, and states the loss of a person who reported in both.
+        A report of a person who reported in an earlier round is refused, but stored: the server has seen both, so the
+        aggregator leaves it out, and states the loss of a person who reported in both.
 
         Raises:
-            ProtocolAborted: there is no good one; or they are too many in a minute; or the disk does not take them.
+            ProtocolAborted: no report is valid, or there are too many in a minute, or the disk fails.
         """
-        good: list[tuple[Octets, Octets]] = []
+        accepted: list[tuple[Octets, Octets]] = []
         again: list[tuple[Octets, Octets]] = []
         wrong = 0
         for records in self.task.report_format.parse_reports(message):
@@ -342,24 +343,24 @@ class ReportReceiver:
             if name is not None:
                 readable &= (records.names == np.frombuffer(name, dtype=np.uint8)).all(axis=1)
             before = self.task.mark_repeats(records.names)
-            for part, which in ((good, readable & ~before), (again, readable & before)):
-                part.append((records.names[which], records.messages[which]))
-            wrong += records.damaged_count + len(readable) - len(good[-1][0])
-        found, met = (sum(len(names) for names, _ in each) for each in (good, again))
+            for batches, mask in ((accepted, readable & ~before), (again, readable & before)):
+                batches.append((records.names[mask], records.messages[mask]))
+            wrong += records.damaged_count + len(readable) - len(accepted[-1][0])
+        accepted_count, met = (sum(len(names) for names, _ in batches_of) for batches_of in (accepted, again))
         self._count_refused(wrong, 0)
-        self._quota.count_reports(sender, found + met)
+        self._quota.count_reports(sender, accepted_count + met)
         if met:
             self._store_reports(again)
-        if not found:
-            rule = f"{wrong} refused: damaged, cut off, or of another task" if wrong else "the message holds none"
+        if not accepted_count:
+            rule = f"{wrong} refused: damaged, cut off, or of another task" if wrong else "the message holds no reports"
             rule = f"{met} refused: reported in the first round, and each person reports once" if met else rule
             raise ProtocolError("reports", rule)
-        new = self._store_reports(good)
-        self._count_refused(0, found - new)
-        return json.dumps({"new": new, "known": found - new, "refused": wrong}).encode()
+        new = self._store_reports(accepted)
+        self._count_refused(0, accepted_count - new)
+        return json.dumps({"new": new, "known": accepted_count - new, "refused": wrong}).encode()
 
     def _store_reports(self, parts: Sequence[tuple[Octets, Octets]]) -> int:
-        """Write names and messages to the disk, and count those that were new."""
+        """Write names and messages to the disk, and count the new ones."""
         names, messages = zip(*parts, strict=True)
         return self._store.add(np.concatenate(names), np.concatenate(messages))
 
@@ -370,7 +371,7 @@ class ReportReceiver:
 
 
 def create_app(reception: ReportReceiver) -> Starlette:
-    """The app of one task: ``GET /task``, ``GET /tasks/NAME``, ``POST /tasks/NAME/reports``."""
+    """Return the app of one task: ``GET /task``, ``GET /tasks/NAME``, ``POST /tasks/NAME/reports``."""
     threads = ThreadPoolExecutor(THREADS, "report")
 
     def require_task(task: str) -> None:
@@ -400,13 +401,13 @@ class ReportServer:
 
     Attributes:
         task: The task.
-        store: The file of reports.
-        certificate: The file with what proves the server.
-        key: The file with the private key of that.
-        limits: What strangers may take up.
-        max_reports: How many reports are kept at most; None: ten times the people of the task, and 100,000 at least.
-        quota: How many reports are taken in a minute.
-        monitoring: How it is watched.
+        store: Path of the file of reports.
+        certificate: Path of the server's certificate.
+        key: Path of its private key.
+        limits: Limits for unauthenticated clients.
+        max_reports: Capacity in reports; None: ten times the people of the task, and at least 100,000.
+        quota: Rate limits.
+        monitoring: How it is monitored.
     """
 
     task: Task
@@ -419,15 +420,15 @@ class ReportServer:
     monitoring: Monitoring = UNWATCHED
 
     def serve(self, address: Address, ready: Callable[[], object]) -> None:
-        """Take reports until the process is told to stop. `ready` is called once it listens.
+        """Serve until the process is stopped. `ready` is called once it listens.
 
         Raises:
-            ValueError: the certificate is none, or has expired; or the store or the address can not be had.
+            ValueError: the certificate is invalid or has expired; or the store or the address cannot be opened.
         """
         context = make_standalone_context(self.certificate, self.key)
-        kept = ReportStore(self.store, self.task, self.max_reports)
+        store = ReportStore(self.store, self.task, self.max_reports)
         try:
             door = ServerSettings(address, context, self.limits, self.monitoring)
-            serve(create_app(ReportReceiver(self.task, kept, self.quota)), door, ready)
+            serve(create_app(ReportReceiver(self.task, store, self.quota)), door, ready)
         finally:
-            kept.close()
+            store.close()

@@ -1,4 +1,4 @@
-"""Means over pairs of people of whom each sent one randomised report about one cell: unbiased, with exact variances."""
+"""Means over pairs of people, each of whom sent one randomised report about a cell: unbiased, with exact variances."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from dpcurves.laws.law import LEAST_PEOPLE
 
 @dataclass(frozen=True, eq=False)
 class DebiasedReports:
-    """Reports, each debiased to a vector of as many numbers as there are answers.
+    """Reports, each debiased to a vector with one number per answer.
 
-    A report is off by noise whose covariance over all answers is, once debiased vectors are made to add up to 1,
-    ``P (common I + own e e') P``, where e is the true answer and P takes off the mean. So is that of every randomiser
+    Debiased vectors are projected to add up to 1. The noise of a report then has the covariance
+    ``P (common I + own e e') P``, where e is the true answer and P subtracts the mean. This holds for every randomiser
     whose reports support all other answers alike: k-ary, unary, subset and Hadamard responses.
 
     Attributes:
-        counts: Unbiased counts of all answers, which add up to `people`; the last is that the value is missing.
-        people: How many reported.
-        common_variance: The variance that all answers have in a report.
-        extra_true_variance: What that of the true answer has more; it may be less.
+        counts: Unbiased counts of all answers, which add up to `people`; the last answer is "missing".
+        people: Number of reports.
+        common_variance: Variance of every answer in a report (`common`).
+        extra_true_variance: Additional variance of the true answer (`own`); it may be negative.
     """
 
     counts: FloatArray
@@ -32,54 +32,57 @@ class DebiasedReports:
     extra_true_variance: float
 
     def make_pair_form(self, kernel: FloatArray) -> PairForm:
-        """The sum of a kernel (cells, cells) over ordered pairs of different people who have a value."""
+        """Return the sum of a kernel (cells, cells) over ordered pairs of different people with a value."""
         padded = np.zeros((len(self.counts),) * 2)
         padded[:-1, :-1] = kernel
         return PairForm(self, padded)
 
     def mean(self, kernel: FloatArray) -> float:
-        """The U-statistic: over all pairs of different people who have a value (Bell et al. 2019, Algorithm 1).
+        """Return the U-statistic over all pairs of different people with a value (Bell et al. 2019, Algorithm 1).
 
-        Where no value is missing it is unbiased: reports are noisy on their own, and no pair is of one report.
+        It is unbiased if no value is missing: the noises of reports are independent, and no pair repeats a report.
         """
         return self.make_pair_form(kernel).unbiased_sum / self.pair_count
 
     @property
     def pair_count(self) -> float:
-        """About how many ordered pairs have a value, both; of fewer than 2 people as many as of 2."""
+        """Estimated number of ordered pairs in which both people have a value, at least that of 2 people."""
         present = max(self.present, LEAST_PEOPLE)
         return present * (present - 1)
 
     @property
     def present(self) -> float:
-        """About how many people have a value."""
+        """Estimated number of people with a value."""
         return float(self.people - self.counts[-1])
 
     @property
     def deviation_of_missing(self) -> float:
-        """The standard deviation of how many have none, by noise: about, where few have none."""
+        """Standard deviation of the number of missing values due to noise, approximate if few are missing."""
         return sqrt(max(self.people * self.common_variance, 0.0))
 
     def deviation_of_mean(self, kernel: FloatArray, population: bool) -> float:
-        """The standard deviation of the U-statistic, if answers had these shares."""
+        """Return the standard deviation of the U-statistic if answers had these shares."""
         return self.make_centred_form(kernel, self.mean(kernel)).find_deviation(population) / self.pair_count
 
     def make_centred_form(self, kernel: FloatArray, mean: float) -> PairForm:
-        """The kernel less its mean: by which the U-statistic is off, if numbers of pairs are off too."""
+        """Return the form of the kernel minus its mean: the linearised error of a U-statistic with an estimated number
+        of pairs.
+        """
         return self.make_pair_form(kernel - mean)
 
     def likely(self, shares: FloatArray) -> DebiasedReports:
-        """These reports, if answers had these shares."""
+        """Return these reports with the expected counts of these shares."""
         return replace(self, counts=self.people * shares)
 
 
 @dataclass(frozen=True, eq=False)
 class PairForm:
-    """A bilinear form of reports: sums over pairs of different ones, in as many steps as the kernel has numbers.
+    """A bilinear form of reports: a sum over pairs of different people, computed in time linear in the kernel's
+    entries.
 
     Attributes:
-        reports: What reports say.
-        kernel: The kernel on all answers; that a value is missing has zeros.
+        reports: The debiased reports.
+        kernel: The kernel on all answers, zero for missing values.
     """
 
     reports: DebiasedReports
@@ -87,60 +90,62 @@ class PairForm:
 
     @property
     def doubly_centred_kernel(self) -> FloatArray:
-        """The kernel with the means of rows and columns taken off: what noise that adds up to 0 sees of it."""
+        """The kernel minus the means of its rows and columns, to which noise that adds up to 0 is sensitive."""
         rows, columns = self.kernel.mean(axis=1), self.kernel.mean(axis=0)
         return np.asarray(self.kernel - columns - rows[:, None] + rows.mean())
 
     @property
     def doubly_centred_diagonal(self) -> FloatArray:
-        """The diagonal of `doubly_centred_kernel`."""
+        """Diagonal of `doubly_centred_kernel`."""
         rows, columns = self.kernel.mean(axis=1), self.kernel.mean(axis=0)
         return np.asarray(np.diag(self.kernel) - columns - rows + rows.mean())
 
     @property
     def unbiased_sum(self) -> float:
-        """The unbiased sum: the form of the counts, less what pairs of one report with itself have in it."""
-        told, inner = self.reports, self.doubly_centred_diagonal
-        itself = np.diag(self.kernel) + told.common_variance * inner.sum() + told.extra_true_variance * inner
-        return float(told.counts @ self.kernel @ told.counts - told.counts @ itself)
+        """The unbiased sum: the form of the counts, minus the expectation of pairs of a report with itself."""
+        debiased, inner = self.reports, self.doubly_centred_diagonal
+        itself = np.diag(self.kernel) + debiased.common_variance * inner.sum() + debiased.extra_true_variance * inner
+        return float(debiased.counts @ self.kernel @ debiased.counts - debiased.counts @ itself)
 
     def variance_for_records(self) -> float:
-        """The variance of the sum if the people are these: of randomised reports alone.
+        """Return the variance of the sum for fixed people, from randomisation alone.
 
-        With noises e_i that are independent: ``4 sum_i Var(e_i' A sum_(j != i) x_j) + 2 sum_(i != j) Var(e_i' A e_j)``.
+        With independent noises e_i: ``4 sum_i Var(e_i' A sum_(j != i) x_j) + 2 sum_(i != j) Var(e_i' A e_j)``.
         """
-        told, counts, inner = self.reports, self.reports.counts, self.doubly_centred_kernel
+        debiased, counts, inner = self.reports, self.reports.counts, self.doubly_centred_kernel
         others = (self.kernel @ counts)[:, None] - self.kernel  # a column for the answer of each person
-        seen = others - others.mean(axis=0)
-        linear = counts @ (told.common_variance * (seen**2).sum(axis=0) + told.extra_true_variance * np.diag(seen) ** 2)
-        each = told.common_variance + told.extra_true_variance * counts / told.people
-        all_pairs = told.people**2 * float(each @ inner**2 @ each)
-        rows, own = (inner**2).sum(axis=1), np.diag(inner)
+        centred = others - others.mean(axis=0)
+        linear = counts @ (
+            debiased.common_variance * (centred**2).sum(axis=0) + debiased.extra_true_variance * np.diag(centred) ** 2
+        )
+        noise_variances = debiased.common_variance + debiased.extra_true_variance * counts / debiased.people
+        all_pairs = debiased.people**2 * float(noise_variances @ inner**2 @ noise_variances)
+        rows, diagonal = (inner**2).sum(axis=1), np.diag(inner)
         itself = (
-            told.common_variance**2 * rows.sum()
-            + 2 * told.common_variance * told.extra_true_variance * rows
-            + (told.extra_true_variance * own) ** 2
+            debiased.common_variance**2 * rows.sum()
+            + 2 * debiased.common_variance * debiased.extra_true_variance * rows
+            + (debiased.extra_true_variance * diagonal) ** 2
         )
         return max(4 * float(linear) + 2 * (all_pairs - float(counts @ itself)), 0.0)
 
     def variance_for_population(self) -> float:
-        """The variance of the sum if people are drawn, too: Hoeffding's, of debiased reports (Bell et al., Lemma 1)."""
-        told, people = self.reports, self.reports.people
-        shares = told.counts / people
+        """Return the variance of the sum for random people: Hoeffding's, of debiased reports (Bell et al., Lemma 1)."""
+        debiased, people = self.reports, self.reports.people
+        shares = debiased.counts / people
         expected = self.kernel @ shares
-        seen, mean = expected - expected.mean(), float(shares @ expected)
-        one = (
+        centred, mean = expected - expected.mean(), float(shares @ expected)
+        linear_variance = (
             shares @ expected**2
             - mean**2
-            + told.common_variance * seen @ seen
-            + told.extra_true_variance * shares @ seen**2
+            + debiased.common_variance * centred @ centred
+            + debiased.extra_true_variance * shares @ centred**2
         )
         half = self.kernel - self.kernel.mean(axis=1)[:, None]  # the kernel times P
-        noise = half * (told.common_variance + told.extra_true_variance * shares)
-        second = noise - noise.mean(axis=1)[:, None] + self.kernel * shares  # the kernel times E z z'
-        two = float((second * second.T).sum()) - mean**2
-        return max(2.0 * people * (people - 1) * (2 * (people - 2) * float(one) + two), 0.0)
+        noise = half * (debiased.common_variance + debiased.extra_true_variance * shares)
+        quadratic = noise - noise.mean(axis=1)[:, None] + self.kernel * shares  # the kernel times E z z'
+        two = float((quadratic * quadratic.T).sum()) - mean**2
+        return max(2.0 * people * (people - 1) * (2 * (people - 2) * float(linear_variance) + two), 0.0)
 
     def find_deviation(self, population: bool) -> float:
-        """The standard deviation of the sum."""
+        """Return the standard deviation of the sum."""
         return sqrt(self.variance_for_population() if population else self.variance_for_records())

@@ -1,4 +1,6 @@
-"""Areas under ROC curves of two rounds: of a published curve, each person of the other class answers a random bit."""
+"""ROC areas in two rounds: the first class reports scores, the second class a random bit drawn from the published
+curve.
+"""
 
 from __future__ import annotations
 
@@ -42,26 +44,27 @@ from .task import VERSION, Task
 from .trust import Local, find_randomisers
 
 ONE, ZERO = 0, 1
-"""The answers: a one has the only cell of the table, a zero is missing from it."""
+"""Slots of the answers: a one falls in the only cell of the table, a zero counts as missing from it."""
 KEY = "local_second_round"
 _FIELDS = KEY, "task", "before", "curve", "first", "chances", "names", "earlier"
 _SAID = Context(prec=6, rounding=ROUND_CEILING)
-"""Losses are printed with six digits: they are rounded up."""
+"""Epsilons of both rounds are printed with six digits, rounded up."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TwoRoundArea(UStatistic):
-    """The area under a ROC curve of two rounds, with the people of both, and with what each person lost.
+    """The area under a ROC curve from two rounds, with the number of people and the privacy loss of each person.
 
-    `privacy` has `loss_in_one_round` where repeats were refused, and `loss_in_both_rounds` where they could not be, or were met.
+    `privacy` states `loss_in_one_round` if repeats were refused, else `loss_in_both_rounds`.
 
     Attributes:
-        people: How many reports were counted in the first round, and in the second.
-        loss_in_one_round: The loss of a person who reported in one round only.
-        loss_in_both_rounds: The loss of a person who reported in both: see `SecondRound.loss_in_both_rounds`.
-        is_exact: Whether `loss_in_both_rounds` is exact for what was published; if not, it is the sum of both rounds' losses.
-        repeats_refused: Whether `privacy` takes it that each person reported in one round only: the names of the first round
-            were known, none was drawn, and nobody was met again.
+        people: Number of reports counted in the first round and in the second.
+        loss_in_one_round: Privacy loss of a person who reported in one round only.
+        loss_in_both_rounds: Privacy loss of a person who reported in both; see `SecondRound.loss_in_both_rounds`.
+        is_exact: Whether `loss_in_both_rounds` is exact given the published curve; if false, it is the sum of both
+            losses.
+        repeats_refused: Whether `privacy` assumes that each person reported in one round only: the names of the first
+            round were known, none of them was random, and no person reported twice.
     """
 
     people: tuple[int, int]
@@ -72,7 +75,7 @@ class TwoRoundArea(UStatistic):
 
     @property
     def statements(self) -> tuple[str, str]:
-        """The people of both rounds, and for whom the loss holds: a line each."""
+        """One line with the people of both rounds, and one that says for whom the loss holds."""
         return f"people: {self.people[0]} in the first round, {self.people[1]} in the second", _describe_losses(self)
 
 
@@ -84,33 +87,35 @@ def _describe_losses(area: TwoRoundArea) -> str:
             f"a person who reported in both lost {area.loss_in_both_rounds} ({how})"
         )
     return (
-        f"{area.loss_in_both_rounds} holds for each person, for repeats were not all refused: a person who reported in both rounds "
-        f"lost it ({how}), a person who reported in one round only lost {area.loss_in_one_round}"
+        f"{area.loss_in_both_rounds} holds for each person, because repeats were not all refused: "
+        f"a person who reported in both rounds lost it ({how}), "
+        f"a person who reported in one round only lost {area.loss_in_one_round}"
     )
 
 
 @dataclass(frozen=True)
 class SecondRound(Task):
-    """The public task of the second round: the published curve of the first class, and what the second class is asked.
+    """The public task of the second round: the published curve of the first class, and the question to the second
+    class.
 
-    Labels are public: a person belongs to one class, and sends one report, in one of the rounds.
+    Labels are public: a person belongs to one class and sends one report, in one of the rounds.
 
-    Formal guarantees: a person draws a one with the published chance of the own slot, or a zero, and sends this bit
-    through a randomiser of two answers that loses at most `loss`. Whatever the chances are, then, no report is more
-    than ``exp(epsilon)`` times as likely for one value as for another: it is a mixture of the two answers' reports. A
-    device that keeps its reports makes one for both rounds together, and refuses to report in the other one. So does
-    each device that finds the person among `names`, before anything is drawn or sent. What a person has lost who
-    reported in both all the same is `loss_in_both_rounds`.
+    Formal guarantees: a person draws one bit, 1 with the published probability of the person's slot, and sends it
+    through a binary randomiser that loses at most `loss`. A report is a mixture of the reports of the two bits, so for
+    any published probabilities it is at most ``exp(epsilon)`` times as likely for one value as for another. A device
+    with a `ReportMemo` makes one report for both rounds together and refuses to report in the other. So does every
+    device that finds the person among `names`, before anything is drawn or sent. `loss_in_both_rounds` is the loss of a
+    person who reported in both rounds nevertheless.
 
     Attributes:
-        first_task_hash: The hash of the task of the first round.
-        curve: The distribution function of the first class, as JSON.
-        first_class: Which class that is.
-        one_probabilities: With which chance a person draws a one: for each slot of the grid, in parts of 2**32. A missing score
-            is tied with all others: it has one half.
-        names: What stands for the people of the first round, 8 octets each, in order: hashes that are salted with its
-            task, or drawn. None: they were not handed over, so repeats can not be refused.
-        earlier: The task of the first round, as JSON. None: not known, as in documents of earlier versions.
+        first_task_hash: Hash of the task of the first round.
+        curve: Distribution function of the first class, as JSON.
+        first_class: The class that reported in the first round.
+        one_probabilities: Probability that a person draws a 1, for each slot of the grid, in units of 2**-32. A missing
+            score is tied with all scores and has probability one half.
+        names: Pseudonyms of the people of the first round, 8 bytes each, sorted: salted hashes, or random numbers.
+            None: they were not handed over, so repeats cannot be refused.
+        earlier: The task of the first round, as JSON. None: unknown, as in documents of earlier versions.
     """
 
     first_task_hash: str
@@ -132,8 +137,8 @@ class SecondRound(Task):
             len(self.names) % NAME or (self._sorted_names[1:] <= self._sorted_names[:-1]).any()
         ):
             raise InvalidArgument("task", "its names of the first round are damaged")
-        first = None if self.earlier is None else Task.from_json(self.earlier)
-        if first is not None and (first.hash, first.loss, first.question) != (
+        first_task = None if self.earlier is None else Task.from_json(self.earlier)
+        if first_task is not None and (first_task.hash, first_task.loss, first_task.question) != (
             self.first_task_hash,
             self.loss,
             self.question,
@@ -145,28 +150,28 @@ class SecondRound(Task):
     def from_first_round(
         cls, task: Task, curve: CDF, first_class: FirstClass, people: int, *, names: bytes | None = None
     ) -> SecondRound:
-        """The second round after the curve of a first one.
+        """Make the second round from the curve of a first round.
 
         Args:
-            task: What the first class was asked: a distribution function.
-            curve: What was read from its reports.
-            first_class: Which class that was.
-            people: About how many of the other class will report.
-            names: The people of the first round, as `Collection.names` gives them.
+            task: The task of the first class, which asks for a distribution function.
+            curve: The curve computed from its reports.
+            first_class: The class that reported.
+            people: Approximate number of people of the other class who will report.
+            names: The people of the first round, as `Collection.names` returns them.
 
         Raises:
-            ValueError: the curve counts values outside its grid apart, or there is no such class.
-            TypeError: the first round asked for something else.
+            ValueError: the curve counts values outside its grid apart, or `first_class` is unknown.
+            TypeError: the first round asked another question.
         """
-        own = parse_choice("first_class", first_class, FirstClass)
-        chances = tuple(find_one_probabilities(curve, own).tolist())
-        told = json.dumps(json.loads(curve.to_json()), sort_keys=True)
-        known = {"names": names, "earlier": task.to_json()}
-        return cls(task.question, task.loss, people, task.hash, told, own, chances, **known)  # type: ignore[arg-type]
+        curve_class = parse_choice("first_class", first_class, FirstClass)
+        chances = tuple(find_one_probabilities(curve, curve_class).tolist())
+        curve_json = json.dumps(json.loads(curve.to_json()), sort_keys=True)
+        first_round = {"names": names, "earlier": task.to_json()}
+        return cls(task.question, task.loss, people, task.hash, curve_json, curve_class, chances, **first_round)  # type: ignore[arg-type]
 
     @cached_property
     def plan(self) -> Plan:
-        """A plan of one randomised bit of each person."""
+        """Return the plan of one randomised bit of each person."""
         axis = Axis(self.question.column, Grid(0, 1, cells=1))
         adjacency = ReplaceOne(EACH_RECORD, self.people)
         return Local().plan_query(CountQuery((axis,), CountUse.CELLS), self.loss.as_single_release(), adjacency)
@@ -181,7 +186,7 @@ class SecondRound(Task):
 
     @property
     def _salt(self) -> str:
-        """The account where names are compared with those of the first round; older documents have the task's."""
+        """The account under which names are hashed, shared with the first round; older documents use the task's."""
         return self.hash if self.names is None else self.first_task_hash
 
     @cached_property
@@ -193,35 +198,40 @@ class SecondRound(Task):
         return np.frombuffer(self.names or b"", dtype=np.uint8).reshape(-1, NAME)
 
     def mark_repeats(self, names: Octets) -> BoolArray:
-        """A mask of the names that are among those of the first round."""
+        """Mark the names that reported in the first round."""
         numbers = names_to_numbers(names)
         if not len(self._sorted_names):
             return np.zeros(len(numbers), dtype=np.bool_)
-        place = np.minimum(np.searchsorted(self._sorted_names, numbers), len(self._sorted_names) - 1)
-        return np.asarray(self._sorted_names[place] == numbers)
+        position = np.minimum(np.searchsorted(self._sorted_names, numbers), len(self._sorted_names) - 1)
+        return np.asarray(self._sorted_names[position] == numbers)
 
     @cached_property
     def loss_in_both_rounds(self) -> PrivacyLoss:
-        """The loss of a person who reports in both rounds, given the published curve.
+        """The privacy loss of a person who reports in both rounds, given the published curve.
 
-        Formal guarantees: both reports are drawn from one value, the second with the published chances, which are a
-        function of the first reports. So each outcome with these chances is at most `loss_in_both_rounds` more likely for one
-        value of the person than for another, and exactly so for some (rounded up to six digits). Before anything is
-        published no more than twice the loss is promised. Under a zero-concentrated loss, or where `earlier` is not
-        known, `loss_in_both_rounds` is that sum.
+        Formal guarantees: both reports are drawn from one value, the second with the published probabilities, which are
+        a function of the first reports. Each outcome with these probabilities is therefore at most
+        exp(`loss_in_both_rounds`) times as likely for one value of the person as for another, and exactly so for some
+        pair (rounded up to six digits). Before publication, only twice the loss is guaranteed. Under a
+        zero-concentrated loss, or if `earlier` is unknown, this is the sum of both losses.
         """
         if self.earlier is None or not self.loss.is_pure:
             return self.loss.as_single_release() + self.loss.as_single_release()
         ratio = find_largest_ratio(Task.from_json(self.earlier).plan, self.plan, self.one_probabilities)
         fine = Context(prec=80)
-        found = fine.ln(fine.divide(Decimal(ratio.numerator), Decimal(ratio.denominator)))
-        above = fine.add(found, Decimal("1e-60"))  # the quotient and its logarithm err by less
+        log_ratio = fine.ln(fine.divide(Decimal(ratio.numerator), Decimal(ratio.denominator)))
+        above = fine.add(
+            log_ratio, Decimal("1e-60")
+        )  # a margin for the rounding errors of the quotient and its logarithm
         return PrivacyLoss.pure(Fraction(_SAID.plus(above)))
 
     def compute_curve(
         self, reply: Callable[[Step, Allotment], Release], *, repeated_people: int | None = None
     ) -> TwoRoundArea:
-        """The area under the ROC curve. Its loss is that of one round where repeats were refused, and none was met."""
+        """Compute the area under the ROC curve from the aggregated bits.
+
+        Its loss is that of one round if repeats were refused and none was found.
+        """
         budget, query = QuestionBudget.from_external_charge(self.hash, self.loss.as_single_release()), self.plan.query
         release = reply(Step(query, Fraction(1)), budget.pay(query.charged_query, Fraction(1)))
         law = release.plan.law.require_type(AggregatedReports)
@@ -234,49 +244,49 @@ class SecondRound(Task):
         )
 
     def _add_losses(self, found: UStatistic, people: tuple[int, int], repeats_refused: bool) -> TwoRoundArea:
-        """The area with its people, and with whom its loss holds for."""
+        """Add the numbers of people and the privacy statement to the estimate."""
         losses: dict[str, Any] = {"loss_in_one_round": self.loss, "loss_in_both_rounds": self.loss_in_both_rounds}
         losses["is_exact"] = self.earlier is not None and self.loss.is_pure
         area = TwoRoundArea(**vars(found), people=people, repeats_refused=repeats_refused, **losses)
         loss = (area.loss_in_one_round if repeats_refused else area.loss_in_both_rounds).as_single_release()
-        epsilon, made = loss.epsilon, f"{found.privacy.mechanism}; then {self.plan.made_by}"
+        epsilon, mechanism = loss.epsilon, f"{found.privacy.mechanism}; then {self.plan.made_by}"
         privacy = replace(
             found.privacy, epsilon=None if epsilon is None else float(epsilon), rho=float(loss.rho), units=sum(people),
-            mechanism=made,
+            mechanism=mechanism,
         ).with_notes(*area.statements)  # fmt: skip
         return replace(
             area, privacy=privacy, notes=area.notes if repeats_refused else (*area.notes, area.statements[1])
         )
 
     def _draw_answers(self, slots: IntArray, source: Randomness) -> IntArray:
-        """A one with the chance of the own slot: 32 even bits are below it."""
-        chances = np.array([*self.one_probabilities, PARTS // 2], dtype=np.uint64)
-        drawn = np.frombuffer(source.random_bytes(4 * len(slots)), dtype="<u4").astype(np.uint64)
-        return np.where(drawn < chances[slots], ONE, ZERO)
+        """Draw a 1 with the probability of each slot: if 32 uniform bits are below it."""
+        thresholds = np.array([*self.one_probabilities, PARTS // 2], dtype=np.uint64)
+        words = np.frombuffer(source.random_bytes(4 * len(slots)), dtype="<u4").astype(np.uint64)
+        return np.where(words < thresholds[slots], ONE, ZERO)
 
     @classmethod
     def from_json(cls, text: str) -> SecondRound:
         try:
             stored = json.loads(text)
             version, before, chances = stored[KEY], stored["before"], tuple(stored["chances"])
-            asked = Task.from_json(json.dumps(stored["task"]))
-            known = _parse_first_round(stored)
-            curve, first = (
+            task = Task.from_json(json.dumps(stored["task"]))
+            first_round = _parse_first_round(stored)
+            curve, first_class = (
                 json.dumps(stored["curve"], sort_keys=True),
-                parse_choice("first", stored["first"], FirstClass),
+                parse_choice("first_class", stored["first"], FirstClass),
             )
             CDF.from_json(curve)
         except (KeyError, TypeError, AttributeError, RecursionError, json.JSONDecodeError):
             raise InvalidArgument("task", "this is no second round of the local model") from None
         require_known_fields(stored, _FIELDS)
-        if asked != Task(asked.question, asked.loss, asked.people):
-            raise InvalidArgument("task", "a second round has no aim, and no coins or rounding of its own")
+        if task != Task(task.question, task.loss, task.people):
+            raise InvalidArgument("task", "a second round has no aim, and its question has neither coins nor rounding")
         if version != VERSION or not all(isinstance(chance, int) for chance in chances):
             raise InvalidArgument("task", f"it is of another version than {VERSION}, or damaged")
-        return cls(asked.question, asked.loss, asked.people, before, curve, first, chances, **known)
+        return cls(task.question, task.loss, task.people, before, curve, first_class, chances, **first_round)
 
     def to_json(self) -> str:
-        told = {
+        document = {
             "before": self.first_task_hash,
             "curve": json.loads(self.curve),
             "first": str(self.first_class),
@@ -285,11 +295,11 @@ class SecondRound(Task):
         names = {} if self.names is None else {"names": b64encode(self.names).decode()}
         earlier = {} if self.earlier is None else {"earlier": json.loads(self.earlier)}
         task = json.loads(super().to_json())
-        return json.dumps({KEY: VERSION, "task": task, **told, **names, **earlier}, sort_keys=True)
+        return json.dumps({KEY: VERSION, "task": task, **document, **names, **earlier}, sort_keys=True)
 
 
 def _parse_first_round(stored: dict[str, Any]) -> dict[str, Any]:
-    """The names and the task of the first round, where a document has them."""
+    """Return the names and the task of the first round, as far as a document has them."""
     names, earlier = stored.get("names"), stored.get("earlier")
     try:
         octets = None if names is None else b64decode(names.encode("ascii"), validate=True)
@@ -299,11 +309,11 @@ def _parse_first_round(stored: dict[str, Any]) -> dict[str, Any]:
 
 
 def find_largest_ratio(plan: Plan, second: Plan, one_probabilities: Sequence[int]) -> Fraction:
-    """Largest likelihood ratio of both reports of a person over all pairs of values, exactly.
+    """Return the exact largest likelihood ratio of both reports of a person, over all pairs of values.
 
-    Two values that a level tells apart are told apart by all finer ones. The first report is about one of these, so
-    that the largest of their ratios counts, or about all, so that they multiply; and the second report, given the
-    first, depends on the chances of the two values alone.
+    Two values in different intervals of one level lie in different intervals of all finer levels. The first report is
+    about a single level, so the largest ratio of the levels counts; or about all levels, so their ratios multiply. The
+    second report, given the first, depends only on the probabilities of the two values.
     """
     law = plan.law.require_type(AggregatedReports)
     ratios = [way.support.likelihood_ratio for way in find_randomisers(law, plan.loss)]
@@ -319,36 +329,37 @@ def find_largest_ratio(plan: Plan, second: Plan, one_probabilities: Sequence[int
 
 
 def _list_bit_ratios(chances: Sequence[int], starts: Sequence[int], bit: Fraction) -> Iterator[Fraction]:
-    """Ratios of the second report of two values in different intervals, the largest among them.
+    """Return the ratios of the second report of two values in different intervals, the largest among them.
 
-    It grows with the one's chance, and falls with the other's: the two largest and smallest ones of intervals suffice.
+    The ratio increases with the first value's probability and decreases with the second's, so the two largest and the
+    two smallest probabilities of intervals suffice.
     """
-    told = np.array(chances, dtype=np.int64)
-    most = np.append(np.maximum.reduceat(told, list(starts)), PARTS // 2)
-    least = np.append(np.minimum.reduceat(told, list(starts)), PARTS // 2)
-    for high in np.argsort(most)[-2:].tolist():
-        for low in np.argsort(least)[:2].tolist():
+    probabilities = np.array(chances, dtype=np.int64)
+    largest = np.append(np.maximum.reduceat(probabilities, list(starts)), PARTS // 2)
+    smallest = np.append(np.minimum.reduceat(probabilities, list(starts)), PARTS // 2)
+    for high in np.argsort(largest)[-2:].tolist():
+        for low in np.argsort(smallest)[:2].tolist():
             if high != low:
-                up, down = (Fraction(int(each), PARTS) for each in (most[high], least[low]))
+                up, down = (Fraction(int(parts), PARTS) for parts in (largest[high], smallest[low]))
                 yield (1 + (bit - 1) * up) / (1 + (bit - 1) * down)
                 yield (bit - (bit - 1) * down) / (bit - (bit - 1) * up)
 
 
 def publish(collection: Collection, first_class: FirstClass, people: int, *, names: bool = True) -> SecondRound:
-    """The second round of an area, from the reports of the class that reported its scores.
+    """Make the second round of an area from the reports of the class that reported its scores.
 
     Args:
-        collection: Its reports, to a task that asks for a distribution function.
-        first_class: Which class that is.
-        people: About how many of the other class will report.
-        names: Whether the document has what stands for the people of the first round, who are then refused in the
-            second: 8 octets each, from which whoever has a list of names can tell who reported, and so who belongs to
-            the class of the first round. Do without them where this is not public. The loss that the result states is
-            then that of a person who reported in both rounds.
+        collection: Reports to a task that asks for a distribution function.
+        first_class: The class that reported.
+        people: Approximate number of people of the other class who will report.
+        names: Whether the document contains pseudonyms of the people of the first round, so that devices refuse them in
+            the second round: 8 bytes each. A reader with a list of names can find out who reported, and so who belongs
+            to the first class. Leave them out if class membership is not public; the result then states the loss of a
+            person who reported in both rounds.
 
     Raises:
-        ValueError: there is no report, or there is no such class.
-        TypeError: the task asks for something else.
+        ValueError: there are no reports, or `first_class` is unknown.
+        TypeError: the task asks another question.
 
     >>> import dpcurves as dp
     >>> low = Task(dp.CdfQuestion("score", dp.Grid(0, 8, cells=8)), dp.PrivacyLoss.pure(8), people=1000)
@@ -358,15 +369,15 @@ def publish(collection: Collection, first_class: FirstClass, people: int, *, nam
     >>> abs(dp.local.aggregate([second.randomize(3) for _ in range(500)], second).value - 0.5) < 0.15
     True
     """
-    known = collection.names() if names else None
-    return SecondRound.from_first_round(collection.task, collection.curve(), first_class, people, names=known)
+    pseudonyms = collection.names() if names else None
+    return SecondRound.from_first_round(collection.task, collection.curve(), first_class, people, names=pseudonyms)
 
 
 def read_task(path: str | Path) -> Task:
-    """The task of a file, of one round or of a second one.
+    """Read the task of a file, of a single round or of a second round.
 
     Raises:
-        ValueError: the file can not be read, or is of no task.
+        ValueError: the file cannot be read, or does not contain a task.
     """
     text = read_document_text(path)
     try:
@@ -377,7 +388,7 @@ def read_task(path: str | Path) -> Task:
 
 
 PARTS = 2**32
-"""Chances are whole numbers of so many parts."""
+"""Denominator of published probabilities."""
 
 
 class FirstClass(StrEnum):
@@ -388,30 +399,31 @@ class FirstClass(StrEnum):
 
 
 def find_one_probabilities(curve: CDF, first_class: FirstClass) -> IntArray:
-    """With which chance a score in each slot stands right to one of the first class, ties counted half: in `PARTS`.
+    """Return the probability that a score in each slot ranks correctly against a random one of the first class, in 1 /
+    `PARTS`.
 
-    A positive stands right above a negative.
+    Ties count half. A pair is ranked correctly if the positive has the higher score.
 
     Raises:
-        TypeError: it is no distribution function.
+        TypeError: `curve` is not a distribution function.
         ValueError: values outside the grid were counted apart.
     """
     require_type("curve", curve, CDF, "a distribution function of the scores of one class")
     if curve.prefixes.grid.outside is Outside.APART:
-        raise InvalidArgument("curve", "values outside were counted apart, and how they compare is not known")
+        raise InvalidArgument("curve", "values outside the grid were counted apart, and it is unknown how they compare")
     shares = estimate_shares(curve)
     below = np.asarray(np.rint((shares[1:] + shares[:-1]) / 2 * PARTS)).astype(np.int64)
     return below if first_class is FirstClass.NEGATIVES else PARTS - below
 
 
 class BitCounts(NamedTuple):
-    """Tally of randomised bits, and the chances by which they are debiased.
+    """Aggregated randomised bits, and the probabilities by which they are debiased.
 
     Attributes:
-        reports: How many people sent one.
-        ones: How many are ones.
-        gain: How much more often one is a one for a true one than for a zero.
-        p_other: How often it is a one for a zero.
+        reports: Number of people who sent a bit.
+        ones: Number of ones among the bits.
+        gain: Probability of a 1 if the true bit is 1, minus that probability if it is 0.
+        p_other: Probability of a 1 if the true bit is 0.
     """
 
     reports: int
@@ -421,40 +433,41 @@ class BitCounts(NamedTuple):
 
     @property
     def mean(self) -> float:
-        """The share of ones before they were randomised, without bias."""
+        """Debiased share of ones before randomisation."""
         return (self.ones / self.reports - self.p_other) / self.gain
 
     def sample_means(self, draws: int) -> tuple[FloatArray, FloatArray]:
-        """Draws whose lower and upper quantiles are the ends of Clopper and Pearson's (1934) interval for `mean`.
+        """Draw samples whose lower and upper quantiles are the endpoints of the Clopper-Pearson (1934) interval for
+        `mean`.
 
-        Bits of given people scatter less than those of people who are drawn, for which it is made.
+        The interval assumes people drawn from a population; bits of fixed people vary less.
         """
         source, zeros = numbered_generator(5), self.reports - self.ones
-        least = source.beta(self.ones, zeros + 1, draws) if self.ones else np.zeros(draws)
-        most = source.beta(self.ones + 1, zeros, draws) if zeros else np.ones(draws)
-        return (least - self.p_other) / self.gain, (most - self.p_other) / self.gain
+        lower = source.beta(self.ones, zeros + 1, draws) if self.ones else np.zeros(draws)
+        upper = source.beta(self.ones + 1, zeros, draws) if zeros else np.ones(draws)
+        return (lower - self.p_other) / self.gain, (upper - self.p_other) / self.gain
 
 
 def estimate_area(curve: CDF, first_class: FirstClass, bits: BitCounts) -> UStatistic:
-    """The area, from the scores of one class and one randomised bit of each person of the other.
+    """Estimate the area from the scores of one class and one randomised bit of each person of the other.
 
-    Its value is the share of ones among the bits, without the bias of flips: on average, given the first round, how
-    often the published curve says that a positive has the higher score, a tie counted half. *What it is off by* is the
-    error of the published curve, on average over the scores of the second class; and that of the bits, a binomial
-    number. Where the scores of the second class lie is not known, so the interval takes the edge at which the curve is
-    known least: it holds for any scores. `resolution` is half of the largest cell of the published curve.
+    The value is the debiased share of ones: its expectation, given the first round, is the probability that the
+    published curve ranks a positive above a negative, a tie counted half. Its error is the error of the published
+    curve, averaged over the scores of the second class, plus the binomial error of the bits. The distribution of the
+    scores of the second class is unknown, so the interval uses the edge at which the curve is least accurate and holds
+    for any scores. `resolution` is half of the largest cell of the published curve.
 
     Args:
-        curve: The distribution function of the first class, of which `find_one_probabilities` were published.
-        first_class: Which class that is.
-        bits: What the second class sent.
+        curve: Distribution function of the first class, from which `find_one_probabilities` were published.
+        first_class: The class of the curve.
+        bits: The bits of the second class.
     """
 
     def find_ends(level: float, population: bool) -> tuple[float, float]:
         moved = simulate_edge_errors(curve, population) * (1 if first_class is FirstClass.NEGATIVES else -1)
-        least, most = (each[:, None] for each in bits.sample_means(len(moved)))
-        low = [basic_interval(0.0, column, level)[0] for column in (moved - least).T]
-        high = [basic_interval(0.0, column, level)[1] for column in (moved - most).T]
+        lower, upper = (samples[:, None] for samples in bits.sample_means(len(moved)))
+        low = [basic_interval(0.0, column, level)[0] for column in (moved - lower).T]
+        high = [basic_interval(0.0, column, level)[1] for column in (moved - upper).T]
         return min(low), max(high)
 
     cells = float(np.diff(estimate_shares(curve)).max()) / 2
@@ -463,38 +476,40 @@ def estimate_area(curve: CDF, first_class: FirstClass, bits: BitCounts) -> UStat
 
 
 def simulate_edge_errors(curve: CDF, population: bool) -> FloatArray:
-    """Simulated errors of the shares below edges, (draws, edges): at most at `MOST_CELLS` edges, and as large anywhere.
+    """Simulate errors of the shares below at most `MOST_CELLS` edges, shape (draws, edges).
 
-    Edges that are left out may be known less well than those that are kept: errors are enlarged by as much.
+    Edges that are left out may be less accurate than those that remain, so the errors are enlarged by the ratio.
     """
     law, total = curve.prefixes.evidence.sums, curve.prefixes.evidence.total
     edges = len(law.bounds)
-    kept = np.unique(np.linspace(0, edges - 1, min(edges, MOST_CELLS + 1)).round().astype(np.int64))
+    edges_used = np.unique(np.linspace(0, edges - 1, min(edges, MOST_CELLS + 1)).round().astype(np.int64))
     draws = min(MOST_DRAWS, choose_draws(edges))
-    noise = np.concatenate([part[:, kept] for part in law.simulate_prefixes(total, draws, numbered_generator(6))])
+    noise = np.concatenate(
+        [chunk[:, edges_used] for chunk in law.simulate_prefixes(total, draws, numbered_generator(6))]
+    )
     variances = law.prefix_variances(total is not None)[0][law.bounds]
-    most = float(variances[kept].max())
-    scale = np.sqrt(float(variances.max()) / most) if most > 0 else 1.0
-    shares, people = estimate_shares(curve)[law.bounds[kept]], max(float(curve.count), 1.0)
-    found = scale * (noise - shares * noise[:, -1:]) / people
+    largest = float(variances[edges_used].max())
+    scale = np.sqrt(float(variances.max()) / largest) if largest > 0 else 1.0
+    shares, people = estimate_shares(curve)[law.bounds[edges_used]], max(float(curve.count), 1.0)
+    errors = scale * (noise - shares * noise[:, -1:]) / people
     return (
-        np.asarray(found + _simulate_sampling_errors(curve, shares, round(people), draws))
+        np.asarray(errors + _simulate_sampling_errors(curve, shares, round(people), draws))
         if population
-        else np.asarray(found)
+        else np.asarray(errors)
     )
 
 
 def _simulate_sampling_errors(curve: CDF, shares: FloatArray, people: int, draws: int) -> FloatArray:
-    """Deviations of shares of samples from those of the population, which has `UNSEEN` people more."""
+    """Simulate sampling errors of sample shares, from a population with `UNSEEN` further people."""
     require_independent(curve.privacy)
     cells = np.diff(shares) * people + UNSEEN / (len(shares) - 1)
     cells /= cells.sum()
-    drawn = numbered_generator(7).multinomial(people, cells, size=draws) / people - cells
-    return np.concatenate([np.zeros((draws, 1)), np.cumsum(drawn, axis=-1)], axis=-1)
+    errors = numbered_generator(7).multinomial(people, cells, size=draws) / people - cells
+    return np.concatenate([np.zeros((draws, 1)), np.cumsum(errors, axis=-1)], axis=-1)
 
 
 def estimate_shares(curve: CDF) -> FloatArray:
-    """Shares below the boundaries of all slots, which do not fall: the unbiased ones, made monotone."""
+    """Return monotone shares below the boundaries of all slots: the isotonic regression of the unbiased shares."""
     slots = curve.prefixes.grid.slots
     bounds = np.asarray(curve.prefixes.evidence.sums.bounds)
     _, counts = counts_between(curve.prefixes, bounds)
@@ -505,12 +520,12 @@ def estimate_shares(curve: CDF) -> FloatArray:
 
 @dataclass(frozen=True)
 class AreaProtocol:
-    """A protocol for the area, where labels are public. Each person sends one report with the whole loss.
+    """A protocol for the area with public labels. Each person sends one report with the whole loss.
 
     Attributes:
-        first_class: Which class reports its scores first, whose curve is published to the other. None: both report their
-            scores, in one round.
-        error: About the standard deviation of the area, of scores that are spread evenly.
+        first_class: The class that reports its scores first, and whose curve is published to the other. None: both
+            classes report their scores, in one round.
+        error: Forecast standard deviation of the area, for evenly spread scores.
     """
 
     first_class: FirstClass | None
@@ -518,7 +533,7 @@ class AreaProtocol:
 
     @property
     def rounds(self) -> int:
-        """The number of rounds, though each person is asked in one of them only."""
+        """Number of rounds; each person is asked in one of them only."""
         return 1 if self.first_class is None else 2
 
     def __str__(self) -> str:
@@ -530,41 +545,48 @@ class AreaProtocol:
 def compare_area_protocols(
     grid: Grid, loss: PrivacyLoss, *, positives: int, negatives: int
 ) -> tuple[AreaProtocol, ...]:
-    """Protocols for an area, the one with the least forecast error first. Forecasts are of tasks whose `aim` is
-    ``CountUse.AREA``.
+    """Return the protocols for an area, the one with the least forecast error first.
+
+    Forecasts are of tasks whose `aim` is ``CountUse.AREA``.
 
     Args:
-        grid: Public cells of scores.
-        loss: What one report may lose.
-        positives: About how many positives report.
-        negatives: About how many negatives do.
+        grid: Public cells of the scores.
+        loss: Privacy loss of one report.
+        positives: Approximate number of positives who report.
+        negatives: Approximate number of negatives who report.
 
     Raises:
-        ValueError: a class has nobody, or too many people.
+        ValueError: a class is empty or too large.
 
     >>> import dpcurves as dp
-    >>> best, *_ = compare_area_protocols(dp.Grid(0, 1, cells=64), dp.PrivacyLoss.pure(1), positives=500, negatives=5000)
-    >>> best.rounds, str(best.first)
+    >>> grid, loss = dp.Grid(0, 1, cells=64), dp.PrivacyLoss.pure(1)
+    >>> best, *_ = compare_area_protocols(grid, loss, positives=500, negatives=5000)
+    >>> best.rounds, str(best.first_class)
     (2, 'negatives')
     """
     sizes = {FirstClass.NEGATIVES: negatives, FirstClass.POSITIVES: positives}
     scores = {
-        first: Task(CdfQuestion("score", grid), loss, people, aim=CountUse.AREA) for first, people in sizes.items()
+        first_class: Task(CdfQuestion("score", grid), loss, people, aim=CountUse.AREA)
+        for first_class, people in sizes.items()
     }
     told = {
-        first: predict_scores_variance(task.plan.law.require_type(AggregatedReports)) for first, task in scores.items()
+        first_class: predict_scores_variance(task.plan.law.require_type(AggregatedReports))
+        for first_class, task in scores.items()
     }
     roads = [AreaProtocol(None, sqrt(sum(told.values())))]
     one_bit = Task(CdfQuestion("bit", Grid(0, 1, cells=1)), loss, 1).plan.law.require_type(AggregatedReports).levels[0]
-    for first, second in ((FirstClass.NEGATIVES, positives), (FirstClass.POSITIVES, negatives)):
-        roads.append(AreaProtocol(first, sqrt(told[first] + 1 / (4 * float(one_bit.gain) ** 2 * second))))
+    for first_class, first_size in ((FirstClass.NEGATIVES, positives), (FirstClass.POSITIVES, negatives)):
+        roads.append(
+            AreaProtocol(first_class, sqrt(told[first_class] + 1 / (4 * float(one_bit.gain) ** 2 * first_size)))
+        )
     return tuple(sorted(roads, key=lambda road: road.error))
 
 
 def predict_scores_variance(law: AggregatedReports) -> float:
-    """The variance of an area that one class adds, given the scores of the other one: all are spread evenly.
+    """Return the variance of the area that one class adds, given the scores of the other class, for evenly spread
+    scores.
 
-    That of the mean of the curve over all its cells, of the people who report about one level or all; their scores are
-    given.
+    It is the variance of the mean of the curve over all cells, for people who report about a single level or all
+    levels; their scores are fixed.
     """
     return law.area_variance() / law.people**2

@@ -1,4 +1,4 @@
-"""The task: all that people and the aggregator have to agree on, in one public document."""
+"""The task: the public document on which people and the aggregator agree."""
 
 from __future__ import annotations
 
@@ -37,20 +37,20 @@ from .responses.randomiser import Reports
 from .tallied import AggregatedReports
 from .trust import Coins, Local, convert_to_epsilon, count_message_octets, find_answers, find_randomisers, make_messages
 
-# The number of cells for reports about a kernel of pairs: more leave less open, with larger noise.
+# Candidate numbers of cells for a kernel over pairs: more cells reduce the discretisation error and add noise.
 MOST_CELLS = 2**10
 
 
 def choose_grid(kernel: Function, lower: float, upper: float, *, people: int, loss: PrivacyLoss) -> Grid:
-    """The grid on which a `HistogramQuestion` tells the mean of a kernel over pairs of people best.
+    """Choose the grid with which a `HistogramQuestion` estimates the mean of a kernel over pairs of people best.
 
-    From 2, 4, ..., 1,024 cells those with the least error are taken, as Corollary 1 of Bell, Bellet, Gascon and
-    Kulkarni (2019) has it for k-ary responses and slopes: here with the randomiser that is chosen, the exact standard
-    deviation of values that lie evenly, and what cells leave open of this kernel (its half range, on average). Public
-    facts alone.
+    Among 2, 4, ..., 1,024 cells, the grid with the least predicted error is chosen, as in Corollary 1 of Bell, Bellet,
+    Gascon and Kulkarni (2019) for k-ary responses and slopes; here with the randomiser that the task would use, the
+    exact standard deviation for evenly spread values, and the discretisation error of this kernel (its half range, on
+    average). Only public facts are used.
 
     Raises:
-        TypeError: `loss` is no loss.
+        TypeError: `loss` is not a `PrivacyLoss`.
         ValueError: `people` is not from 2 to 2**31, `lower` is not below `upper`, or the kernel is not symmetric, or
             not finite.
 
@@ -67,14 +67,14 @@ def choose_grid(kernel: Function, lower: float, upper: float, *, people: int, lo
 
 
 def predict_error(kernel: Function, grid: Grid, people: int, loss: PrivacyLoss) -> float:
-    """The root of the squares of noise, that of sampling with it, and of what cells leave open, of even values."""
+    """Return the root mean square error of noise, sampling and discretisation, for evenly spread values."""
     cells, on_cells = grid.cells, MidpointKernel(kernel)(grid.edges)
     way = choose_randomiser(cells + 1, convert_to_epsilon(loss))
-    told = LevelReports(range(cells), people, way.NAME, *way.support).debias_tallies(np.zeros(cells + 1))
-    told = replace(told, counts=np.append(np.full(cells, people / cells), 0.0))
+    debiased = LevelReports(range(cells), people, way.NAME, *way.support).debias_tallies(np.zeros(cells + 1))
+    debiased = replace(debiased, counts=np.append(np.full(cells, people / cells), 0.0))
     noise = (
-        told.make_centred_form(on_cells.mean, told.mean(on_cells.mean)).find_deviation(population=True)
-        / told.pair_count
+        debiased.make_centred_form(on_cells.mean, debiased.mean(on_cells.mean)).find_deviation(population=True)
+        / debiased.pair_count
     )
     return hypot(noise, float(on_cells.max_deviation.mean()))
 
@@ -91,20 +91,20 @@ _HALF = 32
 
 @dataclass(frozen=True)
 class PublicCoinResponses:
-    """Hadamard responses whose level and index are public coins: what stands for a person in reports.
+    """Hadamard responses whose level and index are public coins, derived from the pseudonym of the person.
 
-    These are 8 octets of a hash of the task and the name, or are drawn if none is told, without regard to the value.
-    Their upper half tells the level, each about as often as in the plan; their lower half the index, evenly.
+    A pseudonym is 8 bytes of a hash of the task and the name; if no name is given, 8 random bytes, independent of the
+    value. The upper half decides the level, with about the probabilities of the plan; the lower half the index,
+    uniformly.
 
-    Formal guarantees: whatever the level and the index are and whoever chose them, of two values one bit has the chance
-    p or ``1 - p``, and ``p / (1 - p)`` is at most exp(epsilon): see `HadamardResponse`. Neither depends on the value, so what
-    the aggregator knows of a person is this bit and the name.
+    Formal guarantees: for any level and index, whoever chose them, one of the two bits has probability p, the other
+    ``1 - p``, and ``p / (1 - p)`` is at most exp(epsilon): see `HadamardResponse`. Level and index do not depend on the
+    value, so the aggregator learns nothing of a person but this bit and the name.
 
-    What the aggregator and a person have to agree on is the task, of which the name's octets are a hash, and the name.
-    Who makes up names chooses level and index, as who lies could do before: a report still weighs the same.
+    A person who invents names chooses level and index, as liars could before; a report still has the same weight.
 
     Attributes:
-        plan: What people report, by Hadamard responses, each about one level.
+        plan: The plan of Hadamard responses, each about one level.
     """
 
     OCTETS: ClassVar[int] = 1
@@ -112,7 +112,7 @@ class PublicCoinResponses:
     plan: Plan
 
     def randomize_slots(self, names: Octets, slots: IntArray, randomness: Randomness) -> Reports:
-        """SECRET argument `slots`. The randomised bits of these people, an octet each."""
+        """Return the randomised bits of these people, a byte each. SECRET argument `slots`."""
         law, source = self.plan.law.require_type(AggregatedReports), randomness.expand()
         levels, numbers = self._derive_coins(names)
         bits = np.zeros((len(slots), self.OCTETS), dtype=np.uint8)
@@ -123,9 +123,9 @@ class PublicCoinResponses:
         return bits
 
     def expand_messages(self, names: Octets, bits: Reports) -> Reports:
-        """The messages that say the same with level and index in them, as `dpcurves_local.trust` adds them up.
+        """Return the full messages, with level and index, as `dpcurves_local.trust` aggregates them.
 
-        An octet that is no bit becomes a message that is none.
+        A byte other than 0 and 1 becomes an invalid message.
         """
         messages = np.zeros((len(bits), count_message_octets(self.plan)), dtype=np.uint8)
         levels, numbers = self._derive_coins(names)
@@ -137,7 +137,7 @@ class PublicCoinResponses:
         return messages
 
     def _derive_coins(self, names: Octets) -> tuple[IntArray, IntArray]:
-        """The level of each name, and the number whose lowest bits are its index."""
+        """Return the level of each name, and a number whose lowest bits are its index."""
         words = np.ascontiguousarray(names).view("<u8").reshape(-1).astype(np.uint64, copy=False)
         law = self.plan.law.require_type(AggregatedReports)
         ends = np.cumsum([level.reports for level in law.levels])
@@ -158,30 +158,31 @@ KEY = re.compile("[0-9a-f]{64}")
 
 @dataclass(frozen=True)
 class Task(Document):
-    """The public document of a local-model survey: what is asked, and the loss of one report. Its hash identifies it.
+    """The public document of a local-model survey: the question and the privacy loss of one report. Its hash identifies
+    it.
 
-    Formal guarantees: whatever the aggregator, the network and all other people do and know, one report of this task
-    loses at most `loss`, where neighbours are two values of one person. Two reports of one person lose twice as much:
-    a person's `ReportMemo` gives the first one again.
+    Formal guarantees: for any behaviour and knowledge of the aggregator, the network and all other people, one report
+    of this task loses at most `loss`, where neighbours are two values of one person. Two independent reports of one
+    person lose twice as much; a person's `ReportMemo` sends the first one again.
 
     Attributes:
-        question: Any question that is answered from one table of counts, as `CdfQuestion` and `RocQuestion` are.
-        loss: The privacy loss of one report.
-        people: About how many will report: the levels of the tree, and the randomisers, are chosen for so many.
-        aim: What of the curve will be read, `CountUse.AREA` where it is an area under a ROC curve: levels and their numbers
-            of people are chosen for it. The curve can be read all the same, less exactly. None: the whole curve.
+        question: A question that is answered from one table of counts, such as `CdfQuestion` or `RocQuestion`.
+        loss: Privacy loss of one report.
+        people: Approximate number of people who will report; tree levels and randomisers are optimised for it.
+        aim: The reading of the curve for which levels and their numbers of people are optimised: `CountUse.AREA` for an
+            area under a ROC curve. The curve can still be read, less accurately. None: the whole curve.
         coins: `Coins.PUBLIC`: a report is one bit, of a Hadamard response whose level and index follow from the task
-            and the person's name. `Coins.OWN`: the person draws and sends them; other randomisers may err less.
-        rounding: `Rounding.CHANCE`: the device rounds a number to the middle of a cell before or behind it, so that it
-            is kept on average: for means over pairs that are read from a histogram. See `StochasticRounding`.
-        invitations: The public key whose signature of a name a server of the task asks for, in 64 hexadecimal digits:
-            `Inviter.public_key`. None: anybody may report, under any name.
+            and the person's name. `Coins.OWN`: the device draws and sends them; other randomisers may err less.
+        rounding: `Rounding.CHANCE`: the device rounds a number randomly to the middle of a neighbouring cell, without
+            bias, for means over pairs that are computed from a histogram. See `StochasticRounding`.
+        invitations: Public key that must have signed the name of a report, in 64 hexadecimal digits, as
+            `Inviter.public_key`. None: any name may report.
 
     Raises:
-        UnsupportedQuery: the question asks several times, or for something that people can not report; or an area is
-            aimed at, and it asks for no curve; or numbers are rounded by chance of something else than a histogram.
-        ValueError: `people` is not from 1 to 2**31; or `aim`, `coins` or `rounding` is something else.
-        TypeError: `loss` is no `PrivacyLoss`, or `people` no whole number.
+        UnsupportedQuery: the question has several rounds or a query that people cannot report; or `aim` is set and the
+            question is not about a curve; or stochastic rounding is asked for another question than a histogram.
+        ValueError: `people` is not from 1 to 2**31; or `aim`, `coins` or `rounding` is unknown.
+        TypeError: `loss` is not a `PrivacyLoss`, or `people` not an integer.
 
     >>> import dpcurves as dp
     >>> task = Task(dp.CdfQuestion("age", dp.Grid(0, 100, cells=64)), dp.PrivacyLoss.pure(2), people=10_000)
@@ -205,7 +206,7 @@ class Task(Document):
         require_type("loss", self.loss, PrivacyLoss, "a loss, as in PrivacyLoss.pure(1),")
         convert_to_integers(self, people="people")
         if self.aim not in (None, CountUse.AREA):
-            raise InvalidArgument("aim", "it is an area, Read.AREA, or none")
+            raise InvalidArgument("aim", "Read.AREA is needed for an area, or none")
         require_type("coins", self.coins, Coins, "Coins.OWN or Coins.PUBLIC")
         require_type("rounding", self.rounding, Rounding, "Rounding.SIMPLE or Rounding.CHANCE")
         if not 1 <= self.people <= MOST_PEOPLE:
@@ -216,7 +217,7 @@ class Task(Document):
 
     @cached_property
     def plan(self) -> Plan:
-        """The plan of a report, which everybody derives from this document alone."""
+        """The plan of a report, derived from this document alone."""
         plans = plan_question(self.question, self.loss, ReplaceOne(EACH_RECORD, self.people), self._trust_model)
         if len(plans) != 1:
             raise UnsupportedQuery("question", "people report once, and it asks several times")
@@ -238,12 +239,12 @@ class Task(Document):
 
     @property
     def memo_key(self) -> str:
-        """Under which name a device keeps a person's one report: rounds of one question share it."""
+        """Key under which a device stores a person's only report; rounds of one question share it."""
         return self.hash
 
     @property
     def axes(self) -> Sequence[Axis | Categories]:
-        """The axes on which a device places its values, at the resolution that it needs."""
+        """Axes on which a device places values, at the resolution that rounding needs."""
         return self.plan.query.axes if self._stochastic_rounding is None else (self._stochastic_rounding.fine_axis,)
 
     @cached_property
@@ -255,18 +256,20 @@ class Task(Document):
         )
 
     def compute_curve(self, reply: Callable[[Step, Allotment], Release], *, repeated_people: int | None = None) -> Any:
-        """The curve that is asked for, computed from the tallies.
+        """Compute the requested curve from the aggregated reports.
 
         Args:
-            reply: Gives the tallies.
-            repeated_people: In a second round, how many people of the first reported again, and were left out; None: not known.
+            reply: Returns the aggregated reports.
+            repeated_people: In a second round, the number of people of the first round who reported again and were left
+                out.
+                None: unknown.
         """
         budget = QuestionBudget.from_external_charge(self.hash, self.loss.as_single_release())
         curve = ask_with_budget(self.question, self.plan.adjacency, self._trust_model, budget, reply)
         return curve if self._stochastic_rounding is None else replace(curve, privacy=curve.privacy.with_notes(ROUNDED))
 
     def _draw_answers(self, slots: IntArray, source: Randomness) -> IntArray:
-        """SECRET argument. What of the slots of values is reported."""
+        """Return the slots to report for the slots of values. SECRET argument."""
         return (
             slots
             if self._stochastic_rounding is None
@@ -274,14 +277,14 @@ class Task(Document):
         )
 
     def randomize_slots(self, names: Octets, slots: IntArray, source: Randomness) -> Octets:
-        """SECRET argument `slots`. The messages of these people, as they are sent."""
+        """Return the messages of these people. SECRET argument `slots`."""
         answers = self._draw_answers(slots, source)
         if self._public_coins is None:
             return make_messages(self.plan, answers, source)
         return self._public_coins.randomize_slots(names, answers, source)
 
     def expand_messages(self, records: ReportBatch) -> Octets:
-        """The messages of people in full, with the level and index that follow from public coins."""
+        """Return the messages in full, with the level and index that follow from public coins."""
         return (
             records.messages
             if self._public_coins is None
@@ -289,7 +292,7 @@ class Task(Document):
         )
 
     def mark_repeats(self, names: Octets) -> BoolArray:
-        """A mask of the names of people who reported in an earlier round; here there is none."""
+        """Mark the names of people who reported in an earlier round; a single round has no earlier one."""
         return np.zeros(len(names), dtype=np.bool_)
 
     def randomize(
@@ -300,34 +303,34 @@ class Task(Document):
         memo: ReportMemo | None = None,
         randomness: Randomness | None = None,
     ) -> bytes:
-        """SECRET argument. What one person sends: nothing else leaves the device.
+        """Return the message of one person. SECRET argument. Nothing else leaves the device.
 
         Args:
-            value: For a question about one column, the value; about several, a mapping from columns to values. What is
-                no number, or no declared category, is missing.
-            person: By which name the aggregator knows the person, who is counted once; case, spaces and compatible
-                characters make no other name. None: a name that is drawn, which no other round knows.
-            memo: Where the first report of this person is kept and found again.
-            randomness: Where noise comes from. None: the operating system.
+            value: For a question about one column, the value; about several, a mapping from columns to values. A value
+                that is not a number or a declared category counts as missing.
+            person: Name by which the aggregator knows the person, who is counted once; case, spaces and compatible
+                characters make no difference. None: a random pseudonym, which no other round knows.
+            memo: File that stores the first report of this person, to send it again.
+            randomness: Source of the noise. None: the operating system.
 
         Raises:
-            ValueError: reports are kept for a person, and none is named.
+            ValueError: `memo` is given without `person`.
         """
         return self._make_report(find_slot(self.axes, value), person, memo, randomness or Randomness.from_system())
 
     def randomize_table(
         self, table: Any, *, column: str | None = None, delimiter: str = ",", randomness: Randomness | None = None
     ) -> bytes:
-        """SECRET argument. What the people of a table send, a row each, under names that are drawn: a file of reports.
+        """Return a file of reports, one for each row of a table, under random pseudonyms. SECRET argument.
 
         Args:
             table: The records.
-            column: Where the value stands, if the table calls it otherwise than the task.
-            delimiter: What stands between two columns of a file.
-            randomness: Where noise comes from. None: the operating system.
+            column: Column of the value, if the table names it otherwise than the task.
+            delimiter: Delimiter of a CSV file.
+            randomness: Source of the noise. None: the operating system.
 
         Raises:
-            ValueError: a column is not there, or of the wrong type; or one is named and the task asks about several.
+            ValueError: a column is missing or of the wrong type; or `column` is given and the task asks about several.
         """
         source, slots = randomness or Randomness.from_system(), self._find_slots(table, column, delimiter)
         names = np.frombuffer(source.expand().random_bytes(NAME * len(slots)), dtype=np.uint8).reshape(-1, NAME)
@@ -343,14 +346,14 @@ class Task(Document):
         delimiter: str = ",",
         memo: ReportMemo | None = None,
     ) -> bytes:
-        """SECRET argument. What the one person of a table sends; see `randomize` and `randomize_table`.
+        """Return the message of the one person of a table; see `randomize` and `randomize_table`. SECRET argument.
 
         Raises:
-            ValueError: as in `randomize_table`; or there is not one row.
+            ValueError: as in `randomize_table`; or the table does not have exactly one row.
         """
         slots = self._find_slots(table, column, delimiter)
         if len(slots) != 1:
-            raise InvalidArgument("data", "one row is needed where a person is named")
+            raise InvalidArgument("data", "exactly one row is needed if a person is named")
         return self._make_report(int(slots[0]), person, memo, Randomness.from_system())
 
     def _find_slots(self, table: Any, column: str | None, delimiter: str) -> IntArray:
@@ -360,15 +363,17 @@ class Task(Document):
 
     def _rename_axis(self, column: str) -> Sequence[Axis | Categories]:
         if len(self.axes) != 1:
-            raise InvalidArgument("column", "the task asks about several: the table has to call them as the task does")
+            raise InvalidArgument(
+                "column", "the task asks about several columns: rename those of the table as in the task"
+            )
         return (replace(self.axes[0], column=column),)
 
     def _make_report(self, slot: int, person: str | None, memo: ReportMemo | None, source: Randomness) -> bytes:
         if memo is not None and person is None:
-            raise InvalidArgument("person", "a report is kept for a person: name one")
-        drawn = person is None
+            raise InvalidArgument("person", "a report is stored for a person: name the person")
+        is_random = person is None
         name = source.random_bytes(NAME) if person is None else self.hash_name(person)
-        alone = set_drawn_bit(np.frombuffer(name, dtype=np.uint8)[None], drawn)
+        alone = set_drawn_bit(np.frombuffer(name, dtype=np.uint8)[None], is_random)
         if self.mark_repeats(alone).any():
             raise InvalidArgument("person", "this person has reported in the first round, and reports once")
 
@@ -385,22 +390,22 @@ class Task(Document):
         return report
 
     def hash_name(self, person: str) -> bytes:
-        """The public pseudonym of a person in this task; anybody who knows the name can compute it.
+        """Return the public pseudonym of a person in this task. It can be computed by anyone who knows the name.
 
-        A hash of the folded name, salted with the account, which rounds that know each other's names share.
+        It is a hash of the folded name, salted with the account, so rounds that share an account share pseudonyms.
 
         Raises:
-            TypeError: `person` is no text.
-            ValueError: it is empty, or no text of Unicode characters.
+            TypeError: `person` is not a string.
+            ValueError: it is empty, or not valid Unicode.
         """
         require_type("person", person, str, "the name of a person")
         try:
-            told = f"{self._salt}\n{normalize_name(person)}".encode()
+            salted_name = f"{self._salt}\n{normalize_name(person)}".encode()
         except UnicodeEncodeError:
             raise InvalidArgument("person", "a text of Unicode characters is needed, without lone surrogates") from None
         if not normalize_name(person):
-            raise InvalidArgument("person", "a person needs a name; leave it out to have one drawn")
-        short = np.frombuffer(sha256(told).digest()[:NAME], dtype=np.uint8)
+            raise InvalidArgument("person", "a person needs a name; leave it out to draw a random one")
+        short = np.frombuffer(sha256(salted_name).digest()[:NAME], dtype=np.uint8)
         return set_drawn_bit(short[None], drawn=False).tobytes()
 
     @property
@@ -409,10 +414,10 @@ class Task(Document):
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """The inverse of what `write` writes.
+        """Read what `to_json` wrote.
 
         Raises:
-            ValueError: it is of no task, or of another version.
+            ValueError: the text is not a task, or a task of another version.
         """
         try:
             stored = json.loads(text)
@@ -423,23 +428,28 @@ class Task(Document):
             raise InvalidArgument("task", f"it is of another version than {VERSION}")
         require_known_fields(stored, _FIELDS)
         if not isinstance(loss, Mapping) or len(loss) != 1 or not isinstance(stored.get("people"), int):
-            raise InvalidArgument("task", "it says no loss, or no number of people")
+            raise InvalidArgument("task", "it has no loss, or no number of people")
         ((currency, amount),) = loss.items()
         if currency not in _LOSSES or not isinstance(amount, str):
             raise InvalidArgument("task", "its loss is an epsilon or a rho, written as a text")
-        asked, aim = question_from_json(stored.get("question", {})), _parse_aim(stored.get("aim"))
+        question, aim = question_from_json(stored.get("question", {})), _parse_aim(stored.get("aim"))
         coins = parse_choice("coins", stored.get("coins", Coins.OWN), Coins)
         rounding = parse_choice("rounding", stored.get("rounding", Rounding.SIMPLE), Rounding)
         return cls(
-            asked, _LOSSES[currency](amount), stored["people"], aim=aim, coins=coins, rounding=rounding,
+            question, _LOSSES[currency](amount), stored["people"], aim=aim, coins=coins, rounding=rounding,
             invitations=stored.get("invitations"),
         )  # fmt: skip
 
     def to_json(self) -> str:
-        """The document: its octets decide its hash."""
+        """Return the document; its bytes decide its hash."""
         aim = {} if self.aim is None else {"aim": self.aim.name.lower()}
-        told = {"local_task": VERSION, **STORED.encode_fields(self), "question": question_to_json(self.question), **aim}
-        return json.dumps(told, sort_keys=True)
+        fields = {
+            "local_task": VERSION,
+            **STORED.encode_fields(self),
+            "question": question_to_json(self.question),
+            **aim,
+        }
+        return json.dumps(fields, sort_keys=True)
 
 
 def _parse_aim(word: object) -> CountUse | None:

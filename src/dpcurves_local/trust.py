@@ -1,4 +1,6 @@
-"""Local model: no party but the person sees a record; each randomises one answer, about a level of a tree, at home."""
+"""The local model: each person randomises an answer about a level of a tree at home, and no other party sees a
+record.
+"""
 
 from __future__ import annotations
 
@@ -31,25 +33,26 @@ from .responses.randomiser import LONGEST, Reports, make_contiguous, mark_zero_t
 from .tallied import AggregatedReports
 
 MOST_CELLS = 2**20
-"""Cells of all rows together: the tables of one level."""
+"""Most cells of all rows together: the size of the tables of one level."""
 _LEVELS = {CountUse.CELLS: 10, CountUse.PREFIXES: 10, CountUse.AREA: 20}
-"""The most levels. The mean of a curve is told by coarse intervals: finer ones need few people."""
+"""Most levels. The mean of a curve depends mostly on coarse intervals: finer ones need few people."""
 _TILTS = {
     CountUse.CELLS: (Fraction(1, 2), Fraction(1), Fraction(2)),
     CountUse.PREFIXES: (Fraction(1, 2), Fraction(1), Fraction(2)),
     CountUse.AREA: (Fraction(1, 2), Fraction(5, 8), Fraction(3, 4), Fraction(7, 8), Fraction(1)),
 }
-"""The ratio of people who report about a level to those of the level above it."""
+"""Ratio of the numbers of people of a level and of the level above it."""
 _FINE = 2**40
 _INDEX = 4
-"""Octets of the longest index of a Hadamard response: some randomiser is always as short."""
+"""Bytes of the longest index of a Hadamard response, so that some randomiser is always this short."""
 
 
 class Coins(StrEnum):
-    """The party that draws the coins that do not depend on the value: the level, and the index of a Hadamard response.
+    """The party that draws the random bits that do not depend on the value: the level, and the index of a Hadamard
+    response.
 
-    `OWN`: each person, and they are sent along. `PUBLIC`: they follow from what stands for the person's name in
-    reports, so that the one bit of a Hadamard response is all that the person says.
+    `OWN`: the person, who sends them. `PUBLIC`: they follow from the person's pseudonym, so that a report is the single
+    bit of a Hadamard response.
     """
 
     OWN = "own"
@@ -57,30 +60,32 @@ class Coins(StrEnum):
 
 
 def plan_reports(query: Query, loss: PrivacyLoss, adjacency: Adjacency, coins: Coins = Coins.OWN) -> Plan:
-    """Plan the reported levels, their people and randomisers: with the least predicted error of what is read.
+    """Plan the levels, their numbers of people and randomisers with the least predicted error.
 
-    Formal guarantees: each person sends one report about one level, which the person draws without regard to the value.
-    Whatever the level, the report is one of a randomiser that loses at most epsilon; so a person's whole message does,
-    to whoever sees it, where neighbours differ in one person's value. How many people report is public. Under
+    Formal guarantees: each person sends one report about one level, drawn independently of the value. For every level
+    the report comes from a randomiser that loses at most epsilon; so the person's whole message loses at most epsilon
+    to every observer, where neighbours differ in one person's value. The number of people is public. Under
     zero-concentrated privacy, ``epsilon**2 / 2`` is at most rho (Bun and Steinke 2016, Proposition 1.4).
 
-    Or each person reports about all of L levels, with noise of its own for each: then a report loses epsilon / L, or
-    rho / L, and these add up (*ibid.*, Lemma 1.7). Purely that errs more, unless epsilon is large; under
-    zero-concentrated privacy it errs less, for no level asks a sample. The predicted error decides. (Advanced
-    composition would promise an epsilon that fails with a chance delta, which no task does.)
+    Alternatively each person reports about all L levels, with independent noise: a report then loses epsilon / L, or
+    rho / L, and these add up (*ibid.*, Lemma 1.7). Under pure privacy this has a larger error unless epsilon is large;
+    under zero-concentrated privacy a smaller one, because no level is a sample. The predicted error decides. (Advanced
+    composition would have an epsilon that holds with probability 1 - delta, which tasks do not offer.)
 
-    With public coins people report about one level each, by Hadamard responses. A bit loses epsilon whatever the level
-    and the index are, so it does not matter who knew or chose them.
+    With public coins people report about one level each, by Hadamard responses. A bit loses epsilon for every level and
+    index, even if an adversary knew or chose them.
 
     Raises:
-        UnsupportedQuery: other numbers than counts of cells are asked for, or more than 2**20 of them; or the number of
-            people is private, or one has several records.
+        UnsupportedQuery: the query is not for counts of cells, or for more than 2**20 of them; or the number of people
+            is private, or a person has several records.
     """
     counts = query.as_kind(CountQuery)
     if counts is None:
-        raise UnsupportedQuery("question", f"people report cells of a grid, they answer no {type(query).__name__}")
+        raise UnsupportedQuery(
+            "question", f"people report cells of a grid; a {type(query).__name__} cannot be answered"
+        )
     if not isinstance(adjacency, ReplaceOne) or adjacency.unit.records != 1:
-        raise UnsupportedQuery("adjacency", "how many people report is public, and each has one value: use replace-one")
+        raise UnsupportedQuery("adjacency", "the number of people is public and each has one value: use replace-one")
     if prod(query.shape) > MOST_CELLS:
         raise UnsupportedQuery("grid", f"at most {MOST_CELLS} cells are reported about, got {prod(query.shape)}")
     law = _choose_law(query.rows, query.cells, counts.use, loss, adjacency.units, coins)
@@ -92,7 +97,7 @@ def plan_reports(query: Query, loss: PrivacyLoss, adjacency: Adjacency, coins: C
 
 
 def convert_to_epsilon(loss: PrivacyLoss) -> Fraction:
-    """The pure privacy loss of one report."""
+    """Return the pure privacy loss of one report."""
     if loss.epsilon is not None:
         return loss.epsilon
     doubled = 2 * loss.rho * _FINE**2
@@ -101,19 +106,19 @@ def convert_to_epsilon(loss: PrivacyLoss) -> Fraction:
 
 @lru_cache(maxsize=64)  # a pure function of public facts
 def build_randomisers(law: AggregatedReports, epsilon: Fraction) -> tuple[Randomiser, ...]:
-    """By which people report about each level: the last answer is that the value is missing."""
+    """Return the randomiser of each level; its last answer is "missing"."""
     return tuple(make_randomiser(level.randomiser, law.rows * len(level.starts) + 1, epsilon) for level in law.levels)
 
 
 def find_randomisers(law: AggregatedReports, loss: PrivacyLoss) -> tuple[Randomiser, ...]:
-    """By which people report about each level under this loss of a person."""
+    """Return the randomiser of each level under this loss of a person."""
     return build_randomisers(law, convert_to_epsilon(loss * Fraction(1, len(law.levels)) if law.about_all else loss))
 
 
 @lru_cache(maxsize=64)  # a pure function of public facts
-def _choose_law(
+def _choose_law(  # noqa: PLR0917
     rows: int, cells: int, read: CountUse, loss: PrivacyLoss, people: int, coins: Coins
-) -> AggregatedReports:  # noqa: PLR0917
+) -> AggregatedReports:
     trees = sorted({_compute_widths(cells, levels) for levels in range(1, _LEVELS[read] + 1)}, key=len)
     table = _LevelTable(rows, cells, people, convert_to_epsilon(loss), _WAYS[coins])
     split = [
@@ -139,11 +144,11 @@ class _LevelTable(NamedTuple):
     """The table of one level that people report about.
 
     Attributes:
-        rows: How many cells the axes before the last have together.
-        cells: How many cells the last axis has.
-        people: How many report.
-        epsilon: What one report may lose.
-        randomisers: By which randomisers it may be.
+        rows: Number of cells of all axes but the last.
+        cells: Number of cells of the last axis.
+        people: Number of people who report.
+        epsilon: Privacy loss of one report.
+        randomisers: Randomisers to choose from.
     """
 
     rows: int
@@ -154,14 +159,14 @@ class _LevelTable(NamedTuple):
 
 
 def _compute_widths(cells: int, levels: int) -> tuple[int, ...]:
-    """Cells in the intervals of each level, from coarse to fine, in powers of one number."""
+    """Return the cells in an interval of each level, from coarse to fine, in powers of one number."""
     fan = next(fan for fan in range(2, cells + 2) if fan**levels >= cells)
     return tuple(fan**power for power in reversed(range(levels)) if fan**power < cells or power == 0)
 
 
 def _build_tree(table: _LevelTable, widths: tuple[int, ...], tilt: Fraction) -> AggregatedReports:
     reports = _split_people(table.people, len(widths), tilt)
-    levels = (_build_level(table, width, many) for width, many in zip(widths, reports, strict=True))
+    levels = (_build_level(table, width, count) for width, count in zip(widths, reports, strict=True))
     return AggregatedReports(table.rows, table.cells, tuple(levels))
 
 
@@ -174,7 +179,7 @@ def _build_level(table: _LevelTable, width: int, reports: int, max_octets: int =
 def build_all_levels_tree(
     rows: int, cells: int, widths: tuple[int, ...], loss: PrivacyLoss, people: int
 ) -> AggregatedReports:
-    """The tree about all of whose levels each person reports, with an equal share of the loss for each."""
+    """Return the tree in which each person reports about all levels, with an equal share of the loss for each."""
     epsilon, longest = convert_to_epsilon(loss * Fraction(1, len(widths))), max(LONGEST // len(widths), _INDEX)
     table = _LevelTable(rows, cells, people, epsilon, RANDOMISERS)
     levels = (_build_level(table, width, people, longest) for width in widths)
@@ -182,14 +187,14 @@ def build_all_levels_tree(
 
 
 def _split_people(people: int, levels: int, tilt: Fraction) -> list[int]:
-    """The number of people who report about each level: at least one."""
+    """Return the number of people who report about each level, at least one."""
     weights = [tilt**level for level in range(levels)]
     ends = [round((people - levels) * sum(weights[:level], Fraction(0)) / sum(weights)) for level in range(levels + 1)]
     return [1 + after - before for before, after in pairwise(ends)]
 
 
 def _predict_error(law: AggregatedReports, read: CountUse) -> float:
-    """The mean variance of prefixes, or that of their mean, or of one cell of those that are counted together."""
+    """Return the mean variance of prefixes, of their mean, or of one cell of those that are counted together."""
     if read is CountUse.AREA:
         return law.area_variance()
     if read is CountUse.PREFIXES:
@@ -197,13 +202,13 @@ def _predict_error(law: AggregatedReports, read: CountUse) -> float:
     return law.nested_law.levels[-1].noise.variance
 
 
-# SECRET. The holder of the local model: one person, and the one value.
+# SECRET. The data holder of the local model: one person with one value.
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Person:
-    """Person in the local model, who trusts no other party. It has no repr.
+    """A person in the local model, who trusts no other party. It has no repr.
 
     Attributes:
-        slot: The cell of the table that the person's value lies in, row by row; as many as there are cells: missing.
+        slot: Cell of the table in which the person's value lies, in row-major order; the number of cells if missing.
     """
 
     slot: int
@@ -214,16 +219,16 @@ MOST_PEOPLE = 2**31
 
 @dataclass(frozen=True, slots=True)
 class Local:
-    """Each person sends one randomised report, and whoever adds them up may be anybody.
+    """The local model: each person sends one randomised report, and the aggregator need not be trusted.
 
-    Formal guarantees: `make_message` is a function of one person's value and of that person's randomness alone, and what
-    it gives loses at most ``plan.loss`` to whoever sees it, however the others behave and whatever they know. `collect`
-    sees reports alone. *Assumed*: each person sends one report; it is not hidden who sends which, and nothing is
-    shuffled. A false report can shift a count by the weight of one report, no more.
+    Formal guarantees: `make_message` is a function of one person's value and that person's randomness alone, and its
+    result loses at most ``plan.loss`` to every observer, for any behaviour and knowledge of other parties. `collect`
+    sees reports alone. *Assumptions*: each person sends one report; the sender of a report is not hidden, and nothing
+    is shuffled. A false report can shift a count by at most the weight of one report.
 
     Attributes:
-        aim: Quantity computed from the cumulative counts that a question asks for; None: these counts themselves.
-            It changes which levels people report about, and how many report about each; never the loss of a report.
+        aim: Quantity computed from the cumulative counts of a question; None: the counts themselves. It affects which
+            levels people report about, and how many report about each, but not the loss of a report.
         coins: Source of the random bits that do not depend on the value: the person, or public.
         INSTEAD: Advice to a caller whose session would open all records.
     """
@@ -235,15 +240,15 @@ class Local:
 
     @property
     def holders(self) -> tuple[type, ...]:
-        """Types of holders: people."""
+        """Types of data holders: people."""
         return (Person,)
 
     def plan(self, workload: Workload[Answer], loss: PrivacyLoss, adjacency: Adjacency) -> Strategy[Answer]:
-        """On cells that are known beforehand: a person reports once, and is not asked again."""
+        """Plan on a public grid: a person reports once, so adaptive refinement is not possible."""
         return choose_one_round(workload, Setting(loss, adjacency))
 
     def plan_query(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """Plan of the people's reports to a query. Raises `UnsupportedQuery`."""
+        """Plan the people's reports to a query. Raises `UnsupportedQuery`."""
         plan = plan_reports(self._apply_aim(query), loss, adjacency, self.coins)
         if plan.law.require_type(AggregatedReports).people > MOST_PEOPLE:
             raise UnsupportedQuery("people", f"at most {MOST_PEOPLE} report")
@@ -254,19 +259,19 @@ class Local:
             return query
         counts = query.as_kind(CountQuery)
         if counts is None or counts.use is not CountUse.PREFIXES:
-            raise UnsupportedQuery("aim", f"{self.aim.value} is read from a curve, and the question asks for none")
+            raise UnsupportedQuery("aim", f"{self.aim.value} is computed from a curve, and the question asks for none")
         return replace(counts, use=self.aim)
 
     def run(self, plan: Plan, holders: Sequence[Person], allotment: Allotment, randomness: Randomness) -> Release:
-        """Run all people at once, in one place: for simulations."""
+        """Run all people at once in one process, for simulations."""
         slots = np.array([person.slot for person in holders], dtype=np.int64)
         return collect(plan, [make_messages(plan, slots, randomness)], allotment, seeded=randomness.is_seeded)
 
 
 def make_message(plan: Plan, slot: int, randomness: Randomness) -> bytes:
-    """Message of a person: the number of a level, drawn, and a randomised report about it, padded with zeros.
+    """Return the message of a person: a random level's number and a randomised report about it, padded with zeros.
 
-    Or, where each person reports about all levels, these reports one behind another.
+    If each person reports about all levels, the message is the concatenation of these reports.
 
     Args:
         plan: Plan of all reports.
@@ -274,16 +279,16 @@ def make_message(plan: Plan, slot: int, randomness: Randomness) -> bytes:
         randomness: Source of the noise.
 
     Raises:
-        ValueError: there is no such slot.
+        ValueError: `slot` is not a slot of the table.
     """
     return make_messages(plan, np.array([slot], dtype=np.int64), randomness).tobytes()
 
 
 def make_messages(plan: Plan, slots: IntArray, randomness: Randomness) -> Reports:
-    """The messages of many people, (people, octets): as if each had drawn one.
+    """Return the messages of many people, (people, octets), as if each had drawn one.
 
     Raises:
-        ValueError: there is no such slot.
+        ValueError: a number is not a slot of the table.
     """
     law = plan.law.require_type(AggregatedReports)
     if slots.size and not 0 <= slots.min() <= slots.max() <= law.rows * law.cells:
@@ -305,7 +310,7 @@ def make_messages(plan: Plan, slots: IntArray, randomness: Randomness) -> Report
 
 
 def count_message_octets(plan: Plan) -> int:
-    """Length of a message in octets: every message has the same."""
+    """Return the length of a message in bytes, equal for all messages."""
     lengths = [way.octets for way in _find_plan_randomisers(plan)]
     return sum(lengths) if plan.law.require_type(AggregatedReports).about_all else 1 + max(lengths)
 
@@ -314,9 +319,9 @@ class LevelBatch(NamedTuple):
     """The reports about one level of the tree, and their rows.
 
     Attributes:
-        rows: In which rows they were.
-        reports: These, (reports, octets).
-        has_zero_padding: True if nothing but zeros stood behind them.
+        rows: Rows of the messages.
+        reports: The reports, (reports, octets).
+        has_zero_padding: Whether each message has only zeros behind its report.
     """
 
     rows: IntArray | slice
@@ -325,11 +330,11 @@ class LevelBatch(NamedTuple):
 
 
 class ReportAggregator:
-    """Tallies that messages are added to, and the only state kept of the messages.
+    """Tallies to which messages are added, and the only state kept of the messages.
 
     Attributes:
         refused: Number of invalid messages.
-        reports: Numbers of reports about each level.
+        reports: Number of reports about each level.
     """
 
     def __init__(self, plan: Plan) -> None:
@@ -339,52 +344,56 @@ class ReportAggregator:
         self._about_all = plan.law.require_type(AggregatedReports).about_all
 
     def mark_valid_messages(self, messages: Reports) -> BoolArray:
-        """Mask of the rows of (rows, octets) that are valid messages under this plan."""
+        """Mark the rows of (rows, octets) that are valid messages under this plan."""
         return self.sort_by_level(messages)[1]
 
     def add_messages(self, messages: Reports) -> None:
-        """Count what are messages, and how many are not."""
-        about, good = self.sort_by_level(messages)
-        self.refused += int(len(good) - good.sum())
-        self.count_reports(about, good)
+        """Count the valid messages, and the number of invalid ones."""
+        batches, is_valid = self.sort_by_level(messages)
+        self.refused += int(len(is_valid) - is_valid.sum())
+        self.count_reports(batches, is_valid)
 
     def sort_by_level(self, messages: Reports) -> tuple[list[LevelBatch], BoolArray]:
-        """The reports about each level, as `count_reports` takes them; and which rows are messages under this plan at all."""
+        """Return the reports of each level, as `count_reports` takes them, and which rows are valid messages."""
         about = self._split_all_levels(messages) if self._about_all else self._split_single_levels(messages)
-        good = np.full(len(messages), self._about_all)
+        is_valid = np.full(len(messages), self._about_all)
         for way, (here, reports, filled_up) in zip(self._ways, about, strict=True):
             sound = way.mark_valid_reports(reports) & filled_up
-            good[here] = good & sound if self._about_all else sound
-        return about, good
+            is_valid[here] = is_valid & sound if self._about_all else sound
+        return about, is_valid
 
     def count_reports(self, about: list[LevelBatch], counted: BoolArray) -> None:
-        """Count of what `sort_by_level` gave the rows that are to be counted, all of which are messages."""
+        """Count the reports of rows that `sort_by_level` returned; all must be valid."""
         for number, (way, (here, reports, _)) in enumerate(zip(self._ways, about, strict=True)):
-            kept = counted[here]
-            told = reports if kept.all() else reports[kept]
-            self._tallies[number] += way.count_support(told)
-            self.reports[number] += len(told)
+            is_counted = counted[here]
+            selected = reports if is_counted.all() else reports[is_counted]
+            self._tallies[number] += way.count_support(selected)
+            self.reports[number] += len(selected)
 
     def _split_all_levels(self, messages: Reports) -> list[LevelBatch]:
-        """Every message has a report about each level."""
+        """Split messages that hold a report about every level."""
         parts = np.split(messages, np.cumsum([way.octets for way in self._ways])[:-1], axis=1)
-        return [LevelBatch(slice(None), part, np.True_) for part in parts]
+        return [LevelBatch(slice(None), reports, np.True_) for reports in parts]
 
     def _split_single_levels(self, messages: Reports) -> list[LevelBatch]:
-        """Every message is about one level: copied only where there are others between them."""
-        levels, whole, found = np.ascontiguousarray(messages[:, 0]), make_contiguous(messages), list[LevelBatch]()
+        """Split messages about one level each; rows are copied only if levels are mixed."""
+        levels, contiguous, batches = (
+            np.ascontiguousarray(messages[:, 0]),
+            make_contiguous(messages),
+            list[LevelBatch](),
+        )
         for number, way in enumerate(self._ways):
             about = levels == number
             here = slice(None) if about.all() else np.flatnonzero(about)
-            rows = whole if isinstance(here, slice) else np.take(whole, here, axis=0)
-            found.append(LevelBatch(here, rows[:, 1 : 1 + way.octets], mark_zero_tails(rows, 1 + way.octets)))
-        return found
+            rows = contiguous if isinstance(here, slice) else np.take(contiguous, here, axis=0)
+            batches.append(LevelBatch(here, rows[:, 1 : 1 + way.octets], mark_zero_tails(rows, 1 + way.octets)))
+        return batches
 
     def release(self, allotment: Allotment, *, seeded: bool) -> Release:
-        """Release of the tallies, as the answer to a plan of as many people as there were.
+        """Return the tallies as the answer to a plan for this number of people.
 
         Raises:
-            ValueError: there was no report, or the payment is for another loss than the plan's.
+            ValueError: there are no reports, or the payment is for another loss than the plan's.
         """
         require_charged(allotment, self._plan)
         plan = adjust_plan(self._plan, self.reports)
@@ -394,10 +403,10 @@ class ReportAggregator:
 
 
 def collect(plan: Plan, messages: Iterable[Reports], allotment: Allotment, *, seeded: bool) -> Release:
-    """Add up messages, chunk by chunk, in the memory of the tables alone. What is no message is left out.
+    """Aggregate messages chunk by chunk, with the memory of the tables alone. Invalid messages are left out.
 
     Raises:
-        ValueError: there is no message, or the payment is for another loss than the plan's.
+        ValueError: there is no valid message, or the payment is for another loss than the plan's.
     """
     tables = ReportAggregator(plan)
     for chunk in messages:
@@ -406,13 +415,14 @@ def collect(plan: Plan, messages: Iterable[Reports], allotment: Allotment, *, se
 
 
 def adjust_plan(plan: Plan, reports: Sequence[int]) -> Plan:
-    """The plan with as many people at each level as there were. Who sent a report is public, and so are these numbers.
+    """Return the plan with the actual number of people at each level. The senders are public, so these numbers are,
+    too.
 
     Raises:
-        ValueError: there was nobody.
+        ValueError: there are no people.
     """
     law = plan.law.require_type(AggregatedReports)
-    levels = tuple(replace(level, reports=many) for level, many in zip(law.levels, reports, strict=True))
+    levels = tuple(replace(level, reports=count) for level, count in zip(law.levels, reports, strict=True))
     done = replace(law, levels=levels)
     return replace(plan, law=done, adjacency=ReplaceOne(plan.adjacency.unit, done.people))
 
@@ -422,9 +432,9 @@ def _find_plan_randomisers(plan: Plan) -> tuple[Randomiser, ...]:
 
 
 def find_answers(law: AggregatedReports, number: int, slots: IntArray) -> IntArray:
-    """The intervals of a level that hold these slots, row by row; the last answer is that the value is missing."""
+    """Return the intervals of a level that hold these slots, row by row; the last answer is "missing"."""
     level = law.levels[number]
     row, cell = np.divmod(slots, law.cells)
     interval = np.searchsorted(level.first_cells, cell, side="right") - 1
-    many = len(level.starts)
-    return np.where(slots == law.rows * law.cells, law.rows * many, row * many + interval)
+    intervals = len(level.starts)
+    return np.where(slots == law.rows * law.cells, law.rows * intervals, row * intervals + interval)

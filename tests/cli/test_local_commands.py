@@ -143,7 +143,7 @@ def test_two_rounds_refuse_a_repeat_and_say_whom_their_loss_holds_for(run: Run, 
     assert "epsilon 2 holds for a person who reported in one round only" in told[second].output
     lost = float(told[second].output.split("reported in both lost epsilon ")[1].split()[0])
     assert 2 < lost <= 4
-    assert f"epsilon {lost:g} holds for each person, for repeats were not all refused" in told[bare].output
+    assert f"epsilon {lost:g} holds for each person, because repeats were not all refused" in told[bare].output
     assert "epsilon 2 holds" not in told[bare].output
 
 

@@ -94,7 +94,7 @@ def wrong_messages(source: np.random.Generator) -> Iterator[tuple[str, bytes, st
         np.frombuffer(TASK.hash_name("anna"), np.uint8)[None],
         np.full((1, TASK.report_format.message_octets), 255, np.uint8),
     )
-    yield WAY, b"", "reports: the message holds none"
+    yield WAY, b"", "reports: the message holds no reports"
     yield WAY, source.bytes(1000), refused
     yield WAY, report[:-1], refused
     yield WAY, report[:-6] + bytes([report[-6] ^ 1]) + report[-5:], refused

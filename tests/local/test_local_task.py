@@ -191,7 +191,7 @@ def test_one_person_of_a_file_and_many(tmp_path: Path) -> None:
     mine = TASK.randomize_one(str(tmp_path / "me.csv"), "anna", memo=kept)
     assert mine == TASK.randomize(0.9, person="anna", memo=kept)
     (tmp_path / "us.csv").write_text("x\n0.25\n0.5\n")
-    with pytest.raises(ValueError, match="^data: one row"):
+    with pytest.raises(ValueError, match="^data: exactly one row"):
         TASK.randomize_one(str(tmp_path / "us.csv"), "anna")
     counted = Collection(TASK)
     counted.add(mine + TASK.randomize_table(str(tmp_path / "us.csv")))

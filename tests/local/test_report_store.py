@@ -95,9 +95,9 @@ def test_a_file_of_something_else_is_not_touched(held: bytes, tmp_path: Path) ->
 
 
 def test_a_file_has_one_server(store: ReportStore, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="^store: a server that runs has this file$"):
+    with pytest.raises(ValueError, match="^store: a running server has locked this file$"):
         ReportStore(tmp_path / "reports.bin", TASK)
-    with pytest.raises(ValueError, match=r"^store: the file can not be written \(No such file or directory\)$"):
+    with pytest.raises(ValueError, match=r"^store: the file cannot be written \(No such file or directory\)$"):
         ReportStore(tmp_path / "none" / "reports.bin", TASK)
 
 

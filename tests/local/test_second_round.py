@@ -139,7 +139,7 @@ def test_a_class_that_there_is_not_is_refused_in_one_line() -> None:
     told = Collection(first_of(FirstClass.NEGATIVES))
     told.add(told.task.randomize(0.5))
     wrong = second_of(FirstClass.NEGATIVES).to_json().replace('"negatives"', '"bogus"')
-    refused = r"\Afirst: one of negatives, positives is needed, got 'bogus'\Z"
+    refused = r"\Afirst_class: one of negatives, positives is needed, got 'bogus'\Z"
     with pytest.raises(InvalidArgument, match=refused):
         publish(told, "bogus", people=5)  # type: ignore[arg-type]
     with pytest.raises(InvalidArgument, match=refused):

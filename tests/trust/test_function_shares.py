@@ -225,10 +225,15 @@ def test_what_cannot_be_shared_is_refused() -> None:
     axis = Axis("x", Grid(0, 1, cells=4))
     for asked, loss, adjacency, words in (
         (SumQuery((axis,), 4), ONE, each, "cannot answer SumQuery"),
-        (CountQuery((axis,), CountUse.CELLS), ONE, AddRemove(EACH_RECORD), "adjacency: servers see how many reports"),
+        (
+            CountQuery((axis,), CountUse.CELLS),
+            ONE,
+            AddRemove(EACH_RECORD),
+            "adjacency: the number of reports is public",
+        ),
         (CountQuery((axis,), CountUse.CELLS), PrivacyLoss.pure(Fraction(1, 2**40)), each, "more noise than shares"),
         (CountQuery((Axis("x", Grid(0, 1, cells=2**16)),), CountUse.CELLS), ONE, each, "grid: .* take a coarser grid"),
-        (query(4), ONE, AddRemove(EACH_RECORD), "adjacency: servers see how many reports"),
+        (query(4), ONE, AddRemove(EACH_RECORD), "adjacency: the number of reports is public"),
         (query(4), ONE, ReplaceOne(Unit("owner", 2), 9), "for each report"),
         (query(2**32), PrivacyLoss.pure(Fraction(1, 2**40)), each, "more noise than shares have room for"),
     ):
@@ -241,7 +246,7 @@ def test_what_cannot_be_shared_is_refused() -> None:
 def test_halves_that_are_no_halves_are_refused() -> None:
     asked = plan(8, 3, 5)
     for halves in ([(1, 2)], [(1, 2), (3,)], [(1, 2), (3, RING)], [(1, -1), (2, 3)]):
-        with pytest.raises(ValueError, match=r"^halves: "):
+        with pytest.raises(ValueError, match=r"^answer_shares: "):
             combine_release(asked, halves, allotment())
     with pytest.raises(ValueError, match="the payment is for epsilon 2"):
         make_answer_share(asked, Exact(np.arange(3), key(0)), allotment(PrivacyLoss.pure(2)))

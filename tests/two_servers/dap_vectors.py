@@ -169,7 +169,8 @@ def collection_of(
 def outcome(service: TaskService, what: str, message: bytes) -> dict[str, str]:
     """Answer of a server, or the line in which it refuses."""
     work: dict[str, Callable[[bytes], bytes]] = {
-        "upload": lambda upload: service.submit_upload(0, upload).result(), "job": service.run_aggregation_job, "collection": service.run_collection_job,
+        "upload": lambda upload: service.submit_upload(0, upload).result(), "job": service.run_aggregation_job,
+        "collection": service.run_collection_job,
         "share": service.make_aggregate_share,
     }  # fmt: skip
     try:

@@ -195,7 +195,7 @@ def test_keys_are_the_tasks_and_words_are_of_the_field() -> None:
     share, _ = encoding.share_records(PLACES[:1], Randomness.from_seed(1))[0]
     at = encoding.public_size - 8
     encoding.require_shares(0, [share])
-    with pytest.raises(ValueError, match="^shares: a word of a proof is below"):
+    with pytest.raises(ValueError, match="^shares: a proof word must be below"):
         encoding.require_shares(0, [share[:at] + PRIME.to_bytes(8, "little") + share[at + 8 :]])
 
 

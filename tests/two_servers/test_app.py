@@ -71,7 +71,10 @@ def test_the_other_server_is_answered_while_all_threads_of_analysts_wait(monkeyp
     monkeypatch.setattr(replies, "authenticate_bearer", lambda task, request, role, party: 0)
     task = SimpleNamespace(servers=(SimpleNamespace(certificate=""),) * 2)
     service = cast(
-        TaskService, SimpleNamespace(task=task, party=0, PEER_REQUESTS=TaskService.PEER_REQUESTS, answer=answer, make_answer_share=half)
+        TaskService,
+        SimpleNamespace(
+            task=task, party=0, PEER_REQUESTS=TaskService.PEER_REQUESTS, answer=answer, make_answer_share=half
+        ),
     )
 
     async def both() -> list[bytes]:

@@ -79,7 +79,9 @@ class Two:
     def _asked(self, party: int, what: str, message: bytes) -> bytes:
         self.step(f"before {what} reaches {party}")
         other = self.servers[party]
-        answer: bytes = other.lead() if what == "close" else getattr(other, {"listed": "list_parts"}.get(what, what))(message)
+        answer: bytes = (
+            other.lead() if what == "close" else getattr(other, {"listed": "list_parts"}.get(what, what))(message)
+        )
         self.step(f"after {what} reached {party}")
         return answer
 

@@ -227,7 +227,7 @@ def test_servers_that_name_other_reports_or_noise_than_before_are_refused_by_all
     assert is_near(ask())
     close_task(task, coordinator, agreed_file=file)
     first, second = agreed.commitments
-    others: tuple[dict[str, Any], ...] = {"set": "0" * 64}, {"reports": 199}, {"commitments": (second, first)}
+    others: tuple[dict[str, Any], ...] = {"report_set": "0" * 64}, {"reports": 199}, {"commitments": (second, first)}
     for other in (replace(agreed, **each) for each in others):
         file.write_text(other.to_json())
         for work in (ask, lambda: close_task(task, coordinator, agreed_file=file)):
@@ -717,9 +717,9 @@ def test_an_analyst_reads_two_halves_of_one_set_for_this_very_question(
     assert answer(lie()) == expected
     other, none = "servers: their halves are from different sets of reports", "its half of the answer is none, or was"
     wrong: list[tuple[Callable[[SealedQuestion, list[str]], object], str]] = [
-        (lie(set="0" * 64), other), (lie(reports=199), other), (lie(commitments=("0" * 64, "1" * 64)), other),
-        (lie(dropped=1), other), (lie(reports=-1), "server 1: its half of the answer is not of the form"),
-        (lie(numbers=(0,)), f"server 1: {none}"), (lie(numbers=(0,) * 5), f"server 1: {none}"),
+        (lie(report_set="0" * 64), other), (lie(reports=199), other), (lie(commitments=("0" * 64, "1" * 64)), other),
+        (lie(dropped_count=1), other), (lie(reports=-1), "server 1: its half of the answer is not of the form"),
+        (lie(values=(0,)), f"server 1: {none}"), (lie(values=(0,) * 5), f"server 1: {none}"),
         (with_the_wrong_word, f"server 1: {none}"), (of_before, f"server 1: {none}"),
         (lambda inquiry, halves: halves[::-1], f"server 0: {none}"),
         (lambda inquiry, halves: [halves[0], halves[1][:-8]], f"server 1: {none}"),
@@ -777,7 +777,7 @@ def test_a_server_that_puts_its_own_reply_key_in_place_is_refused_by_the_other_o
         """With a key of its own, and the token that it was shown, or another one."""
         digits = own.public_key().public_bytes_raw().hex()
         made = SealedQuestion(inquiry.question, 1 - to, own, (AnswerKey(inquiry.question, digits, "0" * 32),) * 2)
-        ticket = SimpleNamespace(shown_to=lambda party: token)
+        ticket = SimpleNamespace(derive_bearer_token=lambda party: token)
         return b64decode(json.loads(made.to_json(ticket, task.servers))["letter"])  # type: ignore[arg-type]
 
     half, _, rest = shown.partition(".")

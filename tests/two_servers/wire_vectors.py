@@ -85,7 +85,7 @@ class Wire:
     other: list[TaskService] = field(default_factory=list)
     sent: list[dict[str, str]] = field(default_factory=list)
 
-    def post(self, path: str, message: bytes, token: str = "", kind: str = "") -> bytes:
+    def post(self, path: str, message: bytes, token: str = "", content_type: str = "") -> bytes:
         what = path.rpartition("/")[2]
         if what in ("aggregation_jobs", "aggregate_shares"):
             work = (

@@ -48,7 +48,7 @@ class ClassSizeOptions:
     )
 
     def parse_sizes(self, people: int) -> tuple[int, int] | None:
-        """Positives and negatives. Raises `Misuse`: one class has nobody."""
+        """Return the numbers of positives and negatives. Raises `Misuse`: a class is empty."""
         if self.positives is None:
             return None
         positives = parse_integer("positives", self.positives)
@@ -73,13 +73,13 @@ def plan_local(
     task = wanted.make_task(column, cells, loss)
     law, error = task.plan.law.require_type(AggregatedReports), task.plan.error
     read = "" if wanted.kernel is None else f", not of what {wanted.kernel} says"
-    place = f"at one edge or cell{read}" if task.aim is None else "in the mean of the curve"
-    said = f"standard error: about {error:.4g} of {people} people ({error / people:.3%}) {place}"
+    quantity = f"at one edge or cell{read}" if task.aim is None else "in the mean of the curve"
+    error_line = f"standard error: about {error:.4g} of {people} people ({error / people:.3%}) {quantity}"
     print_to_console(
         make_console(),
         f"{task.question}: {loss}, {task.plan.made_by}",
         _make_level_table(law),
-        said,
+        error_line,
         _describe_report(task),
     )
     if sizes is not None:
@@ -113,8 +113,10 @@ def _describe_report(task: Task) -> str:
     task.randomize_slots(names.reshape(-1, 8)[:16], missing[:16], source)
     start = process_time()
     task.randomize_slots(names.reshape(-1, 8), missing, source)
-    taken = (process_time() - start) / BATCH * 1e6
-    return f"a report: {len(task.randomize(None))} octets with its header, {taken:.2g} us each, many at once, here"
+    microseconds = (process_time() - start) / BATCH * 1e6
+    return (
+        f"a report: {len(task.randomize(None))} octets with its header, {microseconds:.2g} us each, many at once, here"
+    )
 
 
 def _make_protocol_table(grid: Grid, loss: PrivacyLoss, positives: int, negatives: int) -> Table:
@@ -192,19 +194,19 @@ class ReportOptions:
                 "one person's row needs all three, so that no second report is drawn; of more people, send the file"
                 " that dpcurves local randomize has written",
             )
-        kept = ReportMemo.from_path(self.kept)
+        memo = ReportMemo.from_path(self.kept)
         return (
             LocalTaskDocument(self.task)
             .read_task()
-            .randomize_one(source.records(), self.id, delimiter=source.delimiter, memo=kept)
+            .randomize_one(source.records(), self.id, delimiter=source.delimiter, memo=memo)
         )
 
 
 def serve(document: LocalTaskDocument, receiving: ServerOptions, watching: MonitoringOptions) -> None:
-    """Take reports of one task over HTTPS, into a file that `dpcurves local aggregate` reads.
+    """Accept reports of one task over HTTPS, and append them to a file for `dpcurves local aggregate`.
 
-    It runs until it is stopped. A report is on disk before it is acknowledged. It prints one line when it listens, and
-    one for each error of its own; never a report or a name.
+    It runs until it is stopped. A report is on disk before it is acknowledged. It prints a line when it listens, and
+    a line for each of its own errors; never a report or a name.
 
     Example: dpcurves local serve --task task.json --store reports.bin --listen 127.0.0.1:8443 --tls cert.pem,key.pem
     """
@@ -214,7 +216,7 @@ def serve(document: LocalTaskDocument, receiving: ServerOptions, watching: Monit
 
     from ..report_server import Quota, ReportServer
 
-    asked, address = document.read_task(), Address.parse(receiving.listen)
+    task, address = document.read_task(), Address.parse(receiving.listen)
     limits = Limits(parse_integer("connections", receiving.connections), parse_integer("deadline", receiving.deadline))
     certificate, key = parse_certificate_and_key(receiving.tls)
     if CertificatePair.write_if_missing(address.host, certificate, key):
@@ -222,30 +224,30 @@ def serve(document: LocalTaskDocument, receiving: ServerOptions, watching: Monit
             make_console(), f"written: {certificate} (public: people send with --ca), and its key, which is secret"
         )
     console = make_console()
-    most, of_one, of_all = (
-        None if told is None else parse_integer(name, told)
-        for name, told in (("most", receiving.most), ("of_one", receiving.of_one), ("of_all", receiving.of_all))
+    max_reports, of_one, of_all = (
+        None if value is None else parse_integer(name, value)
+        for name, value in (("most", receiving.most), ("of_one", receiving.of_one), ("of_all", receiving.of_all))
     )
     server = ReportServer(
-        asked,
+        task,
         Path(receiving.store),
         certificate,
         key,
         limits,
-        most,
+        max_reports,
         Quota(of_one, of_all),
         watching.create_monitoring(),
     )
     server.serve(
         address,
-        lambda: print_to_console(console, f"task {asked.report_format.task.hex()} listens at {receiving.listen}"),
+        lambda: print_to_console(console, f"task {task.report_format.task.hex()} listens at {receiving.listen}"),
     )
 
 
 def send(source: SourceOptions, reporter: ReportOptions, way: ConnectionOptions) -> None:
-    """Send reports to a server: those of a file, or the report of one person, which is kept before it is sent.
+    """Send reports to a server: those of a file, or the report of one person, which is stored before it is sent.
 
-    The command is idempotent: run again after any failure, it sends the same reports, and each counts once.
+    The command is idempotent: after any failure, it sends the same reports again, and each counts once.
 
     Example: dpcurves local send reports.bin --to https://127.0.0.1:8443 --ca cert.pem
     """
@@ -256,8 +258,8 @@ def send(source: SourceOptions, reporter: ReportOptions, way: ConnectionOptions)
     reports = map_report_file(source.data) if _is_report_file(source) else reporter.load_or_make_report(source)
     with server, show_progress_bar("octets of reports are sent", len(reports)) as progress:
         sent = send_reports(reports, server, progress, reporter.invitation or "")
-    told = f"sent: {sent.new + sent.known} reports, {sent.new} of them new to the server"
-    print_to_console(make_console(), f"{told}; {sent.refused} refused")
+    summary = f"sent: {sent.new + sent.known} reports, {sent.new} of them new to the server"
+    print_to_console(make_console(), f"{summary}; {sent.refused} refused")
 
 
 def _is_report_file(source: SourceOptions) -> bool:

@@ -56,8 +56,8 @@ class KernelOption:
 
 
 def _format_intervals(interval: Callable[..., tuple[float, float]], level: float, output: Output, digits: str) -> str:
-    wanted = (False, True) if output.population else (False,)
-    ends = (interval(level, population=population) for population in wanted)
+    populations = (False, True) if output.population else (False,)
+    ends = (interval(level, population=population) for population in populations)
     words = (
         f"{low:{digits}} to {high:{digits}} ({level:.0%}, {whom})"
         for (low, high), whom in zip(ends, COVERED, strict=False)
@@ -79,8 +79,8 @@ def require_statistic(word: str | None, curve: Any) -> None:
         return
     if word not in _TOLD:
         raise Misuse("kernel", f"one of {', '.join(_TOLD)} is needed, got {word!r}")
-    told = type(curve).__name__.removesuffix("Question")
-    if told not in _TOLD[word]:
+    curve_name = type(curve).__name__.removesuffix("Question")
+    if curve_name not in _TOLD[word]:
         raise Misuse("kernel", f"{word} is read from another curve than this task asks for")
 
 
@@ -97,14 +97,14 @@ def _compute_statistic(word: str, curve: Any) -> tuple[float, Any]:
     if word == "auc":
         return curve.auc, curve.auc_interval
     if word == "kendall":
-        found = curves.kendall_tau_b(curve)
+        statistic = curves.kendall_tau_b(curve)
     elif word == "renyi2":
-        found = curves.renyi2_entropy(curve)
+        statistic = curves.renyi2_entropy(curve)
     elif isinstance(curve, curves.Histogram):
-        found = curves.u_statistic(curve, lambda x, y: abs(x - y))
+        statistic = curves.u_statistic(curve, lambda x, y: abs(x - y))
     else:
-        found = curves.gini_mean_difference(curve)
-    return found.value, found.interval
+        statistic = curves.gini_mean_difference(curve)
+    return statistic.value, statistic.interval
 
 
 ASSUMED = (
@@ -171,7 +171,8 @@ class TaskOptions(PairStatisticOptions):
             if getattr(self, field) not in tuple(words):
                 raise Misuse(field, f"one of {', '.join(words)} is needed, got {getattr(self, field)!r}")
         return Task(
-            question, loss, parse_integer("people", self.people), aim=CountUse.AREA if area else None, coins=Coins(self.coins),
+            question, loss, parse_integer("people", self.people), aim=CountUse.AREA if area else None,
+            coins=Coins(self.coins),
             rounding=Rounding(self.rounding),
             invitations=None if self.inviting is None else Inviter.load_or_create(self.inviting).public_key,
         )  # fmt: skip
@@ -208,7 +209,7 @@ class NewFile:
     out: str = option("FILE", "The file to write.")
 
     def write(self, made: bytes) -> None:
-        """Write the file. Raises `Misuse`: it can not be written."""
+        """Write the file. Raises `Misuse`: it cannot be written."""
         try:
             Path(self.out).write_bytes(made)
         except OSError as error:
@@ -272,12 +273,12 @@ def write_task(
 
     Example: dpcurves local task --column age --grid 0:100:64 --people 100000 --epsilon 2 --out task.json
     """
-    made = wanted.make_task(column, cells, price.loss())
-    made.write(new.out)
-    plan = made.plan
-    error = f"standard error: about {plan.error:.4g} of {made.people} people ({plan.error / made.people:.3%})"
+    task = wanted.make_task(column, cells, price.loss())
+    task.write(new.out)
+    plan = task.plan
+    error = f"standard error: about {plan.error:.4g} of {task.people} people ({plan.error / task.people:.3%})"
     print_to_console(
-        make_console(), f"{made.question}: {made.loss}, {plan.made_by}", error, *ASSUMED, f"written: {new.out}"
+        make_console(), f"{task.question}: {task.loss}, {plan.made_by}", error, *ASSUMED, f"written: {new.out}"
     )
 
 
@@ -289,7 +290,7 @@ class InvitationOptions:
     names: str = option("FILE", "A text file with the name of a person in each line.")
 
     def read_people(self) -> list[str]:
-        """The names, each once. Raises `Misuse`: the file can not be read, or a name stands there twice."""
+        """Return the distinct names. Raises `Misuse`: the file cannot be read, or repeats a name."""
         from ..report_file import normalize_name
 
         try:
@@ -314,10 +315,10 @@ def invite(document: LocalTaskDocument, invited: InvitationOptions, new: NewFile
 
     from .. import Inviter
 
-    asked, inviter, people = document.read_task(), Inviter.load_or_create(invited.inviting), invited.read_people()
+    task, inviter, people = document.read_task(), Inviter.load_or_create(invited.inviting), invited.read_people()
     lines = StringIO()
     csv.writer(lines, lineterminator="\n").writerows(
-        [("person", "invitation"), *((person, inviter.sign_invitation(asked, person)) for person in people)]
+        [("person", "invitation"), *((person, inviter.sign_invitation(task, person)) for person in people)]
     )
     new.write(lines.getvalue().encode())
     print_to_console(make_console(), f"written: {new.out} (secret), {len(people)} invitations")
@@ -330,14 +331,14 @@ def randomize(source: SourceOptions, document: LocalTaskDocument, device: Device
     """
     from .. import ReportMemo
 
-    asked, column, delimiter = document.read_task(), device.column, source.delimiter
+    task, column, delimiter = document.read_task(), device.column, source.delimiter
     if device.id is None:
         if device.kept is not None:
             raise Misuse("kept", "a report is kept for a person: give --id, too")
-        new.write(asked.randomize_table(source.records(), column=column, delimiter=delimiter))
+        new.write(task.randomize_table(source.records(), column=column, delimiter=delimiter))
     else:
-        kept = None if device.kept is None else ReportMemo.from_path(device.kept)
-        report = asked.randomize_one(source.records(), device.id, column=column, delimiter=delimiter, memo=kept)
+        memo = None if device.kept is None else ReportMemo.from_path(device.kept)
+        report = task.randomize_one(source.records(), device.id, column=column, delimiter=delimiter, memo=memo)
         new.write(report)
     print_to_console(make_console(), f"written: {new.out}")
 
@@ -351,24 +352,29 @@ def aggregate(received: ReportFiles, document: LocalTaskDocument, kernel: Kernel
 
     files = [InputFile("the reports", Path(name)) for name in received.reports]
     output.require_distinct_files(InputFile("the task document", Path(document.task)), *files)
-    asked = document.read_task()
-    if isinstance(asked, SecondRound):
-        _print_area(asked, received, output)
+    task = document.read_task()
+    if isinstance(task, SecondRound):
+        _print_area(task, received, output)
         return
-    require_statistic(kernel.kernel, asked.question)
-    view = _choose_view(asked, output)
+    require_statistic(kernel.kernel, task.question)
+    view = _choose_view(task, output)
     output.require_writable()
-    collection = received.collect_reports(asked)
+    collection = received.collect_reports(task)
     with suppress_curve_warnings():
         curve = collection.curve()
-    made = f"mechanism: {curve.privacy.mechanism}", describe_collection(collection), *ASSUMED
+    lines = f"mechanism: {curve.privacy.mechanism}", describe_collection(collection), *ASSUMED
     deliver_with_notes(
-        asked.question, curve, view, output, lambda written: (*made, *kernel.describe_statistic(curve, output), *written)
+        task.question,
+        curve,
+        view,
+        output,
+        lambda written: (*lines, *kernel.describe_statistic(curve, output), *written),
     )  # fmt: skip
 
 
 def publish(received: ReportFiles, document: LocalTaskDocument, first: SecondRoundOptions, new: NewFile) -> None:
-    """Read the scores that one class reported, and publish what the other class is asked: one bit of each person.
+    """Compute the curve of the class that reported its scores, and publish the question to the other class: one bit
+    each.
 
     The document is public. `dpcurves plan local` says which class to ask first, or whether to ask both at once.
 
@@ -381,11 +387,13 @@ def publish(received: ReportFiles, document: LocalTaskDocument, first: SecondRou
         raise Misuse("of", f"one of {', '.join(FirstClass)} is needed, got {first.of!r}")
     collection = received.collect_reports(document.read_task())
     with suppress_curve_warnings():
-        second = published(collection, FirstClass(first.of), parse_integer("people", first.people), names=first.names)
-    second.write(new.out)
+        second_round = published(
+            collection, FirstClass(first.of), parse_integer("people", first.people), names=first.names
+        )
+    second_round.write(new.out)
     print_to_console(
         make_console(),
-        f"round 2: {second.plan.made_by}",
+        f"round 2: {second_round.plan.made_by}",
         describe_collection(collection),
         *ASSUMED,
         f"written: {new.out}",
@@ -393,7 +401,7 @@ def publish(received: ReportFiles, document: LocalTaskDocument, first: SecondRou
 
 
 def _print_area(asked: SecondRound, received: ReportFiles, output: Output) -> None:
-    """Print the AUC of a task of two rounds: a number without a plot."""
+    """Print the AUC of a task of two rounds, a number without a plot."""
     for field in ("json", "plot", "csv", "xlsx", "html"):
         if getattr(output, field) is not None:
             raise Misuse(field, "of an area in two rounds a number is told, no curve: leave it out")
@@ -413,8 +421,8 @@ def _print_area(asked: SecondRound, received: ReportFiles, output: Output) -> No
 
 def describe_collection(collection: Collection) -> str:
     """Line with the numbers of reports: counted, repeated and refused."""
-    told = f"reports: {collection.reports} counted, {collection.repeated} repeated, {collection.refused} refused"
-    return f"{told}, {collection.met} of people who reported in the first round" if collection.met else told
+    line = f"reports: {collection.reports} counted, {collection.repeated} repeated, {collection.refused} refused"
+    return f"{line}, {collection.met} of people who reported in the first round" if collection.met else line
 
 
 def _choose_view(asked: Task, output: Output) -> View[Any]:

@@ -11,6 +11,7 @@ from .randomiser import (
 )
 
 __all__ = [
-    "RANDOMISERS", "HadamardResponse", "KaryRandomisedResponse", "Randomiser", "SubsetSelection", "Support", "UnaryEncoding", "choose_randomiser",
-    "make_randomiser",
+    "RANDOMISERS", "HadamardResponse", "KaryRandomisedResponse", "Randomiser", "SubsetSelection",
+    "Support", "UnaryEncoding",
+    "choose_randomiser", "make_randomiser",
 ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Coins of dyadic chances, even draws and even sets, many at a time and exactly."""
+"""Vectorised exact samplers: Bernoulli bits with dyadic probabilities, uniform integers and uniform sets."""
 
 from __future__ import annotations
 
@@ -18,91 +18,92 @@ Words = NDArray[np.uint16]
 Octets = NDArray[np.uint8]
 BITS = 64
 WHOLE = 1 << BITS
-"""Chances are whole numbers of this many parts."""
+"""Denominator of Bernoulli probabilities."""
 FEW_PLACES = 3
-"""Binary places of a chance whose coins are made of as many even bits."""
+"""Most binary digits of a probability for which each draw combines single random bits."""
 _BYTE, _REST = 8, 56
 _HALF = 32
 _COINS = 8
 _SHORT, _LONG, _ALL = 16, 64, _COINS * BITS
-"""Bits that decide octets of coins: nearly always, but once in 2**56, and always."""
+"""Random bits that decide a byte of draws: 64 suffice with probability 1 - 2**-56, 512 always."""
 _GROUP = 32
 
 
 def round_down(probability: Fraction) -> int:
-    """The chance in parts of `WHOLE`: it never becomes 1."""
+    """Return the probability, rounded down, as a multiple of 1 / `WHOLE`; the result is never 1."""
     return min(int(probability * WHOLE), WHOLE - 1)
 
 
 def round_up(probability: Fraction) -> int:
-    """The chance in parts of `WHOLE`: it never becomes 0."""
+    """Return the probability, rounded up, as a multiple of 1 / `WHOLE`; the result is never 0."""
     return max(-int(-probability * WHOLE // 1), 1)
 
 
 def sample_bernoulli(parts: int, size: int, randomness: Randomness) -> BoolArray:
-    """Coins that show heads with a chance of exactly ``parts / WHOLE`` each, all on their own.
+    """Draw independent bits that are true with probability exactly ``parts / WHOLE``.
 
-    A number of 64 even bits is compared with `parts`. Its first eight bits decide unless they are those of `parts`,
-    and only then are the others drawn.
+    A uniform integer of 64 bits is compared with `parts`. Its first eight bits decide unless they equal those of
+    `parts`; only then are the others drawn.
     """
-    first = np.frombuffer(randomness.random_bytes(size), dtype=np.uint8)
+    octets = np.frombuffer(randomness.random_bytes(size), dtype=np.uint8)
     border = parts >> _REST
-    found = first < border
-    open_ = np.flatnonzero(first == border)
-    rest = randomness.sample_words(open_.size) >> np.uint64(_BYTE)
-    found[open_] = rest < np.uint64(parts & ((1 << _REST) - 1))
-    return found
+    bits = octets < border
+    open_ = np.flatnonzero(octets == border)
+    remaining_bits = randomness.sample_words(open_.size) >> np.uint64(_BYTE)
+    bits[open_] = remaining_bits < np.uint64(parts & ((1 << _REST) - 1))
+    return bits
 
 
 def count_binary_places(parts: int) -> int:
-    """The number of binary places of a chance."""
+    """Return the number of binary digits of a probability."""
     return BITS - ((parts & -parts).bit_length() - 1) if parts else 0
 
 
 def sample_bernoulli_rows(parts: int, size: int, octets: int, randomness: Randomness) -> Octets:
-    """The coins of `sample_bernoulli`, eight in an octet: (size, octets)."""
+    """Draw the bits of `sample_bernoulli` packed eight to a byte, shape (size, octets)."""
     draw = _sample_by_places if count_binary_places(parts) <= FEW_PLACES else _sample_by_octets
     return draw(parts, size * octets, randomness).reshape(size, octets)
 
 
 def _sample_by_places(parts: int, size: int, randomness: Randomness) -> Octets:
-    """Coins of a chance with few places, from as many even bits: from the lowest place on that is set.
+    """Draw bits whose probability has few binary digits, from one random bit per digit, from the lowest set digit
+    upwards.
 
-    Where the chance so far is c, "and" with an even bit makes ``c / 2`` of it, "or" ``(1 + c) / 2``.
+    If the probability so far is c, "and" with a random bit gives ``c / 2``, "or" gives ``(1 + c) / 2``.
     """
-    found = np.zeros(size, dtype=np.uint8)
-    for place in range(BITS - count_binary_places(parts), BITS):
+    octets = np.zeros(size, dtype=np.uint8)
+    for digit in range(BITS - count_binary_places(parts), BITS):
         bits = np.frombuffer(randomness.random_bytes(size), dtype=np.uint8)
-        found = found | bits if parts >> place & 1 else found & bits
-    return found
+        octets = octets | bits if parts >> digit & 1 else octets & bits
+    return octets
 
 
 def _sample_by_octets(parts: int, size: int, randomness: Randomness) -> Octets:
-    """Coins of any chance: an octet is looked up by 16 even bits.
+    """Draw bits of any probability: a table maps 16 random bits to a byte of eight draws.
 
-    So many of their values tell an octet as fit into its exact chance, a whole number of ``2**-512``; what is left of
-    the chances, at most one value in 256, lies behind them all, and there a number of 512 bits that begins with these
-    16 decides, nearly always by its first 64. So chances are those of eight coins, exactly, and 2 octets are drawn for
-    each rather than 8.
+    A byte's exact probability is a multiple of ``2**-512``. It gets as many of the 2**16 table entries as fit into it.
+    The remainders, at most one entry in 256, lie behind these entries; there an integer of 512 bits that begins with
+    the same 16 decides, nearly always by its first 64 bits. The draws are exact, and cost 2 random bytes for eight bits
+    instead of 8.
     """
-    decided, found = _make_octet_table(parts), np.empty(size, dtype=np.uint8)
+    decided, octets = _make_octet_table(parts), np.empty(size, dtype=np.uint8)
     words = randomness.sample_halfwords(size)
     look_up = _look_up_octets_compiled if loops_are_compiled() else _look_up_octets
-    open_ = look_up(words, decided, found)
+    open_ = look_up(words, decided, octets)
     if open_.size:
-        found[open_] = decided.sample_undecided(words[open_], randomness)
-    return found
+        octets[open_] = decided.sample_undecided(words[open_], randomness)
+    return octets
 
 
 class _OctetTable(NamedTuple):
-    """Look-up tables to draw eight biased coins at once by inversion.
+    """Tables that draw eight biased bits at once by inversion.
 
     Attributes:
-        octet_by_word: The octet that the first 16 bits tell, where they do.
-        decided_words: How many values of theirs tell one: the first ones.
-        remainder_ends: Sums of what is left of the chances of the octets up to each one but the last, behind all that is told,
-            in parts of ``2**512``.
-        upper_ends: Their upper 64 bits.
+        octet_by_word: The byte that the first 16 bits select, where they decide.
+        decided_words: Number of their values that decide; these come first.
+        remainder_ends: Cumulative remainders of the probabilities of bytes, without the last, behind all decided
+            entries, in units of ``2**-512``.
+        upper_ends: Upper 64 bits of these.
     """
 
     octet_by_word: Octets
@@ -111,80 +112,80 @@ class _OctetTable(NamedTuple):
     upper_ends: NDArray[np.uint64]
 
     def sample_undecided(self, words: Words, randomness: Randomness) -> Octets:
-        """The octets where 16 bits do not tell."""
+        """Draw the bytes that 16 bits do not decide."""
         upper = words.astype(np.uint64) << np.uint64(_LONG - _SHORT)
         bits = upper | (randomness.sample_words(words.size) >> np.uint64(_SHORT))
-        found = np.searchsorted(self.upper_ends, bits)
-        for place in np.flatnonzero(self.upper_ends[np.minimum(found, len(self.upper_ends) - 1)] == bits):
-            left = _ALL - _LONG
-            whole = int(bits[place]) << left | int.from_bytes(randomness.random_bytes(left // 8), "little")
-            found[place] = sum(end <= whole for end in self.remainder_ends)
-        return found.astype(np.uint8)
+        octets = np.searchsorted(self.upper_ends, bits)
+        for row in np.flatnonzero(self.upper_ends[np.minimum(octets, len(self.upper_ends) - 1)] == bits):
+            remaining = _ALL - _LONG
+            full_bits = int(bits[row]) << remaining | int.from_bytes(randomness.random_bytes(remaining // 8), "little")
+            octets[row] = sum(end <= full_bits for end in self.remainder_ends)
+        return octets.astype(np.uint8)
 
 
 @lru_cache(maxsize=64)  # a pure function of public facts
 def _make_octet_table(parts: int) -> _OctetTable:
     chances = [parts**ones * (WHOLE - parts) ** (_COINS - ones) for ones in map(int.bit_count, range(2**_COINS))]
-    told, left = zip(*(divmod(chance, 1 << _ALL - _SHORT) for chance in chances), strict=True)
+    decided, remainders = zip(*(divmod(chance, 1 << _ALL - _SHORT) for chance in chances), strict=True)
     by_word = np.zeros(2**_SHORT, dtype=np.uint8)
-    by_word[: sum(told)] = np.repeat(np.arange(2**_COINS), told)
-    ends = tuple(accumulate(left, initial=sum(told) << _ALL - _SHORT))[1:-1]
-    first = np.array([min(end >> _ALL - _LONG, 2**_LONG - 1) for end in ends], dtype=np.uint64)
-    return _OctetTable(by_word, sum(told), ends, first)
+    by_word[: sum(decided)] = np.repeat(np.arange(2**_COINS), decided)
+    ends = tuple(accumulate(remainders, initial=sum(decided) << _ALL - _SHORT))[1:-1]
+    upper_ends = np.array([min(end >> _ALL - _LONG, 2**_LONG - 1) for end in ends], dtype=np.uint64)
+    return _OctetTable(by_word, sum(decided), ends, upper_ends)
 
 
 def _look_up_octets(words: Words, decided: _OctetTable, found: Octets) -> IntArray:
-    """Write the octets that 16 bits tell, and return the places of those that they do not."""
+    """Write the bytes that 16 bits decide, and return the positions of the others."""
     np.take(decided.octet_by_word, words, out=found, mode="wrap")
     return np.flatnonzero(words >= decided.decided_words)
 
 
 def _look_up_octets_compiled(words: Words, decided: _OctetTable, found: Octets) -> IntArray:
-    """Do as `_look_up_octets`, compiled, in a third of the time."""
+    """Compiled form of `_look_up_octets`; takes a third of the time."""
     open_ = np.empty(words.size, dtype=np.int64)
     return open_[: _fill_octets(words, decided.octet_by_word, decided.decided_words, found, open_)]
 
 
 @compile_loop
 def _fill_octets(words: Words, by_word: Octets, decided_words: int, found: Octets, open_: IntArray) -> int:
-    many, whole = 0, len(words) // _GROUP * _GROUP
-    for start in range(0, whole, _GROUP):  # in groups, of which few have a word that does not tell
+    undecided, grouped = 0, len(words) // _GROUP * _GROUP
+    for start in range(0, grouped, _GROUP):  # in groups, few of which contain an undecided word
         largest = words[start]
-        for place in range(start, start + _GROUP):
-            found[place] = by_word[words[place]]
-            largest = max(largest, words[place])
-        for place in range(start, start + _GROUP if largest >= decided_words else start):
-            open_[many] = place
-            many += words[place] >= decided_words
-    for place in range(whole, len(words)):
-        found[place] = by_word[words[place]]
-        open_[many] = place
-        many += words[place] >= decided_words
-    return many
+        for position in range(start, start + _GROUP):
+            found[position] = by_word[words[position]]
+            largest = max(largest, words[position])
+        for position in range(start, start + _GROUP if largest >= decided_words else start):
+            open_[undecided] = position
+            undecided += words[position] >= decided_words
+    for position in range(grouped, len(words)):
+        found[position] = by_word[words[position]]
+        open_[undecided] = position
+        undecided += words[position] >= decided_words
+    return undecided
 
 
 def sample_uniform(outcomes: int, size: int, randomness: Randomness) -> IntArray:
-    """Even draws from 0, ..., `outcomes` - 1, at most 2**31 of them, by multiplication and rejection (Lemire 2019).
+    """Draw uniform integers from 0, ..., `outcomes` - 1, at most 2**31, by multiplication and rejection (Lemire 2019).
 
-    Equally many of the 2**32 products of a word and the number of outcomes have each upper half, once those are drawn
-    again whose lower half is below ``2**32 % outcomes``.
+    Among the 2**32 products of a word and `outcomes`, every upper half is equally frequent after products whose lower
+    half is below ``2**32 % outcomes`` are rejected.
     """
     products = np.frombuffer(randomness.random_bytes(4 * size), dtype="<u4").astype(np.uint64) * np.uint64(outcomes)
     uneven = np.uint64((1 << _HALF) % outcomes)
     again = np.flatnonzero((products & np.uint64((1 << _HALF) - 1)) < uneven)
-    drawn = (products >> np.uint64(_HALF)).astype(np.int64)
+    outcome = (products >> np.uint64(_HALF)).astype(np.int64)
     if again.size:
-        drawn[again] = sample_uniform(outcomes, again.size, randomness)
-    return drawn
+        outcome[again] = sample_uniform(outcomes, again.size, randomness)
+    return outcome
 
 
 Rows = NDArray[np.uint64]
-"""Sets, (sets, words): the first 64 that may be in are the bits of the first word, from the lowest on."""
+"""Sets as bit masks, shape (sets, words); the lowest bit of the first word is the first element."""
 
 _WORD = 64
 _HALFWORDS = 2**16
 _TRY, _LOOKED_UP = 12.0, 4.0
-"""Octets of even coins that take as long as to put one in or take it out, and as to look up an octet of coins."""
+"""Cost, in random bytes, of inserting or removing an element, and of looking up a byte of draws; measured."""
 _TRIES, _AT_ONCE = 32, 2**15
 _ONE, _TWO, _FOUR, _TOP = (np.uint64(shift) for shift in (1, 2, 4, 56))
 _PAIRS, _FOURS, _EIGHTS, _EACH = (np.uint64((2**64 - 1) // divisor) for divisor in (3, 5, 17, 255))
@@ -193,14 +194,14 @@ _PAIRS, _FOURS, _EIGHTS, _EACH = (np.uint64((2**64 - 1) // divisor) for divisor 
 def sample_uniform_sets(
     answers: IntArray, includes_answer: BoolArray, many: int, size: int, randomness: Randomness
 ) -> Rows:
-    """Sets of `size` of `many`, each with its answer in it or without it, as `includes_answer` says, and even among all such.
+    """Draw uniform sets of `size` of `many` elements that contain their answer, or do not, as `includes_answer` says.
 
     Args:
-        answers: SECRET. One for each set.
-        includes_answer: SECRET. Whether it is in the set.
-        many: How many there are, at most 2**12.
-        size: How many are in a set, from 1 to ``many - 1``.
-        randomness: Where words come from.
+        answers: SECRET. An element for each set.
+        includes_answer: SECRET. Whether the set contains it.
+        many: Number of elements, at most 2**12.
+        size: Size of a set, from 1 to ``many - 1``.
+        randomness: Source of random words.
     """
     words = -(-many // _WORD)
     begun = sample_bernoulli_rows(choose_start_probability(many, size), len(answers), 8 * words, randomness)
@@ -214,19 +215,22 @@ def sample_uniform_sets(
 
 @lru_cache(maxsize=64)  # a pure function of public facts
 def choose_start_probability(many: int, size: int) -> int:
-    """The chance of the coins with which sets are had soonest, in parts of `WHOLE`. It changes no chance of a set."""
-    share, spread = size / many, sqrt(size * (1 - size / many)) / many
+    """Return the Bernoulli probability of the start sets with the least expected cost, in units of 1 / `WHOLE`.
+
+    It affects running time only: sets are uniform for every start probability.
+    """
+    share, deviation = size / many, sqrt(size * (1 - size / many)) / many
     coarse = [step * (WHOLE >> FEW_PLACES) for step in range(1 << FEW_PLACES)]
-    fine = [int(max(share - step / 4 * spread, 0) * WHOLE) for step in range(8)]
+    fine = [int(max(share - step / 4 * deviation, 0) * WHOLE) for step in range(8)]
     return min((0, *coarse, *fine), key=lambda parts: _estimate_set_cost(many, size, parts))
 
 
 def _estimate_set_cost(many: int, size: int, parts: int) -> float:
-    """The number of octets of even coins that take about as long as a set."""
+    """Return the expected cost of a set, in random bytes."""
     places, chance, share = count_binary_places(parts), parts / WHOLE, size / many
-    lacking, spread = size - chance * many, sqrt(many * chance * (1 - chance)) or 1e-9
-    normal = exp(-((lacking / spread) ** 2) / 2) / sqrt(2 * pi), (1 + erf(lacking / spread / sqrt(2))) / 2
-    added = lacking * normal[1] + spread * normal[0]
+    lacking, deviation = size - chance * many, sqrt(many * chance * (1 - chance)) or 1e-9
+    normal = exp(-((lacking / deviation) ** 2) / 2) / sqrt(2 * pi), (1 + erf(lacking / deviation / sqrt(2))) / 2
+    added = lacking * normal[1] + deviation * normal[0]
     tries = added / (1 - share) + (added - lacking) / share
     return (places if places <= FEW_PLACES else _LOOKED_UP) * many / 8 + _TRY * tries
 
@@ -235,40 +239,40 @@ def _estimate_set_cost(many: int, size: int, parts: int) -> float:
 def correct_set_sizes(  # noqa: PLR0917
     rows: Rows, answers: IntArray, includes_answer: BoolArray, many: int, size: int, words: Words, done: int
 ) -> int:
-    """Make sets of the right size from row `done` on, as long as there are words: how many rows are done.
+    """Correct sets to the right size from row `done` on, while random words last; return the number of finished rows.
 
-    While others than the answer are lacking, an even one that is not in the set is put into it; while there are too
-    many, an even one of it is taken out. Sets of others of one size stay equally likely, whatever sizes they began
-    with. The answer is in the set while others are put in, and is not while they are taken out: so it is passed over.
-    Even places are upper halves of products; a word whose lower half is uneven is passed over too (Lemire 2019).
+    While elements are lacking, a uniform element outside the set is inserted; while there are too many, a uniform
+    element is removed. Sets of one size remain equally likely for all distributions of start sizes. The answer is
+    never changed, since it counts as inside during insertion and outside during removal. Uniform positions are upper
+    halves of products; words whose lower half would bias them are rejected (Lemire 2019).
     """
     used, uneven, half = 0, _HALFWORDS % many, np.uint32(_HALFWORDS - 1)
     for row in range(done, len(rows)):
         at, answer = answers[row] >> 6, _ONE << np.uint64(answers[row] & 63)
         rows[row, at] &= ~answer
-        left = size - np.int64(includes_answer[row])
-        for place in range(rows.shape[1]):  # bits that are set: in pairs, fours, octets and words
-            bits = rows[row, place]
+        lacking = size - np.int64(includes_answer[row])
+        for word in range(rows.shape[1]):  # population count: pairs of bits, groups of four, bytes, words
+            bits = rows[row, word]
             bits -= bits >> _ONE & _PAIRS
             bits = (bits & _FOURS) + (bits >> _TWO & _FOURS)
-            left -= np.int64((bits + (bits >> _FOUR) & _EIGHTS) * _EACH >> _TOP)
-        if left > 0:
+            lacking -= np.int64((bits + (bits >> _FOUR) & _EIGHTS) * _EACH >> _TOP)
+        if lacking > 0:
             rows[row, at] |= answer
-        while left > 0 and used < len(words):
+        while lacking > 0 and used < len(words):
             product = np.uint32(words[used]) * np.uint32(many)
             bit = np.uint64((product & half) >= uneven) << np.uint64(product >> 16 & 63)
             before = rows[row, product >> 22]
-            rows[row, product >> 22] = before | bit  # no branch: whether it is new can not be foreseen
-            left -= np.int64(before | bit != before)
+            rows[row, product >> 22] = before | bit  # branch-free, because the outcome is unpredictable
+            lacking -= np.int64(before | bit != before)
             used += 1
-        while left < 0 and used < len(words):
+        while lacking < 0 and used < len(words):
             product = np.uint32(words[used]) * np.uint32(many)
             bit = np.uint64((product & half) >= uneven) << np.uint64(product >> 16 & 63)
             before = rows[row, product >> 22]
             rows[row, product >> 22] = before & ~bit
-            left += np.int64(before & ~bit != before)
+            lacking += np.int64(before & ~bit != before)
             used += 1
-        if left != 0:
+        if lacking != 0:
             return row
         rows[row, at] = rows[row, at] & ~answer | answer * np.uint64(includes_answer[row])
     return len(rows)

@@ -1,7 +1,8 @@
-"""Randomisers of the local model, each the device's half of a frequency oracle, and the choice among them.
+"""Local randomisers, the client side of frequency oracles, and the choice among them.
 
-k-ary randomised response, Hadamard response, subset selection and optimised unary encoding: public probabilities,
-reports of a fixed size, and counts of the answers that reports support. Local hashing is not among them.
+Implemented: k-ary randomised response, Hadamard response, subset selection and optimised unary encoding. Each has
+public probabilities, reports of a fixed size, and counts of the answers that reports support. Local hashing is not
+implemented; `docs/exercises/randomiser` adds it.
 """
 
 from __future__ import annotations
@@ -34,19 +35,19 @@ from .coins import (
 )
 
 Reports = NDArray[np.uint8]
-"""The octets of reports, (reports, octets), little-endian."""
+"""Bytes of reports, shape (reports, octets), little-endian."""
 
 MOST_ANSWERS = 2**24
 
 
 class Support(NamedTuple):
-    """Chances that a report supports an answer, from which debiasing, variances and covariances are computed.
+    """Probabilities that a report supports an answer; debiasing, variances and covariances follow from them.
 
     Attributes:
-        p_true: It supports the true answer.
-        p_other: It supports a given other answer.
-        p_true_and_other: It supports the true answer and a given other one.
-        p_two_others: It supports two given other answers.
+        p_true: Probability that it supports the true answer.
+        p_other: Probability that it supports a given other answer.
+        p_true_and_other: Probability that it supports both the true answer and a given other answer.
+        p_two_others: Probability that it supports both of two given other answers.
     """
 
     p_true: Fraction
@@ -56,14 +57,15 @@ class Support(NamedTuple):
 
     @property
     def gain(self) -> Fraction:
-        """The difference of the chances that a report supports the true answer and another one."""
+        """Difference between the probabilities of supporting the true answer and another answer."""
         return self.p_true - self.p_other
 
     @property
     def likelihood_ratio(self) -> Fraction:
-        """The largest likelihood ratio of a report under two answers; equal for any two.
+        """The largest likelihood ratio of a report under two answers, equal for every pair of answers.
 
-        It is so of a report that supports the one and not the other: each of these is as many times as likely.
+        It is attained by a report that supports the first answer and not the second, so the joint probability is
+        subtracted from both.
         """
         return (self.p_true - self.p_true_and_other) / (self.p_other - self.p_true_and_other)
 
@@ -72,21 +74,22 @@ class Support(NamedTuple):
 class Randomiser(ABC):
     """A randomised response for one of the answers 0, ..., `answers` - 1.
 
-    Each report supports some answers. Whatever the truth is, each other answer has the same chance to be supported, and
-    each pair of other ones: so tallies of support are debiased alike for all answers (Wang, Blocki, Li and Jha 2017).
+    Each report supports a set of answers. Given any true answer, all other answers are supported with equal
+    probability, as are all pairs of other answers, so support counts are debiased by one formula for all answers (a
+    pure protocol, Wang, Blocki, Li and Jha 2017).
 
-    Formal guarantees: whatever the true answers x and y and the report o are, ``P(o | x) <= exp(epsilon) P(o | y)``.
-    Chances of coins are dyadic, rounded so that this holds exactly, and `find_probability` says what is drawn from exactly: no
-    floating-point number decides. The report alone leaves a person's hands.
+    Formal guarantees: for all true answers x and y and every report o, ``P(o | x) <= exp(epsilon) P(o | y)``.
+    Bernoulli probabilities are dyadic and rounded so that this holds exactly. `find_probability` returns the exact
+    probability that is sampled: no floating-point number is involved. Only the report leaves the device.
 
     Attributes:
-        NAME: The word that tells it in a task.
-        MAX_ANSWERS: The largest number of answers that it is taken for.
-        answers: How many answers there are.
-        epsilon: What one report may lose.
+        NAME: Name of the randomiser in a task document.
+        MAX_ANSWERS: Largest number of answers for which it is used.
+        answers: Number of answers.
+        epsilon: Privacy loss of one report.
 
     Raises:
-        TypeError: `epsilon` is no exact number.
+        TypeError: `epsilon` is not a Fraction.
         ValueError: there are fewer than 2 answers or more than 2**24, or `epsilon` is not from 2**-20 to 64.
     """
 
@@ -109,26 +112,26 @@ class Randomiser(ABC):
     @cached_property
     @abstractmethod
     def support(self) -> Support:
-        """The exact chances of support."""
+        """The exact support probabilities."""
 
     @property
     @abstractmethod
     def octets(self) -> int:
-        """The length of a report in octets."""
+        """Length of a report in bytes."""
 
     @abstractmethod
     def find_probability(self, answer: int, report: bytes) -> Fraction:
-        """The chance of a report if this answer is true: exact."""
+        """Return the exact probability of a report if this answer is true."""
 
     @abstractmethod
     def list_reports(self) -> Iterator[bytes]:
-        """Every possible report: for few answers."""
+        """Iterate over every possible report; use it for few answers only."""
 
     def draw(self, answers: IntArray, randomness: Randomness) -> Reports:
         """Draw an independent report for each true answer.
 
         Raises:
-            ValueError: something is no answer. (What it is is not said.)
+            ValueError: a number is not an answer. The message does not contain it.
         """
         if answers.size and not (answers.min() >= 0 and answers.max() < self.answers):
             raise InvalidArgument("answers", f"whole numbers from 0 to {self.answers - 1} are needed")
@@ -148,43 +151,55 @@ class Randomiser(ABC):
 
     @abstractmethod
     def count_support(self, reports: Reports) -> IntArray:
-        """The number of reports that support each answer: shape ``(answers,)``."""
+        """Return the number of reports that support each answer, shape ``(answers,)``."""
 
     def variance(self, share: float = 0.0) -> float:
-        """The variance of an answer's debiased count, per report, where this share of the reports has it as the truth.
+        """Return the variance of an answer's debiased count, per report.
 
-        Over the reports alone: the true answers are given.
+        The variance is over the randomised responses alone, given the true answers.
+
+        Args:
+            share: Share of the reports whose true answer this is.
         """
-        own, other, gain = (float(chance) for chance in (self.support.p_true, self.support.p_other, self.support.gain))
-        return (share * own * (1 - own) + (1 - share) * other * (1 - other)) / gain**2
+        p_true, p_other, gain = (
+            float(probability) for probability in (self.support.p_true, self.support.p_other, self.support.gain)
+        )
+        return (share * p_true * (1 - p_true) + (1 - share) * p_other * (1 - p_other)) / gain**2
 
     def mean_prefix_variance(self) -> float:
-        """The variance of a debiased count of the first m answers, per report, on average over m: of rare answers."""
-        other, two, sizes = float(self.support.p_other), float(self.support.p_two_others), np.arange(1.0, self.answers)
-        spread = sizes * other * (1 - other) + sizes * (sizes - 1) * (two - other**2)
-        return float(spread.mean()) / float(self.support.gain) ** 2
+        """Return the mean, over m, of the variance of the debiased count of the first m answers, per report.
+
+        The answers are taken to be rare.
+        """
+        p_other, p_two_others, sizes = (
+            float(self.support.p_other),
+            float(self.support.p_two_others),
+            np.arange(1.0, self.answers),
+        )
+        variances = sizes * p_other * (1 - p_other) + sizes * (sizes - 1) * (p_two_others - p_other**2)
+        return float(variances.mean()) / float(self.support.gain) ** 2
 
 
 _AT_ONCE = 2**19
-"""Octets of reports that are drawn together."""
+"""Bytes of reports that are drawn in one batch."""
 
 
 def to_octets(numbers: IntArray, octets: int) -> Reports:
-    """Whole numbers in so many octets each, the lowest first."""
-    whole = np.ascontiguousarray(numbers, dtype="<i8").view(np.uint8).reshape(-1, 8)
-    return np.ascontiguousarray(whole[:, :octets])
+    """Encode integers as little-endian rows of this many bytes each."""
+    octet_rows = np.ascontiguousarray(numbers, dtype="<i8").view(np.uint8).reshape(-1, 8)
+    return np.ascontiguousarray(octet_rows[:, :octets])
 
 
 def from_octets(reports: Reports) -> IntArray:
-    """The whole numbers that `to_octets` wrote."""
-    whole = reports[:, 0].astype(np.int64)
-    for place in range(1, reports.shape[1]):
-        whole |= reports[:, place].astype(np.int64) << 8 * place
-    return whole
+    """Decode the integers that `to_octets` encoded."""
+    numbers = reports[:, 0].astype(np.int64)
+    for octet in range(1, reports.shape[1]):
+        numbers |= reports[:, octet].astype(np.int64) << 8 * octet
+    return numbers
 
 
 def make_contiguous(rows: Reports) -> Reports:
-    """The rows one behind another, copied row by row and not octet by octet."""
+    """Return the rows in contiguous memory, copied row by row, which is faster than byte by byte."""
     if rows.flags.c_contiguous:
         return rows
     octets = rows.shape[1]
@@ -192,38 +207,38 @@ def make_contiguous(rows: Reports) -> Reports:
 
 
 def mark_zero_tails(rows: Reports, begin: int) -> BoolArray:
-    """In which rows all octets from one on are 0."""
-    found = np.ones(len(rows), dtype=np.bool_)
+    """Mark the rows whose bytes from index `begin` to the end are all 0."""
+    is_zero = np.ones(len(rows), dtype=np.bool_)
     if not loops_are_compiled():
         return np.asarray(~rows[:, begin:].any(axis=1))
     if begin < rows.shape[1]:
-        behind = np.where(np.arange(rows.shape[1]) < begin, 0, 255).astype(np.uint8)
-        _fill_zero_tails(rows, behind, found)
-    return found
+        tail_mask = np.where(np.arange(rows.shape[1]) < begin, 0, 255).astype(np.uint8)
+        _fill_zero_tails(rows, tail_mask, is_zero)
+    return is_zero
 
 
 @compile_loop
-def _fill_zero_tails(rows: Reports, behind: Reports, found: BoolArray) -> None:
-    """Look at whole rows, which is quicker than at parts: several octets at once."""
+def _fill_zero_tails(rows: Reports, tail_mask: Reports, is_zero: BoolArray) -> None:
+    """Scan whole rows with a mask: vectorised over several bytes, this is faster than scanning the tails alone."""
     for row in range(len(rows)):
-        seen = np.uint8(0)
-        for place in range(rows.shape[1]):
-            seen = np.uint8(seen | rows[row, place] & behind[place])
-        found[row] = seen == 0
+        union = np.uint8(0)
+        for octet in range(rows.shape[1]):
+            union = np.uint8(union | rows[row, octet] & tail_mask[octet])
+        is_zero[row] = union == 0
 
 
 def to_words(rows: Reports) -> NDArray[np.uint64]:
-    """Rows of octets as rows of 64 bits each, filled up with zeros."""
+    """Return rows of bytes as rows of 64-bit words, padded with zeros."""
     octets = rows.shape[1]
     if octets % 8 == 0 and rows.flags.c_contiguous:
         return rows.view(np.uint64)
-    whole = np.zeros((len(rows), -(-octets // 8) * 8), dtype=np.uint8)
-    whole[:, :octets] = rows
-    return whole.view(np.uint64)
+    padded = np.zeros((len(rows), -(-octets // 8) * 8), dtype=np.uint8)
+    padded[:, :octets] = rows
+    return padded.view(np.uint64)
 
 
 def count_octets_needed(numbers: int) -> int:
-    """The number of octets that distinguish so many numbers."""
+    """Return how many bytes distinguish this many integers."""
     return max(1, ((numbers - 1).bit_length() + 7) // 8)
 
 
@@ -232,27 +247,29 @@ _BITS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder=
 
 
 class BitVectorRandomiser(Randomiser):
-    """A report has one bit for each answer, the first in the lowest place: it supports those whose bit is set."""
+    """A randomiser whose reports hold one bit for each answer, the first in the lowest place; set bits are
+    supported.
+    """
 
     @property
     def octets(self) -> int:
         return (self.answers + 7) // 8
 
     def count_supported(self, report: bytes) -> int:
-        """The number of answers that a report supports."""
+        """Return the number of answers that a report supports."""
         return int.from_bytes(report, "little").bit_count()
 
     def is_supported(self, answer: int, report: bytes) -> bool:
-        """Tell whether a report supports an answer."""
+        """Return whether a report supports an answer."""
         return bool(report[answer // 8] >> answer % 8 & 1)
 
     def mark_valid_reports(self, received: Reports) -> BoolArray:
-        """Bits beyond the last answer are not set, and the others may be set together."""
+        """Mark the rows without a bit beyond the last answer and with a possible number of set bits."""
         return (received[:, -1] <= self.last_octet_mask) & self._mark_valid_weights(received)
 
     @property
     def last_octet_mask(self) -> np.uint8:
-        """The bits of the last octet that stand for answers."""
+        """Mask of the bits of the last byte that belong to answers."""
         return np.uint8((1 << self.answers - 8 * (self.octets - 1)) - 1)
 
     @abstractmethod
@@ -262,29 +279,29 @@ class BitVectorRandomiser(Randomiser):
     def count_support(self, reports: Reports) -> IntArray:
         if not loops_are_compiled():
             return _sum_bits(reports, self.answers)
-        seen = np.zeros((self.octets, 256), dtype=np.int64)
-        _count_octet_values(reports, seen)
-        return np.asarray((seen @ _BITS).reshape(-1)[: self.answers])
+        value_counts = np.zeros((self.octets, 256), dtype=np.int64)
+        _count_octet_values(reports, value_counts)
+        return np.asarray((value_counts @ _BITS).reshape(-1)[: self.answers])
 
 
 def set_true_bits(rows: Reports, answers: IntArray, is_set: BoolArray) -> None:
-    """SECRET arguments. Set the bit of each row's answer, or unset it."""
+    """Set or clear the bit of each row's answer. SECRET arguments."""
     if loops_are_compiled():
         _fill_true_bits(rows, answers, is_set)
         return
-    every, place, bit = np.arange(len(rows)), answers >> 3, (1 << (answers & 7)).astype(np.uint8)
-    rows[every, place] = rows[every, place] & ~bit | is_set * bit
+    row, octet, bit = np.arange(len(rows)), answers >> 3, (1 << (answers & 7)).astype(np.uint8)
+    rows[row, octet] = rows[row, octet] & ~bit | is_set * bit
 
 
 @compile_loop
 def _fill_true_bits(rows: Reports, answers: IntArray, is_set: BoolArray) -> None:
     for row in range(len(rows)):
-        place, bit = answers[row] >> 3, 1 << (answers[row] & 7)
-        rows[row, place] = rows[row, place] & ~bit | bit * is_set[row]
+        octet, bit = answers[row] >> 3, 1 << (answers[row] & 7)
+        rows[row, octet] = rows[row, octet] & ~bit | bit * is_set[row]
 
 
 def count_set_bits(rows: Reports) -> IntArray:
-    """The number of bits that are set in each row."""
+    """Return the number of set bits of each row."""
     words = to_words(rows)
     if words.shape[1] == 1:
         return np.bitwise_count(words[:, 0]).astype(np.int64)
@@ -292,7 +309,7 @@ def count_set_bits(rows: Reports) -> IntArray:
 
 
 def _sum_bits(reports: Reports, answers: int) -> IntArray:
-    """The number of rows that set each bit."""
+    """Return how many rows set each bit."""
     step, counts = max(1, _BITS_AT_ONCE // answers), np.zeros(answers, dtype=np.int64)
     for start in range(0, len(reports), step):
         bits = np.unpackbits(reports[start : start + step], axis=1, count=answers, bitorder="little")
@@ -301,21 +318,22 @@ def _sum_bits(reports: Reports, answers: int) -> IntArray:
 
 
 @compile_loop
-def _count_octet_values(reports: Reports, seen: IntArray) -> None:
-    """Counts of the values of each octet: the counts of its eight bits follow in one step."""
+def _count_octet_values(reports: Reports, value_counts: IntArray) -> None:
+    """Count the values of each byte; the counts of its eight bits follow from them by one matrix product."""
     for row in range(len(reports)):
-        for place in range(reports.shape[1]):
-            seen[place, reports[row, place]] += 1
+        for octet in range(reports.shape[1]):
+            value_counts[octet, reports[row, octet]] += 1
 
 
 @dataclass(frozen=True)
 class KaryRandomisedResponse(Randomiser):
-    """k-ary randomised response: with chance a the true answer, else one of all k, evenly (Kairouz et al. 2016).
+    """k-ary randomised response: the true answer with probability a, else a uniform one of all k (Kairouz et al. 2016).
 
-    A report supports the answer that it is.
+    A report supports the answer that it contains.
 
-    Formal guarantees: the true answer has the chance ``a + (1 - a) / k``, each other one ``(1 - a) / k``. Their ratio
-    ``1 + a k / (1 - a)`` grows with a, and is e = exp(epsilon) at ``a = (e - 1) / (e - 1 + k)``: a is rounded down.
+    Formal guarantees: the true answer has probability ``a + (1 - a) / k``, each other answer ``(1 - a) / k``. The ratio
+    ``1 + a k / (1 - a)`` increases with a and equals e = exp(epsilon) at ``a = (e - 1) / (e - 1 + k)``; a is rounded
+    down.
 
     >>> from fractions import Fraction
     >>> round(KaryRandomisedResponse(2, Fraction(1)).variance(), 4)
@@ -326,7 +344,7 @@ class KaryRandomisedResponse(Randomiser):
 
     @cached_property
     def _truth_parts(self) -> int:
-        """The chance a, in parts of `WHOLE`."""
+        """The probability a, as a multiple of 1 / `WHOLE`."""
         below = bound_exp_neg_above(self.epsilon)
         return round_down((1 - below) / (1 - below + self.answers * below))
 
@@ -346,8 +364,10 @@ class KaryRandomisedResponse(Randomiser):
         return (answer.to_bytes(self.octets, "little") for answer in range(self.answers))
 
     def _draw_reports(self, answers: IntArray, randomness: Randomness) -> Reports:
-        kept = sample_bernoulli(self._truth_parts, len(answers), randomness)
-        return to_octets(np.where(kept, answers, sample_uniform(self.answers, len(answers), randomness)), self.octets)
+        is_true = sample_bernoulli(self._truth_parts, len(answers), randomness)
+        return to_octets(
+            np.where(is_true, answers, sample_uniform(self.answers, len(answers), randomness)), self.octets
+        )
 
     def mark_valid_reports(self, received: Reports) -> BoolArray:
         return from_octets(received) < self.answers
@@ -358,36 +378,37 @@ class KaryRandomisedResponse(Randomiser):
 
 @dataclass(frozen=True)
 class HadamardResponse(Randomiser):
-    """Hadamard response: a random column of the Hadamard matrix, and its noisy sign at the row of the answer.
+    """Hadamard response: a random column of the Hadamard matrix and its noisy sign at the row of the answer.
 
-    The index j is even below K, the least power of two that is at least k; the sign is the parity of the bits of
-    ``j & answer``. The parity is flipped with the chance ``1 - p``, and sent with the index (Bassily, Nissim, Stemmer
-    and Thakurta 2017; in Bell et al. 2019, Algorithm 2, the code is scaled by ``2**(-l/2)`` on both sides, which leaves
-    ``2**-l`` of each count; here it has the signs alone). A report supports the answers whose parity at j is the one
-    that was sent: each other answer with chance 1/2, and any two on their own, for the code is pairwise independent.
+    The index j is uniform below K, the least power of two that is at least k; the sign is the parity of the bits of
+    ``j & answer``. The parity is flipped with probability ``1 - p`` and sent with the index (Bassily, Nissim, Stemmer
+    and Thakurta 2017; Bell et al. 2019, Algorithm 2, scale the code by ``2**(-l/2)`` on both sides, which scales each
+    count by ``2**-l``; here the code holds signs alone). A report supports the answers whose parity at j equals the bit
+    that was sent: each other answer with probability 1/2, and any two independently, since the code is pairwise
+    independent.
 
-    Where the index is a public coin, drawn by nobody who knows the answer, one bit is all that a person says.
+    If the index is a public coin, drawn independently of the answer, a person sends a single bit.
 
-    Formal guarantees: the index does not depend on the answer; given it, one of two bits has the chance p, the other
-    ``1 - p``, and ``p / (1 - p)`` is at most exp(epsilon): p is rounded down.
+    Formal guarantees: the index does not depend on the answer; given the index, one of the two bits has probability p,
+    the other ``1 - p``, and ``p / (1 - p)`` is at most exp(epsilon), because p is rounded down.
     """
 
     NAME: ClassVar[str] = "hadamard"
 
     @property
     def index_count(self) -> int:
-        """The number of indices."""
+        """Number of possible indices, K."""
         return 1 << (self.answers - 1).bit_length()
 
     @cached_property
     def _true_sign_parts(self) -> int:
-        """The chance p, in parts of `WHOLE`."""
+        """The probability p, as a multiple of 1 / `WHOLE`."""
         return round_down(1 / (1 + bound_exp_neg_above(self.epsilon)))
 
     @cached_property
     def support(self) -> Support:
-        told = Fraction(self._true_sign_parts, WHOLE)
-        return Support(told, Fraction(1, 2), told / 2, Fraction(1, 4))
+        p_true = Fraction(self._true_sign_parts, WHOLE)
+        return Support(p_true, Fraction(1, 2), p_true / 2, Fraction(1, 4))
 
     @property
     def octets(self) -> int:
@@ -395,8 +416,8 @@ class HadamardResponse(Randomiser):
 
     def find_probability(self, answer: int, report: bytes) -> Fraction:
         index, bit = divmod(int.from_bytes(report, "little"), 2)
-        told = (index & answer).bit_count() % 2 == bit
-        return (self.support.p_true if told else 1 - self.support.p_true) / self.index_count
+        is_true_sign = (index & answer).bit_count() % 2 == bit
+        return (self.support.p_true if is_true_sign else 1 - self.support.p_true) / self.index_count
 
     def list_reports(self) -> Iterator[bytes]:
         return (report.to_bytes(self.octets, "little") for report in range(2 * self.index_count))
@@ -407,35 +428,38 @@ class HadamardResponse(Randomiser):
         return self.encode_reports(index, self.draw_bits(answers, index, randomness))
 
     def draw_bits(self, answers: IntArray, index: IntArray, randomness: Randomness) -> IntArray:
-        """The reported bit for each answer where the indices are public."""
+        """Draw the reported bit for each answer, given public indices."""
         flipped = ~sample_bernoulli(self._true_sign_parts, len(answers), randomness)
         return compute_parity(answers & index) ^ flipped
 
     def encode_reports(self, index: IntArray, bits: IntArray) -> Reports:
-        """Reports of these bits at these indices."""
+        """Encode these bits at these indices as reports."""
         return to_octets(index << 1 | bits, self.octets)
 
     def mark_valid_reports(self, received: Reports) -> BoolArray:
         return from_octets(received) < 2 * self.index_count
 
     def count_support(self, reports: Reports) -> IntArray:
-        """By the fast Walsh-Hadamard transform of the signs at each index."""
+        """Count by the fast Walsh-Hadamard transform of the signs at each index."""
         sent = np.bincount(from_octets(reports), minlength=2 * self.index_count).reshape(-1, 2)
         return ((len(reports) + walsh_hadamard(sent[:, 0] - sent[:, 1])) // 2)[: self.answers]
 
     def count_support_of(self, answer: int, reports: Reports) -> int:
-        """The number of reports that support one answer, computed from the reports: without a table of all answers."""
+        """Count the reports that support one answer directly, without a table of all answers."""
         sent = from_octets(reports)
         return int(np.count_nonzero(compute_parity(sent >> 1 & answer) == (sent & 1)))
 
 
 def compute_parity(numbers: IntArray) -> IntArray:
-    """Tell whether the number of ones among the bits of each is odd."""
+    """Return the parity of the bits of each number: 1 if the number of set bits is odd."""
     return np.bitwise_count(numbers).astype(np.int64) & 1
 
 
 def walsh_hadamard(signs: IntArray) -> IntArray:
-    """Entry q is the sum over j of ``signs[j]``, negative where the parity of ``j & q`` is odd; a power of two long.
+    """Return the Walsh-Hadamard transform: entry q is the sum over j of ``signs[j]``, negated if the parity of ``j &
+    q`` is odd.
+
+    The length of `signs` must be a power of two.
 
     >>> walsh_hadamard(np.array([3, 1, 0, 0])).tolist()
     [4, 2, 4, 2]
@@ -450,12 +474,12 @@ def walsh_hadamard(signs: IntArray) -> IntArray:
 
 @dataclass(frozen=True)
 class SubsetSelection(BitVectorRandomiser):
-    """A set of d answers: with chance p the true one and d - 1 others, else d others, evenly (Ye and Barg 2018).
+    """Subset selection: a set of d answers, which holds the true one with probability p (Ye and Barg 2018).
 
-    The size d is about ``k / (1 + e)``, for which rare answers have the least variance.
+    The other members are uniform. The size d is about ``k / (1 + e)``, which minimises the variance of rare answers.
 
-    Formal guarantees: a set has the chance ``p / C(k-1, d-1)`` if the true answer is in it, ``(1 - p) / C(k-1, d)`` if
-    not: the ratio ``p (k - d) / ((1 - p) d)`` is at most exp(epsilon), for p is rounded down.
+    Formal guarantees: a set has probability ``p / C(k-1, d-1)`` if it holds the true answer, and ``(1 - p) / C(k-1,
+    d)`` if it does not. The ratio ``p (k - d) / ((1 - p) d)`` is at most exp(epsilon), because p is rounded down.
 
     Raises:
         ValueError: there are more than 2**12 answers.
@@ -471,7 +495,7 @@ class SubsetSelection(BitVectorRandomiser):
 
     @cached_property
     def size(self) -> int:
-        """The number of answers in a set."""
+        """Number of answers in a set, d."""
         return min(max(1, round(self.answers * self._size_fraction)), self.answers - 1)
 
     @property
@@ -481,65 +505,69 @@ class SubsetSelection(BitVectorRandomiser):
 
     @cached_property
     def _inclusion_parts(self) -> int:
-        """The chance p, in parts of `WHOLE`."""
-        left_out = (self.answers - self.size) * bound_exp_neg_above(self.epsilon)
-        return round_down(self.size / (self.size + left_out))
+        """The probability p, as a multiple of 1 / `WHOLE`."""
+        excluded_weight = (self.answers - self.size) * bound_exp_neg_above(self.epsilon)
+        return round_down(self.size / (self.size + excluded_weight))
 
     @cached_property
     def support(self) -> Support:
-        own, size, others = Fraction(self._inclusion_parts, WHOLE), self.size, self.answers - 1
-        with_own, without = Fraction(size - 1, others), Fraction(size, others)
+        p_true, size, others = Fraction(self._inclusion_parts, WHOLE), self.size, self.answers - 1
+        p_other_if_true, p_other_if_false = Fraction(size - 1, others), Fraction(size, others)
         pairs = max(others * (others - 1), 1)
-        two = own * Fraction((size - 1) * (size - 2), pairs) + (1 - own) * Fraction(size * (size - 1), pairs)
-        return Support(own, own * with_own + (1 - own) * without, own * with_own, two)
+        p_two_others = p_true * Fraction((size - 1) * (size - 2), pairs) + (1 - p_true) * Fraction(
+            size * (size - 1), pairs
+        )
+        return Support(
+            p_true, p_true * p_other_if_true + (1 - p_true) * p_other_if_false, p_true * p_other_if_true, p_two_others
+        )
 
     def find_probability(self, answer: int, report: bytes) -> Fraction:
-        own, others = Fraction(self._inclusion_parts, WHOLE), self.answers - 1
+        p_true, others = Fraction(self._inclusion_parts, WHOLE), self.answers - 1
         if self.is_supported(answer, report):
-            return own / comb(others, self.size - 1)
-        return (1 - own) / comb(others, self.size)
+            return p_true / comb(others, self.size - 1)
+        return (1 - p_true) / comb(others, self.size)
 
     def list_reports(self) -> Iterator[bytes]:
         for chosen in combinations(range(self.answers), self.size):
             yield sum(1 << answer for answer in chosen).to_bytes(self.octets, "little")
 
     def _draw_reports(self, answers: IntArray, randomness: Randomness) -> Reports:
-        own = sample_bernoulli(self._inclusion_parts, len(answers), randomness)
-        rows = sample_uniform_sets(answers, own, self.answers, self.size, randomness)
+        is_included = sample_bernoulli(self._inclusion_parts, len(answers), randomness)
+        rows = sample_uniform_sets(answers, is_included, self.answers, self.size, randomness)
         return rows.view(np.uint8)[:, : self.octets]
 
     def _mark_valid_weights(self, received: Reports) -> BoolArray:
         return np.asarray(count_set_bits(received) == self.size, dtype=np.bool_)
 
 
-# Unary encoding: a coin for every answer, of which the true one alone is even.
 @dataclass(frozen=True)
 class UnaryEncoding(BitVectorRandomiser):
-    """Optimised unary encoding: the true answer's bit is set with chance 1/2, others with q (Wang et al. 2017, OUE).
+    """Optimised unary encoding: the true answer's bit is set with probability 1/2, others with q (Wang et al. 2017,
+    OUE).
 
-    Formal guarantees: bits are drawn on their own. Two true answers differ in the chances of two bits, and the ratio is
-    largest where one is set and the other is not: ``(1 - q) / q``, at most exp(epsilon) for ``q >= 1 / (1 + e)``: q is
-    rounded up.
+    Formal guarantees: bits are independent. Two true answers change the probabilities of two bits. The likelihood ratio
+    is largest if the first is set and the second is not: ``(1 - q) / q``, at most exp(epsilon) for ``q >= 1 / (1 +
+    e)``; q is rounded up.
     """
 
     NAME: ClassVar[str] = "unary"
 
     @cached_property
     def _false_bit_parts(self) -> int:
-        """The chance q, in parts of `WHOLE`."""
+        """The probability q, as a multiple of 1 / `WHOLE`."""
         below = bound_exp_neg_above(self.epsilon)
         return round_up(below / (1 + below))
 
     @cached_property
     def support(self) -> Support:
-        own, other = Fraction(1, 2), Fraction(self._false_bit_parts, WHOLE)
-        return Support(own, other, own * other, other**2)
+        p_true, p_other = Fraction(1, 2), Fraction(self._false_bit_parts, WHOLE)
+        return Support(p_true, p_other, p_true * p_other, p_other**2)
 
     def find_probability(self, answer: int, report: bytes) -> Fraction:
-        """The true bit has the chance 1/2 either way."""
+        """Return the exact probability; the true bit contributes 1/2 whether it is set or not."""
         others = self.count_supported(report) - self.is_supported(answer, report)
-        other = self.support.p_other
-        return Fraction(1, 2) * other**others * (1 - other) ** (self.answers - 1 - others)
+        p_other = self.support.p_other
+        return Fraction(1, 2) * p_other**others * (1 - p_other) ** (self.answers - 1 - others)
 
     def list_reports(self) -> Iterator[bytes]:
         return (bits.to_bytes(self.octets, "little") for bits in range(2**self.answers))
@@ -556,40 +584,43 @@ class UnaryEncoding(BitVectorRandomiser):
 
 
 RANDOMISERS: tuple[type[Randomiser], ...] = (KaryRandomisedResponse, HadamardResponse, SubsetSelection, UnaryEncoding)
-"""Each with a `NAME` of its own: a new randomiser is a class above, and a word here."""
+"""All randomisers, with distinct `NAME`s. To add a randomiser, write a class above and add it here."""
 LONGEST = 64
-"""Octets of a report that are sent rather than a shorter one that errs more."""
+"""Default size limit of a report, in bytes; a longer report is not used even if it errs less."""
 
 
 def make_randomiser(name: str, answers: int, epsilon: Fraction) -> Randomiser:
-    """The randomiser of this name.
+    """Return the randomiser of this name.
 
     Raises:
-        ValueError: none has this name, or there are too many answers for it.
+        ValueError: the name is unknown, or there are too many answers for this randomiser.
     """
-    known = {each.NAME: each for each in RANDOMISERS}
-    if name not in known:
-        raise InvalidArgument("randomiser", f"one of {', '.join(known)} is needed")
-    return known[name](answers, epsilon)
+    randomisers = {randomiser.NAME: randomiser for randomiser in RANDOMISERS}
+    if name not in randomisers:
+        raise InvalidArgument("randomiser", f"one of {', '.join(randomisers)} is needed")
+    return randomisers[name](answers, epsilon)
 
 
 def choose_randomiser(
     answers: int, epsilon: Fraction, max_octets: int = LONGEST, candidates: tuple[type[Randomiser], ...] = RANDOMISERS
 ) -> Randomiser:
-    """The randomiser with the least variance of counts of rare answers; of equal ones the shortest.
+    """Return the randomiser with the least variance of counts of rare answers; among equals the shortest report.
 
-    Variances are per report, so the choice does not depend on how many there are. Sums of several answers, which are
-    read from a tree, are sums of few of them at each level.
+    Variances are per report, so the choice does not depend on the number of reports. Sums of answers that are read from
+    a tree add few answers of each level, which makes rare answers the relevant case.
 
     Args:
-        answers: How many there are.
-        epsilon: What one report may lose.
-        max_octets: Octets of a report at most.
-        candidates: Those that may be taken.
+        answers: Number of answers.
+        epsilon: Privacy loss of one report.
+        max_octets: Largest size of a report, in bytes.
+        candidates: Randomisers to choose from.
 
     >>> from fractions import Fraction
     >>> [choose_randomiser(answers, Fraction(1)).NAME for answers in (2, 16, 64, 2**16)]
     ['k-ary', 'subset', 'subset', 'hadamard']
     """
-    known = [each(answers, epsilon) for each in candidates if answers <= each.MAX_ANSWERS]
-    return min((each for each in known if each.octets <= max_octets), key=lambda each: (each.variance(), each.octets))
+    possible = [randomiser(answers, epsilon) for randomiser in candidates if answers <= randomiser.MAX_ANSWERS]
+    return min(
+        (randomiser for randomiser in possible if randomiser.octets <= max_octets),
+        key=lambda randomiser: (randomiser.variance(), randomiser.octets),
+    )

@@ -1,4 +1,4 @@
-"""SECRET. Blobs in a folder, or in an object store that fsspec reaches: written whole, read with their hash."""
+"""SECRET. Blobs in a folder, or in an object store via fsspec: written atomically, verified by hash."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ EXTRA = "an object store needs an extra: pip install 'dpcurves[scale]'"
 
 
 class Blob(NamedTuple):
-    """Name of a blob, and the hash of its bytes.
+    """Location of a blob, and the hash of its bytes.
 
     Attributes:
-        location: Path of a file, or a URL that fsspec reads.
+        location: Path of a file, or a URL for fsspec.
         hash: SHA-256 of its bytes.
     """
 
@@ -30,50 +30,51 @@ class Blob(NamedTuple):
     hash: str
 
     def read_bytes(self) -> bytes | None:
-        """SECRET: its bytes; None: it is gone, or damaged."""
+        """SECRET: return its bytes; None if it is missing or damaged."""
         try:
-            found = _run_on_fsspec_file(self.location, lambda file: bytes(file.read()), "rb") if _is_url(self.location) else (
-                Path(self.location).read_bytes()
-            )  # fmt: skip
+            if _is_url(self.location):
+                content = _run_on_fsspec_file(self.location, lambda file: bytes(file.read()), "rb")
+            else:
+                content = Path(self.location).read_bytes()
         except OSError:
             return None
-        return found if sha256(found).hexdigest() == self.hash else None
+        return content if sha256(content).hexdigest() == self.hash else None
 
 
 @dataclass(frozen=True)
 class BlobStore:
-    """Folder, or place in an object store, in which blobs lie.
+    """Folder, or prefix in an object store, for blobs.
 
     Attributes:
-        location: Path of a folder, or a URL that fsspec writes, such as ``s3://bucket/folder``.
+        location: Path of a folder, or a URL for fsspec, such as ``s3://bucket/folder``.
     """
 
     location: str
 
     @classmethod
     def from_location(cls, place: str) -> BlobStore:
-        """Blobs at a place. Raises `ValueError`: it is a URL, and fsspec is not installed."""
+        """Return the store at a location. Raises `ValueError`: it is a URL, and fsspec is not installed."""
         if _is_url(place):
             _import_fsspec()
         return cls(place)
 
     def write(self, name: str, content: bytes) -> Blob:
-        """Write a blob, whole or not at all; one of this name gives way.
+        """Write a blob atomically, replacing one of the same name.
 
         Raises:
-            ProtocolAborted: the place takes none.
+            ProtocolAborted: the location is not writable.
             ValueError: fsspec is not installed.
         """
-        place = f"{self.location.rstrip('/')}/{name}"
+        path = f"{self.location.rstrip('/')}/{name}"
         try:
-            if _is_url(place):
-                _run_on_fsspec_file(place, lambda file: file.write(content), "wb")
+            if _is_url(path):
+                _run_on_fsspec_file(path, lambda file: file.write(content), "wb")
             else:
-                _write_file(Path(place), content)
+                _write_file(Path(path), content)
         except OSError as error:
             reason = error.strerror or type(error).__name__
             raise ProtocolError("jobs", f"{self.location!r} takes no reports ({reason})", 500) from None
-        return Blob(place, sha256(content).hexdigest())
+        return Blob(path, sha256(content).hexdigest())
 
 
 def _is_url(place: str) -> bool:
@@ -101,7 +102,7 @@ def _import_fsspec() -> Any:
 
 
 def _run_on_fsspec_file(url: str, work: Callable[[Any], Any], mode: str) -> Any:
-    """Do some work on an open blob. An object store shows it once it is whole."""
+    """Run work on an open blob. An object store publishes it only when it is complete."""
     try:
         with _import_fsspec().open(url, mode) as file:
             return work(file)

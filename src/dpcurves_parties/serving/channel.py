@@ -1,7 +1,7 @@
-"""HTTPS to one server, which proves itself by a certificate.
+"""HTTPS to one server, authenticated by a certificate.
 
-Sockets are the standard library's: of another client each fault would have to be found beneath errors of its own, to
-say whether a certificate has expired, is another one's, or nobody answers.
+This uses the standard library's sockets: a client library wraps faults in its own errors, from which an expired
+certificate, a wrong certificate and an unreachable server are hard to distinguish.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from dpcurves.arguments import InvalidArgument, ServiceUnavailable
 from .messages import ProtocolError, parse_refusal
 
 PATIENCE = 60.0
-"""Seconds that an answer may take."""
+"""Default timeout of an answer, in seconds."""
 LARGEST_MESSAGE = 2**30
 SHORT = 2**16
-"""Bytes that are sent together with a head."""
+"""Bytes of a body that are sent together with the head."""
 LARGEST_PART = 2**20
-"""Bytes that are read at once of a response of unknown length."""
+"""Bytes per read of a response of unknown length."""
 EXPIRED = 10
-"""OpenSSL's code of an expired certificate."""
+"""OpenSSL's error code of an expired certificate."""
 
 
 @dataclass(repr=False)
@@ -37,12 +37,12 @@ class Channel:
     """A persistent HTTPS connection, reopened if it was lost.
 
     Attributes:
-        url: Where the server is: ``https://host:port``.
-        context: What it has to prove.
-        timeout: Seconds that an answer may take.
-        label: What errors call it.
-        identity_source: Where it stands who the server is.
-        renewal_advice: What is needed once its certificate has expired.
+        url: URL of the server, ``https://host:port``.
+        context: TLS context that verifies the server.
+        timeout: Timeout of an answer, in seconds.
+        label: Name of the server in errors.
+        identity_source: Where the expected identity comes from, for errors.
+        renewal_advice: What is needed after the certificate has expired, for errors.
     """
 
     url: str
@@ -56,19 +56,20 @@ class Channel:
 
     @classmethod
     def from_certificate(cls, url: str, certificate: str, timeout: float = PATIENCE) -> Channel:
-        """To a server of which a task says the certificate: no other authority is believed."""
+        """Connect to a server with the certificate of a task document; no other authority is trusted."""
         return cls(url, make_pinned_context(certificate), timeout)
 
     def get(self, path: str, token: str = "") -> bytes:
-        """The response of the server to a GET of `path`.
+        """Return the response of the server to a GET of `path`.
 
         Raises:
-            ProtocolAborted: it can not be reached, or is another one, or refuses: in its own words.
+            ProtocolAborted: the server is unreachable, cannot prove its identity, or refuses; then with its own
+                message.
         """
         return self._request("GET", path, b"", token)
 
     def post(self, path: str, body: bytes, token: str = "", content_type: str = "") -> bytes:
-        """The response of the server to a POST of `body`. Requests are idempotent: each may be sent twice.
+        """Return the response of the server to a POST of `body`. Requests are idempotent: each may be sent twice.
 
         Raises:
             ProtocolAborted: as `get`.
@@ -82,7 +83,7 @@ class Channel:
         self.close()
 
     def close(self) -> None:
-        """Let go of the connection."""
+        """Close the connection."""
         if self._connection is not None:
             self._connection.close()
             self._connection = None
@@ -108,7 +109,7 @@ class Channel:
                 if not was_kept or isinstance(error, TimeoutError):
                     raise self._classify_failure(
                         error
-                    ) from None  # else a connection that was kept open may have ended: once more
+                    ) from None  # a persistent connection may have been closed: try once more
 
     def _exchange_once(self, method: str, path: str, body: bytes, headers: Mapping[str, str]) -> tuple[int, bytes]:
         parts = urlsplit(self.url)
@@ -124,10 +125,10 @@ class Channel:
             self._connection.sendall(body)
         with HTTPResponse(self._connection, method=method) as answer:
             answer.begin()
-            told = _read_body(answer)
+            body_bytes = _read_body(answer)
         if answer.will_close:
             self.close()
-        return answer.status, told
+        return answer.status, body_bytes
 
     def _connect(self, host: str, port: int) -> ssl.SSLSocket:
         raw = socket.create_connection((host, port), self.timeout)
@@ -153,17 +154,17 @@ class Channel:
 
 
 def _read_body(answer: HTTPResponse) -> bytes:
-    """The whole body of a response, which says how long it is.
+    """Read the whole body of a response, whose length must be stated.
 
     Raises:
-        OSError: the connection has ended before.
-        HTTPException: it does not say how long it is, or is too long.
+        OSError: the connection ended early.
+        HTTPException: the length is missing or too large.
     """
     if answer.chunked:
         parts, size = list[bytes](), 0
-        while part := answer.read(LARGEST_PART):
-            parts.append(part)
-            size += len(part)
+        while chunk := answer.read(LARGEST_PART):
+            parts.append(chunk)
+            size += len(chunk)
             if size > LARGEST_MESSAGE:
                 raise HTTPException
         return b"".join(parts)
@@ -173,14 +174,14 @@ def _read_body(answer: HTTPResponse) -> bytes:
 
 
 class ClosedOnReset(ssl.SSLSocket):
-    """A TLS socket that is closed where the other end was lost before the handshake. CPython leaves it open."""
+    """A TLS socket that closes if the peer is lost before the handshake. CPython leaves it open."""
 
     def recv(self, buflen: int = 1024, flags: int = 0) -> bytes:
         """Receive bytes. Raises `OSError`: the connection was lost."""
         try:
             return super().recv(buflen, flags)
         except ConnectionError:
-            if self.version() is None:  # `wrap_socket` asks whether something came before the handshake
+            if self.version() is None:  # `wrap_socket` checks for data before the handshake
                 self.close()
             raise
 

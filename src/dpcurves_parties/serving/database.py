@@ -1,4 +1,4 @@
-"""The database that a server of tasks keeps things in, and its columns: what fails there is the server's trouble."""
+"""The database of a server of tasks, and its column types; its failures are reported as server faults."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ from .messages import ProtocolError, ServerFault
 
 
 def text_key_columns(*names: str) -> list[Column[str]]:
-    """Columns of texts that make up the primary key."""
+    """Return text columns that make up the primary key."""
     return [Column(name, Text, primary_key=True) for name in names]
 
 
 def integer_key_columns(*names: str) -> list[Column[int]]:
-    """Columns of whole numbers that make up the primary key; none is counted up by the database."""
+    """Return integer columns that make up the primary key, without autoincrement."""
     return [Column(name, BigInteger, primary_key=True, autoincrement=False) for name in names]
 
 
 def text_columns(*names: str) -> list[Column[str]]:
-    """Columns of texts."""
+    """Return text columns."""
     return [Column(name, Text, nullable=False) for name in names]
 
 
 def bytes_columns(*names: str) -> list[Column[bytes]]:
-    """Columns of octets."""
+    """Return byte columns."""
     return [Column(name, LargeBinary, nullable=False) for name in names]
 
 
 def integer_column(name: str) -> Column[int]:
-    """A column of whole numbers."""
+    """Return an integer column."""
     return Column(name, BigInteger, nullable=False)
 
 
@@ -49,9 +49,9 @@ class Transactions:
     """Transactions on a server's tables: what is committed is on disk before an answer leaves.
 
     Args:
-        database: The ways into the database.
-        tables: What it is to have: made if they are not there.
-        who: What the server is called where the database fails.
+        database: Engines of the database.
+        tables: Tables, created if they do not exist.
+        who: Name of the server in errors.
     """
 
     def __init__(self, database: Database, tables: MetaData, who: str = "") -> None:
@@ -59,19 +59,19 @@ class Transactions:
         self.write(partial(make_tables, tables=tables))
 
     def read_snapshot(self, work: Work[Result]) -> Result:
-        """The result of `work` on a consistent snapshot of the database.
+        """Return the result of `work` on a consistent snapshot of the database.
 
         Raises:
-            ProtocolAborted: `work` says so, or the database fails.
+            ProtocolAborted: `work` raised it, or the database fails.
         """
         return self.run_transaction(self.database.run_read, work)
 
     def write(self, work: Work[Result]) -> Result:
-        """Do all of `work`, durably, or nothing. Raises `ProtocolError`: `work` says so, or the database fails."""
+        """Run `work` in a durable transaction. Raises `ProtocolError`: `work` raised it, or the database fails."""
         return self.run_transaction(self.database.run_write, work)
 
     def run_transaction(self, transact: Callable[[Work[Result]], Result], work: Work[Result]) -> Result:
-        """Do `work` in such a transaction; of a database that fails, people hear that it does, its operator how."""
+        """Run `work` in a transaction; a database failure is reported to clients, and its cause to the operator."""
         try:
             return transact(work)
         except ProtocolError:
@@ -86,20 +86,20 @@ class ServerDatabase(Transactions):
     """A server's database at a URL (SQLite or PostgreSQL).
 
     Raises:
-        ValueError: the URL names no database.
+        ValueError: the URL is invalid.
     """
 
     def __init__(self, url: str, who: str, tables: MetaData) -> None:
-        place = parse_storage_url(url)
-        self._kept = place.open_persistent()
-        super().__init__(place.open_database(), tables, who)
+        storage = parse_storage_url(url)
+        self._kept = storage.open_persistent()
+        super().__init__(storage.open_database(), tables, who)
 
     def write_on_open_connection(self, work: Work[Result]) -> Result:
-        """Do all of `work`, as `write` does, through a connection that stays open until `close_connections`."""
+        """Run `work` like `write`, on a connection that stays open until `close_connections`."""
         return self.run_transaction(self._kept.run_write, work)
 
     def close_connections(self) -> None:
-        """Close the connections that stayed open: a file that is put back in another one's place is read from then."""
+        """Close open connections, so that a database file that was replaced is reopened."""
         if self._kept is not self.database:
             self._kept.write_engine.dispose()
 
@@ -107,12 +107,12 @@ class ServerDatabase(Transactions):
 def read_transaction(
     method: Callable[Concatenate[Any, Connection, Given], Result],
 ) -> Callable[Concatenate[Any, Given], Result]:
-    """A method whose body reads in one transaction of its object's `_database`, of which it is given the connection."""
+    """Make a method run in one read transaction of its object's `_database`; it receives the connection."""
 
     @wraps(method)
     def run_in_transaction(self: Any, /, *given: Given.args, **named: Given.kwargs) -> Result:
-        found: Result = self._database.read_snapshot(lambda connection: method(self, connection, *given, **named))
-        return found
+        result: Result = self._database.read_snapshot(lambda connection: method(self, connection, *given, **named))
+        return result
 
     return run_in_transaction
 
@@ -120,11 +120,11 @@ def read_transaction(
 def write_transaction(
     method: Callable[Concatenate[Any, Connection, Given], Result],
 ) -> Callable[Concatenate[Any, Given], Result]:
-    """A method whose body is done in one transaction of its object's `_database`: all of it, durably, or nothing."""
+    """Make a method run in one durable write transaction of its object's `_database`; it receives the connection."""
 
     @wraps(method)
     def run_in_transaction(self: Any, /, *given: Given.args, **named: Given.kwargs) -> Result:
-        found: Result = self._database.write(lambda connection: method(self, connection, *given, **named))
-        return found
+        result: Result = self._database.write(lambda connection: method(self, connection, *given, **named))
+        return result
 
     return run_in_transaction

@@ -1,4 +1,4 @@
-"""Group commit: writes that wait at the same time are done in one transaction."""
+"""Group commit: writes that wait at the same time share one transaction."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from time import sleep
 from typing import Generic, TypeVar
 
 LINGER = 0.05
-"""Seconds without an item, after which the thread that writes rests."""
+"""Seconds without an item after which the writer thread becomes idle."""
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
 class GroupCommit(Generic[Item, Result]):
-    """Queue of writes to a database. While one group is written, those that come form the next one.
+    """Queue of writes to a database. Items that arrive while a group is written form the next group.
 
-    Formal guarantees: an item has an outcome only once the transaction that it was written in has ended: what is
-    acknowledged is on disk. Items are written in the order in which they came. Where a group fails, each of its items
-    is written in a transaction of its own, so that none fails for another one; `write` has to be idempotent for that,
-    as a transaction may have ended although it was not told so.
+    Formal guarantees: an item has an outcome only after its transaction has ended: what is acknowledged is on disk.
+    Items are written in order of arrival. If a group fails, each of its items is written in a separate transaction, so
+    that no item fails because of another; `write` must be idempotent for this, because a transaction may have been
+    committed even though it reported an error.
 
     Args:
-        write: Function that writes some items in one transaction; the result or the refusal of each.
-        weight: Function that tells how much an item adds to a group.
-        most: Weight that a group of several items may have.
-        rest: Called once no item has come for some time, such as to let go of what writing needs.
-        gather: Seconds for which the first item of a group waits for others, as long as groups are of several.
+        write: Function that writes items in one transaction, and returns the result or the refusal of each.
+        weight: Function that returns the weight of an item in a group.
+        most: Largest weight of a group with several items.
+        rest: Called when the writer becomes idle, for example to release resources.
+        gather: Seconds for which the first item of a group waits for others, while groups have several items.
     """
 
     def __init__(
@@ -46,29 +46,29 @@ class GroupCommit(Generic[Item, Result]):
         self._thread = ThreadPoolExecutor(1, "group commit")
 
     def submit(self, item: Item) -> Future[Result]:
-        """Write an item with those that wait. The future ends once it is on disk, or was refused."""
+        """Write an item with the next group. The future ends when it is on disk, or was refused."""
         return self.submit_all([item])[0]
 
     def submit_all(self, items: Iterable[Item]) -> list[Future[Result]]:
-        """Write some items with those that wait, side by side. Each future ends as one of `submit` does."""
-        coming = [(item, Future[Result]()) for item in items]
+        """Write several items with the next group. Each future ends as one of `submit` does."""
+        entries = [(item, Future[Result]()) for item in items]
         with self._coming:
-            self._waiting.extend(coming)
+            self._waiting.extend(entries)
             if self._is_at_work:
                 self._coming.notify()
             else:
                 self._is_at_work = True
                 self._thread.submit(self._write_groups)
-        return [future for _, future in coming]
+        return [future for _, future in entries]
 
     def _write_groups(self) -> None:
         while group := self._take_group():
             outcomes = self._write_group([item for item, _ in group])
-            for (_, coming), outcome in zip(group, outcomes, strict=True):
+            for (_, future), outcome in zip(group, outcomes, strict=True):
                 if isinstance(outcome, BaseException):
-                    coming.set_exception(outcome)
+                    future.set_exception(outcome)
                 else:
-                    coming.set_result(outcome)
+                    future.set_result(outcome)
         self._rest()
 
     def _take_group(self) -> list[tuple[Item, Future[Result]]]:
@@ -90,5 +90,5 @@ class GroupCommit(Generic[Item, Result]):
             if len(outcomes) != len(items):
                 raise ValueError("an outcome for each item is needed")
             return outcomes
-        except BaseException as error:  # whoever waits hears of all that ends a write
+        except BaseException as error:  # every waiting client receives the error that ends a write
             return [error] if len(items) == 1 else [self._write_group([item])[0] for item in items]

@@ -1,4 +1,4 @@
-"""SECRET. The identity of a server: its keys, its self-signed certificate, and the files they are kept in."""
+"""SECRET. The identity of a server: its keys, its self-signed certificate, and their files."""
 
 from __future__ import annotations
 
@@ -27,32 +27,32 @@ from .messages import ProtocolError
 
 
 class FileAlreadyExists(ProtocolError):
-    """There is a file of this name, which is not written over."""
+    """The file exists and is not overwritten."""
 
     def __init__(self, path: Path) -> None:
         super().__init__("file", f"{str(path)!r} is there already; it is not written over")
 
 
 def write_public(path: Path, text: str) -> None:
-    """A new file that others may read, whole from the first moment.
+    """Write a new, public file atomically.
 
     Raises:
-        ValueError: there is one of this name, or the folder takes none.
+        ValueError: the file exists, or the folder is not writable.
     """
     _write_new(path, text, 0o644)
 
 
 def require_new(path: Path) -> None:
-    """Refuse a file that is there. Raises `ValueError`."""
+    """Refuse an existing file. Raises `ValueError`."""
     if path.exists():
         raise FileAlreadyExists(path)
 
 
 def write_secret(path: Path, text: str) -> None:
-    """A new file that its owner alone may read.
+    """Write a new file that only its owner can read.
 
     Raises:
-        ValueError: there is one of this name, or the folder takes none.
+        ValueError: the file exists, or the folder is not writable.
     """
     _write_new(path, text, 0o600)
 
@@ -73,20 +73,20 @@ def _write_draft(draft: Path, text: str, mode: int) -> None:
 
 DAYS = 825
 PATIENCE = 5.0
-"""Seconds that one of two files may be there without the other: whoever writes both has them ready."""
+"""Seconds for which one of two files may exist without the other: their writer has prepared both."""
 POLL = 0.01
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class CertificatePair:
-    """SECRET. A certificate that no authority has signed, and its key, both in PEM. It has no repr."""
+    """SECRET. A self-signed certificate and its key, both in PEM. It has no repr."""
 
     certificate: str
     key: str
 
     @classmethod
     def generate(cls, host: str) -> CertificatePair:
-        """A new one for a host."""
+        """Generate a certificate for a host."""
         proof = generate_private_key(SECP256R1())
         form, alone = serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
         key = proof.private_bytes(serialization.Encoding.PEM, form, alone).decode()
@@ -101,27 +101,27 @@ class CertificatePair:
         return cls(builder.sign(proof, hashes.SHA256()).public_bytes(serialization.Encoding.PEM).decode(), key)
 
     def write(self, certificate: Path, key: Path) -> None:
-        """Into new files, that of the key for its owner alone.
+        """Write both to new files, the key readable by its owner only.
 
         Raises:
-            ValueError: there is one of this name, or a folder takes none.
+            ValueError: a file exists, or a folder is not writable.
         """
         write_secret(key, self.key)
         write_public(certificate, self.certificate)
 
     @classmethod
     def write_if_missing(cls, host: str, certificate: Path, key: Path) -> bool:
-        """Write a new one for a host where neither file is there. Whether it was written here.
+        """Write a new certificate for a host if neither file exists; return whether it was written here.
 
-        Where another process writes one at the same moment, it is waited for, and stays.
+        If another process writes one at the same moment, wait for it and keep that one.
 
         Raises:
-            ValueError: a folder takes none.
+            ValueError: a folder is not writable.
         """
         if not certificate.exists() and not key.exists():
-            made = cls.generate(host)
+            pair = cls.generate(host)
             with suppress(FileAlreadyExists):
-                made.write(certificate, key)
+                pair.write(certificate, key)
                 return True
         end = monotonic() + PATIENCE
         while certificate.exists() != key.exists() and monotonic() < end:
@@ -130,14 +130,14 @@ class CertificatePair:
 
 
 def require_valid_certificate(certificate: str, remedy: str) -> None:
-    """Refuse to serve with a certificate that nobody believes any more. Raises `ProtocolError`: it has expired."""
+    """Refuse to serve with an expired certificate. Raises `ProtocolError`."""
     end = x509.load_pem_x509_certificate(certificate.encode()).not_valid_after_utc
     if end <= datetime.now(UTC):
         raise ProtocolError("identity", f"its certificate expired on {end:%Y-%m-%d}; {remedy}")
 
 
 def parse_host(url: str) -> str:
-    """The host of ``https://host:port``. Raises `ValueError`: it is no such URL."""
+    """Return the host of ``https://host:port``. Raises `ValueError`: the URL has another form."""
     parts = urlsplit(url)
     try:
         usable = parts.scheme == "https" and bool(parts.hostname) and bool(parts.port) and parts.path in ("", "/")
@@ -157,30 +157,30 @@ def _make_alternative_name(host: str) -> x509.GeneralName:
 
 PUBLIC, SEALING, PROOF, CERTIFICATE = "server.json", "sealing.key", "tls.key", "tls.pem"
 BEFORE = "before-"
-"""Folders of the keys that were rotated, inside the folder of those that took their place; with a number, from 1."""
+"""Folders of rotated keys, inside the folder of their successors; with a number, from 1."""
 NEXT = "next"
 FILES = (SEALING, PROOF, CERTIFICATE, PUBLIC)
 
 
 def _finish_rotation(folder: Path) -> None:
-    """Let new keys take the place of those that are kept already: what was stopped here is done by whoever reads."""
+    """Activate new keys after the old ones were moved; this also completes an interrupted rotation."""
     new = folder / NEXT
     if new.exists():
         for name in FILES:
             with suppress(FileNotFoundError):
                 (new / name).replace(folder / name)
-            (new / name).unlink(missing_ok=True)  # two names of one file both stay
+            (new / name).unlink(missing_ok=True)  # hard links: both names exist until the rename
         new.rmdir()
 
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """Public facts on a server of a task: its address, encryption key and certificate.
+    """Public identity of a server of a task: its address, encryption key and certificate.
 
     Attributes:
-        url: Where it answers: ``https://host:port``.
-        hpke_key: The X25519 key to which shares are sealed, in hexadecimal digits.
-        certificate: What proves it: a certificate of its own, in PEM. No other authority is believed.
+        url: URL of the server, ``https://host:port``.
+        hpke_key: X25519 key to which shares are sealed, in hexadecimal digits.
+        certificate: Self-signed certificate of the server, in PEM. No other authority is trusted.
     """
 
     url: str
@@ -190,12 +190,12 @@ class Server:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Identity:
-    """SECRET. It has no repr.
+    """SECRET. The keys of a server. It has no repr.
 
     Attributes:
-        folder: Where the keys lie, readable by their owner alone.
-        public: What everybody may know.
-        hpke_key: Opens shares.
+        folder: Folder of the keys, readable by their owner only.
+        public: Public part.
+        hpke_key: Private key that opens shares.
     """
 
     folder: Path
@@ -204,73 +204,75 @@ class Identity:
 
     @classmethod
     def create(cls, folder: Path, url: str) -> Identity:
-        """A new one, in a folder that has none. Raises `ValueError`: the URL is none, or the folder takes no files."""
-        made, sealing = CertificatePair.generate(parse_host(url)), X25519PrivateKey.generate()
-        server = Server(url, sealing.public_key().public_bytes_raw().hex(), made.certificate)
+        """Create an identity in a folder without one. Raises `ValueError`: the URL is invalid, or the folder is not
+        writable.
+        """
+        pair, sealing = CertificatePair.generate(parse_host(url)), X25519PrivateKey.generate()
+        server = Server(url, sealing.public_key().public_bytes_raw().hex(), pair.certificate)
         try:
             folder.mkdir(mode=0o700, exist_ok=True)
         except OSError as error:
             raise ProtocolError("identity", f"{str(folder)!r} cannot be made ({error.strerror})") from None
         write_secret(folder / SEALING, sealing.private_bytes_raw().hex() + "\n")
-        made.write(folder / CERTIFICATE, folder / PROOF)
+        pair.write(folder / CERTIFICATE, folder / PROOF)
         write_public(folder / PUBLIC, json.dumps(STORED.encode(server), indent=1) + "\n")
         return cls(folder, server, sealing)
 
     @classmethod
     def load(cls, folder: Path) -> Identity:
-        """The one in a folder. Raises `ValueError`: it can not be read. Nothing of it is shown."""
+        """Load the identity in a folder. Raises `ValueError`: it cannot be read. The error contains no secret."""
         try:
             _finish_rotation(folder)
             secret = bytes.fromhex((folder / SEALING).read_text().strip())
-            made = cls(folder, read_server(folder / PUBLIC), X25519PrivateKey.from_private_bytes(secret))
+            identity = cls(folder, read_server(folder / PUBLIC), X25519PrivateKey.from_private_bytes(secret))
         except (OSError, ValueError):
             raise ProtocolError("identity", f"{str(folder)!r} holds no keys of a server") from None
-        if made.hpke_key.public_key().public_bytes_raw().hex() != made.public.hpke_key:
+        if identity.hpke_key.public_key().public_bytes_raw().hex() != identity.public.hpke_key:
             raise ProtocolError("identity", f"{str(folder)!r} has a public key that is not of its secret one")
-        return made
+        return identity
 
     def rotate(self, url: str | None = None) -> Identity:
-        """Let new keys take the place of these, which are kept in a folder inside for the tasks that name them.
+        """Replace these keys by new ones; the old ones remain in a folder inside for the tasks that name them.
 
-        The sealing key is a new one, and so is all that follows from it: the key of noise, and what both servers check
-        reports with. With a `url` the certificate and its key are new, too, for a server of its own there.
+        The HPKE key is new, and with it everything derived from it: the noise key, and the key with which both servers
+        check reports. With a `url`, certificate and TLS key are new, too, for a separate server there.
 
         Raises:
-            ValueError: the URL is none, or is that of the keys before, or files cannot be written.
+            ValueError: the URL is invalid, or equals that of the old keys, or files cannot be written.
         """
         if url == self.public.url:
             raise ProtocolError("url", "a new certificate needs an address of its own: the tasks before name this one")
-        kept = self.folder / f"{BEFORE}{len(self.previous_identities) + 1}"
-        coming = self.folder / "coming"
-        shutil.rmtree(coming, ignore_errors=True)
-        made = Identity.create(coming, url or self.public.url)
+        archive = self.folder / f"{BEFORE}{len(self.previous_identities) + 1}"
+        staging = self.folder / "coming"
+        shutil.rmtree(staging, ignore_errors=True)
+        identity = Identity.create(staging, url or self.public.url)
         if url is None:
-            public = replace(made.public, certificate=self.public.certificate)
-            (coming / PUBLIC).unlink()
-            write_public(coming / PUBLIC, json.dumps(STORED.encode(public), indent=1) + "\n")
+            public = replace(identity.public, certificate=self.public.certificate)
+            (staging / PUBLIC).unlink()
+            write_public(staging / PUBLIC, json.dumps(STORED.encode(public), indent=1) + "\n")
             for name in (CERTIFICATE, PROOF):
-                (coming / name).unlink()
-                os.link(self.folder / name, coming / name)
-        kept.mkdir(mode=0o700, exist_ok=True)
+                (staging / name).unlink()
+                os.link(self.folder / name, staging / name)
+        archive.mkdir(mode=0o700, exist_ok=True)
         for name in FILES:
-            with suppress(FileExistsError):  # of a rotation that was stopped: these are the same
-                os.link(self.folder / name, kept / name)
-        coming.replace(self.folder / NEXT)
+            with suppress(FileExistsError):  # an interrupted rotation already copied these
+                os.link(self.folder / name, archive / name)
+        staging.replace(self.folder / NEXT)
         return Identity.load(self.folder)
 
     @property
     def previous_identities(self) -> tuple[Identity, ...]:
-        """Keys that were rotated, the first ones first."""
+        """Rotated keys, oldest first."""
         numbers = count(1)
         folders = takewhile(Path.exists, (self.folder / f"{BEFORE}{number}" for number in numbers))
         return tuple(Identity.load(folder) for folder in folders)
 
     def find_identity(self, public: Server) -> Identity | None:
-        """The keys that a task names, these or earlier ones; None: it names another server."""
-        return next((each for each in (self, *self.previous_identities) if each.public == public), None)
+        """Return the keys that a task names, current or rotated; None: it names another server."""
+        return next((identity for identity in (self, *self.previous_identities) if identity.public == public), None)
 
     def require_valid(self) -> None:
-        """Refuse to serve with a certificate that nobody believes any more.
+        """Refuse to serve with an expired certificate.
 
         Raises:
             ProtocolAborted: it has expired.
@@ -279,17 +281,17 @@ class Identity:
 
     @property
     def certificate_file(self) -> Path:
-        """The file with the certificate."""
+        """Path of the certificate."""
         return self.folder / CERTIFICATE
 
     @property
     def private_key_file(self) -> Path:
-        """The file with the private key of the certificate."""
+        """Path of the certificate's private key."""
         return self.folder / PROOF
 
 
 def read_server(path: Path) -> Server:
-    """The published identity of a server. Raises `ValueError`: the file can not be read, or says something else."""
+    """Read the published identity of a server. Raises `ValueError`: the file cannot be read, or has other content."""
     try:
         return STORED.decode_fields(Server, json.loads(path.read_text(encoding="utf-8")))
     except (OSError, ValueError, KeyError, TypeError):

@@ -1,4 +1,4 @@
-"""Messages of one object in JSON, the error that aborts a protocol, and core dumps switched off."""
+"""JSON messages with one object, the error that aborts a protocol, and a switch for core dumps."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["ProtocolError", "ServerFault"]
 
 
 class ServerFault(ProtocolError):
-    """A server can not do its part. Who asked hears what is wrong; its operator also where, as `where` says."""
+    """The server fails at its part. The client receives the error; the operator also its location, as `where` says."""
 
     def __init__(self, argument: str, rule: str, where: str) -> None:
         super().__init__(argument, rule, 500)
@@ -22,17 +22,17 @@ class ServerFault(ProtocolError):
 
     @classmethod
     def from_database_error(cls, who: str, error: InvalidArgument) -> ServerFault:
-        """The message of a database error about a ledger: which one, the fault, and its consequence."""
+        """Return the error for a database error about a ledger: the ledger, the fault and its consequence."""
         wrong, _, _ = error.rule.rpartition(": ")[2].partition(";")
         return cls("store", f"{who}: {wrong}" if who else wrong, error.rule)
 
 
-# Messages of one object in JSON: read with care, for anybody may have written them.
+# Messages with one JSON object: parsed defensively, because anyone may have written them.
 UNLIKE = "is not of the form that was agreed on"
 
 
 def parse_fields(message: bytes, who: str, **facts: type) -> Mapping[str, Any]:
-    """The object in a message that has facts of these types. Raises `ProtocolError`: there is none."""
+    """Return the object in a message, with fields of these types. Raises `ProtocolError`: the message is invalid."""
     stored = parse_object(message, who)
     if any(type(stored.get(name)) is not kind for name, kind in facts.items()):
         raise ProtocolError(who, f"its answer {UNLIKE}", 502)
@@ -40,10 +40,10 @@ def parse_fields(message: bytes, who: str, **facts: type) -> Mapping[str, Any]:
 
 
 def parse_object(message: bytes, who: str) -> Mapping[str, Any]:
-    """The object in a message.
+    """Return the object in a message.
 
     Raises:
-        ProtocolAborted: there is none.
+        ProtocolAborted: the message is invalid.
     """
     try:
         stored = json.loads(message)
@@ -55,7 +55,7 @@ def parse_object(message: bytes, who: str) -> Mapping[str, Any]:
 
 
 def parse_refusal(message: bytes, default: str) -> str:
-    """The line by which another machine refuses, or another one where its message has none."""
+    """Return the line of another machine's refusal, or a default if its message has none."""
     try:
         line = json.loads(message)["error"]
     except (ValueError, KeyError, TypeError):
@@ -64,8 +64,8 @@ def parse_refusal(message: bytes, default: str) -> str:
 
 
 def disable_core_dumps() -> None:
-    """Let the system write no image of this process's memory, which holds keys and shares, should it crash."""
-    with suppress(ImportError):  # where there are no such limits
+    """Prevent core dumps of this process, whose memory holds keys and shares."""
+    with suppress(ImportError):  # a system without such limits
         import resource
 
         resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))

@@ -1,9 +1,9 @@
-"""Monitoring of a server: health, readiness, counts in the format of Prometheus, and logs of one line.
+"""Monitoring of a server: health, readiness, metrics in the Prometheus format, and one-line logs.
 
-Formal guarantees: of a request nothing is counted or logged but its method, its route (the pattern, such as
-``/tasks/{task}/reports``, never what stands in its place) and the status of its answer; of a fault, the line that is
-told to the operator. No body, share, value, name, token, address or query is read here. How long an answer took is left
-out, for counting may take a time that depends on records.
+Formal guarantees: counts and logs of a request depend only on its method, its route (the pattern, such as
+``/tasks/{task}/reports``, never the actual path) and the status of its response; those of a fault contain the line for
+the operator. No body, share, value, name, token, address or query string is read here. Response times are left out,
+because the time of counting may depend on records.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, ProcessCollecto
 from .messages import ProtocolError
 
 ALIVE = 2.0
-"""Seconds within which the loop of a server that lives has a turn."""
+"""Seconds within which the event loop of a healthy server must respond."""
 PLAIN, JSON = "plain", "json"
 
 
 @dataclass
 class Log:
-    """Lines for who runs the server, on standard error.
+    """Log lines for the operator, on standard error.
 
     Attributes:
-        line_format: `PLAIN`: faults alone, a line each. `JSON`: an object for each fault and each request.
+        line_format: `PLAIN`: one line per fault. `JSON`: one object per fault and per request.
         on_fault: Called for each fault.
     """
 
@@ -47,7 +47,7 @@ class Log:
         self._print(f"dpcurves: {line}" if self.line_format == PLAIN else self._format_entry("error", message=line))
 
     def log_request(self, **facts: object) -> None:
-        """Log a request, where all are logged."""
+        """Log a request, if requests are logged."""
         if self.line_format == JSON:
             self._print(self._format_entry("info", **facts))
 
@@ -55,28 +55,28 @@ class Log:
         return json.dumps({"time": datetime.now(UTC).isoformat(timespec="milliseconds"), "level": level, **facts})
 
     def _print(self, line: str) -> None:
-        with suppress(OSError):  # what it goes to may be what is full
+        with suppress(OSError):  # the disk of the log itself may be full
             print(line, file=sys.stderr, flush=True)
 
 
 LOG = Log()
-"""That of this process, which runs one server."""
+"""The log of this process, which runs one server."""
 
 
 def log_operator_message(line: str) -> None:
-    """Print a line for who runs the server."""
+    """Print a line for the operator."""
     LOG.log_fault(line)
 
 
 @dataclass(frozen=True)
 class Monitoring:
-    """Monitoring of a server.
+    """Monitoring settings of a server.
 
     Attributes:
-        host: Where health, readiness and counts are asked for, over HTTP without authentication: an address that only
-            the own network reaches. None: nowhere.
-        port: The port there.
-        log_format: The form of the log, `PLAIN` or `JSON`.
+        host: Address that serves health, readiness and metrics over HTTP without authentication; it must be reachable
+            from the operator's network only. None: not served.
+        port: Port of that address.
+        log_format: Log format, `PLAIN` or `JSON`.
     """
 
     host: str | None = None
@@ -88,11 +88,11 @@ UNWATCHED = Monitoring()
 
 
 class ServerMetrics:
-    """Counts of one server, and answers about them.
+    """Metrics of one server, and its responses about them.
 
     Args:
-        connections: Number of connections by their state, asked for each time.
-        ready: Does what a server needs to answer at all, such as reading its store; raises where it can not.
+        connections: Returns the number of connections by state.
+        ready: Checks what a server needs to answer at all, such as reading its store; raises if that fails.
     """
 
     def __init__(self, connections: Callable[[], Mapping[str, int]], ready: Callable[[], object]) -> None:
@@ -108,7 +108,7 @@ class ServerMetrics:
             states.labels(state).set_function(partial(_count_connections, connections, state))
 
     def wrap_app(self, app: Any) -> Any:
-        """The app, whose requests are counted and logged."""
+        """Wrap the app so that its requests are counted and logged."""
 
         async def count_requests(scope: MutableMapping[str, Any], receive: Any, send: Any) -> None:
             async def send_counted(message: Mapping[str, Any]) -> None:
@@ -128,10 +128,10 @@ class ServerMetrics:
 
     @contextmanager
     def serve_metrics(self, monitoring: Monitoring, loop: asyncio.AbstractEventLoop) -> Iterator[None]:
-        """Answer ``/health``, ``/ready`` and ``/metrics`` while the server runs, from a thread of its own.
+        """Serve ``/health``, ``/ready`` and ``/metrics`` from a thread while the server runs.
 
         Raises:
-            ProtocolAborted: the address can not be had.
+            ProtocolAborted: the address cannot be used.
         """
         LOG.line_format, LOG.on_fault, self._loop = monitoring.log_format, self._faults.inc, loop
         if monitoring.host is None:
@@ -140,8 +140,8 @@ class ServerMetrics:
         try:
             server = make_server(monitoring.host, monitoring.port, self._respond, _MonitoringServer, _QuietHandler)
         except OSError:
-            place = f"{monitoring.host}:{monitoring.port}"
-            raise ProtocolError("monitor", f"{place} is taken, or is no address of this machine") from None
+            address = f"{monitoring.host}:{monitoring.port}"
+            raise ProtocolError("monitor", f"{address} is taken, or is no address of this machine") from None
         Thread(target=server.serve_forever, name="monitoring", daemon=True).start()
         try:
             yield
@@ -161,7 +161,7 @@ class ServerMetrics:
         try:
             for check in checks:
                 check()
-        except Exception:  # whatever it is: its line goes to the log of who asked for more than this
+        except Exception:  # any error: its line goes to the log
             start("503 Service Unavailable", [TEXT])
             return [b"not now\n"]
         start("200 OK", [TEXT])
@@ -188,4 +188,4 @@ class _QuietHandler(WSGIRequestHandler):
     timeout = ALIVE
 
     def log_message(self, format: str, *args: object) -> None:
-        """Log no request for health."""
+        """Suppress the request log."""

@@ -1,4 +1,4 @@
-"""A server as a process: connection limits, TLS with authenticated peers, connections that stay open, launch."""
+"""A server process: admission control, TLS with authenticated peers, persistent connections, startup."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from .monitoring import UNWATCHED, Monitoring, ServerMetrics
 
 try:
     import uvloop
-except ImportError:  # another system, whose loops are in Python
+except ImportError:  # another platform, with a pure Python event loop
     uvloop = None  # type: ignore[assignment]
 
 PROTOCOL = "dpcurves-talk"
-"""The ALPN protocol name of a connection between servers that stays open."""
+"""ALPN protocol name of a persistent connection between servers."""
 PATIENCE = 60.0
-"""Seconds that the other server may be silent."""
+"""Timeout for a message of the other server, in seconds."""
 LARGEST_MESSAGE = 2**28
 LENGTH = 8
 Result = TypeVar("Result")
@@ -42,12 +42,12 @@ Result = TypeVar("Result")
 
 @dataclass(slots=True, repr=False, eq=False)
 class PeerConnection:
-    """An end of a two-way connection for a thread; the event loop reads while the thread works.
+    """One end of a two-way connection, used from a thread; the event loop reads while the thread works.
 
     Attributes:
-        reader: What comes.
-        writer: What goes.
-        loop: Where both live.
+        reader: Incoming stream.
+        writer: Outgoing stream.
+        loop: Event loop of both.
     """
 
     reader: asyncio.StreamReader
@@ -56,8 +56,8 @@ class PeerConnection:
 
     @classmethod
     def from_transport(cls, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> PeerConnection:
-        """Take a connection over, whoever had it before."""
-        reader = asyncio.StreamReader(LARGEST_MESSAGE, loop)  # neither party may wait until the other one reads
+        """Take over a connection from its present protocol."""
+        reader = asyncio.StreamReader(LARGEST_MESSAGE, loop)  # neither party may block until the other reads
         protocol = asyncio.StreamReaderProtocol(reader, loop=loop)
         transport.set_protocol(protocol)
         transport.set_write_buffer_limits(LARGEST_MESSAGE)
@@ -65,7 +65,7 @@ class PeerConnection:
         return cls(reader, asyncio.StreamWriter(transport, protocol, reader, loop), loop)
 
     def run_in_thread(self, work: Callable[[PeerConnection], object]) -> None:
-        """Let a thread of its own talk."""
+        """Run a session in a new thread."""
         Thread(target=work, args=(self,), daemon=True).start()
 
     def send(self, message: bytes) -> None:
@@ -73,16 +73,16 @@ class PeerConnection:
         self._wait_for(self._send_message(message))
 
     def receive(self) -> bytes:
-        """The next message.
+        """Receive the next message.
 
         Raises:
-            ProtocolAborted: the other server is gone, or silent for too long, or says too much at once.
+            ProtocolAborted: the other server is gone, or silent for too long, or its message is too large.
         """
         return self._wait_for(self._receive_message())
 
     def close(self) -> None:
-        """Let go of it."""
-        with suppress(RuntimeError):  # a loop that has ended has let go of all
+        """Close the connection."""
+        with suppress(RuntimeError):  # a closed loop has closed its connections
             self.loop.call_soon_threadsafe(self.writer.close)
 
     async def _send_message(self, message: bytes) -> None:
@@ -107,22 +107,23 @@ class PeerConnection:
             raise ProtocolError("peer", "the connection was lost", 502) from None
 
 
-# Admission control: a number of connections at a time, shared by network addresses; the peer server is exempt.
+# Admission control: a limited number of connections, shared by network addresses; the peer server is exempt.
 SECONDS = 10
 MOST_CONNECTIONS = 512
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Limits of what unauthenticated clients may occupy.
+    """Resource limits of unauthenticated clients.
 
     Attributes:
-        connections: At a time, the other server's not counted: half of them to come in and be silent, half to send the
-            body of a request and be answered.
-        head_timeout: From the first byte to the head of a request, handshake included, and from an answer to the next head.
+        connections: Concurrent connections without the peer server's: half for idle connections, half for requests
+            whose body arrives or which are answered.
+        head_timeout: Seconds from the first byte to the complete head of a request, handshake included, and from a
+            response to the next head.
 
     Raises:
-        ValueError: there is room for nobody, or no time.
+        ValueError: a limit is too small.
     """
 
     connections: int = MOST_CONNECTIONS
@@ -137,21 +138,21 @@ USUAL = Limits()
 
 
 class ClientConnection(Protocol):
-    """A connection, from its first byte on.
+    """A connection, from its first byte.
 
     Attributes:
-        network: The client's address, of IPv6 the network that one customer has (64 bits).
+        network: The client's address; for IPv6 the /64 network of one customer.
     """
 
     network: str
 
     def abort(self) -> None:
-        """End it at once."""
+        """Abort the connection."""
         ...
 
 
 class Pool:
-    """Connections of one state in the order in which they came, grouped by network address."""
+    """Connections of one state in order of arrival, grouped by network address."""
 
     def __init__(self) -> None:
         self._groups: dict[str, dict[ClientConnection, None]] = {}
@@ -164,13 +165,13 @@ class Pool:
         return visit in self._groups.get(visit.network, ())
 
     def add(self, connection: ClientConnection) -> None:
-        """Put it behind those that are here; nothing is done where it is one of them."""
+        """Append a connection, unless the pool contains it."""
         if connection not in self:
             self._groups.setdefault(connection.network, {})[connection] = None
             self._count += 1
 
     def discard(self, connection: ClientConnection) -> None:
-        """Take it out, if it is here."""
+        """Remove a connection, if the pool contains it."""
         if connection in self:
             del self._groups[connection.network][connection]
             self._count -= 1
@@ -178,19 +179,19 @@ class Pool:
                 del self._groups[connection.network]
 
     def find_next_to_evict(self) -> ClientConnection:
-        """The oldest connection of the address that has most."""
-        most: dict[ClientConnection, None] = max(self._groups.values(), key=len)
-        return next(iter(most))
+        """Return the oldest connection of the address with most connections."""
+        largest: dict[ClientConnection, None] = max(self._groups.values(), key=len)
+        return next(iter(largest))
 
 
 class Admission:
     """Admission control of connections, which are idle, receive the body of a request, or are answered.
 
-    A connection that comes, or that has sent the head of a request, is admitted: where there is no room, it evicts an
-    idle one, or one whose body is not complete, of the address that has most, the oldest first. So neither silent
-    connections nor bodies that come slowly keep anybody out, and an address that opens many competes with itself. A
-    request is refused only where all places are taken by requests that are complete and being answered. The other
-    server counts as a client until it has proven itself; from then on it is not counted, and stays.
+    If there is no room for a new connection, or for a request whose head has arrived, it evicts the oldest idle
+    connection, or the oldest one with an incomplete body, of the address with most connections. So neither silent
+    connections nor slow bodies keep other clients out, and an address with many connections competes with itself. A
+    request is refused only if all places are taken by complete requests that are being answered. The peer server counts
+    as a client until it has authenticated; then it is exempt.
     """
 
     def __init__(self, limits: Limits) -> None:
@@ -199,7 +200,7 @@ class Admission:
         self._timers: dict[ClientConnection, asyncio.TimerHandle] = {}
 
     def mark_idle(self, connection: ClientConnection) -> None:
-        """It has come, or was answered: it has so long to ask."""
+        """Mark a connection as new or answered: its head timeout begins."""
         if connection in self._idle:
             return
         while len(self._idle) >= self._most:
@@ -210,7 +211,7 @@ class Admission:
         self._idle.add(connection)
 
     def admit_request(self, connection: ClientConnection, *, complete: bool) -> bool:
-        """Tell whether a request may be answered whose head has come, or which is complete."""
+        """Return whether a request may be answered whose head has arrived, or which is complete."""
         if connection not in self._answered and connection not in self._receiving:
             if len(self._receiving) + len(self._answered) >= self._most:
                 if not self._receiving:
@@ -224,11 +225,11 @@ class Admission:
         return True
 
     def count_connections(self) -> Mapping[str, int]:
-        """Numbers of connections by their state."""
+        """Return the number of connections by state."""
         return {"idle": len(self._idle), "receiving": len(self._receiving), "answered": len(self._answered)}
 
     def remove(self, connection: ClientConnection) -> None:
-        """It has gone, or is the other server's."""
+        """Remove a connection that was closed, or belongs to the peer server."""
         for pool in (self._idle, self._receiving, self._answered):
             pool.discard(connection)
         if timer := self._timers.pop(connection, None):
@@ -240,30 +241,32 @@ class Admission:
 
 
 def parse_network(address: str) -> str:
-    """The network of a client's address: of IPv4 the address itself, of IPv6 its first 64 bits; empty if it is none."""
+    """Return the network of a client: the IPv4 address, the first 64 bits of an IPv6 address, or empty if it is
+    neither.
+    """
     try:
-        found = ip_address(address.partition("%")[0])
+        parsed = ip_address(address.partition("%")[0])
     except ValueError:
         return ""
-    if isinstance(found, IPv6Address):
-        return str(found.ipv4_mapped or IPv6Network((int(found), 64), strict=False))
-    return str(found)
+    if isinstance(parsed, IPv6Address):
+        return str(parsed.ipv4_mapped or IPv6Network((int(parsed), 64), strict=False))
+    return str(parsed)
 
 
 Talks = Callable[[PeerConnection, bytes], object]
-"""Handler of a connection that the other server opened, given its certificate."""
+"""Handler of a connection that the peer server opened, given its certificate."""
 PEER = "dpcurves.peer"
-"""In a connection's scope: the certificate that the other side has proven, if any."""
+"""Key in a connection's scope: the verified client certificate, if any."""
 BACKLOG = 2048
 PAUSE = 0.1
-"""Seconds, when the system gives no more connections."""
+"""Seconds to wait after the system refuses further connections."""
 BUSY = JSONResponse({"error": "server: it answers as many as it can; ask again later"}, 503)
 LARGEST_HEAD = 2**16
-"""Bytes that may come of what is no body: the head of a request, or what follows a body in chunks."""
+"""Size limit, in bytes, of a request's head and of trailing data after a chunked body."""
 
 
 class HttpConnection(HttpToolsProtocol):
-    """HTTP protocol of one connection. It tells the app which client certificate was proven by TLS."""
+    """HTTP protocol of one connection. It passes the verified client certificate to the app."""
 
     def __init__(self, admission: Admission, config: uvicorn.Config, state: Any, talks: Talks | None = None) -> None:
         super().__init__(config, state, {})
@@ -273,17 +276,19 @@ class HttpConnection(HttpToolsProtocol):
         self._beside_bodies = 0
 
     def start_handshake(self, connection: socket.socket, context: ssl.SSLContext) -> None:
-        """Shake hands, within the time of an idle connection."""
-        with suppress(OSError):  # whoever came may have gone
+        """Run the TLS handshake, within the time of an idle connection."""
+        with suppress(OSError):  # the client may have left
             self.network = parse_network(str(connection.getpeername()[0]))
         self._admission.mark_idle(self)
         self._coming = self.loop.create_task(self._accept_tls(connection, context))
 
     async def _accept_tls(self, connection: socket.socket, context: ssl.SSLContext) -> None:
         try:
-            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # else a short answer waits for 40 ms
+            connection.setsockopt(
+                socket.IPPROTO_TCP, socket.TCP_NODELAY, 1
+            )  # TCP_NODELAY: otherwise a short answer waits for 40 ms
             await self.loop.connect_accepted_socket(lambda: self, connection, ssl=context)
-        except OSError:  # whoever came has gone, or is not who may come
+        except OSError:  # the client has left, or is not authorised
             self._admission.remove(self)
 
     def abort(self) -> None:
@@ -293,7 +298,7 @@ class HttpConnection(HttpToolsProtocol):
             self._coming.cancel()
 
     def connection_made(self, transport: Any) -> None:
-        """Hands are shaken: remember the certificate. Who came for a talk asks nothing here."""
+        """Store the client certificate after the handshake. Sessions of the peer server are handed over."""
         proven = transport.get_extra_info("ssl_object")
         certificate = proven.getpeercert(binary_form=True)
         if proven.selected_alpn_protocol() == PROTOCOL:
@@ -306,7 +311,7 @@ class HttpConnection(HttpToolsProtocol):
             self._admission.remove(self)
 
     def _wrap_app(self, app: Any, certificate: bytes | None) -> Any:
-        """The app with the peer's certificate in the scope; for a request that is not admitted, a refusal."""
+        """Return the app with the client certificate in its scope; for a request that is not admitted, a refusal."""
 
         async def respond_if_admitted(scope: Mapping[str, Any], receive: Any, send: Any) -> None:
             await (app if self._admitted else BUSY)({**scope, PEER: certificate}, receive, send)
@@ -322,12 +327,12 @@ class HttpConnection(HttpToolsProtocol):
         PeerConnection.from_transport(transport, self.loop).run_in_thread(lambda line: talks(line, certificate))
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """It has gone."""
+        """Update admission control after the connection was lost."""
         super().connection_lost(exc)
         self._admission.remove(self)
 
     def data_received(self, data: bytes) -> None:
-        """Some of a request has come. The app is called after this, in a turn of the loop of its own."""
+        """Process part of a request. The app is called later, in its own iteration of the event loop."""
         self._beside_bodies += len(data)
         super().data_received(data)
         if self._beside_bodies > LARGEST_HEAD:
@@ -335,22 +340,22 @@ class HttpConnection(HttpToolsProtocol):
         self._update_admission()
 
     def on_headers_complete(self) -> None:
-        """The head of a request is whole."""
+        """Update admission control: the head of a request is complete."""
         self._beside_bodies = 0
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
-        """Some of the body of a request has come."""
+        """Update admission control: part of the body has arrived."""
         self._beside_bodies = 0
         super().on_body(body)
 
     def on_response_complete(self) -> None:
-        """It was answered."""
+        """Update admission control: the request was answered."""
         super().on_response_complete()
         self._update_admission()
 
     def _update_admission(self) -> None:
-        """Tell admission control the state of the connection."""
+        """Report the state of the connection to admission control."""
         if self._is_peer or self.transport.is_closing():
             return
         if self.cycle is None or self.cycle.response_complete:
@@ -360,12 +365,12 @@ class HttpConnection(HttpToolsProtocol):
 
 
 class Listener:
-    """Takes connections from sockets that listen, as long as it is not closed. What uvicorn calls a server."""
+    """Accepts connections from listening sockets until it is closed. Implements uvicorn's server interface."""
 
     def __init__(self, sockets: Sequence[socket.socket], welcome: Callable[[socket.socket], None]) -> None:
         loop = asyncio.get_running_loop()
         self._sockets, self._welcome = sockets, welcome
-        self._taking = [loop.create_task(self._accept_connections(one)) for one in sockets]
+        self._taking = [loop.create_task(self._accept_connections(listening)) for listening in sockets]
 
     async def _accept_connections(self, listening: socket.socket) -> None:
         loop = asyncio.get_running_loop()
@@ -376,39 +381,43 @@ class Listener:
                 await asyncio.sleep(PAUSE)
                 continue
             self._welcome(connection)
-            await asyncio.sleep(0)  # those who are in come first
+            await asyncio.sleep(0)  # existing connections have priority
 
     def close(self) -> None:
-        """Take no more."""
+        """Stop accepting."""
         for task, listening in zip(self._taking, self._sockets, strict=True):
             task.cancel()
             listening.close()
 
     async def wait_closed(self) -> None:
-        """Until none is taken."""
+        """Wait until no connection is being accepted."""
         await asyncio.gather(*self._taking, return_exceptions=True)
 
 
 def open_listening_sockets(host: str, port: int) -> list[socket.socket]:
-    """Sockets for all addresses of a host. Raises `OSError`: one of them can not be had."""
-    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-    sockets = [socket.create_server(place[:2], family=family, backlog=BACKLOG) for family, _, _, _, place in found]
-    for one in sockets:
-        one.setblocking(False)
+    """Open sockets for all addresses of a host. Raises `OSError`: an address cannot be used."""
+    addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    sockets = [
+        socket.create_server(socket_address[:2], family=family, backlog=BACKLOG)
+        for family, _, _, _, socket_address in addresses
+    ]
+    for listening in sockets:
+        listening.setblocking(False)
     return sockets
 
 
 def make_server_context(certificate: Path, key: Path, peer_certificates: Sequence[str]) -> ssl.SSLContext:
-    """Proves this server. Who shows a certificate must show one of `peer_certificates`, in PEM; all other people show none.
+    """Return a TLS context for this server; client certificates are optional and must be one of `peer_certificates`
+    (PEM).
 
     Raises:
-        OSError: a file can not be read, or they are no certificate and its key.
+        OSError: a file cannot be read, or is not a certificate with its key.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_3
-    context.load_cert_chain(certificate, key, password="")  # else a key with one is asked for at the terminal
+    context.load_cert_chain(certificate, key, password="")  # otherwise an encrypted key would prompt at the terminal
     context.set_alpn_protocols(["http/1.1", PROTOCOL])
-    context.num_tickets = 0  # nobody here resumes a connection: two tickets for each would be made for nothing
+    context.num_tickets = 0  # clients do not resume sessions, so tickets would be wasted
     context.verify_mode = ssl.CERT_OPTIONAL
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     for other in peer_certificates:
@@ -417,10 +426,10 @@ def make_server_context(certificate: Path, key: Path, peer_certificates: Sequenc
 
 
 def make_standalone_context(certificate: Path, key: Path) -> ssl.SSLContext:
-    """Proves a server that knows no other one, by two files.
+    """Return a TLS context for a server without a peer, from two files.
 
     Raises:
-        ValueError: they are no certificate and its key, or it has expired.
+        ValueError: they are not a certificate and its key, or it has expired.
     """
     try:
         context = make_server_context(certificate, key, ())
@@ -435,19 +444,19 @@ def make_standalone_context(certificate: Path, key: Path) -> ssl.SSLContext:
 
 
 IDLE = 75
-"""Seconds after which a connection of the other server ends."""
+"""Seconds after which a persistent connection of the peer server ends."""
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """The address that a server listens on."""
+    """The address on which a server listens."""
 
     host: str
     port: int
 
     @classmethod
     def parse(cls, text: str, argument: str = "listen") -> Address:
-        """Read ``host:port``. Raises `ValueError`: it is none."""
+        """Parse ``host:port``. Raises `ValueError`: the text has another form."""
         try:
             parts = urlsplit(f"//{text}")
             if parts.hostname and parts.port and not parts.path:
@@ -462,11 +471,11 @@ class ServerSettings:
     """Network settings of a server.
 
     Attributes:
-        address: Where it listens.
-        context: What proves it.
-        limits: Limits of the resources of unauthenticated clients.
-        monitoring: How it is watched.
-        check_ready: Does what it needs to answer at all, such as reading its store; raises where it can not.
+        address: Address to listen on.
+        context: TLS context that proves the server.
+        limits: Resource limits of unauthenticated clients.
+        monitoring: Monitoring settings.
+        check_ready: Checks what the server needs to answer at all, such as reading its store; raises if that fails.
     """
 
     address: Address
@@ -477,23 +486,23 @@ class ServerSettings:
 
 
 def serve(app: Any, settings: ServerSettings, ready: Callable[[], object], handle_session: Talks | None = None) -> None:
-    """Serve an app until the process is told to stop. `ready` is called once it listens, `handle_session` for each talk.
+    """Serve an app until the process is stopped. `ready` is called once it listens, `handle_session` for each session.
 
     Raises:
-        ValueError: an address can not be had.
+        ValueError: an address cannot be used.
     """
     admission, address = Admission(settings.limits), settings.address
     watch = ServerMetrics(admission.count_connections, settings.check_ready)
     config = uvicorn.Config(
         watch.wrap_app(app), host=address.host, port=address.port, ws="none", lifespan="off", log_level="critical",
         access_log=False, timeout_keep_alive=IDLE, server_header=False, date_header=False, timeout_graceful_shutdown=2,
-        proxy_headers=False,  # what a visitor says of the own address is believed from nobody
+        proxy_headers=False,  # forwarded-for headers of clients are not trusted
     )  # fmt: skip
     config.load()
     disable_core_dumps()
     gc.collect()
-    gc.freeze()  # what is here stays: tickets of a million owners would be looked through again and again
-    gc.collect()  # else the collector waits until a quarter as much has come as was here
+    gc.freeze()  # collections then skip present objects, such as the tickets of a million owners
+    gc.collect()  # otherwise a full collection waits until long-lived objects have grown by a quarter
 
     async def run_server() -> None:
         with watch.serve_metrics(settings.monitoring, asyncio.get_running_loop()):
@@ -507,7 +516,7 @@ def serve(app: Any, settings: ServerSettings, ready: Callable[[], object], handl
 
 
 class _AnnouncingServer(uvicorn.Server):
-    """A server whose connections admission control admits, and which says when it listens."""
+    """A server with admission control that announces when it listens."""
 
     def __init__(
         self, config: uvicorn.Config, admission: Admission, context: ssl.SSLContext, ready: Any, talks: Talks | None
@@ -520,8 +529,8 @@ class _AnnouncingServer(uvicorn.Server):
         try:
             listening = open_listening_sockets(self.config.host, self.config.port)
         except OSError:
-            place = f"{self.config.host}:{self.config.port}"
-            raise ProtocolError("listen", f"{place} is taken, or is no address of this machine") from None
+            address = f"{self.config.host}:{self.config.port}"
+            raise ProtocolError("listen", f"{address} is taken, or is no address of this machine") from None
         self.servers: list[Any] = [Listener(listening, self._start_connection)]
         self.started = True
         self._ready()

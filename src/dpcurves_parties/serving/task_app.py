@@ -1,4 +1,4 @@
-"""The HTTP application of a server that works on tasks: bounded bodies, errors of one line, tickets."""
+"""The HTTP application of a server for tasks: bounded bodies, one-line errors, tickets."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ from .task_document import Role, TaskDocument, find_bearer
 
 # Request and response bodies: bounded sizes, and errors of one line.
 BEGIN, SLOWEST = 10, 2**16
-"""A message has so many seconds, and one for each so many bytes that it may have."""
+"""Body timeout: `BEGIN` seconds, plus 1 second per `SLOWEST` bytes of the size limit."""
 
 
 async def render_error(request: Request, error: Exception) -> Response:
-    """A response of one line: the error."""
+    """Return a response with the error in one line."""
     status = error.status if isinstance(error, ProtocolError) else 500
     return JSONResponse({"error": str(error)}, status)
 
 
 async def respond_from_thread(work: Callable[[], bytes], threads: ThreadPoolExecutor | None = None) -> Response:
-    """The answer of a service, worked out beside the loop. Of unforeseen errors only type and place are told."""
+    """Return a service's answer, computed in a thread. Of unexpected errors only type and place are revealed."""
     return await respond_from_future(asyncio.get_running_loop().run_in_executor(threads, work))
 
 
 async def respond_from_future(coming: Awaitable[bytes]) -> Response:
-    """The answer of a service that is being worked out. Of unforeseen errors only type and place are told."""
+    """Return a service's answer from a future. Of unexpected errors only type and place are revealed."""
     try:
         return Response(await coming, media_type="application/json")
     except Exception as error:
@@ -49,7 +49,7 @@ async def respond_from_future(coming: Awaitable[bytes]) -> Response:
 
 
 def run_logged(work: Callable[[], object]) -> None:
-    """Do what nobody waits for; the operator hears of troubles."""
+    """Run work in the background; faults are logged for the operator."""
     try:
         work()
     except Exception as error:
@@ -57,7 +57,7 @@ def run_logged(work: Callable[[], object]) -> None:
 
 
 def _log_error(error: Exception) -> str:
-    """Tell the operator of a trouble; of an unforeseen error type and place alone, which are returned."""
+    """Log a fault for the operator; of an unexpected error only type and place, which are returned."""
     if isinstance(error, ProtocolError):
         if error.status == 500:
             log_operator_message(error.where if isinstance(error, ServerFault) else str(error))
@@ -68,16 +68,16 @@ def _log_error(error: Exception) -> str:
 
 
 MOST_OF_ONE = 16
-"""Bodies of one bearer token that are on their way at a time."""
+"""Most concurrent request bodies of one bearer token."""
 _on_their_way: Counter[str] = Counter()
 
 
 async def read_body(request: Request, max_bytes: int) -> bytes:
-    """The body of a request.
+    """Read the body of a request.
 
     Raises:
-        ProtocolAborted: it has more than `max_bytes` bytes, or comes too slowly; or others of the same bearer token are on
-            their way, as many as may be.
+        ProtocolAborted: it exceeds `max_bytes`, or arrives too slowly; or the bearer token has too many concurrent
+            bodies.
     """
     seconds, bearer = BEGIN + max_bytes / SLOWEST, request.headers.get("authorization", "")
     if bearer and _on_their_way[bearer] >= MOST_OF_ONE:
@@ -96,11 +96,11 @@ async def read_body(request: Request, max_bytes: int) -> bytes:
 
 async def _read_stream(request: Request, max_bytes: int) -> bytes:
     parts, size = [], 0
-    async for part in request.stream():
-        size += len(part)
+    async for chunk in request.stream():
+        size += len(chunk)
         if size > max_bytes:
             raise ProtocolError("message", f"at most {max_bytes} bytes are taken", 413)
-        parts.append(part)
+        parts.append(chunk)
     return b"".join(parts)
 
 
@@ -110,13 +110,13 @@ MINUTE = 60.0
 
 @dataclass
 class RateLimiter:
-    """So many requests a minute, of each who asks.
+    """Rate limit of requests a minute, for each client.
 
     Attributes:
-        per_minute: How many a minute.
-        subject: What is refused where there are more.
-        remedy: What to do then.
-        action: What is done with them, as a participle.
+        per_minute: Requests a minute.
+        subject: Subject of the error beyond the limit.
+        remedy: Advice in the error.
+        action: Participle for what is done with requests, in the error.
     """
 
     per_minute: int
@@ -128,7 +128,7 @@ class RateLimiter:
     _lock: Lock = field(default_factory=Lock, init=False)
 
     def count_requests(self, client: Hashable, requests: int = 1) -> None:
-        """Count requests. Raises `ProtocolError`: there were too many in this minute."""
+        """Count requests. Raises `ProtocolError`: they exceed the limit of this minute."""
         with self._lock:
             minute = int(time.monotonic() // MINUTE)
             if minute != self._minute or len(self._counts) > MOST_KEPT:
@@ -145,7 +145,7 @@ Handler = Callable[..., Coroutine[Any, Any, Response]]
 
 
 class TaskHandler(Protocol):
-    """The service of one task, as far as those of all kinds are alike."""
+    """The service of one task, as far as all task types share it."""
 
     @property
     def task(self) -> TaskDocument: ...
@@ -166,20 +166,20 @@ Service = TypeVar("Service", bound=TaskHandler)
 def create_task_app(
     show_status: Handler, handlers: Mapping[str, Handler], extra_routes: Sequence[Route] = ()
 ) -> Starlette:
-    """Answer ``GET /tasks/NAME``, ``POST`` below it by these handlers, and what more there is; errors are one line.
+    """Serve ``GET /tasks/NAME``, ``POST`` below it by these handlers, and further routes; errors are one line.
 
-    Handlers are asked in their order: the first is found first.
+    The first matching handler is used.
     """
     posts = [
-        Route(f"/tasks/{{task}}/{path}", _pass_path_parameters(each), methods=["POST"])
-        for path, each in handlers.items()
+        Route(f"/tasks/{{task}}/{path}", _pass_path_parameters(handler), methods=["POST"])
+        for path, handler in handlers.items()
     ]
     routes = [*posts, Route("/tasks/{task}", _pass_path_parameters(show_status), methods=["GET"]), *extra_routes]
     return Starlette(routes=routes, exception_handlers={ProtocolError: render_error})
 
 
 def _pass_path_parameters(handler: Handler) -> Callable[[Request], Awaitable[Response]]:
-    """A handler of a request, which is given the parts of its path before it."""
+    """Return a request handler that receives the parts of its path as arguments."""
 
     async def call_handler(request: Request) -> Response:
         return await handler(*request.path_params.values(), request)
@@ -188,18 +188,18 @@ def _pass_path_parameters(handler: Handler) -> Callable[[Request], Awaitable[Res
 
 
 class TaskRouter(Generic[Service]):
-    """Router of what is asked of any task: authorises requests, and forwards each to the service of the task.
+    """Router of requests about tasks of any type: authorises requests, and forwards each to the service of the task.
 
     Args:
         services: A service for each task.
-        largest: Bytes of a question, or of what closes a task.
+        largest: Size limit, in bytes, of a question and of a request to close a task.
     """
 
     def __init__(self, services: Mapping[str, Service], largest: int) -> None:
         self._services, self._largest = services, largest
 
     async def show_status(self, task: str, _: Request) -> Response:
-        """Respond to anybody with the state of the task."""
+        """Return the public state of the task."""
         return await respond_from_thread(self.find_service(task).describe_status)
 
     async def close_task(self, task: str, request: Request) -> Response:
@@ -210,7 +210,7 @@ class TaskRouter(Generic[Service]):
         return await respond_from_thread(lambda: service.close(message))
 
     async def answer_question(self, task: str, request: Request) -> Response:
-        """Respond to an analyst's question."""
+        """Answer an analyst's question."""
         service = self.find_service(task)
         analyst = authenticate_bearer(service.task, request, Role.ANALYST, service.party)
         self.count_question(task, analyst)
@@ -218,25 +218,25 @@ class TaskRouter(Generic[Service]):
         return await respond_from_thread(lambda: service.answer(message, analyst))
 
     def count_question(self, task: str, analyst: int) -> None:
-        """Count a question. Raises `ProtocolError`: there were too many."""
+        """Count a question. Raises `ProtocolError`: the rate limit is exceeded."""
 
     def find_service(self, task: str) -> Service:
-        """The one that works on this task. Raises `ProtocolError`: there is none."""
+        """Return the service of this task. Raises `ProtocolError`: there is none."""
         if task not in self._services:
             raise ProtocolError("task", "this server has another task, not this one", 404)
         return self._services[task]
 
 
 def authenticate_bearer(task: TaskDocument, request: Request, role: Role, party: int = 0) -> int:
-    """The number of who holds a ticket of this role, and shows it to the server of this number.
+    """Return the number of the holder of a ticket of this role, from the bearer token for this server.
 
     Raises:
-        ProtocolAborted: the request has none, or one that was shown to another server.
+        ProtocolAborted: there is no such token, or it is for another server.
     """
     return find_bearer(task, parse_bearer_token(request), role, party)
 
 
 def parse_bearer_token(request: Request) -> str:
-    """The bearer token of a request; empty where there is none."""
+    """Return the bearer token of a request; empty if there is none."""
     kind, _, token = request.headers.get("authorization", "").partition(" ")
     return token if kind == "Bearer" else ""

@@ -1,4 +1,4 @@
-"""Tasks: public documents that are named by a hash of their text, and tickets of who may take part."""
+"""Tasks, which are public documents named by the hash of their text, and tickets of participants."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .identity import require_new, write_public, write_secret
 from .messages import ProtocolError
 
 
-# Tickets: who may send reports, ask, or close a task. Servers know their hashes alone.
+# Tickets: permissions to send reports, ask, or close a task. Servers know only their hashes.
 class Role(Enum):
     """The permission that a ticket grants."""
 
@@ -40,17 +40,18 @@ class Role(Enum):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Ticket:
-    """SECRET. A token from which what a bearer shows to each server is derived. It has no repr.
+    """SECRET. A token from which the bearer tokens for both servers are derived. It has no repr.
 
-    Formal guarantees: a server is shown one half of the token's two, and the hash of the other; the document names the
-    holder by a hash of both hashes (a hash tree of two leaves). Who has seen what one server is shown would have to
-    find a preimage of SHA-256, of 256 random bits, to be let in by the other one.
+    Formal guarantees: each server receives one of two derived halves of the token, and the hash of the other; the
+    document names the holder by a hash of both hashes (a hash tree with two leaves). To be authenticated by the other
+    server, a party that knows the bearer token of one server would have to find a preimage of SHA-256, of 256 random
+    bits.
 
     Attributes:
-        task: The hash of the task.
-        role: What it is good for.
-        token: 256 random bits, which nobody is shown.
-        proof_key: Key for proofs of answers, where the task has them: no server is shown anything of it.
+        task: Hash of the task.
+        role: Permission of the holder.
+        token: 256 random bits, never sent.
+        proof_key: Key for proofs of answers, if the task has them; servers receive no function of it.
     """
 
     task: str
@@ -59,24 +60,24 @@ class Ticket:
     proof_key: str = ""
 
     def derive_bearer_token(self, party: int) -> str:
-        """The bearer token for the server of this number; a task of one server has number 0."""
+        """Return the bearer token for the server of this number; a task of one server has number 0."""
         halves = _split_token(self.token)
         return f"{halves[party]}.{_hash_half(halves[1 - party])}"
 
     def write(self, path: Path) -> None:
-        """Into a new file that its owner alone may read.
+        """Write to a new file that only its owner can read.
 
         Raises:
-            ValueError: there is one of this name, or the folder takes none.
+            ValueError: the file exists, or the folder is not writable.
         """
         write_secret(path, json.dumps({"dpcurves": "ticket", **STORED.encode_fields(self)}) + "\n")
 
     @classmethod
     def load(cls, path: str | Path, role: Role) -> Ticket:
-        """The ticket in a file, if it is of this role.
+        """Load the ticket in a file, if it has this role.
 
         Raises:
-            ValueError: it is not. What is in the file is not shown.
+            ValueError: there is no such ticket. The error does not contain the file's content.
         """
         try:
             ticket = STORED.decode_fields(cls, json.loads(Path(path).read_text(encoding="utf-8")))
@@ -90,23 +91,25 @@ class Ticket:
 
 
 def hash_token(token: str) -> str:
-    """The public hash of a token, by which a task document names its holder."""
+    """Return the public hash of a token, by which a task document names its holder."""
     first, second = _split_token(token)
     return _hash_pair(_hash_half(first), _hash_half(second))
 
 
 def hash_from_bearer_token(bearer_token: str, party: int) -> str:
-    """The public hash of the token from which this was derived, as `Ticket.derive_bearer_token` does for this server."""
-    half, _, other = bearer_token.partition(".")
-    first, second = (_hash_half(half), other) if party == 0 else (other, _hash_half(half))
+    """Return the public hash of a token from the bearer token that `Ticket.derive_bearer_token` derived for this
+    server.
+    """
+    half, _, other_hash = bearer_token.partition(".")
+    first, second = (_hash_half(half), other_hash) if party == 0 else (other_hash, _hash_half(half))
     return _hash_pair(first, second)
 
 
 def find_bearer(task: TaskDocument, bearer_token: str, role: Role, party: int = 0) -> int:
-    """The number of who holds a ticket of this role, and has shown this to the server of this number.
+    """Return the number of the holder of a ticket of this role, from the bearer token for this server.
 
     Raises:
-        ProtocolAborted: nobody holds such a ticket, or it was shown to another server.
+        ProtocolAborted: there is no such holder, or the token is for another server.
     """
     number = task.bearers[role].get(hash_from_bearer_token(bearer_token, party))
     if number is None:
@@ -128,20 +131,22 @@ def _hash_pair(first: str, second: str) -> str:
 
 
 MANY = 10_000
-"""Hashes from which on they are packed."""
+"""Number of hashes from which they are packed."""
 _NAME = 32
 _HASH = re.compile("[0-9a-f]{64}")
 
 
 class PackedHashes(Sequence[str]):
-    """Many hashes of 32 bytes, read as 64 hexadecimal digits, in 44 bytes each; as strings in a dict they take 220."""
+    """Many hashes of 32 bytes, accessed as 64 hexadecimal digits, in 44 bytes each; as strings in a dict they take
+    220.
+    """
 
     def __init__(self, packed: bytes) -> None:
         self._packed = packed
 
     @classmethod
     def from_names(cls, names: Sequence[str]) -> Sequence[str]:
-        """These hashes, packed where there are many; as they are where one is no hash.
+        """Pack many hashes; few ones, or strings that are not hashes, are returned unchanged.
 
         >>> PackedHashes.from_names(["ab", "no hash"])
         ('ab', 'no hash')
@@ -176,12 +181,12 @@ class PackedHashes(Sequence[str]):
 
     @cached_property
     def positions(self) -> Mapping[str, int]:
-        """The number of each."""
+        """Index of each hash."""
         return _HashIndex(self._packed)
 
 
 class _HashIndex(Mapping[str, int]):
-    """Numbers of packed hashes, found by their first 8 bytes."""
+    """Indices of packed hashes, searched by their first 8 bytes."""
 
     def __init__(self, packed: bytes) -> None:
         self._packed = packed
@@ -193,8 +198,8 @@ class _HashIndex(Mapping[str, int]):
         if _HASH.fullmatch(name):
             raw = bytes.fromhex(name)
             begin = np.uint64(int.from_bytes(raw[:8]))
-            first, last = (np.searchsorted(self._begins, begin, side) for side in ("left", "right"))
-            for number in map(int, self._order[first:last][::-1]):  # of two that are the same, the last one
+            start, stop = (np.searchsorted(self._begins, begin, side) for side in ("left", "right"))
+            for number in map(int, self._order[start:stop][::-1]):  # the last of equal hashes
                 if self._packed[_NAME * number : _NAME * (number + 1)] == raw:
                     return number
         raise KeyError(name)
@@ -207,7 +212,7 @@ class _HashIndex(Mapping[str, int]):
 
 
 class Document(ABC):
-    """Public facts that all parties agree on, as a text that never changes: its hash identifies it.
+    """Public facts on which all parties agree, as immutable text: its hash identifies it.
 
     Attributes:
         PREFIX: Bytes that are hashed before the text.
@@ -217,25 +222,25 @@ class Document(ABC):
 
     @abstractmethod
     def to_json(self) -> str:
-        """The document; equal facts have equal texts."""
+        """Return the document; equal facts have equal texts."""
 
     @classmethod
     @abstractmethod
     def from_json(cls, text: str) -> Self:
-        """The inverse of `to_json`. Raises `ValueError`: it is none, or of another version."""
+        """Read what `to_json` wrote. Raises `ValueError`: the text is another document, or of another version."""
 
     @cached_property
     def hash(self) -> str:
-        """64 hexadecimal digits: SHA-256 of the document, which no other one has."""
+        """SHA-256 of the document, in 64 hexadecimal digits."""
         return sha256(self.PREFIX + self.to_json().encode()).hexdigest()
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """The document in a file. Raises `ValueError`: it can not be read, or is none."""
+        """Load the document in a file. Raises `ValueError`: the file cannot be read, or is another document."""
         return cls.from_json(read_document_text(path))
 
     def write(self, path: str | Path) -> None:
-        """Write the document to a file. Raises `ValueError`: the file can not be written."""
+        """Write the document to a file. Raises `ValueError`: the file cannot be written."""
         try:
             Path(path).write_text(self.to_json() + "\n", encoding="utf-8")
         except OSError as error:
@@ -243,12 +248,12 @@ class Document(ABC):
 
 
 class TaskDocument(Document):
-    """A task as a document, and who holds tickets for it.
+    """A task as a document, with the hashes of its tickets.
 
     Attributes:
-        tokens: Hashes of the tokens of each role. Their order numbers who holds them.
-        KIND: What such a document is called in its first field.
-        VERSION: The version of the protocol.
+        tokens: Hashes of the tokens of each role. Their order numbers the holders.
+        KIND: Kind of the document, in its first field.
+        VERSION: Version of the protocol.
     """
 
     PREFIX: ClassVar[bytes] = b"dpcurves task\n"
@@ -259,7 +264,7 @@ class TaskDocument(Document):
 
     @cached_property
     def bearers(self) -> Mapping[Role, Mapping[str, int]]:
-        """The number of who holds a ticket, by its role and then the hash of its token."""
+        """Number of each ticket holder, by role and hash of the token."""
         named = {role: self.tokens.get(role, ()) for role in Role}
         return {
             role: names.positions
@@ -270,27 +275,27 @@ class TaskDocument(Document):
 
     @abstractmethod
     def to_fields(self) -> Mapping[str, Any]:
-        """The fields of a task document besides kind, version and tokens, as plain objects."""
+        """Return the fields of the document besides kind, version and tokens, as plain objects."""
 
     @classmethod
     @abstractmethod
     def from_fields(cls, stored: Mapping[str, Any], tokens: Mapping[Role, Sequence[str]]) -> Self:
-        """The inverse of `to_fields`."""
+        """Read what `to_fields` returned."""
 
     def to_json(self) -> str:
-        """The document; the same task has the same text."""
+        """Return the document; equal tasks have equal texts."""
         return "".join(self._iterate_json())
 
     @cached_property
     def hash(self) -> str:
-        """64 hexadecimal digits: SHA-256 of the document, which no other one has."""
+        """SHA-256 of the document, in 64 hexadecimal digits."""
         digest = sha256(self.PREFIX)
         for piece in self._iterate_json():
             digest.update(piece.encode())
         return digest.hexdigest()
 
     def _iterate_json(self) -> Iterator[str]:
-        """The document, of which so never two copies are held: with a million tickets it has 71 MB."""
+        """Iterate over the text of the document, so that it is not held twice: with a million tickets it has 71 MB."""
         tokens = {role.value: _LazyList(self.tokens.get(role, ())) for role in Role}
         head = {"dpcurves": self.KIND, "version": self.VERSION, "tokens": tokens}
         return json.JSONEncoder(indent=1, sort_keys=True).iterencode({**self.to_fields(), **head})
@@ -305,10 +310,10 @@ class TaskDocument(Document):
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """The task that `to_json` wrote.
+        """Read the task that `to_json` wrote.
 
         Raises:
-            ValueError: it is none, or of another version, or says anything that `to_json` does not.
+            ValueError: the text is another document, or of another version, or differs from what `to_json` would write.
         """
         task = cls._parse_json(text)
         if not task._matches_text(text):
@@ -337,7 +342,7 @@ class _LazyList(list[str]):
     """List whose items are made when JSON is written."""
 
     def __init__(self, names: Sequence[str]) -> None:
-        super().__init__(names[:1])  # it is empty, or is not
+        super().__init__(names[:1])  # the encoder only checks whether it is empty
         self._names = names
 
     def __iter__(self) -> Iterator[str]:
@@ -345,7 +350,7 @@ class _LazyList(list[str]):
 
 
 def read_document_text(path: str | Path) -> str:
-    """The text of a document. Raises `ValueError`: it can not be read."""
+    """Read the text of a document. Raises `ValueError`: it cannot be read."""
     try:
         return Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -354,15 +359,15 @@ def read_document_text(path: str | Path) -> str:
 
 
 def parse_task_type(text: str) -> str:
-    """The kind in the first field of a document; empty if it is no task document."""
+    """Return the kind in the first field of a document; empty if it is not a task document."""
     try:
-        found = json.loads(text)["dpcurves"]
+        kind = json.loads(text)["dpcurves"]
     except (ValueError, KeyError, TypeError, RecursionError):
         return ""
-    return found if isinstance(found, str) else ""
+    return kind if isinstance(kind, str) else ""
 
 
-# A new task, with the tickets that belong to it.
+# Creation of a task with its tickets.
 NO_PROOFS: Mapping[tuple[Role, int], str] = MappingProxyType({})
 Draft = TypeVar("Draft", bound=TaskDocument)
 
@@ -374,12 +379,12 @@ def create_task(
     tickets: Path,
     proofs: Mapping[tuple[Role, int], str] = NO_PROOFS,
 ) -> Draft:
-    """Make tokens, write the document, and a ticket for each who takes part: ``owner-1``, ``analyst-1``, ...
+    """Generate tokens, and write the document and a ticket for each participant: ``owner-1``, ``analyst-1``, ...
 
-    Tickets hold the `proofs` of a role and number, from 0.
+    Tickets contain the `proofs` of a role and number, from 0.
 
     Raises:
-        ValueError: a file of one of these names is there, or a folder takes none; or nobody takes part.
+        ValueError: one of these files exists, or a folder is not writable; or a role has no participant.
     """
     if any(number < 1 for number in numbers.values()):
         raise InvalidArgument("owners, analysts", "at least one of each is needed")

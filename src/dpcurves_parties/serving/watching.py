@@ -1,4 +1,4 @@
-"""Options of all servers for monitoring."""
+"""Command-line options of all servers for monitoring."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class MonitoringOptions:
-    """Options of a server for its health, its counts and its log."""
+    """Options of a server for health, metrics and logs."""
 
     monitor: str | None = optional(
         "HOST:PORT",
-        "Where it answers /health, /ready and /metrics, over HTTP and to everybody: an address that your own"
-        " network alone reaches.",
+        "Address of /health, /ready and /metrics, over HTTP without authentication: use one that only your own"
+        " network reaches.",
     )
-    log: str = option("FORM", "Lines on standard error: plain (its faults) or json (each request, too).", "plain")
+    log: str = option("FORM", "Format of standard error: plain (faults) or json (also each request).", "plain")
 
     def create_monitoring(self) -> Monitoring:
-        """Monitoring of the server."""
+        """Return the monitoring settings."""
         from .monitoring import JSON, PLAIN, Monitoring
         from .server import Address
 
         form = parse_choice("log", self.log, {PLAIN: PLAIN, JSON: JSON})
         if self.monitor is None:
             return Monitoring(log_format=form)
-        place = Address.parse(self.monitor, "monitor")
-        return Monitoring(place.host, place.port, form)
+        address = Address.parse(self.monitor, "monitor")
+        return Monitoring(address.host, address.port, form)

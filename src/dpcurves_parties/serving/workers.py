@@ -1,8 +1,7 @@
 """Workers that evaluate jobs: this process, processes of this machine, or those of a Dask cluster.
 
-A job is a pure function of public arguments and of a blob, and its result is added to those of others by a function
-that is associative. So the sum is the same whoever works, in whatever order, and however often a job is done again
-because a worker was killed.
+A job is a pure function of public arguments and of a blob, and results are combined by an associative function. So the
+total does not depend on the worker, the order, or repetitions of jobs whose worker was killed.
 """
 
 from __future__ import annotations
@@ -24,31 +23,31 @@ from .messages import ProtocolError
 
 EXTRA = "workers of a Dask cluster need an extra: pip install 'dpcurves[scale]'"
 TRIES = 5
-"""Most times in a row that work goes on after workers were lost, with no job done in between."""
+"""Most consecutive restarts after lost workers, without a job that finished in between."""
 STARTED = "forkserver" if "forkserver" in get_all_start_methods() else "spawn"
-"""Start of processes: where the system has it, as copies of one that has imported what they need."""
+"""Start method of processes: where available, forks of a server process that has imported the needed modules."""
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
 class Workers(ABC):
-    """Abstract workers: they do jobs, and add their results in order."""
+    """Interface of workers: they evaluate jobs, and combine the results in order."""
 
     @abstractmethod
     def map_reduce(
         self, work: Callable[[Item], Result], items: Sequence[Item], add: Callable[[Result, Result], Result]
     ) -> Result:
-        """Sum of `work` on all items, of which there is one at least, in their order.
+        """Combine the results of `work` on all items, at least one, in their order.
 
         `work` and `add` are functions of a module, and `add` is associative.
 
         Raises:
-            ProtocolAborted: no worker is there, or they are lost again and again.
+            ProtocolAborted: there is no worker, or workers are lost repeatedly.
         """
 
 
 class InProcess(Workers):
-    """This process does all jobs, one after the other."""
+    """Evaluate all jobs in this process, one after the other."""
 
     def map_reduce(
         self, work: Callable[[Item], Result], items: Sequence[Item], add: Callable[[Result, Result], Result]
@@ -57,7 +56,7 @@ class InProcess(Workers):
 
 
 class Processes(Workers):
-    """So many processes of this machine. One that is killed is replaced, and its job is done again."""
+    """A number of processes of this machine. A killed one is replaced, and its job is repeated."""
 
     def __init__(self, number: int) -> None:
         self.number = number
@@ -71,13 +70,13 @@ class Processes(Workers):
         while before := len(sums.missing):
             pool = self._ensure_pool(getattr(work, "__module__", __name__))
             try:
-                coming = {pool.submit(work, items[number]): number for number in sums.missing}
+                futures = {pool.submit(work, items[number]): number for number in sums.missing}
             except BrokenProcessPool:
-                coming = {}
-            broken = not coming
-            for done in _iterate_completed(coming):
+                futures = {}
+            broken = not futures
+            for done in _iterate_completed(futures):
                 try:
-                    sums.add_result(coming[done], done.result())
+                    sums.add_result(futures[done], done.result())
                 except BrokenProcessPool:
                     broken = True
             if broken:
@@ -103,7 +102,7 @@ class Processes(Workers):
 
 
 def _exit_with_server() -> None:
-    """Let this process end when the server does, however that ends."""
+    """End this process when the server ends for any reason."""
     server = parent_process()
     if server is not None:
         Thread(target=_exit_after, args=(server,), daemon=True).start()
@@ -114,19 +113,19 @@ def _exit_after(server: BaseProcess) -> None:
     os._exit(0)
 
 
-def _iterate_completed(coming: Iterable[Future[Result]]) -> Iterable[Future[Result]]:
-    left = set(coming)
-    while left:
-        done, left = wait(left, return_when="FIRST_COMPLETED")
+def _iterate_completed(futures: Iterable[Future[Result]]) -> Iterable[Future[Result]]:
+    pending = set(futures)
+    while pending:
+        done, pending = wait(pending, return_when="FIRST_COMPLETED")
         yield from done
 
 
 class _TreeSum:
-    """Results that come in any order, added in a tree: two neighbours at once when both have come.
+    """Results that arrive in any order, combined in a tree: two neighbours as soon as both have arrived.
 
     Attributes:
-        missing: Numbers of items without a result.
-        whole: The sum of all.
+        missing: Indices of items without a result.
+        whole: The combined result.
     """
 
     def __init__(self, add: Callable[[Any, Any], Any], size: int) -> None:
@@ -140,19 +139,19 @@ class _TreeSum:
         self.missing.remove(number)
         size, level = self._size, 0
         while size > 1:
-            beside = number ^ 1
-            if beside < size:
-                if (level, beside) not in self._parts:
+            sibling = number ^ 1
+            if sibling < size:
+                if (level, sibling) not in self._parts:
                     self._parts[level, number] = result
                     return
-                other = self._parts.pop((level, beside))
-                result = self._add(other, result) if beside < number else self._add(result, other)
+                sibling_result = self._parts.pop((level, sibling))
+                result = self._add(sibling_result, result) if sibling < number else self._add(result, sibling_result)
             number, size, level = number // 2, (size + 1) // 2, level + 1
         self.whole = result
 
 
 class Dask(Workers):
-    """Workers of a Dask cluster. The scheduler does jobs of a lost worker again; results are added by workers, too."""
+    """Workers of a Dask cluster. The scheduler repeats the jobs of lost workers; workers combine results, too."""
 
     def __init__(self, address: str) -> None:
         self.address = address
@@ -196,7 +195,7 @@ def _import_distributed() -> Any:
 
 
 def parse_workers(text: str) -> Workers:
-    """Workers by their option: the address of a Dask scheduler, a number of processes, or empty for this process.
+    """Parse the option for workers: the address of a Dask scheduler, a number of processes, or empty for this process.
 
     Raises:
         ValueError: it is neither, or a package is missing.

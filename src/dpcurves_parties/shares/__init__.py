@@ -1,4 +1,4 @@
-"""Noisy counts by two servers that hold secret shares of each report: the task document, the servers, and clients."""
+"""Noisy counts from two servers that hold secret shares of each report: the task document, the servers, and clients."""
 
 from ..serving.identity import Server
 from ..serving.messages import ProtocolError

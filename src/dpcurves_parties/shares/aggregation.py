@@ -1,4 +1,4 @@
-"""SECRET. One task of counts at one server: comparison of digests, counting of reports, and the service around both."""
+"""SECRET. One task of counts at one server: digest comparison, report counting, and the service around both."""
 
 from __future__ import annotations
 
@@ -55,16 +55,16 @@ from .task import CountKind, Task
 
 
 def encode_digests(evaluation: Evaluation | HistogramEvaluation) -> str:
-    """Digests of all reports of the set, in the order of their ids, as text for the other server.
+    """Encode the digests of all accepted reports, in the order of their ids, for the other server.
 
-    They have 16 bytes each. Those of an honest owner are the same at both servers, and tell nothing. Of reports of one
-    cell they are messages of their proofs, which tell nothing either.
+    A digest has 16 bytes. Both servers' digests of an honest owner's report are equal and reveal nothing. For reports
+    with a single cell the digests are proof messages, which reveal nothing either.
     """
     return b64encode(evaluation.digests.tobytes()).decode()
 
 
 def parse_digests(told: Mapping[str, Any], reports: int, size: int = DIGEST_SIZE) -> NDArray[np.uint8]:
-    """The inverse of `encode_digests`, from a message about so many reports. Raises `ProtocolError`: there are none."""
+    """Decode `encode_digests` for this number of reports. Raises `ProtocolError`: the message is invalid."""
     try:
         digests = b64decode(told["check"], validate=True)
     except (KeyError, TypeError, ValueError):
@@ -75,12 +75,12 @@ def parse_digests(told: Mapping[str, Any], reports: int, size: int = DIGEST_SIZE
 
 
 def pack_flags(dropped: NDArray[np.bool_]) -> bytes:
-    """A bit for each report."""
+    """Encode a bit for each report."""
     return np.packbits(dropped).tobytes()
 
 
 def unpack_flags(bits: bytes, reports: int) -> NDArray[np.bool_]:
-    """The inverse of `pack_flags`."""
+    """Decode what `pack_flags` encoded."""
     return np.unpackbits(np.frombuffer(bits, np.uint8), count=reports).astype(bool)
 
 
@@ -89,16 +89,16 @@ Post = Callable[[str, bytes], bytes]
 
 
 class AskingAnalyst(NamedTuple):
-    """The number of the analyst who asks, and its letter to the other server."""
+    """The number of the analyst who asks, and the analyst's letter to the other server."""
 
     analyst: int
     envelope: str
 
 
 class AnswerShare(NamedTuple):
-    """SECRET: this server's half of an answer, how many reports were not counted, hashes of both noises.
+    """SECRET: this server's share of an answer, the number of dropped reports, and the hashes of both servers' noise.
 
-    `marks_hash` is a hash of what was seen of checked reports on the way to thresholds, for the other server.
+    `marks_hash` hashes the marks of checked reports at all nodes on the way to the thresholds, for the other server.
     """
 
     values: tuple[int, ...]
@@ -108,7 +108,7 @@ class AnswerShare(NamedTuple):
 
 
 class AnswerShares(NamedTuple):
-    """SECRET: this server's half of an answer, and the other's, which is sealed to the analyst."""
+    """SECRET: this server's share of an answer, and the other server's, sealed to the analyst."""
 
     own_share: AnswerShare
     sealed_peer_share: object
@@ -117,17 +117,17 @@ class AnswerShares(NamedTuple):
 def parse_answer_share(
     own: QuestionMessage, message: bytes, provenance: Mapping[str, object], dropped_count: int
 ) -> Mapping[str, Any]:
-    """The other server's message with its half, which is sealed.
+    """Parse the other server's message with its sealed answer share.
 
     Raises:
-        ProtocolAborted: it answers another question, or from another set of reports, or it dropped others.
+        ProtocolAborted: it answers another question, or from another report set, or with other reports dropped.
     """
-    told = own.parse_reply(message, "peer")
-    if any(told.get(name) != value for name, value in provenance.items()):
+    reply = own.parse_reply(message, "peer")
+    if any(reply.get(name) != value for name, value in provenance.items()):
         raise ProtocolError("peer", OTHER_SET, 502)
-    if told.get("dropped") != dropped_count:
+    if reply.get("dropped") != dropped_count:
         raise ProtocolError("peer", OTHERS_DROPPED, 502)
-    return told
+    return reply
 
 
 OTHER_SET = "it answers from another set of reports than this server, or other noise"
@@ -136,13 +136,14 @@ OTHER_NOISE = "it is bound to other noise than it told before the first answer; 
 
 @dataclass(repr=False)
 class AnswerProofs:
-    """SECRET. Proofs of this server's halves, and the noise that the other server is bound to (`answer_proofs`).
+    """SECRET. Proofs of this server's answer shares, and the noise to which the other server is bound
+    (`answer_proofs`).
 
     Attributes:
-        prover: Maker of the proofs.
-        store: Storage of the hash that the other server told.
-        proved_values: The numbers that are proved.
-        thresholds: Thresholds of the answer that is proved; none: it is that of all cells.
+        prover: Prover of this server.
+        store: Storage of the noise hash that the other server sent.
+        proved_values: The values that are proved.
+        thresholds: Thresholds of the proved answer; empty for the answer of all cells.
     """
 
     prover: ServerProver
@@ -153,26 +154,26 @@ class AnswerProofs:
     _own_proof: ShareProof | None = field(default=None, init=False)
 
     def prove_share(self, noise: NoiseKey, counts: NDArray[np.bool_] | None = None) -> OwnProof:
-        """The proof of the half with this noise: of all reports, or of those that `counts` leaves."""
+        """Prove the answer share with this noise: of all reports, or of the accepted ones of `counts`."""
         with self._lock:
             if self._own_proof is None:
                 self._own_proof = self.prover.prove_share(self.proved_values.derive_noise(noise), counts)
             return OwnProof(self, self._own_proof)
 
     def record_peer_hash(self, own: ShareProof, told: Mapping[str, Any]) -> tuple[str, ...]:
-        """Hashes of the noises of server 0 and of server 1, once the other one's is written down.
+        """Return the noise hashes of servers 0 and 1, after storing the other server's.
 
         Raises:
-            ProtocolAborted: it told none, or another one before.
+            ProtocolAborted: the other server sent none, or another one before.
         """
-        other = told.get("bound")
-        if not isinstance(other, str) or self.store.record_noise_hash(self.prover.task, other) != other:
+        peer_hash = told.get("bound")
+        if not isinstance(peer_hash, str) or self.store.record_noise_hash(self.prover.task, peer_hash) != peer_hash:
             raise ProtocolError("peer", OTHER_NOISE, 502)
-        return (own.hash, other) if self.prover.party == 0 else (other, own.hash)
+        return (own.hash, peer_hash) if self.prover.party == 0 else (peer_hash, own.hash)
 
 
 class OwnProof(NamedTuple):
-    """SECRET: the proof of this server's half, with what made it."""
+    """SECRET: the proof of this server's answer share, with its prover."""
 
     proofs: AnswerProofs
     share_proof: ShareProof
@@ -180,10 +181,10 @@ class OwnProof(NamedTuple):
     def add_to_share(
         self, share: AnswerShare, told: Mapping[str, Any], thresholds: tuple[int, ...], analyst: int
     ) -> AnswerShare:
-        """A half with its proof for an analyst, where it has one.
+        """Add the analyst's proof to an answer share, if the answer is proved.
 
-        Whatever was asked, the other server's message binds it: were it not bound by answers that are not proved, it
-        could choose its noise after it has seen some of them.
+        The other server's message binds it for every answer: if unproved answers did not bind it, it could choose its
+        noise after it has seen some of them.
         """
         bound = self.proofs.record_peer_hash(self.share_proof, told)
         proved = self.share_proof.proof_for_analyst(analyst) if thresholds == self.proofs.thresholds else ()
@@ -191,19 +192,19 @@ class OwnProof(NamedTuple):
 
 
 def _noise_hash_field(proof: OwnProof | None) -> dict[str, str]:
-    """Noise that this server is bound to, for a message to the other one."""
+    """Return the message field with the noise hash to which this server is bound."""
     return {} if proof is None else {"bound": proof.share_proof.hash}
 
 
 @dataclass(repr=False)
 class PlainCounting:
-    """SECRET. All reports count; owners are believed.
+    """SECRET. Counting without checks: all reports count, and owners are trusted.
 
     Attributes:
-        reports: That count.
+        reports: Accepted reports.
         allotment: Allotment that was charged for the counts.
-        status: Set of reports.
-        proofs: Proofs of halves, if the task asks for them.
+        status: Report set.
+        proofs: Proofs of answer shares, if the task asks for them.
     """
 
     reports: SharedReports | ReportJobs
@@ -214,21 +215,22 @@ class PlainCounting:
     _own_values: tuple[int, ...] | None = field(default=None, init=False)
 
     def lead(self, own: QuestionMessage, plan: Plan, asker: AskingAnalyst, post: Post) -> AnswerShares:
-        """Both halves, when this server was asked; with the analyst's letter to the other one."""
+        """Return both answer shares as the server that was asked; pass the analyst's letter to the other server."""
         named, proof = self.status.provenance, self._proof
-        with ThreadPoolExecutor(1) as beside:
-            coming = beside.submit(
+        with ThreadPoolExecutor(1) as executor:
+            future = executor.submit(
                 post, "half", own.to_json(**named, letter=asker.envelope, **_noise_hash_field(proof))
             )
             numbers = self._compute_values(plan)
-            told = parse_answer_share(own, coming.result(), named, 0)
+            peer_share = parse_answer_share(own, future.result(), named, 0)
         half = AnswerShare(numbers, 0)
         return AnswerShares(
-            half if proof is None else proof.add_to_share(half, told, own.thresholds, asker.analyst), told.get("half")
+            half if proof is None else proof.add_to_share(half, peer_share, own.thresholds, asker.analyst),
+            peer_share.get("half"),
         )
 
     def make_cell_share(self, plan: Plan, post: Post | None) -> AnswerShare:
-        """This server's half for all cells."""
+        """Return this server's answer share for all cells."""
         return AnswerShare(self._compute_values(plan), 0)
 
     @property
@@ -236,7 +238,7 @@ class PlainCounting:
         return None if self.proofs is None else self.proofs.prove_share(self.reports.noise_key)
 
     def _compute_values(self, plan: Plan) -> tuple[int, ...]:
-        """Work out thresholds at once, and what is proved, or all cells, one time: whoever asks meanwhile waits."""
+        """Compute thresholds directly, and the proved answer or all cells once; concurrent requests wait for it."""
         if not plan.query.is_dense and (self.proofs is None or plan.query.requested_slots != self.proofs.thresholds):
             return make_answer_share(plan, self.reports, self.allotment)
         with self._lock:
@@ -261,7 +263,7 @@ class PlainCounting:
         raise ProtocolError("question", NOT_CHECKED, 409)
 
     def follow(self, message: bytes, asked: QuestionMessage, plan: Plan, analyst: int) -> AnswerShare:
-        """This server's half, when the other one was asked."""
+        """Return this server's answer share, if the other server was asked."""
         half, proof = AnswerShare(self._compute_values(plan), 0), self._proof
         return (
             half
@@ -279,37 +281,38 @@ OTHERS_DROPPED = "it dropped other reports than this server when they were check
 
 @dataclass(repr=False)
 class CheckedCounting:
-    """SECRET. Reports count that have passed the check before the first answer; from then on none is dropped.
+    """SECRET. Counting of the reports that passed the check before the first answer; later no report is dropped.
 
-    Reports are checked once: at all cells where these are counted, else at the public edges `Task.checked_at`. Each
-    server compares digests, writes down which reports have failed, and never changes that. Where thresholds are asked
-    one after the other, all reports that count are compared at these, too, by one hash (`NodeSumCache`); where it differs the
-    server that was asked hands no half to the analyst.
+    Reports are checked once: at all cells if these are counted, else at the public edges `Task.checked_at`. Each server
+    compares digests, stores which reports failed, and never changes that. If thresholds are asked one after the other,
+    all accepted reports are compared at these, too, by a single hash (`NodeSumCache`); if it differs, the server that
+    was asked gives the analyst no answer share.
 
-    Formal guarantees: one server with any behaviour, any owners and the analyst together learn from this server, of the
-    reports of honest owners, a function of ``A x + z``: one curator's release for these reports, with its full noise,
-    where x are the reports of honest owners that this server wrote down as passing. *Proof.* What this server says of
-    its shares are digests and halves. Digests of an honest owner's reports are functions of the other server's shares
-    and of the key that both know. A half is ``A s + z`` modulo 2**64, where s are this server's shares of all reports
-    that it wrote down as passing, a set that is fixed before the first half is worked out and is a function of digests;
-    z is drawn once for the closed set, from a key that nobody else has, as `NoisePath` or `LinearMechanism` has it, whatever is
-    asked and however often. Shares of dishonest owners' reports are known to the adversary, and shares of honest ones
-    are its own subtracted from ``A x``; both can be taken off. So a half tells ``A x + z`` at the thresholds asked, and
-    the same z with no other x. The hash beside it is a function of what digests are of. Of reports of one cell messages
-    of proofs take the place of digests: the other server could have drawn them itself, and which reports have failed is
-    a function of both servers' messages (`Prio3Histogram`). *Not promised*: that counts are
-    right when a server lies: it can have reports dropped before the first answer, as many as `Task.least` allows, pass
-    malformed ones, and add anything to its own half.
+    Formal guarantees: one server with any behaviour, any owners and the analyst together learn from this server, about
+    the reports of honest owners, a function of ``A x + z``: one curator's release of these reports, with its full
+    noise, where x are the reports of honest owners that this server stored as passing. *Proof.* This server sends
+    functions of its shares only as digests and answer shares. Digests of an honest owner's reports are functions of the
+    other server's shares and of a key that both know. An answer share is ``A s + z`` modulo 2**64, where s are this
+    server's shares of all reports that it stored as passing, a set that is fixed before the first answer share is
+    computed and is a function of digests; z is drawn once for the closed set, from a key that only this server has, as
+    specified by `NoisePath` or `LinearMechanism`, for all questions and repetitions. The adversary knows the shares of
+    dishonest owners' reports, and its own shares of honest ones, which sum to ``A x`` minus this server's; it can
+    subtract both. So an answer share reveals ``A x + z`` at the requested thresholds, and the same z with no other x.
+    The hash beside it is a function of the inputs of digests. For reports with a single cell, proof messages replace
+    digests: the other server could have sampled them itself, and the set of failed reports is a function of both
+    servers' messages (`Prio3Histogram`). *Not guaranteed*: correct counts if a server lies. It can have reports dropped
+    before the first answer, as many as `Task.least` allows, accept malformed ones, and add anything to its own answer
+    share.
 
     Attributes:
         task: The task.
-        reports: That may count.
-        derive_noise_key: The key of this server's noise for the reports that are left: another set of them has other noise, so
-            that a store that was put back to a time before the check tells no difference of two sets.
+        reports: Candidate reports.
+        derive_noise_key: Derives the key of this server's noise for the accepted reports: another set gets independent
+            noise, so a store that was restored to a time before the check does not reveal the difference of two sets.
         allotment: Allotment that was charged for the counts.
-        status: Set of reports.
-        store: Storage of the reports that have failed.
-        proofs: Proofs of halves, if the task asks for them.
+        status: Report set.
+        store: Storage of the failed reports.
+        proofs: Proofs of answer shares, if the task asks for them.
     """
 
     task: Task
@@ -325,10 +328,10 @@ class CheckedCounting:
     _own_values: tuple[int, ...] | None = field(default=None, init=False)
 
     def lead(self, own: QuestionMessage, plan: Plan, asker: AskingAnalyst, post: Post) -> AnswerShares:
-        """Both halves, when this server was asked; before the first one, which reports count.
+        """Return both answer shares as the server that was asked; before the first one, check the reports.
 
-        The analyst's letter goes to the other server. A server whose store was put back to a time before the check
-        hears again which reports have failed.
+        The analyst's letter is passed to the other server. A server whose store was restored to a time before the
+        check receives the set of failed reports again.
 
         Raises:
             ProtocolAborted: the other server dropped other reports, or too few pass, or some fail at these thresholds.
@@ -344,23 +347,24 @@ class CheckedCounting:
     def _lead_checked(
         self, own: QuestionMessage, plan: Plan, asker: AskingAnalyst, dropped: bytes, post: Post
     ) -> AnswerShares:
-        many, named = int(unpack_flags(dropped, self.status.reports).sum()), self.status.provenance
+        dropped_count, named = int(unpack_flags(dropped, self.status.reports).sum()), self.status.provenance
         proof = self._proof(dropped)
-        with ThreadPoolExecutor(1) as beside:
-            coming = beside.submit(
+        with ThreadPoolExecutor(1) as executor:
+            future = executor.submit(
                 post, "half", own.to_json(**named, letter=asker.envelope, **_noise_hash_field(proof))
             )
-            numbers, seen = self._compute_values(plan, dropped)
-            told = parse_answer_share(own, coming.result(), named, many)
-        if told.get("seen", "") != seen:
+            numbers, marks_hash = self._compute_values(plan, dropped)
+            peer_share = parse_answer_share(own, future.result(), named, dropped_count)
+        if peer_share.get("seen", "") != marks_hash:
             raise ProtocolError("at", FAILING, 409)
-        half = AnswerShare(numbers, many)
+        half = AnswerShare(numbers, dropped_count)
         return AnswerShares(
-            half if proof is None else proof.add_to_share(half, told, own.thresholds, asker.analyst), told.get("half")
+            half if proof is None else proof.add_to_share(half, peer_share, own.thresholds, asker.analyst),
+            peer_share.get("half"),
         )
 
     def make_cell_share(self, plan: Plan, post: Post | None) -> AnswerShare:
-        """This server's half for all cells; with `post`, the other server checks reports first, where it has not.
+        """Return this server's answer share for all cells; with `post`, first run the check if it is pending.
 
         Raises:
             ProtocolAborted: reports were not checked, or too few pass.
@@ -373,17 +377,17 @@ class CheckedCounting:
         )
 
     def evaluate(self, asked: QuestionMessage) -> bytes:
-        """Response to the other server before the first answer: the digests that it has to compare.
+        """Return the digests that the other server compares before the first answer.
 
         Raises:
-            ProtocolAborted: it asks at other thresholds than those at which reports are checked.
+            ProtocolAborted: it names other thresholds than those at which reports are checked.
         """
         if asked.thresholds != self.task.checked_at:
             raise ProtocolError("at", "reports are checked at the thresholds that the task says", 409)
         return asked.encode_answer((), self.status.provenance, check=encode_digests(self._evaluate_reports()))
 
     def follow(self, message: bytes, asked: QuestionMessage, plan: Plan, analyst: int) -> AnswerShare:
-        """This server's half, when the other one was asked.
+        """Return this server's answer share, if the other server was asked.
 
         Raises:
             ProtocolAborted: reports were not checked.
@@ -391,9 +395,9 @@ class CheckedCounting:
         dropped = self._dropped_bits
         if dropped is None:
             raise ProtocolError("peer", UNCHECKED, 409)
-        numbers, seen = self._compute_values(plan, dropped)
+        numbers, marks_hash = self._compute_values(plan, dropped)
         half, proof = (
-            AnswerShare(numbers, int(unpack_flags(dropped, self.status.reports).sum()), marks_hash=seen),
+            AnswerShare(numbers, int(unpack_flags(dropped, self.status.reports).sum()), marks_hash=marks_hash),
             self._proof(dropped),
         )
         return (
@@ -403,36 +407,36 @@ class CheckedCounting:
         )
 
     def settle(self, asked: QuestionMessage, message: bytes) -> bytes:
-        """Check all reports with the digests of the other server, unless that was done before, and say which failed.
+        """Check all reports with the other server's digests, unless that was done, and return which failed.
 
         Raises:
-            ProtocolAborted: the message does not say what is to be compared, or too few pass.
+            ProtocolAborted: the message does not contain valid digests, or too few reports pass.
         """
         dropped = self._dropped_bits or self._record_check(self._evaluate_reports(), parse_object(message, "question"))
         return asked.encode_answer((), self.status.provenance, dropped=b64encode(dropped).decode())
 
-    # Once, before the first answer
+    # the check runs once, before the first answer
 
     @property
     def _dropped_bits(self) -> bytes | None:
-        """Marks of the reports that have failed; None before they are checked."""
+        """Flags of the failed reports; None before the check."""
         return self.store.read_dropped(self.task.hash, -(-self.status.reports // 8))
 
     def _run_check(self, post: Post) -> bytes:
-        """Let both servers check all reports; the marks of those that have failed."""
-        own = QuestionMessage.create(self.task, self.task.checked_at)
-        with ThreadPoolExecutor(1) as beside:
-            coming = beside.submit(post, "evaluate", own.to_json(**self.status.provenance))
+        """Run the check of all reports at both servers, and return the flags of failed ones."""
+        question = QuestionMessage.create(self.task, self.task.checked_at)
+        with ThreadPoolExecutor(1) as executor:
+            future = executor.submit(post, "evaluate", question.to_json(**self.status.provenance))
             evaluation = self._evaluate_reports()
-            told = own.parse_reply(coming.result(), "peer")
-        dropped = self._record_check(evaluation, told)
-        message = own.to_json(**self.status.provenance, check=encode_digests(evaluation))
-        if own.parse_reply(post("settle", message), "peer").get("dropped") != b64encode(dropped).decode():
+            reply = question.parse_reply(future.result(), "peer")
+        dropped = self._record_check(evaluation, reply)
+        message = question.to_json(**self.status.provenance, check=encode_digests(evaluation))
+        if question.parse_reply(post("settle", message), "peer").get("dropped") != b64encode(dropped).decode():
             raise ProtocolError("peer", OTHERS_DROPPED, 502)
         return dropped
 
     def _record_check(self, evaluation: Evaluation | HistogramEvaluation, told: Mapping[str, Any]) -> bytes:
-        """Write down which reports have failed, unless it stands already."""
+        """Store which reports failed, unless that is stored."""
         passed = evaluation.find_accepted(parse_digests(told, *evaluation.digests.shape))
         if passed.sum() < self.task.least * self.status.reports:
             rule = (
@@ -441,7 +445,7 @@ class CheckedCounting:
             raise ProtocolError("reports", rule, 409)
         return self.store.record_dropped(self.task.hash, pack_flags(~passed))
 
-    # Halves
+    # answer shares
 
     def _proof(self, dropped: bytes) -> OwnProof | None:
         if self.proofs is None:
@@ -449,29 +453,29 @@ class CheckedCounting:
         return self.proofs.prove_share(self.derive_noise_key(dropped), ~unpack_flags(dropped, self.status.reports))
 
     def _compute_values(self, plan: Plan, dropped: bytes) -> tuple[tuple[int, ...], str]:
-        """This server's half, and what the other one has to see, too: nothing of all cells, which were compared."""
+        """Return this server's answer share, and the hash that the other server compares; all cells need no hash."""
         counts = ~unpack_flags(dropped, self.status.reports)
         if isinstance(self.reports, HistogramReports) or plan.query.is_dense:
             return self._compute_cells(plan, dropped, counts), ""
         with self._lock:
             if self._node_sums is None:
                 self._node_sums = NodeSumCache(self.reports, counts, Domain(self.task.bits, Z64))
-        accepted, seen = self._node_sums.sum_thresholds(find_thresholds(plan), self.derive_noise_key(dropped))
-        return make_answer_share(plan, accepted, self.allotment), seen.hex()
+        accepted, marks_hash = self._node_sums.sum_thresholds(find_thresholds(plan), self.derive_noise_key(dropped))
+        return make_answer_share(plan, accepted, self.allotment), marks_hash.hex()
 
     def _compute_cells(self, plan: Plan, dropped: bytes, counts: NDArray[np.bool_]) -> tuple[int, ...]:
         with self._lock:
-            own = self._own_values
-        if own is None:
-            own = make_answer_share(
+            cached = self._own_values
+        if cached is None:
+            cached = make_answer_share(
                 plan, self._evaluate_reports().sum_accepted(counts, self.derive_noise_key(dropped)), self.allotment
             )
             with self._lock:
-                self._own_values = own
-        return own
+                self._own_values = cached
+        return cached
 
     def _evaluate_reports(self) -> Evaluation | HistogramEvaluation:
-        """Evaluation by which reports are checked, which is asked for several times."""
+        """The evaluation by which reports are checked; it is computed once and used repeatedly."""
         with self._lock:
             if self._cached_evaluation is None:
                 plan = self.task.plan(self.task.checked_at, self.status.reports)
@@ -481,14 +485,14 @@ class CheckedCounting:
 
 @dataclass(repr=False)
 class TaskService(SharedTaskService[Task]):
-    """SECRET. What one server does for one task. It has no repr.
+    """SECRET. One server's part in one task. It has no repr.
 
-    Formal guarantees: of the reports nothing leaves but `make_answer_share` halves, each sealed to an analyst who has shown this
-    server a token (see `sealed_answers`: the other server opens none, and no server sees a result); and digests of
-    checked reports, to the other server: after the ledger has charged the task's loss, once, for one set of reports.
-    The key of the noise belongs to that set. What is asked again, or after a crash, has the same answer. A server that
-    has lost its store or the key of its ledger would draw other noise, and would be paid by an empty ledger: `Closing`
-    says why it can not.
+    Formal guarantees: after the ledger has charged the task's loss, once, for one report set, two functions of reports
+    leave the server: answer shares (`make_answer_share`), each sealed to an analyst who has shown this server a token
+    (see `sealed_answers`: the other server cannot open them, and no server sees a result); and digests of checked
+    reports, to the other server. The noise key belongs to the report set. A repeated request, also after a crash, gets
+    the same answer. A server that has lost its store or the key of its ledger would draw other noise, paid from an
+    empty ledger; `Closing` says why that is impossible.
     """
 
     PEER_REQUESTS: ClassVar[OfPeer] = MappingProxyType({
@@ -502,18 +506,18 @@ class TaskService(SharedTaskService[Task]):
 
     @property
     def noise_law_name(self) -> str:
-        return format_noise_law(self.task.law(1))  # a law that is the same for any number of reports
+        return format_noise_law(self.task.law(1))  # the law does not depend on the number of reports
 
     @property
     def askable(self) -> Task:
         return self.task
 
     def answer(self, message: bytes, analyst: int = 0) -> bytes:
-        asked, stored = QuestionMessage.from_json(message, self.task), parse_object(message, "question")
-        reply, asker = AnswerKey.from_fields(asked, stored), AskingAnalyst(analyst, parse_envelope(stored))
-        own = QuestionMessage.create(self.task, asked.thresholds, asked.question_id)
-        counting = self._agree_on_counting(own)
-        half, theirs = counting.lead(own, self._plan(asked, counting), asker, self._post_to_peer)
+        analyst_question, stored = QuestionMessage.from_json(message, self.task), parse_object(message, "question")
+        reply, asker = AnswerKey.from_fields(analyst_question, stored), AskingAnalyst(analyst, parse_envelope(stored))
+        question = QuestionMessage.create(self.task, analyst_question.thresholds, analyst_question.question_id)
+        counting = self._agree_on_counting(question)
+        half, theirs = counting.lead(question, self._plan(analyst_question, counting), asker, self._post_to_peer)
         return encode_sealed_answer(reply, self.party, _to_answer(half, counting.status), theirs)
 
     def submit_upload(self, owner: int, message: bytes) -> Future[bytes]:
@@ -531,24 +535,25 @@ class TaskService(SharedTaskService[Task]):
         return ReportVerifier(self.task, self.party, derive_verify_key(self._shared_secret, self.task.hash))
 
     def run_collection_job(self, message: bytes) -> bytes:
-        """Both servers' aggregate shares, sealed to the analyst; collected again, they are the same numbers.
+        """Return both servers' aggregate shares, sealed to the analyst; repeated collection returns the same numbers.
 
         Formal guarantees: those of `sealed_answers`. The helper seals nothing without the analyst's token, which comes
-        in a letter that the leader can not open and that is bound to the analyst's key. What is sealed is the half that
-        `answer` would give: there is no other noise, and no other charge.
+        in a letter that the leader cannot open and that is bound to the analyst's key. The sealed share equals that of
+        `answer`: there is no other noise, and no other charge.
 
         Raises:
-            ProtocolAborted: this is the helper, or the task is not collected so, or the helper does not answer.
+            ProtocolAborted: this is the helper, or the task does not support collection jobs, or the helper does not
+                answer.
         """
         if self.party != 0:
             raise ProtocolError("server", NO_LEADER, 404)
-        job, own = (
+        job, question = (
             dap.CollectionJobRequest.from_bytes(message),
             QuestionMessage.create(self._require_collectable(), (), "collection"),
         )
-        standing = self._confirm_with_peer(own)
+        standing = self._confirm_with_peer(question)
         counting = self._ensure_counting()
-        half = counting.make_cell_share(self._plan(own, counting), self._post_to_peer)
+        half = counting.make_cell_share(self._plan(question, counting), self._post_to_peer)
         request = dap.encode_aggregate_share_request(
             job, self.task.hash, standing.reports, self.store.compute_checksum(self.task.hash)
         )
@@ -558,10 +563,10 @@ class TaskService(SharedTaskService[Task]):
         return dap.encode_collection_job_response(standing.reports, int(time() / dap.PRECISION) + AHEAD + 1, shares)
 
     def make_aggregate_share(self, message: bytes) -> bytes:
-        """This server's aggregate share, sealed to the analyst whose collection job the leader hands on.
+        """Return this server's aggregate share, sealed to the analyst whose collection job the leader forwards.
 
         Raises:
-            ProtocolAborted: it is no such job, or of no analyst of this task, or of one who asks too often, or for
+            ProtocolAborted: the job is invalid, or not of an analyst of this task, or of one who asks too often, or for
                 other reports.
         """
         task, standing = self._require_collectable(), self._require_closed()
@@ -579,13 +584,15 @@ class TaskService(SharedTaskService[Task]):
         )
 
     def _require_collectable(self) -> Task:
-        """The task, which has to count cells without proofs."""
+        """Return the task, if it counts cells without proofs."""
         if self.task.count_kind is not CountKind.CELLS or self.task.proof_key_hashes:
             raise ProtocolError("task", NOT_COLLECTED, 404)
         return self.task
 
     def _seal_aggregate_share(self, job: dap.CollectionJobRequest, half: AnswerShare, standing: TaskStatus) -> bytes:
-        """An aggregate share of this profile: the set, both commitments, how many were dropped, and the numbers."""
+        """Seal an aggregate share of this profile: the set, both commitments, the number of dropped reports, and the
+        values.
+        """
         names = b"".join(map(bytes.fromhex, (str(standing.report_set), *(standing.commitments or ()))))
         numbers = struct.pack(f"<{len(half.values)}Q", *half.values)
         return self.task.configuration.seal_aggregate_share(
@@ -593,58 +600,60 @@ class TaskService(SharedTaskService[Task]):
         )
 
     def make_answer_share(self, message: bytes) -> bytes:
-        """This server's half of an answer, sealed to the analyst whose letter the other server hands on.
+        """Return this server's answer share, sealed to the analyst whose letter the other server forwards.
 
         Raises:
-            ProtocolAborted: it can not be asked, or the letter is of no analyst of this task, or of one who asks too
-                often.
+            ProtocolAborted: the request is not allowed, or the letter is not of an analyst of this task, or of one who
+                asks too often.
         """
-        asked = self._parse_peer_question(message)
-        letter = Envelope.open_envelope(parse_object(message, "question"), asked, self.party, self.identity)
+        question = self._parse_peer_question(message)
+        letter = Envelope.open_envelope(parse_object(message, "question"), question, self.party, self.identity)
         analyst = find_bearer(self.task, letter.token, Role.ANALYST, self.party)
         self.count_question(analyst)
         counting = self._ensure_counting()
-        half = counting.follow(message, asked, self._plan(asked, counting), analyst)
+        half = counting.follow(message, question, self._plan(question, counting), analyst)
         sealed = letter.answer_key.seal_answer_share(self.party, _to_answer(half, counting.status))
         more = {"bound": half.noise_hashes[self.party]} if half.noise_hashes else {}
         more |= {"seen": half.marks_hash} if half.marks_hash else {}
-        return asked.to_json(**counting.status.provenance, dropped=half.dropped_count, half=sealed, **more)
+        return question.to_json(**counting.status.provenance, dropped=half.dropped_count, half=sealed, **more)
 
     def evaluate(self, message: bytes) -> bytes:
-        """Digests that the other server has to compare before reports count.
+        """Return the digests that the other server compares before reports count.
 
         Raises:
-            ProtocolAborted: it can not be asked.
+            ProtocolAborted: the request is not allowed.
         """
-        asked = self._parse_peer_question(message)
-        return self._ensure_counting().evaluate(asked)
+        question = self._parse_peer_question(message)
+        return self._ensure_counting().evaluate(question)
 
     def settle(self, message: bytes) -> bytes:
-        """Check of all reports, before the first answer.
+        """Check all reports before the first answer.
 
         Raises:
-            ProtocolAborted: it can not be asked.
+            ProtocolAborted: the request is not allowed.
         """
         return self._ensure_counting().settle(self._parse_peer_question(message), message)
 
     def _agree_on_counting(self, own: QuestionMessage) -> PlainCounting | CheckedCounting:
-        """Counting on the agreed set. Before the first charge the other server must agree; later messages name it."""
+        """Return the counting of the agreed set. The other server must agree before the first charge; later messages
+        name the set.
+        """
         if self._counting is None:
             self._confirm_with_peer(own)
         return self._ensure_counting()
 
     def _confirm_with_peer(self, own: QuestionMessage) -> TaskStatus:
-        """State of the closed task, once the other server has said that it has the same reports and commitments."""
+        """Return the state of the closed task, after the other server confirmed the same reports and commitments."""
         standing = self._require_closed()
-        told = own.parse_reply(self._post_to_peer("agree", own.to_json(**standing.provenance)), "peer")
-        require_report_set(told, standing.provenance, report_set.OTHER)
+        reply = own.parse_reply(self._post_to_peer("agree", own.to_json(**standing.provenance)), "peer")
+        require_report_set(reply, standing.provenance, report_set.OTHER)
         return standing
 
     def _plan(self, asked: QuestionMessage, counting: PlainCounting | CheckedCounting) -> Plan:
         return self.task.plan(asked.thresholds, counting.status.reports)
 
     def _ensure_counting(self) -> PlainCounting | CheckedCounting:
-        """The reports that count, once the whole loss of the task is charged for them, and for no other set."""
+        """Charge the whole loss of the task for these reports, and no other set, and return their counting."""
         with self._lock:
             if self._counting is None:
                 standing = self._require_closed()
@@ -688,20 +697,20 @@ class TaskService(SharedTaskService[Task]):
     def _iterate_with_words(
         self, encoding: TreeEncoding, standing: TaskStatus, words: list[tuple[Words, list[bytes]]]
     ) -> Iterator[Sequence[bytes]]:
-        """SECRET: shares of the reports that count in parts; their words of proofs, where there are some, are kept."""
-        for part in self._iterate_shares(standing):
+        """SECRET: iterate over the shares of accepted reports in batches; store their proof words, if there are any."""
+        for page in self._iterate_shares(standing):
             if self.task.proof_key_hashes:
-                some, seeds = encoding.parse_words(part)
-                words.append((some.copy(), seeds))  # without the rest of the reports
-            yield part
+                some, seeds = encoding.parse_words(page)
+                words.append((some.copy(), seeds))  # releases the memory of the whole share
+            yield page
 
     def _join_words(self, words: Sequence[tuple[Words, list[bytes]]]) -> tuple[Words, list[bytes]] | None:
         if not self.task.proof_key_hashes:
             return None
-        return np.concatenate([one for one, _ in words]), [seed for _, seeds in words for seed in seeds]
+        return np.concatenate([rows for rows, _ in words]), [seed for _, seeds in words for seed in seeds]
 
     def _hold_in_jobs(self, standing: TaskStatus) -> HeldReports | None:
-        """Reports as jobs of workers; None where the server has no place for them."""
+        """Return the reports as jobs of workers; None if the server has no job storage."""
         encoding, words = self.task.encoding, list[tuple[Words, list[bytes]]]()
         if self.resources.job_store is None or not isinstance(encoding, TreeEncoding):
             return None
@@ -714,26 +723,26 @@ class TaskService(SharedTaskService[Task]):
 
     @property
     def _shared_secret(self) -> bytes:
-        """SECRET: both servers work it out, each with its own key, and no owner can."""
+        """SECRET: the secret that each server derives with its own key, and no owner can."""
         return self.identity.hpke_key.exchange(load_public_key(self.task.servers[1 - self.party].hpke_key))
 
     def _derive_noise_key(self, standing: TaskStatus) -> NoiseKey:
         return self._noise.derive_noise_key(str(standing.report_set))
 
     def _derive_verify_key(self, standing: TaskStatus) -> bytes:
-        """Key of digests. Both servers work it out, and no owner can: it belongs to a set that is closed."""
+        """Derive the key of digests. Both servers can derive it, no owner can; it belongs to a closed set."""
         return derive_key(self._shared_secret, f"verification {self.task.hash} {standing.report_set}")
 
 
 class HeldReports(NamedTuple):
-    """SECRET. Reports that count, in memory or in jobs, and what proofs of answers need of them."""
+    """SECRET. Accepted reports, in memory or in jobs, and their proof words."""
 
     reports: SharedReports | ReportJobs | CheckedReports | CheckedJobs | HistogramReports
     proof_words: tuple[Words, list[bytes]] | None
 
 
 def _to_answer(half: AnswerShare, standing: TaskStatus) -> Answer:
-    """SECRET: a half, with the set of reports and the noise that it is from."""
+    """SECRET: convert an answer share to a message with its report set and noise."""
     commitments = standing.commitments or ()
     return Answer(
         half.values, str(standing.report_set), standing.reports, half.dropped_count, commitments, half.noise_hashes
@@ -741,4 +750,4 @@ def _to_answer(half: AnswerShare, standing: TaskStatus) -> Answer:
 
 
 COUNTS = TaskType(Task, TaskService)
-"""Tasks that count, registered as an entry point."""
+"""Task type of counts, registered as an entry point."""

@@ -1,4 +1,4 @@
-"""Clients of a task of counts: the analyst, the owner, and the statement of guarantee and trust that both are shown."""
+"""Clients of a task of counts: the analyst, the owner, and the statement of guarantee and trust that both read."""
 
 from __future__ import annotations
 
@@ -39,19 +39,19 @@ ASSUMED = (
 )
 ASSUMED_PROVED = "Assumed: the two servers do not collude (they know every record together)"
 PROVED = (
-    "Proved: {} these reports, with noise that no server changed once it was asked, but for a"
-    " chance of 2**-60, if no owner helps the server that lies. Not proved: that this noise was drawn by chance"
+    "Proved: {} these reports, with noise that no server changed once it was asked, except with probability"
+    " 2**-60, if no owner helps the server that lies. Not proved: that this noise was drawn at random"
 )
 PROVED_AT = (
-    "Below another edge a count is read if it lies between those at the proved edges next to it, but for noise of"
-    " {:.0f} records at most: a lie can be off by that, and the records between these edges"
+    "Below another edge a count is accepted if it lies between those at the adjacent proved edges, up to noise of"
+    " {:.0f} records: a lie can be off by that, plus the records between these edges"
 )
 BELIEVED = "Not checked: owners. One dishonest owner can shift a count arbitrarily"
 CHECKED = "Checked: a report counts once, or is dropped. Not checked: whether it is true"
 
 
 def list_assumptions(task: Task, *, proved: bool = True) -> tuple[str, ...]:
-    """Trust assumptions of a task, and of an answer that is `proved`, where the task asks for proofs."""
+    """Return the trust assumptions of a task, and of an answer that is `proved` if the task asks for proofs."""
     checked = BELIEVED if task.owners is Owners.UNCHECKED else CHECKED
     if not (task.proof_key_hashes and proved):
         return ASSUMED, checked
@@ -62,13 +62,13 @@ def list_assumptions(task: Task, *, proved: bool = True) -> tuple[str, ...]:
 
 
 def describe_task(task: Task) -> tuple[str, ...]:
-    """Lines for people."""
+    """Return the lines that describe a task to people."""
     first, second = task.servers
     return (
         f"Task {task.name!r} counts {_describe_counts(task)}; its hash is {task.hash}",
-        f"Servers: {first.url} and {second.url}, each with a share of every report and noise of its own",
-        f"Promise: {task.loss} for each report, whatever is asked, under replace-one; how many reports there are is"
-        f" public, {_describe_owner_limit(task)}",
+        f"Servers: {first.url} and {second.url}, each with a share of every report and independent noise",
+        f"Guarantee: {task.loss} for each report, for all questions together, under replace-one; the number of reports"
+        f" is public, {_describe_owner_limit(task)}",
         *_describe_reports(task),
         f"Error of a count: {_plan_example(task).error:.4g} records, twice the variance of one curator's",
         *list_assumptions(task),
@@ -76,20 +76,20 @@ def describe_task(task: Task) -> tuple[str, ...]:
 
 
 def _describe_counts(task: Task) -> str:
-    others = [str(each.column) for each in task.axes[:-1]]
+    others = [str(axis.column) for axis in task.axes[:-1]]
     by = f" by {', '.join(others)}" if others else ""
     return f"{task.column}{by} on {task.grid.cells} cells from {task.grid.lower:g} to {task.grid.upper:g}"
 
 
 def _describe_owner_limit(task: Task) -> str:
-    most = task.reports_per_owner
-    if most == 1:
+    max_reports = task.reports_per_owner
+    if max_reports == 1:
         return "and an owner sends one"
     # Group privacy: k times a pure loss; k**2 times a zero-concentrated one (Bun and Steinke 2016, Proposition 1.9).
     epsilon = task.loss.epsilon
-    rho = task.loss.rho * most**2
-    loss = f"epsilon {format_loss(epsilon * most)}" if epsilon is not None else f"rho {format_loss(rho)}"
-    return f"and an owner sends at most {most}: it loses at most {loss} as a whole"
+    rho = task.loss.rho * max_reports**2
+    loss = f"epsilon {format_loss(epsilon * max_reports)}" if epsilon is not None else f"rho {format_loss(rho)}"
+    return f"and an owner sends at most {max_reports}: it loses at most {loss} as a whole"
 
 
 def _describe_reports(task: Task) -> tuple[str, ...]:
@@ -99,8 +99,8 @@ def _describe_reports(task: Task) -> tuple[str, ...]:
     scheme, tree = encoding.scheme, CheckedTreeEncoding(task.slots, select_engine(b""))
     sizes, others = sum(map(encoding.size_for_party, (0, 1))), 2 * tree.size
     return (
-        f"Reports: Prio3Histogram of {scheme.length} cells in chunks of {scheme.chunk_length}; {sizes} bytes for both servers,"
-        f" where trees of seeds would have {others}",
+        f"Reports: Prio3Histogram of {scheme.length} cells in chunks of {scheme.chunk_length}; {sizes} bytes for both"
+        f" servers, where trees of seeds would have {others}",
         f"DAP: id {encode_task_id(task.hash)}, configuration {b64encode(task.configuration.to_bytes()).decode()}",
     )
 
@@ -108,8 +108,8 @@ def _describe_reports(task: Task) -> tuple[str, ...]:
 def _describe_proofs(task: Task, encoding: TreeEncoding) -> tuple[str, ...]:
     proved, plain = task.answer_size(task.proved_at), task.proved_values.size
     return (
-        f"Proofs: a report has {encoding.size} bytes for each server, {replace(encoding, proof_words=0).size} without them;"
-        f" a half of the answer that is proved has {proved} numbers, {plain} without",
+        f"Proofs: a report has {encoding.size} bytes for each server, {replace(encoding, proof_words=0).size}"
+        f" without them; a proved answer share has {proved} numbers, {plain} without proof",
     )
 
 
@@ -117,14 +117,14 @@ def _plan_example(task: Task) -> Plan:
     return task.plan((1,), 1)
 
 
-# SECRET. Owner's reading of a table: the cells of its records, as a task of counts declares them.
+# SECRET. An owner's table: the slots of its records on the axes that a task of counts declares.
 def read_record_slots(
     task: Task, table: Any, delimiter: str = ",", axes: Sequence[Axis | Categories] | None = None
 ) -> IntArray:
-    """SECRET: the places of the records of a table, as the task reads them; `axes`: by the table's own names.
+    """SECRET: return the slots of the records of a table on the task's axes, with the table's column names in `axes`.
 
     Raises:
-        ValueError: a column is not there or of the wrong type; or there are no records, or more than the task takes.
+        ValueError: a column is missing or of the wrong type; or there are no records, or more than the task accepts.
     """
     with open_records(table, unit=EACH_RECORD, key=bytes(32), delimiter=delimiter) as records:
         places = records.places(task.axes if axes is None else axes)
@@ -146,30 +146,30 @@ class TaskPlanner:
     task: Task
 
     def plan(self, workload: Workload[Answer], loss: PrivacyLoss, adjacency: Adjacency) -> Strategy[Answer]:
-        """Plan of the questions to the servers."""
+        """Return the plan of a question to the servers."""
         return FunctionShares(self.task.owners).plan(workload, loss, adjacency)
 
     def plan_query(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """The plan of the release that answers the query. Raises `UnsupportedQuery`."""
+        """Return the plan of the release that answers the query. Raises `UnsupportedQuery`."""
         return self.task.plan_for_query(query, adjacency.public_record_count or 1)
 
 
 class Analyst:
-    """Analyst, with a ticket (bearer token) to ask.
+    """An analyst with a ticket (bearer token).
 
     Args:
-        task: Task that may be asked.
-        ticket: That of an analyst.
-        party: Number of the server that is asked; the other one is asked by it. Neither can open the answer.
-        patience: Seconds that an answer may take.
-        kept: File of the reports and the noise that servers have agreed on, which later answers have to be from; it is
-            written with the first answer, where it is not there.
-        unproved: True to read answers that are not proved, too, as where an owner sent wrong words: then they are those
-            of a task without proofs.
+        task: The task.
+        ticket: Ticket of an analyst.
+        party: Number of the server that is asked, and asks the other one. Neither can open the answer.
+        patience: Timeout of an answer in seconds.
+        kept: File of the report set and noise commitments that servers agreed on, which later answers must match; it is
+            written with the first answer if it does not exist.
+        unproved: True to accept answers without a valid proof, for example after an owner sent wrong words: they have
+            the trust assumptions of a task without proofs.
 
     Attributes:
-        dropped: Number of reports that the last answer left out, for they failed the servers' check.
-        doubts: Lines on answers that were read and are not proved.
+        dropped: Number of reports that the last answer left out because they failed the servers' check.
+        doubts: Lines about accepted answers that are not proved.
     """
 
     def __init__(
@@ -207,14 +207,14 @@ class Analyst:
     def ask(
         self, question: Question[Curve], question_id: str | None = None, progress: Callable[[], object] = lambda: None
     ) -> Curve:
-        """Rehearse the question, and ask the servers. `progress` is called after each turn.
+        """Plan the question, and ask the servers. `progress` is called after each round.
 
         Warns:
             CurveWarning: each of the curve's `notes`.
 
         Raises:
-            UnsupportedQuery: it can not be read from what the task counts; nothing was charged.
-            ProtocolAborted: the servers refuse or can not be reached, or an answer is not to what was asked.
+            UnsupportedQuery: the task's counts cannot answer the question; nothing was charged.
+            ProtocolAborted: a server refuses or is unreachable, or an answer does not match the question.
         """
         standing = parse_closed_status(self._task, self._server.get(f"/tasks/{self._task.hash}"))
         self._require_same_reports((str(standing["set"]), standing["reports"]))
@@ -239,7 +239,7 @@ class Analyst:
         return curve
 
     def _ask_counts(self, query: Query, named: str | None) -> tuple[int, ...]:
-        """The numbers from which a query is answered: of all cells, or at all edges that are proved, asked for once."""
+        """Return the values that answer a query, requested once: those of all cells, or at all proved edges."""
         task, listed = self._task, dict[int, int]()
         if self._once is None and (query.is_dense or task.proof_key_hashes):
             self._once = self._ask_values(task.proved_at, named)
@@ -247,13 +247,13 @@ class Analyst:
             return self._once
         if self._once is not None:
             listed = dict(zip(task.proved_at, self._once, strict=True))
-        others = tuple(each for each in query.requested_slots if each not in listed)
+        others = tuple(threshold for threshold in query.requested_slots if threshold not in listed)
         parts = (others[start : start + task.max_thresholds] for start in range(0, len(others), task.max_thresholds))
-        found = dict(zip(others, (count for at in parts for count in self._ask_values(at, named)), strict=True))
+        counts = dict(zip(others, (count for at in parts for count in self._ask_values(at, named)), strict=True))
         if self._once is not None and isinstance(task.proved_values, ProvedEdges):
             with self._tolerate_unproved():
-                task.proved_values.require_between(self._once, found)
-        return tuple((listed | found)[each] for each in query.requested_slots)
+                task.proved_values.require_between(self._once, counts)
+        return tuple((listed | counts)[threshold] for threshold in query.requested_slots)
 
     def _ask_values(self, at: tuple[int, ...], named: str | None) -> tuple[int, ...]:
         inquiry = SealedQuestion.create(QuestionMessage.create(self._task, at, named), self._party)
@@ -278,17 +278,17 @@ class Analyst:
     def _verify_values(self, plan: Plan, halves: Sequence[tuple[int, ...]], bound: tuple[str, ...]) -> tuple[int, ...]:
         size = len(halves[0]) // 2
         numbers, proofs = ([half[:size] for half in halves], [half[size:] for half in halves])
-        found = combine_values(plan, numbers)
+        values = combine_values(plan, numbers)
         with self._tolerate_unproved():
             require_proved_answer(
                 self._ticket.proof_key, self._task.hash, add_answer_shares(plan, numbers), proofs, bound
             )
-            self._task.proved_values.require_possible(found, plan.adjacency.public_record_count or 0)
-        return found
+            self._task.proved_values.require_possible(values, plan.adjacency.public_record_count or 0)
+        return values
 
     @contextmanager
     def _tolerate_unproved(self) -> Iterator[None]:
-        """Turn a refusal into a doubt, where answers are read that are not proved."""
+        """Turn a refusal into a doubt, if unproved answers are accepted."""
         try:
             yield
         except ProtocolError as error:

@@ -1,59 +1,58 @@
-"""Proofs that halves of an answer are of the reports that count, and of noise that was fixed before it was asked for.
+"""Proofs that answer shares are of the accepted reports, with noise that was fixed before the question.
 
-Integers modulo the prime 2**61 - 1. Each analyst has a secret key, which owners have too and no server: from it follow
-coefficients r, one for each number of an answer. Beside its shares each report carries a word for each analyst. Server
-p makes from its seed of a report a mask m_p, as long as an answer, and a number n_p. The word is
+All arithmetic is modulo the prime 2**61 - 1. Each analyst has a secret key that owners know and servers do not; it
+determines coefficients r, one for each value of an answer. Beside its shares each report carries a word for each
+analyst. Server p derives from its seed of a report a mask m_p, as long as an answer, and a number n_p. The word is
 
     word = <r, v> + <r, m_0 + m_1> - n_0 - n_1,
 
-where v are the numbers that this record adds to an answer. Server 0 adds the words to its n_0. With its half ``h_p =
-shares + z_p`` each server sends the noise less all masks, ``d_p = z_p - M_p``, and the sum ``N_p`` of the n_p (and
-words). Both servers tell each other a hash of d before either sends the first half, and name both hashes in every half.
-The analyst has the answer ``a = h_0 + h_1`` and reads it only if both d have these hashes, and
+where v are the numbers that this record adds to an answer. Server 0 adds the words to its n_0. With its answer share
+``h_p = shares + z_p`` each server sends the noise minus all masks, ``d_p = z_p - M_p``, and the sum ``N_p`` of the n_p
+(and words). The servers exchange a hash of d before either sends the first answer share, and name both hashes in every
+share. The analyst computes the answer ``a = h_0 + h_1`` and accepts it only if both d have these hashes, and
 
     N_0 + N_1 + <r, d_0 + d_1> = <r, a>.
 
-Formal guarantees. *Right answers.* Let one server behave in any way, and the other one, and all owners whose reports
-count, follow the protocol and not show their keys. Then there is one z*, that is fixed by what the lying server sent
-before it had seen any half, such that an answer which is read is ``A x + z + z*``, where x are the reports that count
-and z is the honest server's noise; but for a chance of ``2**-60`` for each answer that it tries, and for collisions
-of SHA-256. *Proof.* The honest server names one hash of the other's d, the first that it was told, so there is one d*;
-let ``z* = d* + M*``, with the masks of the lying server's shares. Let e be what is read less ``A x + z + z*``, and t
-what the lying server adds to its N. The words of all reports that count and the honest server's messages make both
-sides equal for ``e = t = 0``: the answer is read if ``<r, e> = t``. What the lying server has seen does not depend on
-r: words have an n of the honest server in them, which looks uniform, and what it is told of refused answers is counted
-as a try. Unless e is 0 modulo the prime, that equation has a chance of at most the largest of a coefficient's values,
-``2 / 2**61``. Numbers that are read are below 2**59, so e is then 0. *End of proof.*
+Formal guarantees. *Correctness.* Let one server behave arbitrarily, and let the other server, and all owners whose
+reports are accepted, follow the protocol and keep their keys secret. Then there is a z*, fixed by what the lying server
+sent before it saw any answer share, such that every accepted answer is ``A x + z + z*``, where x are the accepted
+reports and z is the honest server's noise; except with probability ``2**-60`` for each attempted answer, and for
+collisions of SHA-256. *Proof.* The honest server names one hash of the other's d, the first that it received, so there
+is one d*; let ``z* = d* + M*``, with the masks of the lying server's shares. Let e be the answer minus ``A x + z +
+z*``, and t the error that the lying server adds to its N. The words of all accepted reports and the honest server's
+messages make both sides equal for ``e = t = 0``, so the answer is accepted if ``<r, e> = t``. The lying server's view
+does not depend on r: words are masked by an n of the honest server, which looks uniform, and each refused answer counts
+as an attempt. Unless e is 0 modulo the prime, the equation holds with probability at most that of the most likely value
+of a coefficient, ``2 / 2**61``. Accepted values are below 2**59, so e is then 0. *End of proof.*
 
-*Nothing more is shown.* One server q of any behaviour, any owners and the analysts, with all keys, learn from the other
-server's d_p and N_p nothing beside what its half shows. *Proof.* d_p is noise less masks, of which that of one honest
-owner's report looks uniform to all but the server p: so does d_p, for every z_p. And N_p is a function of h_p, of d_p
-and of what they have: of reports of dishonest owners they made the seeds and words; of honest ones, the definition of
-words gives ``<r, A x> + <r, M_0 + M_1> - N_q``, where A x is ``h_p - z_p`` added to the shares of q, and M_p is
-``z_p - d_p``: z_p cancels. Which reports are added up, and what p adds, depends on nothing that q says but which
-reports failed before the first answer, and those have noise of their own (`CheckedCounting`). *End of proof.*
+*Zero knowledge.* One server q of any behaviour, any owners and the analysts, with all keys, learn from the other
+server's d_p and N_p nothing beyond its answer share. *Proof.* d_p is noise minus masks, and the mask of a single honest
+owner's report looks uniform to every party but server p: so does d_p, for every z_p. N_p is a function of h_p, of d_p
+and of what they know: for reports of dishonest owners they made the seeds and words; for honest ones, the definition of
+words gives ``<r, A x> + <r, M_0 + M_1> - N_q``, where A x is ``h_p - z_p`` plus the shares of q, and M_p is
+``z_p - d_p``: z_p cancels. The set of reports in the sums, and p's contribution, depend on q only through the reports
+that failed before the first answer, and each such set has independent noise (`CheckedCounting`). *End of proof.*
 
-*Tasks of thresholds.* The numbers of an answer are here the counts at all edges of a list in the task document, where
-checked reports are checked, too, before the first answer. Servers tell each other the hashes of d with their first
-halves, at whatever thresholds: all above holds for this list. At other thresholds nothing is proved. A count there is
-read only if it is *between* (`ProvedEdges.require_between`): with the proved counts at the edges s and u before and
-after it, not below the one, nor above the other, by more than ``T(s, t)``, which the noises that both counts do not
-share exceed with a chance of 2**-40. *A lie there is bounded*: a count at t that is read is off by the records between
-s and u, T, and what the proved counts are off, at most. *Right counts are read* but for a chance of 2**-40 for each
-comparison, for exact counts do not fall; and so proved counts are compared with each other, 0 and the number of
-reports. The records of owners who are not checked can make a count fall.
+*Tasks of thresholds.* The proved values are the counts at all edges of a list in the task document, where checked
+reports are checked, too, before the first answer. Servers exchange the hashes of d with their first answer shares, at
+any thresholds; all of the above holds for this list. At other thresholds nothing is proved. A count there is accepted
+only if it is *between* (`ProvedEdges.require_between`): let s and u be the adjacent proved edges; then it must be
+neither below the count at s nor above the count at u by more than ``T(s, t)``, which the difference of the noises
+exceeds with probability 2**-40. *Bounded lies*: the error of an accepted count at t is at most the number of records
+between s and u, plus T, plus the errors of the proved counts. *Completeness*: an honest count is refused with
+probability 2**-40 for each comparison, because exact counts do not fall; proved counts are therefore also compared with
+each other, 0 and the number of reports. Records of owners who are not checked can make a count fall.
 
-*Impossible answers are refused*, whatever z* is (`ProvedValues.require_possible`): numbers of all cells are read from -T to
-the number of reports and T, where noise is beyond one of these T with a chance of 2**-40, and counts below edges as
-above.
+*Impossible answers are refused* for every z* (`ProvedValues.require_possible`): values of all cells must lie between -T
+and the number of reports plus T, where noise exceeds T with probability 2**-40; counts below edges as above.
 
-*Not promised*: that the lying server's z* was drawn as it should be. It can choose it, before it knows anything of the
-answer, and the same for all who ask. An owner that helps a lying server, or whoever made the task, can show it the
-coefficients, and wrong answers are read; an owner whose words are wrong ends answers, as no one can tell who lied. None
-of this tells anybody a record.
+*Not guaranteed*: that the lying server drew z* from the right law. It can choose z*, before it knows anything about the
+answer, equal for all analysts. An owner who helps a lying server, or the creator of the task, can give it the
+coefficients, and wrong answers are accepted; an owner whose words are wrong stops the answers, because it cannot be
+decided who lied. None of this reveals a record.
 
 After information-theoretic message authentication of linear maps (Bendlin, Damgard, Orlandi and Zakarias 2011), with
-owners for dealers, and one secret functional in place of a key for every number.
+owners as dealers, and a single secret functional instead of a key for every value.
 """
 
 from __future__ import annotations
@@ -82,86 +81,86 @@ from ..serving.two_servers.collection import derive_key
 Words = NDArray[np.uint64]
 PRIME = 2**61 - 1
 LARGEST = 2**59
-"""Numbers of an answer are smaller: modulo the prime no two of them are the same."""
+"""Bound on the values of an answer: below it, values differ modulo the prime."""
 SEED = 16
 _LOW, _HALF, _PART = np.uint64(PRIME), np.uint64(31), np.uint64(2**31 - 1)
 _AT_ONCE = 2**19
-"""Numbers of masks that an owner has in memory at once: 4 MB."""
+"""Numbers of masks that an owner holds in memory at once: 4 MB."""
 
 
-# Integers modulo the prime, as arrays of 64-bit words
+# Arithmetic modulo the prime, on arrays of 64-bit words
 
 
 def expand_key(key: bytes, count: int) -> Words:
-    """So many numbers: 61 low bits of each word of AES-128 in counter mode from 0, little-endian."""
+    """Expand a key to `size` numbers: the 61 low bits of each word of AES-128 in counter mode from 0, little-endian."""
     octets = Cipher(algorithms.AES(key), modes.CTR(bytes(16))).encryptor().update(bytes(8 * count))
     return _reduce(np.frombuffer(octets, "<u8").astype(np.uint64, copy=False) & _LOW)
 
 
 def _reduce(words: Words) -> Words:
-    """Below the prime, of any words."""
+    """Reduce words modulo the prime."""
     folded = (words & _LOW) + (words >> np.uint64(61))
     return np.where(folded >= _LOW, folded - _LOW, folded)
 
 
 def _negate(words: Words) -> Words:
-    """Negation of words that are not above the prime, whose bits are all 1."""
+    """Negate words that are at most the prime, whose bits are all 1."""
     return words ^ _LOW
 
 
 def to_residues(numbers: Sequence[int] | NDArray[np.int64]) -> Words:
-    """Integers of 64 bits modulo the prime."""
+    """Reduce integers of 64 bits modulo the prime."""
     return (np.asarray(numbers, dtype=np.int64) % np.int64(PRIME)).astype(np.uint64)
 
 
 def inner_products(first: Words, second: Words) -> list[int]:
-    """Inner products of rows, ``(rows, size)`` each, or one of them ``(size,)``.
+    """Return inner products of rows, ``(rows, size)`` each, or one of them ``(size,)``.
 
     >>> inner_products(np.array([[PRIME - 1, 2]], np.uint64), np.array([PRIME - 1, 3], np.uint64))
     [7]
     """
-    (high, low), (other_high, other_low) = ((each >> _HALF, each & _PART) for each in (first, second))
+    (high, low), (other_high, other_low) = ((factor >> _HALF, factor & _PART) for factor in (first, second))
     middle = _reduce(high * other_low + low * other_high)
     # 2**62 is 2, and 2**31 times 2**30 is 1.
-    whole = np.uint64(2) * (high * other_high) + low * other_low
-    whole = _reduce(whole) + (middle >> np.uint64(30)) + ((middle & np.uint64(2**30 - 1)) << _HALF)
-    rows = np.atleast_2d(_reduce(whole))
+    upper_products = np.uint64(2) * (high * other_high) + low * other_low
+    upper_products = _reduce(upper_products) + (middle >> np.uint64(30)) + ((middle & np.uint64(2**30 - 1)) << _HALF)
+    rows = np.atleast_2d(_reduce(upper_products))
     return [(int((row >> _HALF).sum()) * 2**31 + int((row & _PART).sum())) % PRIME for row in rows]
 
 
-# What is proved: all cells, or counts below the edges of a list
+# Proved values: all cells, or counts below the edges of a list
 
 
 class ProvedValues(Protocol):
-    """Interface of the numbers of an answer that is proved."""
+    """Interface of the values of a proved answer."""
 
     @property
     def size(self) -> int:
-        """Number of them."""
+        """Number of values."""
 
     def compute_weights(self, coefficients: Words, slots: NDArray[np.int64]) -> Words:
-        """Inner products of the coefficients with what a record in each of these slots adds to the numbers.
+        """Return the inner product of the coefficients with the contribution of a record in each of these slots.
 
-        That of a missing record, whose place is behind all slots, is 0.
+        That of a missing record, whose slot is behind all others, is 0.
         """
 
     def derive_noise(self, key: NoiseKey) -> list[int]:
-        """SECRET: the noise of all numbers, of one server."""
+        """SECRET: derive the noise of all values of one server."""
 
     def require_possible(self, counts: Sequence[int], reports: int) -> None:
-        """Refuse proved numbers that no so many reports can have, with noise that is drawn as it should be.
+        """Refuse proved values that are impossible for this number of reports with correctly drawn noise.
 
         Raises:
-            ProtocolAborted: a number is too small or too large, or a prefix holds less than a shorter one.
+            ProtocolAborted: a value is too small or too large, or a prefix count falls.
         """
 
 
 @dataclass(frozen=True)
 class ProvedCells(ProvedValues):
-    """Counts of all cells as sums over intervals, then the number of records without a value, less its public total.
+    """Counts of all cells as interval sums, then the number of records without a value minus its public total.
 
     Attributes:
-        law: The law of the answer, with the noise of both servers.
+        law: Law of the answer, with the noise of both servers.
     """
 
     law: IntervalSums
@@ -172,15 +171,17 @@ class ProvedCells(ProvedValues):
 
     def compute_weights(self, coefficients: Words, slots: NDArray[np.int64]) -> Words:
         law = self.law
-        found, start = np.zeros((law.rows, law.cells), np.uint64), 0
+        weights, start = np.zeros((law.rows, law.cells), np.uint64), 0
         for level in law.levels:
             size = law.rows * len(level.starts)
-            each = coefficients[start : start + size].reshape(law.rows, -1)
-            found = _reduce(found + each[:, np.searchsorted(level.first_cells, np.arange(law.cells), "right") - 1])
+            level_coefficients = coefficients[start : start + size].reshape(law.rows, -1)
+            weights = _reduce(
+                weights + level_coefficients[:, np.searchsorted(level.first_cells, np.arange(law.cells), "right") - 1]
+            )
             start += size
         if law.missing is not None:
-            found = _reduce(found + _negate(coefficients[start : start + 1]))
-        return np.append(found.ravel(), np.uint64(0))[slots]
+            weights = _reduce(weights + _negate(coefficients[start : start + 1]))
+        return np.append(weights.ravel(), np.uint64(0))[slots]
 
     def derive_noise(self, key: NoiseKey) -> list[int]:
         return key.derive_sum_noise(self.law)
@@ -188,8 +189,8 @@ class ProvedCells(ProvedValues):
     def require_possible(self, counts: Sequence[int], reports: int) -> None:
         start = 0
         for noise, size in self.law.noises:
-            most = tail_bound((WeightedNoise(1, 1.0, noise),), RARE / (2 * self.size))
-            if any(not -most <= count <= reports + most for count in counts[start : start + size]):
+            tail = tail_bound((WeightedNoise(1, 1.0, noise),), RARE / (2 * self.size))
+            if any(not -tail <= count <= reports + tail for count in counts[start : start + size]):
                 raise ProtocolError("servers", IMPOSSIBLE, 502)
             start += size
 
@@ -199,7 +200,7 @@ class ProvedEdges(ProvedValues):
     """Counts below the edges of a list.
 
     Attributes:
-        law: The law of these counts, which rise, with the noise of both servers.
+        law: Law of these counts, which rise, with the noise of both servers.
     """
 
     law: PathSums
@@ -210,8 +211,8 @@ class ProvedEdges(ProvedValues):
 
     def compute_weights(self, coefficients: Words, slots: NDArray[np.int64]) -> Words:
         total, tails = 0, [0]
-        for each in coefficients[::-1].tolist():
-            total = (total + each) % PRIME
+        for coefficient in coefficients[::-1].tolist():
+            total = (total + coefficient) % PRIME
             tails.append(total)
         return np.array(tails[::-1], np.uint64)[np.searchsorted(self.law.prefix_lengths, slots, "right")]
 
@@ -220,28 +221,28 @@ class ProvedEdges(ProvedValues):
 
     def require_possible(self, counts: Sequence[int], reports: int) -> None:
         listed = {0: 0, **dict(zip(self.law.prefix_lengths, counts, strict=True))}
-        *_, last = listed
-        falls = any(self._is_falling(listed, one, other) for one, other in pairwise(listed))
-        if falls or listed[last] > reports + self.bound_noise_difference(0, last):
+        *_, largest = listed
+        falls = any(self._is_falling(listed, lower, upper) for lower, upper in pairwise(listed))
+        if falls or listed[largest] > reports + self.bound_noise_difference(0, largest):
             raise ProtocolError("servers", IMPOSSIBLE, 502)
 
     def require_between(self, listed: Sequence[int], asked: Mapping[int, int]) -> None:
-        """Refuse counts that are not between the proved ones at the edges next to them.
+        """Refuse counts that are not between the proved ones at the adjacent edges.
 
         Args:
             listed: Proved counts.
             asked: Counts below other thresholds.
 
         Raises:
-            ProtocolAborted: they are not.
+            ProtocolAborted: a count is not between them.
         """
         counts = {0: 0, **dict(zip(self.law.prefix_lengths, listed, strict=True))}
         edges = list(counts)
         for threshold, count in asked.items():
             above = bisect_left(edges, threshold)
-            both = {**counts, threshold: count}
+            extended = {**counts, threshold: count}
             before, after = edges[max(above - 1, 0)], edges[above]
-            if self._is_falling(both, before, threshold) or self._is_falling(both, threshold, after):
+            if self._is_falling(extended, before, threshold) or self._is_falling(extended, threshold, after):
                 raise ProtocolError("servers", NOT_BETWEEN, 502)
 
     def _is_falling(self, counts: Mapping[int, int], one: int, other: int) -> bool:
@@ -249,14 +250,15 @@ class ProvedEdges(ProvedValues):
 
     @property
     def max_noise_difference(self) -> float:
-        """The largest bound `bound_noise_difference` of counts below edges next to each other.
+        """The largest bound `bound_noise_difference` of counts below adjacent edges.
 
-        No count between two edges has a larger one: with the one below it has as many noises in common, or more.
+        It also bounds counts between two edges, which share at least as many noises with the count below the lower
+        edge.
         """
         return max(self.bound_noise_difference(*edges) for edges in pairwise((0, *self.law.prefix_lengths)))
 
     def bound_noise_difference(self, one: int, other: int) -> float:
-        """Bound on the difference of the noises of two counts, which it exceeds with a chance of `RARE` at most."""
+        """Return a bound that the difference of the noises of two counts exceeds with probability at most `RARE`."""
         noises = sum(len(self.law.blocks_on_path(each)) for each in (one, other)) - 2 * self.law.count_shared_noises(
             one, other
         )
@@ -264,7 +266,7 @@ class ProvedEdges(ProvedValues):
 
 
 RARE = 2.0**-40
-"""Chance with which an honest number is refused."""
+"""Probability that an honest value is refused."""
 
 
 # Keys
@@ -272,10 +274,10 @@ RARE = 2.0**-40
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ProofKeys:
-    """SECRET. Keys of all analysts of a task, from one secret that owners have. It has no repr.
+    """SECRET. Keys of all analysts of a task, derived from a secret that owners have. It has no repr.
 
     Attributes:
-        secret: 64 hexadecimal digits; each owner's ticket holds them.
+        secret: 64 hexadecimal digits; each owner's ticket contains them.
         analyst_count: Number of analysts.
     """
 
@@ -284,7 +286,7 @@ class ProofKeys:
 
     @classmethod
     def generate(cls, analysts: int) -> Self:
-        """New keys for so many analysts."""
+        """Generate keys for this number of analysts."""
         return cls(secrets.token_hex(32), analysts)
 
     @property
@@ -295,22 +297,22 @@ class ProofKeys:
 
     @property
     def hashes(self) -> tuple[str, ...]:
-        """Hashes of the analysts' keys, which stand in the task document."""
+        """Hashes of the analysts' keys, for the task document."""
         return tuple(hash_key(key) for key in self.keys)
 
     def to_ticket_secrets(self, owners: int) -> Mapping[tuple[Role, int], str]:
-        """Secret for the ticket of each owner, key for that of each analyst."""
+        """Return the secret for the ticket of each owner, and the key for the ticket of each analyst."""
         of_owners = {(Role.OWNER, number): self.secret for number in range(owners)}
         return {**of_owners, **{(Role.ANALYST, number): key for number, key in enumerate(self.keys)}}
 
 
 def hash_key(key: str) -> str:
-    """The public hash of an analyst's key."""
+    """Return the public hash of an analyst's key."""
     return sha256(f"dpcurves proof key\n{key}".encode()).hexdigest()
 
 
 def require_key(key: str, allowed_hashes: Sequence[str], key_hash: str) -> str:
-    """The key in a ticket, which the task document names by a hash.
+    """Return the key in a ticket if the task document contains its hash.
 
     Raises:
         ProtocolAborted: the ticket has another key or none.
@@ -321,7 +323,7 @@ def require_key(key: str, allowed_hashes: Sequence[str], key_hash: str) -> str:
 
 
 def derive_coefficients(key: str, task: str, size: int) -> Words:
-    """SECRET: an analyst's coefficients for answers of so many numbers."""
+    """SECRET: derive an analyst's coefficients for answers of `size` values."""
     return expand_key(derive_key(bytes.fromhex(key), f"coefficients {task}")[:16], size)
 
 
@@ -334,12 +336,12 @@ def _derive_mask(task: str, seed: bytes, count: int) -> Words:
 
 @dataclass(frozen=True, repr=False)
 class OwnerProver:
-    """SECRET. Maker of the words of reports. It has no repr.
+    """SECRET. Computes the words of reports. It has no repr.
 
     Attributes:
-        task: The hash of the task.
-        proved_values: The numbers of its answers.
-        keys: The key of each analyst.
+        task: Hash of the task.
+        proved_values: Values of its answers.
+        keys: Key of each analyst.
     """
 
     task: str
@@ -347,26 +349,26 @@ class OwnerProver:
     keys: tuple[str, ...]
 
     def make_words(self, slots: NDArray[np.int64], first: Sequence[bytes], second: Sequence[bytes]) -> Words:
-        """Words of some reports, ``(reports, analysts)``.
+        """Compute the words of some reports, ``(reports, analysts)``.
 
         Args:
             slots: Slots of the records.
             first: Seeds of server 0.
-            second: Those of server 1.
+            second: Seeds of server 1.
         """
-        size, found = self.proved_values.size, np.empty((len(slots), len(self.keys)), np.uint64)
+        size, words = self.proved_values.size, np.empty((len(slots), len(self.keys)), np.uint64)
         all_of = [derive_coefficients(key, self.task, size) for key in self.keys]
-        own = [self.proved_values.compute_weights(each, slots) for each in all_of]
-        for part in _slice_parts(len(slots), size):
-            pairs = zip(first[part], second[part], strict=True)
-            sums = np.array([self._combine_masks(one, other) for one, other in pairs]).reshape(
+        weights = [self.proved_values.compute_weights(coefficients, slots) for coefficients in all_of]
+        for rows in _slice_parts(len(slots), size):
+            pairs = zip(first[rows], second[rows], strict=True)
+            sums = np.array([self._combine_masks(seed_0, seed_1) for seed_0, seed_1 in pairs]).reshape(
                 -1, size + len(self.keys)
             )
-            for number, (each, of_records) in enumerate(zip(all_of, own, strict=True)):
-                products: Words = np.array(inner_products(sums[:, :size], each), np.uint64)
-                known: Words = products + of_records[part]
-                found[part, number] = _reduce(_reduce(known) + _negate(sums[:, size + number]))
-        return found
+            for number, (coefficients, of_records) in enumerate(zip(all_of, weights, strict=True)):
+                products: Words = np.array(inner_products(sums[:, :size], coefficients), np.uint64)
+                combined: Words = products + of_records[rows]
+                words[rows, number] = _reduce(_reduce(combined) + _negate(sums[:, size + number]))
+        return words
 
     def _combine_masks(self, first: bytes, second: bytes) -> Words:
         count = self.proved_values.size + len(self.keys)
@@ -374,15 +376,15 @@ class OwnerProver:
 
 
 def _slice_parts(count: int, size: int) -> Iterator[slice]:
-    few = max(1, _AT_ONCE // size)
-    return (slice(start, min(start + few, count)) for start in range(0, count, few))
+    step = max(1, _AT_ONCE // size)
+    return (slice(start, min(start + step, count)) for start in range(0, count, step))
 
 
 # Servers
 
 
 class ShareProof(NamedTuple):
-    """SECRET: proof of one server's half: its noise less all masks, and the sum of numbers for each analyst."""
+    """SECRET: proof of one server's answer share: its noise minus all masks, and the sum N for each analyst."""
 
     masked_noise: tuple[int, ...]
     sums: tuple[int, ...]
@@ -393,23 +395,23 @@ class ShareProof(NamedTuple):
         return hash_noise(self.masked_noise)
 
     def proof_for_analyst(self, analyst: int) -> tuple[int, ...]:
-        """The proof for one analyst, who gets it beside the half."""
+        """Return the proof for one analyst, sent beside the answer share."""
         return *self.masked_noise, self.sums[analyst]
 
 
 def hash_noise(noise: Sequence[int]) -> str:
-    """Hash of masked noise."""
+    """Hash masked noise."""
     return sha256(b"dpcurves masked noise\n" + np.asarray(noise, "<u8").tobytes()).hexdigest()
 
 
 @dataclass(frozen=True, repr=False)
 class ServerProver:
-    """SECRET. Maker of the proofs of one server's halves. It has no repr.
+    """SECRET. Computes the proofs of one server's answer shares. It has no repr.
 
     Attributes:
-        task: The hash of the task.
+        task: Hash of the task.
         party: 0 or 1.
-        words: Those of all reports, ``(reports, analysts)``.
+        words: Words of all reports, ``(reports, analysts)``.
         seeds: This server's seed of each report.
     """
 
@@ -419,7 +421,7 @@ class ServerProver:
     seeds: Sequence[bytes]
 
     def prove_share(self, noise: Sequence[int], counts: NDArray[np.bool_] | None = None) -> ShareProof:
-        """SECRET: proof of a half with this noise, of all reports, or of those that `counts` leaves."""
+        """SECRET: prove an answer share with this noise, of all reports, or of the accepted ones of `counts`."""
         size, analysts = len(noise), self.words.shape[1]
         total = np.zeros(size + analysts, np.uint64)
         for number, seed in enumerate(self.seeds):
@@ -442,14 +444,14 @@ def require_proved_answer(
     """Refuse an answer that is not proved.
 
     Args:
-        key: The analyst's.
-        task: The hash of the task.
-        counts: The sum of both halves.
-        proofs: What each server sent beside its half: `ShareProof.proof_for_analyst`.
+        key: Key of the analyst.
+        task: Hash of the task.
+        counts: Sum of both answer shares.
+        proofs: Proof of each server: `ShareProof.proof_for_analyst`.
         noise_hashes: Hashes of masked noise that both servers name.
 
     Raises:
-        ProtocolAborted: it is not.
+        ProtocolAborted: a proof is not valid.
     """
     noises = [tuple(proof[:-1]) for proof in proofs]
     if list(noise_hashes) != [hash_noise(noise) for noise in noises]:
@@ -458,12 +460,12 @@ def require_proved_answer(
         raise ProtocolError("servers", UNPROVED, 502)
     if any(not 0 <= number < PRIME for proof in proofs for number in proof):
         raise ProtocolError("servers", UNPROVED, 502)
-    each = derive_coefficients(key, task, len(counts))
+    coefficients = derive_coefficients(key, task, len(counts))
     masked: list[Words] = [np.array(noise, np.uint64) for noise in noises]
     first, second = masked
-    (found,) = inner_products(_reduce(first + second), each)
-    (expected,) = inner_products(to_residues(counts), each)
-    if (found + sum(proof[-1] for proof in proofs) - expected) % PRIME:
+    (product,) = inner_products(_reduce(first + second), coefficients)
+    (expected,) = inner_products(to_residues(counts), coefficients)
+    if (product + sum(proof[-1] for proof in proofs) - expected) % PRIME:
         raise ProtocolError("servers", UNPROVED, 502)
 
 
@@ -481,6 +483,6 @@ IMPOSSIBLE = "the proved numbers are none of so many reports with noise that was
 
 
 def require_words(words: Words) -> None:
-    """Refuse words that are none. Raises `ValueError`."""
+    """Refuse invalid words. Raises `ValueError`."""
     if bool(np.any(words >= _LOW)):
-        raise InvalidArgument("shares", "a word of a proof is below 2**61 - 1")
+        raise InvalidArgument("shares", "a proof word must be below 2**61 - 1")

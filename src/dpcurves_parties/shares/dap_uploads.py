@@ -1,5 +1,6 @@
-"""SECRET. Reports of a task of counts that clients of the DAP draft send: to the leader, which hands on the helper's
-parts in an aggregation job."""
+"""SECRET. Upload of reports by clients of the DAP draft: to the leader, which forwards the helper's parts in an
+aggregation job.
+"""
 
 from __future__ import annotations
 
@@ -27,30 +28,31 @@ from .histogram_reports import HistogramEncoding
 from .task import Task
 
 AHEAD = 1
-"""Units of time that a client's clock may be ahead."""
+"""Largest lead of a client's clock, in time precisions of the task."""
 LARGEST_JOB, ROOM = 2**22, 2**9
-"""Bytes of reports that are handed on together, and of what is beside a report's shares, at most."""
+"""Size limit of an aggregation job, and largest overhead of a report beside its shares, in bytes."""
 GATHER = 0.1
-"""Seconds for which uploads are gathered, as long as several come together: jobs of many cost servers less."""
+"""Seconds for which uploads are gathered while several arrive together; large jobs cost servers less."""
 NO_LEADER = "it is the helper of this task; reports go to the leader"
 
 
 def derive_contribution_id(task: Task) -> bytes:
-    """The name of what an owner uploads by way of the DAP draft, report after report: the same for all owners."""
+    """Return the contribution id of all uploads of an owner by the DAP draft; it is the same for all owners."""
     return sha256(b"dpcurves DAP\n" + bytes.fromhex(task.hash)).digest()
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ReportVerifier:
-    """SECRET. Verification of reports as they come, in one round: both servers' messages of proofs. It has no repr.
+    """SECRET. One-round verification of reports on arrival, by both servers' proof messages. It has no repr.
 
-    Reports of trees have none: they are checked before the first answer, under a key of the closed set. So are those of
-    one cell, once more, by the same messages: which reports count is decided there. Here an owner is told at once.
+    Tree reports have no proofs: they are checked before the first answer, under a key of the closed set. Reports with a
+    single cell are checked again then, by the same messages, and that check decides which reports count; this one
+    gives the owner an immediate answer.
 
     Attributes:
         task: The task.
         party: Number of the server.
-        verify_key: The key of verification.
+        verify_key: The verification key.
     """
 
     task: Task
@@ -58,23 +60,25 @@ class ReportVerifier:
     verify_key: bytes
 
     def verify_reports(self, stored: Sequence[StoredReport]) -> VerifiedCells | None:
-        """SECRET: the cells of some reports, and this server's messages; None: they have none."""
+        """SECRET: evaluate some reports and return this server's messages; None for reports without proofs."""
         encoding = self.task.encoding
         if not isinstance(encoding, HistogramEncoding) or not stored:
             return None
         half = encoding.public_size
-        public, shares = [one.share[:half] for one in stored], [one.share[half:] for one in stored]
-        return encoding.scheme.verify_init(self.party, public, shares, [one.id for one in stored], self.verify_key)
+        public, shares = [report.share[:half] for report in stored], [report.share[half:] for report in stored]
+        return encoding.scheme.verify_init(
+            self.party, public, shares, [report.id for report in stored], self.verify_key
+        )
 
     def encode_init_messages(self, stored: Sequence[StoredReport], verified: VerifiedCells | None) -> list[bytes]:
-        """The leader's messages."""
+        """Encode the leader's messages."""
         contents = [b""] * len(stored) if verified is None else [row.tobytes() for row in verified.messages]
         return [dap.encode_ping_pong_message(dap.INITIALIZE, content) for content in contents]
 
     def answer_messages(
         self, stored: Sequence[StoredReport], messages: Sequence[bytes]
     ) -> list[bytes | dap.ReportError]:
-        """The helper's messages, from those of the leader."""
+        """Return the helper's messages, given those of the leader."""
         verified = self.verify_reports(stored)
         size = 0 if verified is None else verified.scheme.message_size
         contents = [_parse_init_message(message, size) for message in messages]
@@ -95,19 +99,19 @@ class ReportVerifier:
     def find_failures(
         self, verified: VerifiedCells | None, told: Sequence[dap.VerifyResp]
     ) -> dict[bytes, dap.ReportError]:
-        """Reports that the leader does not take, from the helper's answers, and why."""
+        """Return the reports that the leader rejects after the helper's answers, with the reasons."""
         expected = [b""] * len(told) if verified is None else [row.tobytes() for row in verified.seeds]
         failed = dict[bytes, dap.ReportError]()
-        for one, seed in zip(told, expected, strict=True):
-            if isinstance(one.result, dap.ReportError):
-                failed[one.report_id] = one.result
-            elif one.result != dap.encode_ping_pong_message(dap.FINISH, seed):
-                failed[one.report_id] = dap.ReportError.VDAF_VERIFY_ERROR
+        for answer, seed in zip(told, expected, strict=True):
+            if isinstance(answer.result, dap.ReportError):
+                failed[answer.report_id] = answer.result
+            elif answer.result != dap.encode_ping_pong_message(dap.FINISH, seed):
+                failed[answer.report_id] = dap.ReportError.VDAF_VERIFY_ERROR
         return failed
 
 
 def _parse_init_message(message: bytes, size: int) -> bytes | None:
-    """Content of the leader's message of a proof, in so many bytes; None: it is none."""
+    """Return the proof share in the leader's message, of this size; None if the message is invalid."""
     try:
         content = dap.parse_ping_pong_message(message, dap.INITIALIZE)
     except ValueError:
@@ -116,13 +120,13 @@ def _parse_init_message(message: bytes, size: int) -> bytes | None:
 
 
 class OpenedUpload(NamedTuple):
-    """SECRET. What an owner has uploaded, as the leader has opened it.
+    """SECRET. An owner's upload, after the leader has opened it.
 
     Attributes:
-        owner: The number of the owner.
-        report_ids: Ids of all reports, as they came.
-        valid_reports: Reports, each with the leader's part of it.
-        errors: Reasons why other reports were not taken.
+        owner: Number of the owner.
+        report_ids: Ids of all reports, in the order of arrival.
+        valid_reports: Valid reports, each with the leader's opened part.
+        errors: Reasons for rejecting other reports.
     """
 
     owner: int
@@ -131,18 +135,20 @@ class OpenedUpload(NamedTuple):
     errors: Mapping[bytes, dap.ReportError]
 
     def drop_invalid(self, are_shares: Sequence[bool]) -> OpenedUpload:
-        """Return this upload without the reports that are no shares of the task."""
+        """Return this upload without the reports that are not shares of the task."""
         if all(are_shares):
             return self
-        wrong = [each[1].id for each, right in zip(self.valid_reports, are_shares, strict=True) if not right]
-        kept = [each for each, right in zip(self.valid_reports, are_shares, strict=True) if right]
+        invalid_ids = [
+            report[1].id for report, is_share in zip(self.valid_reports, are_shares, strict=True) if not is_share
+        ]
+        valid = [report for report, is_share in zip(self.valid_reports, are_shares, strict=True) if is_share]
         return self._replace(
-            valid_reports=kept, errors={**self.errors, **dict.fromkeys(wrong, dap.ReportError.INVALID_MESSAGE)}
+            valid_reports=valid, errors={**self.errors, **dict.fromkeys(invalid_ids, dap.ReportError.INVALID_MESSAGE)}
         )
 
     @property
     def size(self) -> int:
-        """Bytes of the helper's parts, and some more."""
+        """Upper bound on the bytes of the helper's parts."""
         return sum(
             len(report.public_share) + len(report.encrypted_input_shares[1].payload) + ROOM
             for report, _ in self.valid_reports
@@ -150,16 +156,16 @@ class OpenedUpload(NamedTuple):
 
 
 class UploadLeader:
-    """SECRET. The leader's part in uploads. It has no repr.
+    """SECRET. The leader's side of uploads. It has no repr.
 
-    Uploads that wait at the same time are written in one transaction, and handed on in one aggregation job. A report
-    counts that both servers took. Whatever fails on the way, the same message may be sent again.
+    Uploads that wait at the same time are stored in one transaction, and forwarded in one aggregation job. A report
+    counts if both servers accepted it. After any failure, the same message may be sent again.
 
-    Formal guarantees: a server is shown a ticket by each owner: the leader in the request, the helper in the private
-    extension of its input share, which the leader can not open. So neither can contribute in an owner's name at the
-    other one. What the leader hands on can not be changed: input shares are bound to all else of the report. What the
-    servers say to each other of proofs tells nothing, however often it is said (`Prio3Histogram`). What one owner sends
-    changes nothing for another one: each is refused alone, and the same id is in a job once.
+    Formal guarantees: each owner shows its ticket to both servers: to the leader in the request, to the helper in the
+    private extension of its input share, which the leader cannot open. So neither can contribute in an owner's name at
+    the other server. The leader cannot change what it forwards, because input shares are bound to the rest of the
+    report. Proof messages between the servers reveal nothing, however often they are sent (`Prio3Histogram`). An
+    owner's upload does not affect other owners: each is rejected alone, and a job contains an id once.
 
     Args:
         service: The leader.
@@ -171,63 +177,67 @@ class UploadLeader:
         self._queue = GroupCommit(self._take_uploads, lambda upload: upload.size, LARGEST_JOB, gather_seconds=GATHER)
 
     def submit(self, owner: int, reports: Sequence[dap.Report]) -> Future[bytes]:
-        """Let both servers keep the reports of an owner. The future says which were not taken, once both answered.
+        """Store the reports of an owner at both servers. The future returns the rejected reports, after both answered.
 
-        It ends in a `ProtocolError` where no more reports are taken, or the helper can not be reached.
+        It raises a `ProtocolError` if the task accepts no more reports, or the helper is unreachable.
 
         Raises:
             ProtocolAborted: this is the helper.
         """
         if self._service.party != 0:
             raise ProtocolError("server", NO_LEADER, 404)
-        failed, kept = dict[bytes, dap.ReportError](), list[tuple[dap.Report, StoredReport]]()
+        failed, valid = dict[bytes, dap.ReportError](), list[tuple[dap.Report, StoredReport]]()
         for report in reports:
-            found = _open_report(self._service, report.to_report_share(0), [])
-            if isinstance(found, dap.ReportError):
-                failed[report.report_metadata.report_id] = found
+            stored = _open_report(self._service, report.to_report_share(0), [])
+            if isinstance(stored, dap.ReportError):
+                failed[report.report_metadata.report_id] = stored
             else:
-                kept.append((report, found[0]))
+                valid.append((report, stored[0]))
         return self._queue.submit(
-            OpenedUpload(owner, [report.report_metadata.report_id for report in reports], kept, failed)
+            OpenedUpload(owner, [report.report_metadata.report_id for report in reports], valid, failed)
         )
 
     def _take_uploads(self, uploads: Sequence[OpenedUpload]) -> Sequence[bytes | Exception]:
-        """Answers to some uploads, in jobs that have no id twice."""
-        outcomes, rest = dict[int, bytes | Exception](), list(range(len(uploads)))
-        while rest:
+        """Answer some uploads, in jobs without repeated ids."""
+        outcomes, remaining = dict[int, bytes | Exception](), list(range(len(uploads)))
+        while remaining:
             now, ids = list[int](), set[bytes]()
-            for number in rest:
+            for number in remaining:
                 own = {stored.id for _, stored in uploads[number].valid_reports}
                 if not own & ids:
                     now.append(number)
                     ids |= own
             outcomes |= zip(now, self._take_disjoint_uploads([uploads[number] for number in now]), strict=True)
-            rest = [number for number in rest if number not in outcomes]
+            remaining = [number for number in remaining if number not in outcomes]
         return [outcomes[number] for number in range(len(uploads))]
 
     def _take_disjoint_uploads(self, uploads: Sequence[OpenedUpload]) -> list[bytes | Exception]:
-        shares = [stored.share for one in uploads for _, stored in one.valid_reports]
+        shares = [stored.share for upload in uploads for _, stored in upload.valid_reports]
         are_shares = iter(_are_shares(self._service, shares) if shares else [])
-        uploads = [one.drop_invalid([next(are_shares) for _ in one.valid_reports]) for one in uploads]
-        name, offering = derive_contribution_id(self._service.task), [one for one in uploads if one.valid_reports]
+        uploads = [upload.drop_invalid([next(are_shares) for _ in upload.valid_reports]) for upload in uploads]
+        name, offering = (
+            derive_contribution_id(self._service.task),
+            [upload for upload in uploads if upload.valid_reports],
+        )
         offers = [
-            Offer(one.owner, name, EarlierPolicy.STAYS, [stored for _, stored in one.valid_reports]) for one in offering
+            Offer(upload.owner, name, EarlierPolicy.STAYS, [stored for _, stored in upload.valid_reports])
+            for upload in offering
         ]
         outcomes = zip(offering, map(_extract_error, self._service.store_offers(offers)), strict=True)
-        refused = {id(one): error for one, error in outcomes if error is not None}
-        kept = [each for one in offering if id(one) not in refused for each in one.valid_reports]
+        refused = {id(upload): error for upload, error in outcomes if error is not None}
+        accepted = [report for upload in offering if id(upload) not in refused for report in upload.valid_reports]
         try:
-            failed = self._hand_to_helper(kept) if kept else {}
-        except Exception as error:  # of the helper: each owner hears of it, and none is sent alone again
-            failed, refused = {}, {**{id(one): error for one in offering}, **refused}
+            failed = self._hand_to_helper(accepted) if accepted else {}
+        except Exception as error:  # an error of the helper: each owner receives it, and no upload is retried alone
+            failed, refused = {}, {**{id(upload): error for upload in offering}, **refused}
         return [
-            refused.get(id(one)) or dap.encode_upload_errors({**failed, **one.errors}, one.report_ids)
-            for one in uploads
+            refused.get(id(upload)) or dap.encode_upload_errors({**failed, **upload.errors}, upload.report_ids)
+            for upload in uploads
         ]
 
     def _hand_to_helper(self, kept: Sequence[tuple[dap.Report, StoredReport]]) -> dict[bytes, dap.ReportError]:
-        """Let the helper take its parts of some reports; those that fail."""
-        stored, task = [one for _, one in kept], self._service.task.hash
+        """Forward the helper's parts of some reports; return those that fail."""
+        stored, task = [stored_report for _, stored_report in kept], self._service.task.hash
         verified = self._verifying.verify_reports(stored)
         messages = zip(kept, self._verifying.encode_init_messages(stored, verified), strict=True)
         job = dap.encode_aggregation_job(
@@ -237,12 +247,12 @@ class UploadLeader:
             f"/tasks/{dap.encode_task_id(task)}/aggregation_jobs", job, content_type=dap.JOB
         )
         return self._verifying.find_failures(
-            verified, dap.parse_aggregation_job_response(answer, [one.id for one in stored])
+            verified, dap.parse_aggregation_job_response(answer, [stored_report.id for stored_report in stored])
         )
 
 
 def _extract_error(outcome: int | BaseException) -> Exception | None:
-    """The error of an outcome. Raises `BaseException`: it is one that ends a program."""
+    """Return the error of an outcome. Raises `BaseException` if it must end the program."""
     if isinstance(outcome, BaseException) and not isinstance(outcome, Exception):
         raise outcome
     return outcome if isinstance(outcome, Exception) else None
@@ -251,51 +261,55 @@ def _extract_error(outcome: int | BaseException) -> Exception | None:
 def answer_aggregation_job(
     service: SharedTaskService[Task], verifier: ReportVerifier, verify_inits: Sequence[dap.VerifyInit]
 ) -> bytes:
-    """Keep the helper's parts of reports that the leader hands on, and say what became of each.
+    """Store the helper's parts of reports that the leader forwards, and return the outcome of each.
 
     Raises:
-        ProtocolAborted: this is the leader, or no more reports are taken.
+        ProtocolAborted: this is the leader, or the task accepts no more reports.
     """
     if service.party != 1:
         raise ProtocolError("server", "it is the leader of this task; jobs go to the helper", 404)
-    said, good = dict[bytes, bytes | dap.ReportError](), list[tuple[int, StoredReport, bytes]]()
-    for each in verify_inits:
-        found = _open_owned_report(service, each.report_share)
-        if isinstance(found, dap.ReportError):
-            said[each.report_metadata.report_id] = found
+    errors, valid = dict[bytes, bytes | dap.ReportError](), list[tuple[int, StoredReport, bytes]]()
+    for init in verify_inits:
+        outcome = _open_owned_report(service, init.report_share)
+        if isinstance(outcome, dap.ReportError):
+            errors[init.report_metadata.report_id] = outcome
         else:
-            good.append((*found, each.payload))
-    right = _are_shares(service, [one.share for _, one, _ in good]) if good else []
-    said |= {one.id: dap.ReportError.INVALID_MESSAGE for (_, one, _), fits in zip(good, right, strict=True) if not fits}
-    good = [each for each, fits in zip(good, right, strict=True) if fits]
-    stored = [one for _, one, _ in good]
-    answers = verifier.answer_messages(stored, [message for *_, message in good])
+            valid.append((*outcome, init.payload))
+    are_shares = _are_shares(service, [report.share for _, report, _ in valid]) if valid else []
+    errors |= {
+        report.id: dap.ReportError.INVALID_MESSAGE
+        for (_, report, _), fits in zip(valid, are_shares, strict=True)
+        if not fits
+    }
+    valid = [init for init, fits in zip(valid, are_shares, strict=True) if fits]
+    stored = [report for _, report, _ in valid]
+    answers = verifier.answer_messages(stored, [message for *_, message in valid])
     offered = defaultdict[int, list[StoredReport]](list)
-    for (owner, one, _), answer in zip(good, answers, strict=True):
-        said[one.id] = answer
+    for (owner, report, _), answer in zip(valid, answers, strict=True):
+        errors[report.id] = answer
         if not isinstance(answer, dap.ReportError):
-            offered[owner].append(one)
+            offered[owner].append(report)
     name = derive_contribution_id(service.task)
     offers = [Offer(owner, name, EarlierPolicy.STAYS, reports) for owner, reports in offered.items()]
     for offer, error in zip(offers, map(_extract_error, service.store_offers(offers)), strict=True):
         if isinstance(error, NoMoreReports | TaskFrozen) or not isinstance(error, ProtocolError | None):
             raise error
-        if error is not None:  # of this owner: others' reports in the job are kept
-            said |= dict.fromkeys((one.id for one in offer.reports), dap.ReportError.REPORT_DROPPED)
+        if error is not None:  # an error of this owner: other owners' reports in the job are stored
+            errors |= dict.fromkeys((report.id for report in offer.reports), dap.ReportError.REPORT_DROPPED)
     return b"".join(
-        dap.VerifyResp(each.report_metadata.report_id, said[each.report_metadata.report_id]).to_bytes()
-        for each in verify_inits
+        dap.VerifyResp(init.report_metadata.report_id, errors[init.report_metadata.report_id]).to_bytes()
+        for init in verify_inits
     )
 
 
 def _open_owned_report(
     service: SharedTaskService[Task], share: dap.ReportShare
 ) -> tuple[int, StoredReport] | dap.ReportError:
-    """SECRET: the owner of a report, and the report as the helper stores it; or an error."""
-    found = _open_report(service, share, [dap.TICKET])
-    if isinstance(found, dap.ReportError):
-        return found
-    stored, (ticket,) = found
+    """SECRET: return the owner of a report, and the report as the helper stores it; or an error."""
+    opened = _open_report(service, share, [dap.TICKET])
+    if isinstance(opened, dap.ReportError):
+        return opened
+    stored, (ticket,) = opened
     try:
         return service.find_owner(ticket.extension_data.decode("ascii", "replace")), stored
     except ProtocolError:
@@ -303,53 +317,56 @@ def _open_owned_report(
 
 
 def _are_shares(service: SharedTaskService[Task], shares: Sequence[bytes]) -> list[bool]:
-    """Tell which of some shares of the right size are shares of the task; all are read at once where none is wrong."""
+    """Return which shares of the right size are shares of the task; all are parsed at once if none is invalid."""
     try:
         service.task.encoding.require_shares(service.party, shares)
     except ValueError:
         if len(shares) == 1:
             return [False]
-        return [found for each in shares for found in _are_shares(service, [each])]
+        return [is_share for share in shares for is_share in _are_shares(service, [share])]
     return [True] * len(shares)
 
 
 def _open_report(
     service: SharedTaskService[Task], share: dap.ReportShare, extension_types: list[int]
 ) -> tuple[StoredReport, tuple[dap.Extension, ...]] | dap.ReportError:
-    """SECRET: a report as it is stored, and its private extensions, which have to be of these types; or an error."""
+    """SECRET: return a report as it is stored, and its private extensions, which must have these types; or an error."""
     if share.report_metadata.time > time() / dap.PRECISION + AHEAD:
         return dap.ReportError.REPORT_TOO_EARLY
-    found = service.hpke_keys.open_input_share(share, service.party, service.task.configuration)
-    if not isinstance(found, dap.PlaintextInputShare):
-        return found
-    kinds, encoding = [each.extension_type for each in found.private_extensions], service.task.encoding
-    whole, size = share.public_share + found.payload, encoding.size_for_party(service.party)
+    input_share = service.hpke_keys.open_input_share(share, service.party, service.task.configuration)
+    if not isinstance(input_share, dap.PlaintextInputShare):
+        return input_share
+    kinds, encoding = [extension.extension_type for extension in input_share.private_extensions], service.task.encoding
+    full_share, size = share.public_share + input_share.payload, encoding.size_for_party(service.party)
     if (
         share.report_metadata.public_extensions
         or kinds != extension_types
-        or (len(share.public_share), len(whole)) != (encoding.public_size, size)
+        or (len(share.public_share), len(full_share)) != (encoding.public_size, size)
     ):
         return dap.ReportError.INVALID_MESSAGE
-    one = share.report_metadata.report_id
+    report_id = share.report_metadata.report_id
     return StoredReport(
-        one, report_set.digest_public_share(share.public_share), report_set.hash_share(one, whole), whole
-    ), found.private_extensions
+        report_id,
+        report_set.digest_public_share(share.public_share),
+        report_set.hash_share(report_id, full_share),
+        full_share,
+    ), input_share.private_extensions
 
 
 @dataclass(repr=False)
 class LeaderUpload:
     """SECRET. Upload of an owner's contribution by the messages of the DAP draft, to the leader alone. It has no repr.
 
-    Formal guarantees: as of `Contribution.send`. What is sealed to the helper, with the ticket that is shown to it, the
-    leader can neither open nor change nor use: it is bound to the task and the id of the report. Ids are those of the
-    contribution, so what is sent again is known, and a ticket's reports are at most as many as the task takes. All
-    that comes by this way under a ticket is one contribution: where a task takes one report of each owner, another file
-    is refused by this; where it takes more, reports of another file would be added.
+    Formal guarantees: as for `Contribution.send`. The leader can neither open nor change nor use the part that is
+    sealed to the helper, with the ticket for it: it is bound to the task and the id of the report. Ids are those of the
+    contribution, so repeated uploads are recognised, and a ticket's reports are at most as many as the task accepts.
+    All uploads under a ticket are one contribution: if a task accepts one report of each owner, another file is
+    rejected for this reason; if it accepts more, reports of another file would be added.
 
     Attributes:
         contribution: The reports.
         ticket: Ticket of the owner.
-        config_ids: Numbers of the servers' keys, leader first.
+        config_ids: HPKE configuration ids of the servers, leader first.
     """
 
     contribution: Contribution
@@ -360,21 +377,23 @@ class LeaderUpload:
         self.config_ids = tuple(dap.derive_config_id(self._hpke_key(party)) for party in (0, 1))
 
     def send(self, progress: Callable[[int], object], timeout: float = PATIENCE) -> int:
-        """Send all reports over a connection. `progress` is called with the number of reports sent, which is returned.
+        """Send all reports over a new connection. `progress` is called with the number of reports sent, which is
+        returned.
 
         Raises:
-            ProtocolAborted: a server refuses a report, or can not be reached. Sent again, nothing counts twice.
+            ProtocolAborted: a server rejects a report, or is unreachable. Reports that are sent again do not count
+                twice.
         """
         server = self._task.servers[0]
         with Channel.from_certificate(server.url, server.certificate, timeout) as leader:
             return self.send_over(leader, progress)
 
     def send_over(self, leader: Channel, progress: Callable[[int], object] = lambda sent: None) -> int:
-        """Send all reports as `send` does, over a connection that is there."""
+        """Send all reports as `send` does, over an open connection."""
         task, sent = self._task, 0
         path, shown = f"/tasks/{dap.encode_task_id(task.hash)}/reports", self.ticket.derive_bearer_token(0)
         for name, reports in self.contribution.iterate_shared_reports():
-            del name  # all that comes by this way is one contribution
+            del name  # all uploads under a ticket are one contribution
             failed = dap.parse_upload_errors(
                 leader.post(path, self.encode_upload_request(reports), shown, content_type=dap.UPLOAD)
             )
@@ -391,15 +410,15 @@ class LeaderUpload:
         return sent
 
     def encode_upload_request(self, reports: Sequence[tuple[bytes, tuple[bytes, bytes]]]) -> bytes:
-        """The bytes of an `UploadRequest`."""
+        """Encode an `UploadRequest`."""
         public = self._task.encoding.public_size
         return b"".join(
             self._encode_report(
-                dap.ReportMetadata(one, int(time() / dap.PRECISION)),
+                dap.ReportMetadata(report_id, int(time() / dap.PRECISION)),
                 shares[0][:public],
-                [each[public:] for each in shares],
+                [share[public:] for share in shares],
             )
-            for one, shares in reports
+            for report_id, shares in reports
         )
 
     def _encode_report(self, metadata: dap.ReportMetadata, public: bytes, shares: Sequence[bytes]) -> bytes:
@@ -419,13 +438,13 @@ class LeaderUpload:
         return bytes.fromhex(self._task.servers[party].hpke_key)
 
     def _fetch_config_ids(self, leader: Channel) -> None:
-        """Ask both servers for the numbers of their keys: one may have several, after rotation."""
+        """Fetch the configuration ids of both servers; a server may have several keys after rotation."""
         helper = self._task.servers[1]
         with Channel.from_certificate(helper.url, helper.certificate, leader.timeout) as other:
             lists = [channel.get("/hpke_config") for channel in (leader, other)]
         try:
             self.config_ids = tuple(
-                dap.parse_config_ids(each)[self._hpke_key(party)] for party, each in enumerate(lists)
+                dap.parse_config_ids(config_list)[self._hpke_key(party)] for party, config_list in enumerate(lists)
             )
         except (ValueError, KeyError):
             raise ProtocolError("server", "it has another key than the task names", 502) from None

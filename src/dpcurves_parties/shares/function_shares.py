@@ -1,4 +1,4 @@
-"""Two servers that do not collude: each holds a share of every record's comparison function, and adds its own noise."""
+"""Two non-colluding servers: each holds a share of every record's comparison function, and adds independent noise."""
 
 from __future__ import annotations
 
@@ -29,77 +29,79 @@ from ..serving.noise_key import NoiseKey
 
 SERVERS = 2
 RING = 2**64
-"""Shares are integers modulo this."""
+"""Modulus of shares."""
 LARGEST_SCALE = 2**40
-"""The largest scale of noise: beyond it, a sum of noises could wrap around the ring."""
+"""Largest noise scale: beyond it, a sum of noises could wrap around the ring."""
 MOST_CELLS = 2**53
 MOST_SLOTS = 2**16 - 1
-"""Most slots that are counted one by one: about a minute of a processor for 10**5 reports, unchecked."""
+"""Most slots that are counted one by one: about a minute of one core for 10**5 reports, unchecked."""
 NAMED = "two servers that do not collude"
 
 
 class Owners(Enum):
-    """Choice of whether the servers check the reports that owners send."""
+    """Whether the servers check the reports that owners send."""
 
     UNCHECKED = "unchecked"
     CHECKED = "checked"
 
     @property
     def default_max_slots(self) -> int:
-        """Most slots that are counted one by one by default; checks take longer for each."""
+        """Default limit of the slots that are counted one by one; checks make each slot slower."""
         return MOST_SLOTS if self is Owners.UNCHECKED else 2**12 - 1
 
 
 class ShareHolder(Protocol):
-    """SECRET. Holdings of one of the servers: a share of each report, and the key of its noise. It has no repr.
+    """SECRET. State of one server: a share of each report, and the key of its noise. It has no repr.
 
     Attributes:
-        noise_key: The key of this server's noise, which belongs to these reports, and to no other set of them.
+        noise_key: Key of this server's noise, which belongs to this set of reports alone.
     """
 
     @property
     def noise_key(self) -> NoiseKey:
-        """The key of this server's noise."""
+        """Key of this server's noise."""
         ...
 
     def sum_prefix_shares(self, thresholds: Sequence[int]) -> Sequence[int]:
-        """SECRET: this server's shares, modulo 2**64, of how many reports lie in the first slots, for each of `thresholds`.
+        """SECRET: this server's shares, modulo 2**64, of the number of reports in the first slots, for each of
+        `thresholds`.
 
-        The other server's shares added, these are the exact counts. No entry of `thresholds` is 0.
+        The shares of both servers add up to the exact counts. No entry of `thresholds` is 0.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class FunctionShares:
-    """Owners send shares of comparison functions to two servers, which count along a public grid together.
+    """Owners send shares of comparison functions to two servers, which jointly count along a public grid.
 
-    A record in slot x is the function of t that is 1 where x < t (Barczewski, Mawass and Ramon, section 4.2, on slots
-    of a public grid). Each server adds up its shares of all records at t. A missing record is the function that is 0
-    everywhere. Two queries are answered, each server adding its own full noise and opening nothing but that:
+    A record in slot x is the function of t that is 1 if x < t (Barczewski, Mawass and Ramon, section 4.2, on slots
+    of a public grid). Each server adds up its shares of all records at t. A missing record is the zero function. Two
+    queries are supported; each server adds its full noise and reveals only the noisy sums:
 
-    - `PrefixQuery`, on grids however fine: the counts at some t, with the noise of the dyadic blocks on the path of t.
-    - `CountQuery`, on the product of any axes, of as many slots as can be laid out: differences of neighbouring t are
-      shares of each cell, and the number of reports less the last one that of the missing cell; of them both take the
-      sums that one curator would (`LINEAR`), with the noise that one curator would add.
+    - `PrefixQuery`, on grids of any resolution: counts at some t, with the noise of the dyadic blocks on the path of t.
+    - `CountQuery`, on the product of any axes with a limited number of slots: differences of neighbouring t are shares
+    of
+      each cell, and the number of reports minus the last one is that of the missing cell. Each server computes the sums
+      of these that one curator would measure (`LINEAR`), with the noise that one curator would add.
 
-    Formal guarantees: for a replaced report, against each server on its own, which knows its own noise, and against
-    whoever sees the answers. What they see is, to a computationally bounded observer, a function of the counts with one
-    server's full noise, for whatever shares a server sees it could have drawn itself (see `crypto`). *Proof idea.* All
-    is linear modulo 2**64: the halves are ``A x0 + z0`` and ``A x1 + z1``, where the shares x0 and x1 of the exact
-    table x add up to it and each alone looks the same for every x. Server 1 sees x1, z1 and server 0's half; take off
-    ``-A x1`` and what is left is ``A x + z0``: one curator's release, with fresh noise of that law. The analyst sees
-    ``A x + z0 + z1``, a function of it. With the noise of `path_law` that loses at most the plan's loss however many
-    thresholds are asked, in whatever order; with that of `law_of`, once, and the same noise whenever it is asked again.
-    So noise has twice the variance of one curator's. *Assumed*: the servers do not collude (together they know every
-    record), and one of them follows the protocol: it answers from one set of reports with one noise (`CheckedCounting`
-    says why that is enough). That counts are right assumes it of both, and of owners, for a report that was made
-    otherwise can add any number to any count. If owners are *checked*, such a report is dropped by both servers before
-    the first answer, and counts as missing where the missing are counted.
+    Formal guarantees: for a replaced report, against each server alone, which knows its own noise, and against everyone
+    who sees the answers. Their view is, for a computationally bounded observer, a function of the counts with one
+    server's full noise, because a server could sample all shares in its view itself (see `crypto`). *Proof idea.*
+    Everything is linear modulo 2**64: the answer shares are ``A x0 + z0`` and ``A x1 + z1``, where the shares x0 and x1
+    of the exact table x add up to it and each alone looks the same for every x. Server 1 sees x1, z1 and server 0's
+    answer share; subtract ``A x1`` from their sum and what remains is ``A x + z0``: one curator's release, with fresh
+    noise of that law. The analyst sees ``A x + z0 + z1``, a function of it. With the noise of `path_law` that loses at
+    most the plan's loss for any number and order of thresholds; with that of `law_of`, once, and a repetition returns
+    the same noise. So the noise has twice the variance of one curator's. *Assumed*: the servers do not collude
+    (together they know every record), and one of them follows the protocol: it answers from one set of reports with one
+    noise (`CheckedCounting` says why that suffices). Correct counts require both servers to follow it, and owners,
+    because a malformed report can add any number to any count. If owners are *checked*, both servers drop a malformed
+    report before the first answer, and it counts as missing if missing records are counted.
 
     Attributes:
         INSTEAD: Advice to a caller whose session would open all records.
-        owners: Choice of whether servers check the reports that owners send.
+        owners: Whether servers check the reports that owners send.
     """
 
     INSTEAD: ClassVar[str] = "owners send shares to a task of two servers, as dpcurves task create makes one"
@@ -108,24 +110,26 @@ class FunctionShares:
 
     @property
     def holders(self) -> tuple[type, ...]:
-        """Two servers, with their shares."""
+        """Types of data holders: two servers with their shares."""
         return (ShareHolder,) * SERVERS
 
     def plan(self, workload: Workload[Answer], loss: PrivacyLoss, adjacency: Adjacency) -> Strategy[Answer]:
-        """The strategy for cells fixed beforehand: owners encode their records once; later turns choose thresholds."""
+        """Plan on a fixed grid: owners encode their records once, and later rounds choose thresholds."""
         return choose_one_round(workload, Setting(loss, adjacency))
 
     def plan_query(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """Plan of the two servers for a query. Raises `UnsupportedQuery`; touches no data."""
+        """Plan a query to the two servers. Raises `UnsupportedQuery`; touches no data."""
         if type(query) not in _WAYS:
             raise UnsupportedQuery("question", f"two servers count; they cannot answer {type(query).__name__}")
         if not isinstance(adjacency, ReplaceOne) or adjacency.unit != EACH_RECORD:
-            raise UnsupportedQuery("adjacency", "servers see how many reports there are: replace-one, for each report")
-        made = _WAYS[type(query)].plan(query, loss, adjacency, self.owners)
-        return replace(made, made_by=f"{NAMED}, owners {self.owners.value}: {made.made_by}, by each server")
+            raise UnsupportedQuery(
+                "adjacency", "the number of reports is public: use replace-one, for each report"
+            )
+        plan = _WAYS[type(query)].plan(query, loss, adjacency, self.owners)
+        return replace(plan, made_by=f"{NAMED}, owners {self.owners.value}: {plan.made_by}, by each server")
 
     def run(self, plan: Plan, holders: Sequence[ShareHolder], allotment: Allotment, randomness: Randomness) -> Release:
-        """Both servers in one process. Their noise comes from their own secrets.
+        """Run both servers in one process. Their noise comes from their own secrets.
 
         Raises:
             ValueError: the payment is for another loss.
@@ -137,7 +141,7 @@ class FunctionShares:
 
 
 def make_answer_share(plan: Plan, holder: ShareHolder, allotment: Allotment) -> tuple[int, ...]:
-    """Half of the answer of one server: its shares plus its own noise, modulo 2**64. Nothing else leaves a server.
+    """Return the answer share of one server: its shares plus its own noise, modulo 2**64. Nothing else leaves a server.
 
     Raises:
         ValueError: the payment is for another loss.
@@ -147,28 +151,28 @@ def make_answer_share(plan: Plan, holder: ShareHolder, allotment: Allotment) -> 
 
 
 def combine_release(plan: Plan, answer_shares: Sequence[Sequence[int]], allotment: Allotment) -> Release:
-    """The answer from both halves.
+    """Combine both answer shares to a release.
 
     Raises:
-        ValueError: there are not two halves of as many integers modulo 2**64 as were asked for.
+        ValueError: there are not two answer shares with the requested number of integers modulo 2**64.
     """
     return make_release(plan, combine_values(plan, answer_shares), allotment)
 
 
 def combine_values(plan: Plan, answer_shares: Sequence[Sequence[int]]) -> tuple[int, ...]:
-    """The numbers of the answer, from both halves.
+    """Combine both answer shares to the values of the release.
 
     Raises:
-        ValueError: there are not two halves of as many integers modulo 2**64 as were asked for.
+        ValueError: there are not two answer shares with the requested number of integers modulo 2**64.
     """
     return _find_handler(plan).read_values(plan, add_answer_shares(plan, answer_shares))
 
 
 def add_answer_shares(plan: Plan, answer_shares: Sequence[Sequence[int]]) -> tuple[int, ...]:
-    """Sums of both halves, without what is public and was left out of them.
+    """Add both answer shares, without the public constants that both omit.
 
     Raises:
-        ValueError: there are not two halves of as many integers modulo 2**64 as were asked for.
+        ValueError: there are not two answer shares with the requested number of integers modulo 2**64.
     """
     size = plan.law.require_type(CountLaw).size  # type: ignore[type-abstract]
     if len(answer_shares) != SERVERS or any(len(half) != size for half in answer_shares):
@@ -179,16 +183,16 @@ def add_answer_shares(plan: Plan, answer_shares: Sequence[Sequence[int]]) -> tup
 
 
 def make_release(plan: Plan, counts: Sequence[int], allotment: Allotment) -> Release:
-    """Release of the counts that the servers have sent to an analyst: they have charged for it.
+    """Make the release of counts that the servers sent to an analyst and charged for.
 
     Raises:
-        ValueError: there are not as many counts as were asked for.
+        ValueError: the number of counts differs from the requested one.
     """
     return Release(plan, tuple(counts), allotment, seeded=False)
 
 
 def find_thresholds(plan: Plan) -> Sequence[int]:
-    """Numbers of slots, rising, of whose prefix counts servers need shares; an empty prefix needs none."""
+    """Return the rising numbers of slots whose prefix counts servers must share; an empty prefix needs no share."""
     return _find_handler(plan).thresholds(plan)
 
 
@@ -197,9 +201,9 @@ class _QueryHandler(NamedTuple):
 
     Attributes:
         plan: Plan of a query.
-        thresholds: Slot numbers up to which servers need shares of the counts.
-        make_share: SECRET: a server's half.
-        read_values: The values of the law, from the sum of both halves.
+        thresholds: Numbers of slots whose prefix counts servers must share.
+        make_share: SECRET: a server's answer share.
+        read_values: Values of the law, from the sum of both answer shares.
     """
 
     plan: Callable[..., Plan]
@@ -209,7 +213,7 @@ class _QueryHandler(NamedTuple):
 
 
 def _find_handler(plan: Plan) -> _QueryHandler:
-    """Raises `UnsupportedQuery` for a query that servers do not answer."""
+    """Return the functions for a query. Raises `UnsupportedQuery` if servers cannot answer it."""
     if type(plan.query) not in _WAYS:
         raise UnsupportedQuery("question", f"two servers count; they cannot answer {type(plan.query).__name__}")
     return _WAYS[type(plan.query)]
@@ -227,10 +231,10 @@ def _plan_cells(query: CountQuery, loss: PrivacyLoss, adjacency: Adjacency, owne
     if prod(query.shape) > MOST_SLOTS:
         rule = f"two servers count at most {MOST_SLOTS} slots one by one, got {prod(query.shape)}; take a coarser grid"
         raise UnsupportedQuery("grid", rule)
-    made = LINEAR.plan(query, loss, adjacency)
-    law = made.law.require_type(IntervalSums)
+    plan = LINEAR.plan(query, loss, adjacency)
+    law = plan.law.require_type(IntervalSums)
     _require_room(max(noise.parameter for noise, _ in law.noises), loss)
-    return replace(made, law=law.sum_over_parties(SERVERS), error=round_error(made.error * sqrt(SERVERS)))
+    return replace(plan, law=law.sum_over_parties(SERVERS), error=round_error(plan.error * sqrt(SERVERS)))
 
 
 def _require_room(parameter: Fraction, loss: PrivacyLoss) -> None:
@@ -255,11 +259,11 @@ def _list_cell_thresholds(plan: Plan) -> Sequence[int]:
 
 
 def _mask_cells(plan: Plan, holder: ShareHolder) -> tuple[int, ...]:
-    """Sums of shares wrap around the ring, as they should. Of the missing cell it is the share but for a constant."""
+    """Mask sums of shares, which wrap around the ring; the missing cell's share omits a public constant."""
     law = plan.law.require_type(IntervalSums)
     below = np.array(holder.sum_prefix_shares(_list_cell_thresholds(plan)), dtype=np.uint64)
     cells = np.diff(below, prepend=np.uint64(0)).reshape(law.rows, law.cells)
-    sums = [share for part in law.apply_strategy(cells) for share in part.ravel().tolist()]
+    sums = [share for sums_of_level in law.apply_strategy(cells) for share in sums_of_level.ravel().tolist()]
     shares = sums if law.missing is None else [*sums, -int(below[-1])]
     return tuple(
         (share + noise) % RING for share, noise in zip(shares, holder.noise_key.derive_sum_noise(law), strict=True)
@@ -267,7 +271,9 @@ def _mask_cells(plan: Plan, holder: ShareHolder) -> tuple[int, ...]:
 
 
 def _read_cell_values(plan: Plan, values: tuple[int, ...]) -> tuple[int, ...]:
-    """With the public number of reports in the missing cell, of which both servers took off those that have a slot."""
+    """Add the public number of reports to the missing cell, from which both servers subtracted the reports with a
+    slot.
+    """
     *sums, missing = values
     return *sums, missing + (plan.adjacency.public_record_count or 0)
 

@@ -1,4 +1,4 @@
-"""Reports as any client of the DAP draft makes them, of one cell with a proof (Prio3Histogram), and their counting."""
+"""One-hot reports with a proof (Prio3Histogram), as any client of the DAP draft makes them, and their counting."""
 
 from __future__ import annotations
 
@@ -25,25 +25,25 @@ RANDOM = 4 * 32
 DAP_VERSION = b"dap-18"
 VERIFY_KEY = 32
 CELLS_AT_ONCE = 2**18
-"""Cells of reports that are verified together: 4 MB for each array."""
+"""Cells of reports that are verified in one batch: 4 MB for each array."""
 
 
 def derive_verify_key(shared_secret: bytes, task: str) -> bytes:
-    """The key of verification, from a secret that both servers have, and no owner; the draft derives it so.
+    """Derive the verification key, as in the draft, from a secret that both servers have and no owner.
 
-    It follows from the task alone: so it is older than all reports, and a report that is verified again, among others,
-    is asked at the same point, which tells nothing more.
+    It depends on the task alone, so it is older than all reports, and a report that is verified again, in another set,
+    is queried at the same point, which reveals nothing new.
     """
     return HKDF(SHA256(), VERIFY_KEY, salt=b"verify_key", info=bytes.fromhex(task)).derive(shared_secret)
 
 
 @dataclass(frozen=True)
 class HistogramEncoding(ShareEncoding):
-    """Encoding of the reports of one task as Prio3Histogram: the same for owners and servers.
+    """Encoding of the reports of one task as Prio3Histogram, common to owners and servers.
 
     Attributes:
-        slots: A record is in one of these cells, or in one behind them if it is missing.
-        task: The hash of the task.
+        slots: Number of cells of a record; one more cell holds missing records.
+        task: Hash of the task.
     """
 
     slots: int
@@ -51,7 +51,7 @@ class HistogramEncoding(ShareEncoding):
 
     @cached_property
     def scheme(self) -> Prio3Histogram:
-        """Scheme of all reports."""
+        """The VDAF of all reports."""
         return Prio3Histogram.with_smallest_reports(self.slots + 1, DAP_VERSION + bytes.fromhex(self.task))
 
     @property
@@ -67,35 +67,40 @@ class HistogramEncoding(ShareEncoding):
         return self.public_size + self.scheme.input_size(party)
 
     def share_records(self, rows: NDArray[np.int64], randomness: Randomness) -> list[tuple[bytes, bytes]]:
-        """SECRET: shares of each record for server 0 and for server 1, which are good under their ids alone.
+        """SECRET: share each record between server 0 and server 1; shares are valid under their ids alone.
 
         Raises:
-            ValueError: a place is none of the slots, nor the one behind them.
+            ValueError: a number is not a slot, nor the number of slots (missing).
         """
         return [shares for _, shares in self.share_records_with_ids(rows, randomness)]
 
     def share_records_with_ids(
         self, rows: NDArray[np.int64], randomness: Randomness
     ) -> list[tuple[bytes, tuple[bytes, bytes]]]:
-        """SECRET: an id for each record, which its shares are bound to, and shares for server 0 and for server 1.
+        """SECRET: return a random id for each record, to which its shares are bound, and shares for server 0 and server
+        1.
 
-        Formal guarantees: what one server gets tells it nothing about the record (see `Prio3Histogram`).
+        Formal guarantees: the share of one server reveals nothing about the record (see `Prio3Histogram`).
 
         Raises:
-            ValueError: a place is none of the slots, nor the one behind them.
+            ValueError: a number is not a slot, nor the number of slots (missing).
         """
         if np.any((rows < 0) | (rows > self.slots)):
             raise InvalidArgument("places", f"slots from 0 to {self.slots} are needed")
         ids = [randomness.random_bytes(ID) for _ in rows]
-        found = []
-        for part in self._slice_reports(len(rows)):
-            shares = self.scheme.shard(rows[part], ids[part], [randomness.random_bytes(RANDOM) for _ in ids[part]])
-            both = [[a + b for a, b in zip(shares.public, each, strict=True)] for each in shares.inputs]
-            found += list(zip(ids[part], zip(*both, strict=True), strict=True))
-        return found
+        reports = []
+        for rows_slice in self._slice_reports(len(rows)):
+            shares = self.scheme.shard(
+                rows[rows_slice], ids[rows_slice], [randomness.random_bytes(RANDOM) for _ in ids[rows_slice]]
+            )
+            shares_of_records = [
+                [a + b for a, b in zip(shares.public, inputs, strict=True)] for inputs in shares.inputs
+            ]
+            reports += list(zip(ids[rows_slice], zip(*shares_of_records, strict=True), strict=True))
+        return reports
 
     def require_shares(self, party: int, shares: Sequence[bytes]) -> None:
-        """Refuse what are no shares. Raises `ValueError`: one is of another size, or holds a number too large."""
+        """Refuse invalid shares. Raises `ValueError`: one has another size, or holds a number above the modulus."""
         self.scheme.require_shares(party, [share[self.public_size :] for share in shares])
 
     def warm(self) -> None:
@@ -107,19 +112,19 @@ class HistogramEncoding(ShareEncoding):
         both[0].find_accepted(both[1].digests)
 
     def _slice_reports(self, count: int) -> list[slice]:
-        few = max(1, CELLS_AT_ONCE // self.scheme.length)
-        return [slice(start, start + few) for start in range(0, count, few)]
+        step = max(1, CELLS_AT_ONCE // self.scheme.length)
+        return [slice(start, start + step) for start in range(0, count, step)]
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class HistogramReports:
-    """SECRET. One server's shares of a frozen set of reports, each of which names one cell. It has no repr.
+    """SECRET. One server's shares of a frozen set of one-hot reports. It has no repr.
 
     Attributes:
         encoding: Encoding of the reports.
         party: Number of the server.
-        ids: The reports' ids.
-        shares: Its shares of them.
+        ids: Ids of the reports.
+        shares: This server's shares of them.
         verify_key: 32 bytes that both servers have, and no owner (`derive_verify_key`).
     """
 
@@ -130,27 +135,27 @@ class HistogramReports:
     verify_key: bytes
 
     def evaluate_thresholds(self, at: Sequence[int]) -> HistogramEvaluation:
-        """SECRET: the sums over all reports, and what the other server has to be told before any of them counts."""
+        """SECRET: sum all reports, and compute the messages for the other server that decide which of them count."""
         totals, messages, seeds = [0] * self.encoding.scheme.length, [], []
-        for part in self.encoding._slice_reports(len(self.ids)):
-            found = self._verify_reports(range(len(self.ids))[part])
-            totals = [(total + more) % MODULUS for total, more in zip(totals, found.sums(), strict=True)]
-            messages.append(found.messages)
-            seeds.append(found.seeds)
+        for batch in self.encoding._slice_reports(len(self.ids)):
+            verified = self._verify_reports(range(len(self.ids))[batch])
+            totals = [(total + more) % MODULUS for total, more in zip(totals, verified.sums(), strict=True)]
+            messages.append(verified.messages)
+            seeds.append(verified.seeds)
         return HistogramEvaluation(tuple(at), self, totals, np.concatenate(messages), np.concatenate(seeds))
 
     def sum_cells(self, chosen: NDArray[np.bool_]) -> list[int]:
-        """SECRET: sums over some of the reports."""
+        """SECRET: sum some of the reports."""
         totals, places = [0] * self.encoding.scheme.length, np.flatnonzero(chosen)
-        for part in self.encoding._slice_reports(len(places)):
-            found = self._verify_reports(places[part].tolist())
-            totals = [(total + more) % MODULUS for total, more in zip(totals, found.sums(), strict=True)]
+        for batch in self.encoding._slice_reports(len(places)):
+            verified = self._verify_reports(places[batch].tolist())
+            totals = [(total + more) % MODULUS for total, more in zip(totals, verified.sums(), strict=True)]
         return totals
 
-    def _verify_reports(self, places: Sequence[int]) -> VerifiedCells:
-        public, shares = self.encoding.public_size, [self.shares[place] for place in places]
+    def _verify_reports(self, indices: Sequence[int]) -> VerifiedCells:
+        public, shares = self.encoding.public_size, [self.shares[index] for index in indices]
         halves = [share[:public] for share in shares], [share[public:] for share in shares]
-        ids = [self.ids[place] for place in places]
+        ids = [self.ids[index] for index in indices]
         return self.encoding.scheme.verify_init(self.party, *halves, ids, self.verify_key)
 
 
@@ -159,9 +164,9 @@ class HistogramEvaluation:
     """SECRET. Verification of all reports at one server, before it knows which count.
 
     Attributes:
-        thresholds: Thresholds at which counts are asked.
-        reports: Reports that may count.
-        totals: Its shares of all cells over all of them, modulo `MODULUS`.
+        thresholds: Thresholds at which counts are requested.
+        reports: Candidate reports.
+        totals: Shares of all cells over all of them, modulo `MODULUS`.
         digests: Messages for the other server, ``(reports, message_size)`` bytes.
         seeds: Seeds of the joint randomness, ``(reports, 32)`` bytes.
     """
@@ -173,26 +178,27 @@ class HistogramEvaluation:
     seeds: NDArray[np.uint8]
 
     def find_accepted(self, digests: NDArray[np.uint8]) -> NDArray[np.bool_]:
-        """Mask of the reports that may count, from the other server's messages."""
+        """Return a mask of the valid reports, given the other server's messages."""
         reports = self.reports
         return reports.encoding.scheme.find_accepted(reports.party, self.digests, self.seeds, digests)
 
     def sum_accepted(self, accepted: NDArray[np.bool_], noise_key: NoiseKey) -> AcceptedSums:
-        """Sums of this server over the accepted reports, below all thresholds, modulo 2**64.
+        """Return this server's sums over the accepted reports below all thresholds, modulo 2**64.
 
-        A share of a cell is one modulo `MODULUS`; halves of answers are modulo 2**64. Each server takes its share
-        modulo 2**64, and server 1 takes off `MODULUS` first.
+        A share of a cell is an integer modulo `MODULUS`; answer shares are modulo 2**64. Each server reduces its share
+        modulo 2**64, and server 1 first subtracts `MODULUS`.
 
-        Formal guarantees: both are shares of the same count, but for a chance below 2**-90 for each cell, and a half is
-        a function of shares as before, so that it tells no more: see `FunctionShares`. *Proof.* Let x be the count, at
-        most the number of reports, below 2**32, and x0 and x1 both shares, from 0 to the modulus p less 1, with
-        ``x0 + x1 = x`` modulo p. If x0 > x, then ``x0 + x1 = x + p``, as whole numbers, and shares modulo 2**64 of x
-        are x0 and x1 - p. The share x0 is uniform, as a stream of an honest owner's seed is in it: ``x0 <= x`` has a
-        chance of ``(x + 1) / p``. (If every owner were dishonest, cells could be 1 off, for p is 1 modulo 2**64.)
+        Formal guarantees: both are shares of the same count, except with probability below 2**-90 for each cell, and an
+        answer share remains a function of shares, so it reveals no more: see `FunctionShares`. *Proof.* Let x be the
+        count, at most the number of reports, below 2**32, and x0 and x1 both shares, from 0 to p - 1 for the modulus p,
+        with ``x0 + x1 = x`` modulo p. If x0 > x, then ``x0 + x1 = x + p`` as integers, and shares modulo 2**64 of x
+        are x0 and x1 - p. The share x0 is uniform, because it includes a stream of an honest owner's seed, so ``x0 <=
+        x`` has probability ``(x + 1) / p``. (If every owner were dishonest, cells could be off by 1, since p is 1
+        modulo 2**64.)
 
         Args:
-            accepted: A mask of the reports that count.
-            noise_key: The key of this server's noise, for these reports alone.
+            accepted: Mask of the accepted reports.
+            noise_key: Key of this server's noise, for these reports alone.
         """
         totals, party = self.totals, self.reports.party
         if not accepted.all():

@@ -1,10 +1,10 @@
-"""SECRET. Jobs: shares of some thousands of reports in a blob each, which workers of one server evaluate.
+"""SECRET. Jobs: blobs with the shares of some thousands of reports each, which workers of one server evaluate.
 
-Formal guarantees: the same answers as without jobs. A job's result is a function of its blob, whose hash the worker
-checks, and of the thresholds: this server's shares, modulo 2**64, over its reports. Sums of jobs are shares over all of
-them in whatever order they come. Noise is added once, by the server, to the whole sum: no worker has the key of it. So
-a job that is done twice, because its worker was killed, changes nothing. Workers see what their server sees, shares and
-sums without noise: they belong to its trust domain, and never to the other server's.
+Formal guarantees: the answers equal those without jobs. A job's result is a function of its blob, whose hash the worker
+verifies, and of the thresholds: this server's shares, modulo 2**64, over its reports. Sums of jobs, in any order, are
+shares over all of them. The server adds noise once, to the whole sum; no worker has its key. So a job that is repeated
+because its worker was killed changes nothing. Workers see what their server sees, shares and sums without noise: they
+belong to its trust domain, and never to the other server's.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ NONE = NoiseKey(bytes(32))
 
 
 class EvaluationJob(NamedTuple):
-    """Job of a worker: so many reports, in the order of ids, whose shares follow each other in a blob."""
+    """A job of a worker: a number of reports, in the order of ids, whose shares are concatenated in a blob."""
 
     blob: Blob
     reports: int
 
 
 class JobContext(NamedTuple):
-    """SECRET. Facts that workers need to read and evaluate the shares of one task at one server.
+    """SECRET. Parameters that workers need to parse and evaluate the shares of one task at one server.
 
     Attributes:
-        task: The hash of the task.
+        task: Hash of the task.
         party: 0 or 1.
-        slots: A record is in one of these.
-        proof_words: Number of words in each report by which answers are proved.
-        verify_key: 32 bytes that both servers have, and no owner; empty where owners are believed.
+        slots: Number of slots of a record.
+        proof_words: Number of proof words in each report.
+        verify_key: 32 bytes that both servers have, and no owner; empty if owners are trusted.
     """
 
     task: str
@@ -53,7 +53,7 @@ class JobContext(NamedTuple):
     verify_key: bytes = b""
 
     def open_reports(self, shares: bytes, report_mask: NDArray[np.bool_] | None) -> SharedReports | CheckedReports:
-        """SECRET: the reports in a blob, or those of them that are `report_mask`."""
+        """SECRET: return the reports in a blob, or those of `report_mask`."""
         encoding = _make_encoding(self.task, self.slots, self.proof_words, bool(self.verify_key))
         rows = [shares[at : at + encoding.size] for at in range(0, len(shares), encoding.size)]
         if report_mask is not None:
@@ -69,7 +69,7 @@ def _make_encoding(task: str, slots: int, proofs: int, is_checked: bool) -> Tree
 
 
 class JobRequest(NamedTuple):
-    """SECRET. Work on one job: thresholds or nodes, and a mask of the reports that are evaluated; None: all of them."""
+    """SECRET. Work on one job: thresholds or nodes, and a mask of the reports to evaluate; None: all of them."""
 
     context: JobContext
     job: EvaluationJob
@@ -79,9 +79,9 @@ class JobRequest(NamedTuple):
 
 
 class JobSums(NamedTuple):
-    """SECRET. Shares of counts over some jobs, modulo 2**64, and digests of their reports where they are checked.
+    """SECRET. Shares of counts over some jobs, modulo 2**64, and digests of their reports if they are checked.
 
-    `is_intact` is false where a blob was damaged: then the rest means nothing.
+    If `is_intact` is false, a blob was damaged and the other fields are meaningless.
     """
 
     shares: Words
@@ -90,7 +90,7 @@ class JobSums(NamedTuple):
 
 
 def evaluate_job(work: JobRequest) -> JobSums:
-    """SECRET: sums of one job, worked out by a worker."""
+    """SECRET: compute the sums of one job at a worker."""
     shares, counted = work.job.blob.read_bytes(), None
     if shares is None:
         return JobSums(np.zeros(len(work.thresholds), np.uint64), np.zeros((0, 0), np.uint8), is_intact=False)
@@ -98,8 +98,8 @@ def evaluate_job(work: JobRequest) -> JobSums:
         counted = np.unpackbits(np.frombuffer(work.report_mask, np.uint8), count=work.job.reports).astype(bool)
     holder, digests = work.context.open_reports(shares, counted), np.zeros((0, 0), np.uint8)
     if work.nodes and isinstance(holder, CheckedReports):
-        found = holder.sum_nodes(np.ones(len(holder.keys), dtype=np.bool_), work.nodes)
-        return JobSums(found.left_counts[:, 0], found.marks.reshape(1, -1))
+        node_sums = holder.sum_nodes(np.ones(len(holder.keys), dtype=np.bool_), work.nodes)
+        return JobSums(node_sums.left_counts[:, 0], node_sums.marks.reshape(1, -1))
     if isinstance(holder, CheckedReports):
         sums, digests = holder.sum_keys(holder.keys, work.thresholds)
     else:
@@ -108,7 +108,7 @@ def evaluate_job(work: JobRequest) -> JobSums:
 
 
 def add_sums(one: JobSums, other: JobSums) -> JobSums:
-    """SECRET: sums of the jobs of both, in this order."""
+    """SECRET: merge the sums of two groups of jobs, in this order."""
     if not (one.is_intact and other.is_intact):
         return one._replace(is_intact=False)
     digests = np.concatenate([one.digests, other.digests]) if one.digests.size else one.digests
@@ -117,10 +117,10 @@ def add_sums(one: JobSums, other: JobSums) -> JobSums:
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class JobSet:
-    """SECRET. Reports that count, as jobs, and the workers that evaluate them. It has no repr.
+    """SECRET. Accepted reports as jobs, and the workers that evaluate them. It has no repr.
 
     Attributes:
-        context: Facts that workers need.
+        context: Parameters for workers.
         jobs: Jobs in the order of ids.
         workers: Workers of this server.
     """
@@ -132,74 +132,75 @@ class JobSet:
     def compute_sums(
         self, thresholds: Sequence[int], report_mask: NDArray[np.bool_] | None = None, nodes: Sequence[Node] = ()
     ) -> JobSums:
-        """SECRET: sums at these thresholds over all reports, or over those of a mask, of which there is one at least.
+        """SECRET: compute sums at these thresholds over all reports, or over those of a mask, which selects at least
+        one.
 
-        With nodes, it is sums in their left children, and a row of hashes of each job.
+        With nodes, return the sums in their left children, and a row of hashes of each job.
 
         Raises:
-            ProtocolAborted: a blob was damaged, or workers are away.
+            ProtocolAborted: a blob was damaged, or workers are unreachable.
         """
         work = [JobRequest(self.context, job, tuple(thresholds), nodes=tuple(nodes)) for job in self.jobs]
         if report_mask is not None:
             ends = np.cumsum([job.reports for job in self.jobs])
             parts = np.split(report_mask, ends[:-1])
             work = [
-                each._replace(report_mask=np.packbits(part).tobytes())
-                for each, part in zip(work, parts, strict=True)
-                if part.any()
+                request._replace(report_mask=np.packbits(mask).tobytes())
+                for request, mask in zip(work, parts, strict=True)
+                if mask.any()
             ]
-        found = self.workers.map_reduce(evaluate_job, work, add_sums)
-        if not found.is_intact:
+        sums = self.workers.map_reduce(evaluate_job, work, add_sums)
+        if not sums.is_intact:
             raise ProtocolError("store", DAMAGED, 500)
-        return found
+        return sums
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class ReportJobs:
-    """SECRET. A `ShareHolder`: reports of owners who are believed, in jobs. It has no repr.
+    """SECRET. A `ShareHolder` of reports of trusted owners, in jobs. It has no repr.
 
     Attributes:
         jobs: Jobs of all reports.
-        noise_key: The key of this server's noise, for this set alone.
+        noise_key: Key of this server's noise, for this set alone.
     """
 
     jobs: JobSet
     noise_key: NoiseKey
 
     def sum_prefix_shares(self, thresholds: Sequence[int]) -> tuple[int, ...]:
-        """SECRET: shares, modulo 2**64, of how many reports lie in the first slots, for each of `thresholds`."""
+        """SECRET: shares, modulo 2**64, of the number of reports in the first slots, for each of `thresholds`."""
         return tuple(self.jobs.compute_sums(thresholds).shares.tolist())
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class CheckedJobs:
-    """SECRET. Checked reports in jobs, evaluated as `CheckedReports` are. It has no repr."""
+    """SECRET. Checked reports in jobs, evaluated like `CheckedReports`. It has no repr."""
 
     jobs: JobSet
 
     def evaluate_thresholds(self, at: Sequence[int]) -> Evaluation:
-        """SECRET: the sums over all reports, and what has to be compared before any of them counts."""
+        """SECRET: return the sums over all reports, and the digests to compare before any of them counts."""
         thresholds = tuple(sorted({slots for slots in at if slots}))
-        found = self.jobs.compute_sums(thresholds)
-        return Evaluation(thresholds, self, tuple(found.shares.tolist()), found.digests)
+        sums = self.jobs.compute_sums(thresholds)
+        return Evaluation(thresholds, self, tuple(sums.shares.tolist()), sums.digests)
 
     def sum_reports(self, report_mask: NDArray[np.bool_], thresholds: Sequence[int]) -> tuple[int, ...]:
-        """SECRET: sums over the reports of a mask."""
+        """SECRET: return the sums over the reports of a mask."""
         return tuple(self.jobs.compute_sums(thresholds, report_mask).shares.tolist())
 
     def sum_nodes(self, report_mask: NDArray[np.bool_], nodes: Sequence[Node]) -> NodeSums:
-        """SECRET: sums at nodes, and hashes of marks of each job, over the reports of a mask."""
-        found = self.jobs.compute_sums((), report_mask, nodes)
-        marks = found.digests.reshape(-1, len(nodes), 32).swapaxes(0, 1)
-        return NodeSums(found.shares[:, None], marks.reshape(len(nodes), -1))
+        """SECRET: return the sums at nodes, and hashes of marks of each job, over the reports of a mask."""
+        sums = self.jobs.compute_sums((), report_mask, nodes)
+        marks = sums.digests.reshape(-1, len(nodes), 32).swapaxes(0, 1)
+        return NodeSums(sums.shares[:, None], marks.reshape(len(nodes), -1))
 
 
 @dataclass(frozen=True, slots=True)
 class JobWriter:
-    """Place of jobs, and their workers.
+    """Storage of jobs, and their workers.
 
     Attributes:
-        blob_store: Place of the blobs.
+        blob_store: Storage of the blobs.
         workers: Workers of this server.
     """
 
@@ -207,11 +208,12 @@ class JobWriter:
     workers: Workers
 
     def write_jobs(self, context: JobContext, name: str, parts: Iterable[Sequence[bytes]]) -> JobSet:
-        """SECRET: write shares, in the order of ids, as jobs of the set of reports of this name."""
+        """SECRET: write shares, in the order of ids, as jobs of the report set of this name."""
         jobs = [
             EvaluationJob(
-                self.blob_store.write(f"{context.task}-{context.party}/{name}/{number}", b"".join(part)), len(part)
+                self.blob_store.write(f"{context.task}-{context.party}/{name}/{number}", b"".join(shares_of_job)),
+                len(shares_of_job),
             )
-            for number, part in enumerate(parts)
+            for number, shares_of_job in enumerate(parts)
         ]
         return JobSet(context, jobs, self.workers)

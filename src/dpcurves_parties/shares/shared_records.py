@@ -26,20 +26,20 @@ Words = NDArray[np.uint64]
 SEED = 16
 RING = 2**64
 VALUES_AT_ONCE = 2**22
-"""Values of checked reports that are held in memory together: 32 MB."""
+"""Values of checked reports that are evaluated in one batch: 32 MB."""
 
 
 @dataclass(frozen=True)
 class TreeEncoding(ShareEncoding):
-    """Encoding of the reports of one task: the same for owners and servers.
+    """Encoding of the reports of one task, common to owners and servers.
 
     Attributes:
-        SHARE: Makes keys of cells.
-        PUBLIC: Kind of the public halves of keys.
-        slots: A record is in one of these, or behind them if it is missing.
+        SHARE: Function that makes keys of cells.
+        PUBLIC: Type of the public part of keys.
+        slots: Number of slots of a record; a missing record has this number as its slot.
         engine: Engine that expands seeds, with the keys of the task.
-        proof_words: Number of words in each report by which answers are proved, one for each analyst.
-        prover: SECRET. Maker of these words; an owner has one.
+        proof_words: Number of proof words in each report, one for each analyst.
+        prover: SECRET. Computes these words; only owners have one.
     """
 
     SHARE: ClassVar[Callable[..., SharedKeys[Any]]] = staticmethod(crypto.share_cells)
@@ -52,7 +52,7 @@ class TreeEncoding(ShareEncoding):
 
     @property
     def domain(self) -> crypto.Domain:
-        """The domain of the slots, and the place behind them."""
+        """Domain of the slots, including that of missing records."""
         return crypto.Domain(self.slots.bit_length(), crypto.Z64)
 
     @property
@@ -64,13 +64,13 @@ class TreeEncoding(ShareEncoding):
         return self.public_size + SEED
 
     def share_records(self, places: NDArray[np.int64], randomness: Randomness) -> list[tuple[bytes, bytes]]:
-        """SECRET: shares of each record for server 0 and for server 1.
+        """SECRET: share each record between server 0 and server 1.
 
-        Formal guarantees: what one server gets tells it nothing about the record (see `share_cells`, and for checked
+        Formal guarantees: the share of one server reveals nothing about the record (see `share_cells`, and for checked
         reports `share_checked_cells`).
 
         Raises:
-            ValueError: a place is none of the slots, nor the one behind them.
+            ValueError: a number is not a slot, nor the number of slots (missing).
         """
         if np.any((places < 0) | (places > self.slots)):
             raise InvalidArgument("places", f"slots from 0 to {self.slots} are needed")
@@ -90,13 +90,13 @@ class TreeEncoding(ShareEncoding):
         crypto.prefix_sums(self.parse_keys(0, [share]), [0, self.slots], self.engine)
 
     def require_shares(self, party: int, shares: Sequence[bytes]) -> None:
-        """Refuse what are no keys. Raises `ValueError`: a share is not of this encoding and party."""
+        """Refuse invalid keys. Raises `ValueError`: a share is not of this encoding and party."""
         public, seeds = self._split_shares(shares)
         self.PUBLIC.require(self.domain, public)
         crypto.SeedShare(party, seeds)
 
     def parse_keys(self, party: int, shares: Sequence[bytes]) -> crypto.ComparisonKeys:
-        """SECRET: the keys in the shares of some reports, for one server.
+        """SECRET: parse the keys in one server's shares of some reports.
 
         Raises:
             ValueError: a share is not of this encoding and party.
@@ -104,27 +104,27 @@ class TreeEncoding(ShareEncoding):
         return self.join_keys(party, [shares], len(shares))
 
     def join_keys(self, party: int, parts: Iterable[Sequence[bytes]], count: int) -> crypto.ComparisonKeys:
-        """SECRET: the keys of so many reports, whose shares come in parts. Raises `ValueError`: as `parse_keys`."""
+        """SECRET: parse the keys of reports whose shares arrive in parts. Raises `ValueError`: as `parse_keys`."""
         return crypto.ComparisonKeys(*self._join_parts(party, parts, count))
 
     def parse_words(self, shares: Sequence[bytes]) -> tuple[Words, list[bytes]]:
-        """SECRET: the words in the shares of some reports, ``(reports, proofs)``, and the seed of each."""
+        """SECRET: parse the proof words in the shares of some reports, ``(reports, proofs)``, and the seed of each."""
         public, seeds = _split_shares(shares, self.public_size)
         return public[:, public.shape[1] - self.proof_words :], _to_byte_rows(seeds)
 
     def _join_parts(self, party: int, parts: Iterable[Sequence[bytes]], count: int) -> tuple[Any, crypto.SeedShare]:
-        """Both halves, each in one piece of memory, into which parts are laid when they come. What is more is left."""
+        """Copy parts into one array of public parts and one of seeds, as they arrive; surplus reports are ignored."""
         public: Any = self.PUBLIC.allocate(self.domain, count)
         seeds, start = np.empty((count, 2), np.uint64), 0
         for shares in parts:
-            (rows, own), room = self._split_shares(shares), public[start : start + len(shares)]
+            (rows, part_seeds), room = self._split_shares(shares), public[start : start + len(shares)]
             room.overwrite(self.PUBLIC.from_records(self.domain, rows)[: len(room)])
-            seeds[start : start + len(shares)] = own[: len(room)]
+            seeds[start : start + len(shares)] = part_seeds[: len(room)]
             start += len(shares)
         return public, crypto.SeedShare(party, seeds)
 
     def _split_shares(self, shares: Sequence[bytes]) -> tuple[Words, Words]:
-        """The public halves, without words of proofs, and the seeds. Raises `ValueError`: a word is none."""
+        """Return the public parts, without proof words, and the seeds. Raises `ValueError`: a word is invalid."""
         public, seeds = _split_shares(shares, self.public_size)
         size = public.shape[1] - self.proof_words
         if self.proof_words:
@@ -134,13 +134,15 @@ class TreeEncoding(ShareEncoding):
 
 @dataclass(frozen=True)
 class CheckedTreeEncoding(TreeEncoding):
-    """Encoding of reports that servers can check: an owner counts once, or is dropped."""
+    """Encoding of reports that servers can check: an owner's report counts once, or is dropped."""
 
     SHARE = staticmethod(crypto.share_checked_cells)
     PUBLIC = crypto.CheckedShare
 
     def parse_checked_keys(self, party: int, shares: Sequence[bytes]) -> crypto.CheckedKeys:
-        """SECRET: the keys in the shares of some reports, for one server. Raises `ValueError`: as `TreeEncoding.parse_keys`."""
+        """SECRET: parse the keys in one server's shares of some reports. Raises `ValueError`: as
+        `TreeEncoding.parse_keys`.
+        """
         return self.join_checked_keys(party, [shares], len(shares))
 
     def join_checked_keys(self, party: int, parts: Iterable[Sequence[bytes]], count: int) -> crypto.CheckedKeys:
@@ -154,12 +156,12 @@ class CheckedTreeEncoding(TreeEncoding):
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class SharedReports:
-    """SECRET. A `ShareHolder`: one server's shares of a set of reports that never changes. It has no repr.
+    """SECRET. A `ShareHolder`: one server's shares of a frozen set of reports. It has no repr.
 
     Attributes:
-        keys: The keys of all reports.
+        keys: Keys of all reports.
         engine: Engine that expands their seeds.
-        noise_key: The key of this server's noise, for this set alone.
+        noise_key: Key of this server's noise, for this set alone.
     """
 
     keys: crypto.ComparisonKeys
@@ -167,16 +169,16 @@ class SharedReports:
     noise_key: NoiseKey
 
     def sum_prefix_shares(self, thresholds: Sequence[int]) -> tuple[int, ...]:
-        """SECRET: shares, modulo 2**64, of how many reports lie in the first slots, for each of `thresholds`."""
+        """SECRET: shares, modulo 2**64, of the number of reports in the first slots, for each of `thresholds`."""
         return crypto.prefix_sums(self.keys, [slots - 1 for slots in thresholds], self.engine)
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class CheckedReports:
-    """SECRET. One server's shares of a set of checked reports that never changes. It has no repr.
+    """SECRET. One server's shares of a frozen set of checked reports. It has no repr.
 
     Attributes:
-        keys: The keys of all reports.
+        keys: Keys of all reports.
         engine: Engine that expands their seeds.
         verify_key: 32 bytes that both servers have, and no owner.
     """
@@ -187,77 +189,81 @@ class CheckedReports:
     _walks: list[crypto.NodeWalk] = field(default_factory=list, init=False)
 
     def evaluate_thresholds(self, at: Sequence[int]) -> Evaluation:
-        """SECRET: the sums over all reports, and what has to be compared before any of them counts."""
+        """SECRET: return the sums over all reports, and the digests to compare before any of them counts."""
         thresholds = tuple(sorted({slots for slots in at if slots}))
         return Evaluation(thresholds, self, *self.sum_keys(self.keys, thresholds))
 
     def sum_reports(self, report_mask: NDArray[np.bool_], thresholds: Sequence[int]) -> tuple[int, ...]:
-        """SECRET: the sums over the reports of a mask."""
+        """SECRET: return the sums over the reports of a mask."""
         return self.sum_keys(self.keys[report_mask], thresholds)[0]
 
     def sum_nodes(self, report_mask: NDArray[np.bool_], nodes: Sequence[crypto.Node]) -> crypto.NodeSums:
-        """SECRET: sums at nodes, and hashes of marks, over the reports of a mask that never changes.
+        """SECRET: return the sums at nodes, and hashes of marks, over the reports of a mask that never changes.
 
-        Marks are hashed in blocks of so many reports as jobs have, so that they are the same with and without jobs.
+        Marks are hashed in blocks of the size of jobs, so that they are equal with and without jobs.
         """
         if not self._walks:
             marking = crypto.NodeMarkKey.from_verification_key(self.verify_key)
             for start in range(0, len(self.keys), AT_ONCE):
-                part, among = self.keys[start : start + AT_ONCE], report_mask[start : start + AT_ONCE]
-                if among.any():
-                    keys = part if among.all() else part[among]
+                part, mask = self.keys[start : start + AT_ONCE], report_mask[start : start + AT_ONCE]
+                if mask.any():
+                    keys = part if mask.all() else part[mask]
                     self._walks.append(crypto.NodeWalk(keys, self.engine, marking))
         return reduce(join_node_sums, (walk.evaluate_nodes(nodes) for walk in self._walks))
 
     def sum_keys(
         self, keys: crypto.CheckedKeys, thresholds: Sequence[int]
     ) -> tuple[tuple[int, ...], NDArray[np.uint8]]:
-        """SECRET: sums over these keys, for each threshold, and a digest of each key at all of them.
+        """SECRET: return the sums over these keys for each threshold, and a digest of each key at all thresholds.
 
-        A few keys at a time: memory does not grow with their number times that of the thresholds.
+        Keys are evaluated in batches, so memory does not grow with the product of keys and thresholds.
         """
-        totals, digests, asked = [0] * len(thresholds), [], [slots - 1 for slots in thresholds]
-        few = max(1, min(1024, VALUES_AT_ONCE // max(len(thresholds), 1)))
-        for start in range(0, len(keys), few):
-            found = crypto.evaluate_checked_keys(keys[start : start + few], asked, self.engine, self.verify_key)
-            sums = found.sums(np.ones(len(found.digests), dtype=np.bool_))
+        totals, digests, last_slots = [0] * len(thresholds), [], [slots - 1 for slots in thresholds]
+        step = max(1, min(1024, VALUES_AT_ONCE // max(len(thresholds), 1)))
+        for start in range(0, len(keys), step):
+            evaluation = crypto.evaluate_checked_keys(
+                keys[start : start + step], last_slots, self.engine, self.verify_key
+            )
+            sums = evaluation.sums(np.ones(len(evaluation.digests), dtype=np.bool_))
             totals = [(total + more) % RING for total, more in zip(totals, sums, strict=True)]
-            digests.append(found.digests)
+            digests.append(evaluation.digests)
         return tuple(totals), np.concatenate(digests)
 
 
 def join_node_sums(one: crypto.NodeSums, other: crypto.NodeSums) -> crypto.NodeSums:
-    """SECRET: sums of both, and hashes of both, one after the other."""
+    """SECRET: add the sums of two groups, and concatenate their hashes."""
     return crypto.NodeSums(one.left_counts + other.left_counts, np.concatenate([one.marks, other.marks], axis=1))
 
 
 class CheckedShareHolder(Protocol):
-    """SECRET. Interface of one server's shares of checked reports, wherever they lie."""
+    """SECRET. Interface of one server's shares of checked reports, in memory or in jobs."""
 
     def evaluate_thresholds(self, at: Sequence[int]) -> Evaluation:
-        """SECRET: the sums over all reports, and what has to be compared before any of them counts."""
+        """SECRET: return the sums over all reports, and the digests to compare before any of them counts."""
 
     def sum_reports(self, report_mask: NDArray[np.bool_], thresholds: Sequence[int]) -> tuple[int, ...]:
-        """SECRET: the sums over the reports of a mask."""
+        """SECRET: return the sums over the reports of a mask."""
 
     def sum_nodes(self, report_mask: NDArray[np.bool_], nodes: Sequence[crypto.Node]) -> crypto.NodeSums:
-        """SECRET: sums at nodes, and hashes of marks of each block, over the reports of a mask that never changes."""
+        """SECRET: return the sums at nodes, and hashes of marks of each block, over the reports of a mask that never
+        changes.
+        """
 
 
 @dataclass(slots=True, repr=False, eq=False)
 class NodeSumCache:
-    """SECRET. One server's looks at the trees of the checked reports that count: at each node once.
+    """SECRET. Cache of one server's node sums of the accepted checked reports: each node is evaluated once.
 
-    Formal guarantees: a look is a function of the reports that count, which are fixed, and of the node. What is
-    compared of a threshold, over all nodes on the way to it, is therefore the same whatever was asked before, also
-    after a restart. It is one hash of all reports together, of marks that of honest owners' reports are the same at
-    both servers (`NodeMarkKey`): it tells less than a digest of each would. If it is the same at both, then so are all
-    marks, but for a collision of SHA-256 or of two rows of a mark, and the proof at `evaluate_checked_keys` goes on as with
+    Formal guarantees: a node sum is a function of the accepted reports, which are fixed, and of the node. The compared
+    hash of a threshold, over all nodes on the way to it, is therefore independent of earlier questions and of restarts.
+    It is one hash of all reports together, of marks that are equal at both servers for honest owners' reports
+    (`NodeMarkKey`): it reveals less than a digest of each would. If it is equal at both servers, all marks are, except
+    for a collision of SHA-256 or of two rows of a mark, and the proof at `evaluate_checked_keys` continues as with
     digests, whose fingerprints of the correction words were compared before the first answer.
 
     Attributes:
-        reports: Reports that may count.
-        report_mask: Mask of those that do.
+        reports: Candidate reports.
+        report_mask: Mask of the accepted ones.
         domain: Domain of the keys.
     """
 
@@ -269,13 +275,13 @@ class NodeSumCache:
     _lock: Lock = field(default_factory=Lock)
 
     def sum_thresholds(self, thresholds: Sequence[int], noise_key: NoiseKey) -> tuple[AcceptedSums, bytes]:
-        """SECRET: this server's sums at thresholds, of which none is 0; and the hash that both servers compare."""
+        """SECRET: return this server's sums at thresholds, all above 0, and the hash that both servers compare."""
         nodes = crypto.find_path_nodes(thresholds, self.domain.bits)
         with self._lock:
             if new := [node for node in nodes if node not in self._left_sums]:
-                found = self.reports.sum_nodes(self.report_mask, new)
-                self._left_sums |= zip(new, found.left_counts[:, 0].tolist(), strict=True)
-                self._marks |= zip(new, (sha256(row.tobytes()).digest() for row in found.marks), strict=True)
+                sums_of_nodes = self.reports.sum_nodes(self.report_mask, new)
+                self._left_sums |= zip(new, sums_of_nodes.left_counts[:, 0].tolist(), strict=True)
+                self._marks |= zip(new, (sha256(row.tobytes()).digest() for row in sums_of_nodes.marks), strict=True)
         sums = {slots: crypto.sum_left_counts(self._left_sums, slots, self.domain) for slots in thresholds}
         return AcceptedSums(sums, noise_key), sha256(b"".join(self._marks[node] for node in nodes)).digest()
 
@@ -286,9 +292,9 @@ class Evaluation:
 
     Attributes:
         thresholds: The thresholds.
-        reports: Reports that may count.
-        sums: Its shares over all of them, modulo 2**64.
-        digests: Digests shown to the other server, ``(reports, 16)`` bytes.
+        reports: Candidate reports.
+        sums: This server's shares over all of them, modulo 2**64.
+        digests: Digests for the other server, ``(reports, 16)`` bytes.
     """
 
     thresholds: tuple[int, ...]
@@ -297,15 +303,15 @@ class Evaluation:
     digests: NDArray[np.uint8]
 
     def find_accepted(self, digests: NDArray[np.uint8]) -> NDArray[np.bool_]:
-        """Mask of the reports that may count: their digests equal the other server's at all thresholds."""
+        """Return a mask of the reports whose digests equal the other server's at all thresholds."""
         return np.asarray((self.digests == digests).all(axis=1))
 
     def sum_accepted(self, accepted: NDArray[np.bool_], noise_key: NoiseKey) -> AcceptedSums:
-        """Sums of this server over the accepted reports. The others are evaluated once more, and subtracted.
+        """Return this server's sums over the accepted reports. Rejected ones are evaluated again and subtracted.
 
         Args:
-            accepted: A mask of the reports that count.
-            noise_key: The key of this server's noise, for these reports alone.
+            accepted: Mask of the accepted reports.
+            noise_key: Key of this server's noise, for these reports alone.
         """
         sums = self.sums
         if not accepted.all():
@@ -316,13 +322,15 @@ class Evaluation:
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class AcceptedSums:
-    """SECRET. A `ShareHolder` for thresholds at which keys were evaluated: its shares of the reports that passed."""
+    """SECRET. A `ShareHolder` for thresholds that were evaluated: this server's shares of the accepted reports."""
 
     sums: Mapping[int, int]
     noise_key: NoiseKey
 
     def sum_prefix_shares(self, thresholds: Sequence[int]) -> tuple[int, ...]:
-        """SECRET: shares, modulo 2**64, of how many accepted reports lie in the first slots, for each of `thresholds`."""
+        """SECRET: shares, modulo 2**64, of the number of accepted reports in the first slots, for each of
+        `thresholds`.
+        """
         return tuple(self.sums[slots] for slots in thresholds)
 
 
@@ -331,7 +339,7 @@ def _to_byte_rows(words: Words) -> list[bytes]:
 
 
 def _split_shares(shares: Sequence[bytes], public_size: int) -> tuple[Words, Words]:
-    """The public halves and the seeds."""
+    """Return the public parts and the seeds."""
     if any(len(share) != public_size + SEED for share in shares):
         raise InvalidArgument("shares", f"{public_size + SEED} bytes are needed")
     words = np.frombuffer(b"".join(shares), dtype="<u8").astype(np.uint64, copy=False).reshape(len(shares), -1)

@@ -1,4 +1,4 @@
-"""The task: all that owners, servers and analysts have to agree on, in one public document."""
+"""The task: the public document on which owners, servers and analysts agree."""
 
 from __future__ import annotations
 
@@ -43,18 +43,20 @@ TOO_FINE = "reports hold a number for each cell, and the grid has too many; take
 CLASSES = 2
 MOST_AT_ONCE = 4096
 MOST_CHECKED_AT_ONCE = 64
-"""Thresholds in one message. Of checked reports each has a value of its own, until it is known which count."""
+"""Most thresholds in one message. Each checked report is evaluated at all of them before it is known which reports
+count.
+"""
 EVEN = 64
-"""Most edges at which answers are proved, where none were named."""
+"""Default number of thresholds at which answers are proved."""
 LEAST = Fraction(1, 2)
 
 
 class CountKind(Enum):
-    """Kind of the counts that a task pays for, once. Everything that can be read from them is free.
+    """Kind of the counts that a task pays for, once. Everything computed from them is free.
 
     - `CELLS`: the counts of all cells at once: distribution functions, quantiles, histograms, ROC and calibration
-      curves are read from them, by category where there are categories.
-    - `PREFIXES`: counts below thresholds, one after the other: for grids too fine to be laid out.
+      curves are computed from them, by category if there are categories.
+    - `PREFIXES`: counts below thresholds, one after the other, for grids with too many cells to count all.
     """
 
     CELLS = "cells"
@@ -62,11 +64,12 @@ class CountKind(Enum):
 
 
 class ReportKind(Enum):
-    """Kind of a report: what an owner sends of a record.
+    """Encoding of a record in a report.
 
     - `TREE`: shares of a comparison function, short for any grid.
-    - `HISTOGRAM`: Prio3Histogram of the VDAF draft: shares of a cell, with a proof that it is one. As long as the grid
-      has cells; servers verify and count them faster than trees from some 256 cells on, and any client of the DAP draft
+    - `HISTOGRAM`: Prio3Histogram of the VDAF draft: shares of a one-hot vector with a proof. Its size grows with the
+    number
+      of cells; servers verify and count them faster than trees from about 256 cells, and any client of the DAP draft
       can make them.
     """
 
@@ -76,27 +79,27 @@ class ReportKind(Enum):
 
 @dataclass(frozen=True)
 class Task(SharedTask):
-    """Task of two servers: its counts, privacy loss and participants. Public; it never changes: its hash is its name.
+    """A task of two servers: its counts, privacy loss and participants. Public and immutable; its hash identifies it.
 
     Attributes:
-        name: Name for people to read.
-        column: The column that the owners' values are of; for a labelled task, the score.
+        name: Name for people.
+        column: Column of the owners' values; in a labelled task, the score.
         grid: Public cells.
-        label: Declared categories: two classes, negative first, where the column is a score; None: values have none.
-        loss: The privacy loss of all answers together, for each report.
-        reports_per_owner: Most reports that one owner may send: an owner loses at most so many times `loss`.
+        label: Declared categories, for a score two classes with the negative one first; None: values have no label.
+        loss: Privacy loss of all answers together, for each report.
+        reports_per_owner: Most reports of one owner: an owner loses at most this number times `loss`.
         servers: Party 0 and party 1.
         tokens: Hashes of the tokens of each role. Their order numbers owners and analysts.
-        measured_in: The measuring unit of the column.
-        owners: Choice of whether the servers check reports. Checked ones are larger, and answers take longer.
-        count_kind: Kind of the counts paid for; left out: all cells, where they are few enough to be laid out.
-        least: Share of the reports that have to pass the servers' check; else nothing is answered, and the task ends.
-        beside: Further columns that are counted together with the label and the column, between both, in one table.
-        proof_key_hashes: Hashes of each analyst's key for proofs of answers; none: answers are not proved.
-        enrols: True if an owner's ticket is an invitation alone, with which it enrols a token of its own.
-        report_kind: Kind of the reports.
-        proved_at: Thresholds, rising, at which a task that counts below thresholds proves its answers; left out: at
-            edges that are even over the grid. None where all cells are counted, which are proved all.
+        measured_in: Unit of measurement of the column.
+        owners: Whether the servers check reports. Checked ones are larger, and answers take longer.
+        count_kind: Kind of the counts; default: all cells, if there are few enough to count them all.
+        least: Share of the reports that must pass the servers' check; otherwise the task ends without an answer.
+        beside: Further columns that are counted in one table, between the label and the column.
+        proof_key_hashes: Hashes of each analyst's key for proofs of answers; empty: answers are not proved.
+        enrols: Whether an owner's ticket is an invitation, with which the owner enrols a token.
+        report_kind: Encoding of the reports.
+        proved_at: Rising thresholds at which a task that counts below thresholds proves its answers; default: evenly
+            spaced over the grid. Empty if all cells are counted, all of which are proved.
     """
 
     KIND: ClassVar[str] = "task"
@@ -125,30 +128,30 @@ class Task(SharedTask):
         if not 0 <= self.least <= 1:
             raise InvalidArgument("least", f"a share from 0 to 1 is needed, got {self.least}")
         if self.count_kind is None:
-            few = self.slots <= self.owners.default_max_slots or bool(self.beside)
-            object.__setattr__(self, "count_kind", CountKind.CELLS if few else CountKind.PREFIXES)
+            can_count_cells = self.slots <= self.owners.default_max_slots or bool(self.beside)
+            object.__setattr__(self, "count_kind", CountKind.CELLS if can_count_cells else CountKind.PREFIXES)
         if self.reports_per_owner < 1:
             raise InvalidArgument("reports_per_owner", f"at least 1 is needed, got {self.reports_per_owner}")
         first, second = self.servers
         if first.hpke_key == second.hpke_key or first.certificate == second.certificate:
-            raise InvalidArgument("servers", "two different servers are needed; one alone would know every record")
+            raise InvalidArgument("servers", "two different servers are needed; a single one would know every record")
         if self.proved_at and (not self.proof_key_hashes or self.count_kind is CountKind.CELLS):
             raise InvalidArgument("proved_at", NOT_AT_EDGES)
         if self.proof_key_hashes and self.count_kind is CountKind.PREFIXES:
             at = self.proved_at or self.find_thresholds(self._even_edges)
             object.__setattr__(self, "proved_at", at)
             if not at or sorted(set(at)) != list(at) or not 0 < at[0] <= at[-1] == self.slots:
-                raise InvalidArgument("proved_at", f"thresholds that rise, the last one {self.slots}, are needed")
+                raise InvalidArgument("proved_at", f"rising thresholds that end with {self.slots} are needed")
             if len(at) > self.max_thresholds:
                 raise InvalidArgument(
                     "proved_at", f"at most {self.max_thresholds} thresholds are proved, got {len(at)}"
                 )
         if self.report_kind is ReportKind.HISTOGRAM:
             self._require_one_hot()
-        self.plan((), 1)  # refuses what can not be answered
+        self.plan((), 1)  # refuses tasks that no plan can answer
 
     def _require_one_hot(self) -> None:
-        """Refuse what reports of one cell can not do. Raises `ValueError`."""
+        """Refuse what one-hot reports do not support. Raises `ValueError`."""
         if self.owners is Owners.UNCHECKED:
             raise InvalidArgument("check", ALWAYS_CHECKED)
         if self.count_kind is not CountKind.CELLS or self.slots > LARGEST_SEALED:
@@ -168,7 +171,7 @@ class Task(SharedTask):
 
     @cached_property
     def configuration(self) -> TaskConfiguration:
-        """Facts of the task that clients of the DAP draft need."""
+        """Parameters of the task that clients of the DAP draft need."""
         encoding = self.encoding
         if isinstance(encoding, HistogramEncoding):
             parameters = encode_integer(encoding.scheme.length, 4) + encode_integer(encoding.scheme.chunk_length, 4)
@@ -188,36 +191,36 @@ class Task(SharedTask):
 
     @property
     def proved_values(self) -> ProvedCells | ProvedEdges:
-        """The numbers that are proved: of all cells, or counts at the edges `proved_at`."""
+        """The values that are proved: those of all cells, or counts at the edges `proved_at`."""
         law = self.plan(self.proved_at, 1).law
         if self.count_kind is CountKind.CELLS:
             return ProvedCells(law.require_type(IntervalSums))
         return ProvedEdges(law.require_type(PathSums))
 
     def find_thresholds(self, edges: Sequence[int]) -> tuple[int, ...]:
-        """The thresholds that are asked for, where a question names these edges of the grid."""
+        """Return the thresholds that are requested if a question names these edges of the grid."""
         return PrefixQuery(self.axes, prefix_lengths=()).with_edges(edges).prefix_lengths
 
     @property
     def _even_edges(self) -> Sequence[int]:
-        """Even edges: many as go into `EVEN` thresholds of all rows, a power of two, so that fewer are among them."""
-        query, apart = PrefixQuery(self.axes, prefix_lengths=()), 2 * (self.grid.outside is Outside.APART)
-        few = 2 ** ((EVEN // query.rows - apart).bit_length() - 1)
-        return evenly_spaced_edges(few, self.grid.cells)
+        """Return as many evenly spaced edges as fit into `EVEN` thresholds of all rows, a power of two."""
+        query, extra = PrefixQuery(self.axes, prefix_lengths=()), 2 * (self.grid.outside is Outside.APART)
+        edges = 2 ** ((EVEN // query.rows - extra).bit_length() - 1)
+        return evenly_spaced_edges(edges, self.grid.cells)
 
     @property
     def axes(self) -> tuple[Axis | Categories, ...]:
-        """The columns that an owner reads from each record."""
-        first = () if self.label is None else (self.label,)
-        return (*first, *self.beside, Axis(self.column, self.grid))
+        """Columns that an owner reads from each record."""
+        label_axis = () if self.label is None else (self.label,)
+        return (*label_axis, *self.beside, Axis(self.column, self.grid))
 
     @property
     def query(self) -> CountQuery | PrefixQuery:
-        """Query for all counts that can be asked for. Each category has its own slots, those of the first one first."""
+        """Query for all counts that can be requested. Each category has its own slots, in the order of categories."""
         return self._make_query(())
 
     def _make_query(self, at: Sequence[int]) -> CountQuery | PrefixQuery:
-        """Query for counts at these thresholds, or of all cells."""
+        """Return the query for counts at these thresholds, or of all cells."""
         if self.count_kind is CountKind.CELLS:
             return CountQuery(self.axes, CountUse.CELLS if self.beside else CountUse.PREFIXES)
         if self.label is not None and len(self.label.values) != CLASSES:
@@ -226,42 +229,42 @@ class Task(SharedTask):
 
     @property
     def slots(self) -> int:
-        """Number of slots that a record can be in; a missing one has an extra slot behind them all."""
+        """Number of slots of a record; a missing record has an extra slot behind them."""
         return prod(axis.slots for axis in self.axes)
 
     @property
     def bits(self) -> int:
-        """The bits of the number of a slot, the one behind all included."""
+        """Bits of a slot number, including that of missing records."""
         return self.slots.bit_length()
 
     def adjacency(self, reports: int) -> Adjacency:
-        """The adjacency: one report is replaced, and the number of reports is public."""
+        """Return the adjacency: one report is replaced, and the number of reports is public."""
         return Neighbours.REPLACE_ONE.to_adjacency(EACH_RECORD, reports)
 
     def plan(self, at: Sequence[int], reports: int) -> Plan:
-        """Plan of the servers for these thresholds; all cells have none. Raises `UnsupportedQuery`."""
+        """Return the servers' plan for these thresholds; empty for all cells. Raises `UnsupportedQuery`."""
         return FunctionShares(self.owners).plan_query(
             self._make_query(at), self.loss.as_single_release(), self.adjacency(reports)
         )
 
     def law(self, reports: int) -> CountLaw:
-        """The noise of all answers, whatever is asked: the same for any number of reports."""
+        """Return the noise law of all answers, the same for any number of reports."""
         return self.plan((), reports).law.require_type(CountLaw)  # type: ignore[type-abstract]
 
     def answer_size(self, thresholds: Sequence[int]) -> int:
-        """Number of values in a half of the response to these thresholds, those of its proof included."""
+        """Return the number of values in an answer share for these thresholds, including its proof."""
         size = self.plan(thresholds, 1).law.require_type(CountLaw).size  # type: ignore[type-abstract]
         return 2 * size + 1 if self.is_proved(thresholds) else size
 
     def is_proved(self, thresholds: Sequence[int]) -> bool:
-        """Tell whether halves of the answer at these thresholds, or of all cells, are proved."""
+        """Return whether answer shares at these thresholds, or of all cells, are proved."""
         return bool(self.proof_key_hashes) and tuple(thresholds) == self.proved_at
 
     def plan_for_query(self, query: Query, reports: int) -> Plan:
-        """The plan of the release from which a query is answered: other counts of what is paid for are free.
+        """Return the plan of the release that answers a query: other counts derived from the paid ones are free.
 
         Raises:
-            UnsupportedQuery: it is about something else than the task counts.
+            UnsupportedQuery: the query is about something that the task does not count.
         """
         paid = self.query
         if type(query) is type(paid) and query.axes == paid.axes:
@@ -272,25 +275,26 @@ class Task(SharedTask):
             raise UnsupportedQuery("question", CELLS_ONLY if paid.is_dense else PREFIXES_ONLY)
         if not self.beside and _count_outside_apart(query.axes) == _count_outside_apart(self.axes):
             raise UnsupportedQuery("question", APART_ONLY if self.grid.outside is Outside.CLAMPED else CLAMPED_ONLY)
-        counted, asked = (" by ".join(map(_describe_axis, axes)) for axes in (self.axes, query.axes))
-        if counted == asked:  # of the same columns other cells or labels
-            counted, asked = (" by ".join(map(_describe_axis_labels, axes)) for axes in (self.axes, query.axes))
-        rule = f"the task counts another column, grid or label: {counted}; the question needs {asked}"
+        counted, requested = (" by ".join(map(_describe_axis, axes)) for axes in (self.axes, query.axes))
+        if counted == requested:  # the same columns with other cells or labels
+            counted, requested = (" by ".join(map(_describe_axis_labels, axes)) for axes in (self.axes, query.axes))
+        rule = f"the task counts another column, grid or label: {counted}; the question needs {requested}"
         raise UnsupportedQuery("question", rule)
 
     @property
     def max_thresholds(self) -> int:
-        """Most thresholds that a message may ask for; none, where all cells are counted."""
+        """Most thresholds of a message; 0 if all cells are counted."""
         if self.count_kind is CountKind.CELLS:
             return 0
         return MOST_AT_ONCE if self.owners is Owners.UNCHECKED else MOST_CHECKED_AT_ONCE
 
     @property
     def checked_at(self) -> tuple[int, ...]:
-        """The thresholds at which reports are checked before the first answer; none: at all cells.
+        """Thresholds at which reports are checked before the first answer; empty: at all cells.
 
-        They cut the slots into even parts, each as long as a power of two, for few nodes of the tree lead to these; or
-        are those at which answers are proved. A report that passes can be wrong inside one of these parts alone.
+        They divide the slots into equal parts whose length is a power of two, so that the paths to them share most
+        nodes; or they are those at which answers are proved. A report that passes can be malformed only inside one
+        part.
         """
         if self.count_kind is CountKind.CELLS or self.proof_key_hashes:
             return self.proved_at
@@ -298,19 +302,19 @@ class Task(SharedTask):
         return (*range(size, self.slots, size), self.slots)
 
     def parse_thresholds(self, at: object) -> tuple[int, ...]:
-        """The thresholds of a message, once they are checked.
+        """Validate and return the thresholds of a message.
 
         Raises:
-            ProtocolAborted: they are no numbers of slots, or too many, or one is there twice.
+            ProtocolAborted: they are not numbers of slots, or too many, or one occurs twice.
         """
-        asked, most = at if isinstance(at, list) else [], self.max_thresholds
-        if most == 0 and at == []:
+        thresholds, limit = at if isinstance(at, list) else [], self.max_thresholds
+        if limit == 0 and at == []:
             return ()
-        if not 1 <= len(asked) <= most or any(type(each) is not int for each in asked):
-            raise ProtocolError("at", f"a list of 1 to {most} whole numbers is needed")
-        if len(set(asked)) < len(asked) or any(not 0 <= each <= self.slots for each in asked):
+        if not 1 <= len(thresholds) <= limit or any(type(threshold) is not int for threshold in thresholds):
+            raise ProtocolError("at", f"a list of 1 to {limit} whole numbers is needed")
+        if len(set(thresholds)) < len(thresholds) or any(not 0 <= threshold <= self.slots for threshold in thresholds):
             raise ProtocolError("at", f"numbers from 0 to {self.slots} are needed, each once")
-        return tuple(asked)
+        return tuple(thresholds)
 
     def to_fields(self) -> dict[str, Any]:
         encoding = {"encoding": _describe_histogram(self.slots)} if self.report_kind is ReportKind.HISTOGRAM else {}
@@ -325,7 +329,7 @@ class Task(SharedTask):
 
 
 def _describe_histogram(slots: int) -> dict[str, object]:
-    """Parameters of Prio3Histogram, as plain objects; the last cell is that of missing records.
+    """Describe Prio3Histogram's parameters; the last cell holds missing records.
 
     >>> _describe_histogram(8)
     {'vdaf': 'Prio3Histogram', 'length': 9, 'chunk_length': 3}
@@ -346,19 +350,19 @@ STORED.add(Axis | Categories, STORED.encode, _parse_axis)
 
 
 def _describe_axis(axis: Axis | Categories) -> str:
-    """A column and its slots.
+    """Describe a column and its slots.
 
     >>> _describe_axis(Categories("ward", ("a", "b"))), _describe_axis(Axis("age", Grid(0, 90, cells=9)))
     ('ward (2 categories)', 'age (9 cells from 0 to 90)')
     """
     if isinstance(axis, Categories):
         return f"{axis.column} ({axis.slots} categories)"
-    apart = ", values outside apart" if axis.grid.outside is Outside.APART else ""
-    return f"{axis.column} ({axis.grid.cells} cells from {axis.grid.lower:g} to {axis.grid.upper:g}{apart})"
+    outside = ", values outside apart" if axis.grid.outside is Outside.APART else ""
+    return f"{axis.column} ({axis.grid.cells} cells from {axis.grid.lower:g} to {axis.grid.upper:g}{outside})"
 
 
 def _describe_axis_labels(axis: Axis | Categories) -> str:
-    """Return the words for a column with all its labels: numbers as a command declares them, texts in quotes.
+    """Return the words for a column with all its labels: numbers as a command declares them, text in quotes.
 
     >>> _describe_axis_labels(Categories("late", (0, 1))), _describe_axis_labels(Categories("late", ("0", "1")))
     ('late (number:0, number:1)', "late ('0', '1')")

@@ -1,1 +1,1 @@
-"""Service of two servers for tasks of any registered kind: sealed reports, closing, charges, answers to analysts."""
+"""Service of two servers for tasks of any registered type: sealed reports, closing, charges, answers to analysts."""

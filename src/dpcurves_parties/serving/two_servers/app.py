@@ -45,17 +45,18 @@ from .store import Store
 # HTTP application of a server: authorised requests and responses. Errors are one line; only faults are logged.
 AnyService = SharedTaskService[Any]
 FOR_PEER = 8
-"""Threads that work for the other server alone."""
+"""Threads reserved for requests of the peer server."""
 PER_MINUTE = 1200
-"""Questions that one analyst may ask in a minute: answers cost time, not privacy."""
+"""Default rate limit of questions a minute for each analyst: answers cost time, not privacy."""
 
 
 def create_app(services: Mapping[str, AnyService]) -> Starlette:
-    """The app of one server, with a service for each task."""
+    """Return the app of one server, with a service for each task."""
     front = AggregatorRouter(services)
     handlers: Mapping[str, Handler] = {
-        "reports": front.accept_reports, "enrol": front.enrol, "close": front.close_task, "answers": front.answer_question,
-        "peer/{what}": front.answer_peer, AGGREGATION.path: front.accept_aggregation_job, COLLECTION.path: front.answer_collection_job,
+        "reports": front.accept_reports, "enrol": front.enrol, "close": front.close_task,
+        "answers": front.answer_question, "peer/{what}": front.answer_peer,
+        AGGREGATION.path: front.accept_aggregation_job, COLLECTION.path: front.answer_collection_job,
         AGGREGATE_SHARE.path: front.answer_aggregate_share,
     }  # fmt: skip
     return create_task_app(
@@ -64,14 +65,14 @@ def create_app(services: Mapping[str, AnyService]) -> Starlette:
 
 
 class DapResource(NamedTuple):
-    """Kind of resource of the DAP draft.
+    """Resource type of the DAP draft.
 
     Attributes:
-        path: The last part of its path.
-        request_type: Media type of the message that asks for it.
+        path: Last part of its path.
+        request_type: Media type of the request.
         response_type: Media type of the response.
-        max_bytes: Bytes that the message may have.
-        respond: Makes the body of the response.
+        max_bytes: Size limit of the request, in bytes.
+        respond: Computes the body of the response.
     """
 
     path: str
@@ -105,20 +106,20 @@ AGGREGATE_SHARE = DapResource(
 
 
 class AggregatorRouter(TaskRouter[AnyService]):
-    """Router: authorises requests, and forwards each to the service of the task."""
+    """Router that authorises requests, and forwards each to the service of the task."""
 
     def __init__(self, services: Mapping[str, AnyService]) -> None:
         super().__init__(services, LARGEST_QUESTION)
         self._rates = {task: RateLimiter(PER_MINUTE, "question", "ask again in a minute") for task in services}
-        # Answers wait for the other server, so its threads are no analyst's: else both servers could wait for each
-        # other.
+        # Answers wait for the peer server, so its requests use separate threads from analysts' questions: otherwise
+        # both servers could wait for each other.
         self._others = ThreadPoolExecutor(FOR_PEER, "peer")
-        # Questions that reach this server by way of the other one count as those that are asked here.
+        # A question that arrives through the peer server counts like one that was asked here.
         for task, service in services.items():
             service.count_question = self._rates[task].count_requests
 
     async def accept_reports(self, task: str, request: Request) -> Response:
-        """Accept a batch from an owner; of a task that is named as in the DAP draft, an upload."""
+        """Accept a batch from an owner; for a task that is named as in the DAP draft, an upload."""
         if len(task) == dap.TASK_ID:
             return await self._accept_upload(task, request)
         service = self.find_service(task)
@@ -127,15 +128,15 @@ class AggregatorRouter(TaskRouter[AnyService]):
         return await respond_from_future(service.store_batch_async(owner, message))
 
     async def accept_aggregation_job(self, task: str, request: Request) -> Response:
-        """Respond to the other server, which hands on reports as a leader of the DAP draft."""
+        """Answer the peer server, which forwards reports as a leader of the DAP draft."""
         return await self._create_resource(AGGREGATION, task, request, _require_peer, self._others)
 
     async def answer_collection_job(self, task: str, request: Request) -> Response:
-        """Respond to an analyst who collects as in the DAP draft."""
+        """Answer a collection job of the DAP draft by an analyst."""
         return await self._create_resource(COLLECTION, task, request, self._count_analyst, None)
 
     async def answer_aggregate_share(self, task: str, request: Request) -> Response:
-        """Respond to the leader of the DAP draft, for which an analyst collects."""
+        """Answer the leader of the DAP draft, which collects for an analyst."""
         return await self._create_resource(AGGREGATE_SHARE, task, request, _require_peer, self._others)
 
     async def _create_resource(
@@ -146,7 +147,9 @@ class AggregatorRouter(TaskRouter[AnyService]):
         require: Callable[[AnyService, Request], None],
         threads: ThreadPoolExecutor | None,
     ) -> Response:
-        """Make a resource of the draft for whom `require` lets in: respond with it and its place, or with a problem."""
+        """Create a resource of the draft for requests that `require` admits: return it with its location, or a
+        problem.
+        """
         try:
             service = self._find_dap_service(task, request, resource.request_type)
             require(service, request)
@@ -154,14 +157,14 @@ class AggregatorRouter(TaskRouter[AnyService]):
             answer = await respond_from_thread(lambda: resource.respond(service, message), threads)
         except ProtocolError as error:
             return make_problem_response(error, task)
-        place = {"Location": f"/tasks/{task}/{resource.path}/{dap.derive_job_id(message)}"}
-        return Response(answer.body, media_type=resource.response_type, headers=place)
+        headers = {"Location": f"/tasks/{task}/{resource.path}/{dap.derive_job_id(message)}"}
+        return Response(answer.body, media_type=resource.response_type, headers=headers)
 
     def _count_analyst(self, service: AnyService, request: Request) -> None:
         self.count_question(service.task.hash, authenticate_bearer(service.task, request, Role.ANALYST, service.party))
 
     def _find_dap_service(self, task: str, request: Request, media_type: str) -> AnyService:
-        """The service of the task that is so named in the draft, for a message of a kind."""
+        """Return the service of a task, named as in the draft, for a message with this media type."""
         service = self._services.get(dap.decode_task_id(task))
         if service is None:
             raise dap.UnrecognizedTask
@@ -180,7 +183,7 @@ class AggregatorRouter(TaskRouter[AnyService]):
         return Response(answer.body, media_type=dap.ERRORS) if answer.body else Response()
 
     async def list_hpke_configs(self, request: Request) -> Response:
-        """Respond to anybody with the keys to which clients of the DAP draft seal."""
+        """Return the HPKE configurations to which clients of the DAP draft seal; no authorisation is needed."""
         service = next(iter(self._services.values()))
         return Response(
             service.hpke_keys.encode_config_list(),
@@ -189,42 +192,42 @@ class AggregatorRouter(TaskRouter[AnyService]):
         )
 
     async def enrol(self, task: str, request: Request) -> Response:
-        """Enrol the token of an owner, who shows its invitation."""
+        """Enrol the token of an owner, who shows an invitation."""
         service = self.find_service(task)
         owner = authenticate_bearer(service.task, request, Role.OWNER, service.party)
         message = await read_body(request, LARGEST_QUESTION)
         return await respond_from_thread(lambda: service.enrol(owner, message))
 
     def count_question(self, task: str, analyst: int) -> None:
-        """Count a question. Raises `ProtocolError`: there were too many."""
+        """Count a question. Raises `ProtocolError`: the rate limit is exceeded."""
         self._rates[task].count_requests(analyst)
 
     async def answer_peer(self, task: str, what: str, request: Request) -> Response:
-        """Respond to the other server."""
+        """Answer the peer server."""
         service = self.find_service(task)
         _require_peer(service, request)
         if what not in service.PEER_REQUESTS:
             raise ProtocolError("peer", "it asks what this server does not know", 404)
-        work, most = service.PEER_REQUESTS[what]
-        message = await read_body(request, most)
+        work, max_bytes = service.PEER_REQUESTS[what]
+        message = await read_body(request, max_bytes)
         return await respond_from_thread(lambda: work(service, message), self._others)
 
 
 def _require_peer(service: AnyService, request: Request) -> None:
-    """Refuse a request that is not of the other server. Raises `ProtocolError`."""
+    """Refuse a request that does not come from the peer server. Raises `ProtocolError`."""
     if request.scope.get(PEER) != _load_peer_certificate(service):
         raise ProtocolError("peer", "the other server of this task alone may ask this", 403)
 
 
 async def _authenticate_owner(service: AnyService, request: Request) -> int:
-    """The number of the owner whose ticket a request shows. Raises `ProtocolError`: it shows none."""
+    """Return the number of the owner whose ticket a request shows. Raises `ProtocolError`: it shows none."""
     shown = parse_bearer_token(request)
     return await run_in_threadpool(service.find_owner, shown) if service.task.enrols else service.find_owner(shown)
 
 
 def make_problem_response(error: ProtocolError, task: str) -> Response:
-    """The response of the DAP draft to a request that is refused: details of a problem (RFC 9457)."""
-    kind = next((name for each, name in _PROBLEMS.items() if isinstance(error, each)), None)
+    """Return the DAP draft's response to a refused request: problem details (RFC 9457)."""
+    kind = next((name for error_type, name in _PROBLEMS.items() if isinstance(error, error_type)), None)
     facts = {
         "type": "about:blank" if kind is None else dap.URN + kind,
         "status": error.status,
@@ -235,13 +238,13 @@ def make_problem_response(error: ProtocolError, task: str) -> Response:
 
 
 _PROBLEMS = {
-    dap.InvalidMessage: "invalidMessage", dap.UnrecognizedTask: "unrecognizedTask", dap.UnsupportedExtension: "unsupportedExtension",
-    dap.BatchMismatch: "batchMismatch",
+    dap.InvalidMessage: "invalidMessage", dap.UnrecognizedTask: "unrecognizedTask",
+    dap.UnsupportedExtension: "unsupportedExtension", dap.BatchMismatch: "batchMismatch",
 }  # fmt: skip
 
 
 def make_session_handler(services: Mapping[str, AnyService]) -> Callable[[PeerConnection, bytes], None]:
-    """Handler of two-party sessions that the other server opens."""
+    """Return the handler of two-party sessions that the peer server opens."""
 
     def run_session(line: PeerConnection, certificate: bytes) -> None:
         message = line.receive()
@@ -265,18 +268,18 @@ def _load_peer_certificate(service: AnyService) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Aggregator:
-    """Aggregator server, before it runs.
+    """An aggregator server, before it runs.
 
     Attributes:
         party: 0 or 1.
-        tasks: Tasks that it serves.
+        tasks: Tasks to serve.
         identity: Identity of the server.
-        store: The URL of its database, ledger included.
-        peer_url: URL of the other server; empty: that in the task.
-        timeout: Seconds that the other server may take.
-        limits: Limits of the resources of unauthenticated clients.
-        monitoring: How it is watched.
-        job_location: Place of the blobs of its jobs; empty: reports are held in memory.
+        store: URL of its database, which includes the ledger.
+        peer_url: URL of the peer server; empty: from the task.
+        timeout: Timeout of the peer server, in seconds.
+        limits: Resource limits of unauthenticated clients.
+        monitoring: Monitoring settings.
+        job_location: Location of the blobs of jobs; empty: reports are held in memory.
         workers: Workers that evaluate jobs, as `parse_workers` reads them.
     """
 
@@ -292,10 +295,10 @@ class Aggregator:
     workers: str = ""
 
     def create_services(self) -> dict[str, AnyService]:
-        """A service for each task.
+        """Create a service for each task.
 
         Raises:
-            ValueError: a task names another server in this place, or the ledger can not be opened.
+            ValueError: a task names another server as this party, or the ledger cannot be opened.
         """
         identities = self._find_identities()
         ledger = Ledger.open(self.store)
@@ -304,48 +307,48 @@ class Aggregator:
             BlobStore.from_location(self.job_location) if self.job_location else None,
             parse_workers(self.workers),
         )
-        place = Resources(
+        resources = Resources(
             self.party, self.identity, store, ledger, self.store, self.peer_url, self.timeout, jobs, workers
         )  # fmt: skip
-        made = {
-            task.hash: load_task_type(task.KIND).create_service(task, replace(place, identity=own))
-            for task, own in zip(self.tasks, identities, strict=True)
+        services = {
+            task.hash: load_task_type(task.KIND).create_service(task, replace(resources, identity=identity))
+            for task, identity in zip(self.tasks, identities, strict=True)
         }
-        for service in made.values():
-            service.hpke_keys = dap.HpkeKeys.from_private_keys(own.hpke_key for own in identities)
-        return made
+        for service in services.values():
+            service.hpke_keys = dap.HpkeKeys.from_private_keys(identity.hpke_key for identity in identities)
+        return services
 
     def _find_identities(self) -> list[Identity]:
-        """The keys that each task names: those of the folder now, or earlier ones.
+        """Return the keys that each task names: current or rotated ones of the folder.
 
         Raises:
-            ProtocolAborted: a task names another server, or they have several certificates, or one that has expired.
+            ProtocolAborted: a task names another server, or tasks name several certificates, or an expired one.
         """
-        found = []
+        identities = []
         for task in self.tasks:
-            own = self.identity.find_identity(task.servers[self.party])
-            if own is None:
+            identity = self.identity.find_identity(task.servers[self.party])
+            if identity is None:
                 raise ProtocolError("identity", f"task {task.name!r} names another server as party {self.party}")
-            found.append(own)
-        if len({each.public.certificate for each in found}) > 1:
+            identities.append(identity)
+        if len({each_identity.public.certificate for each_identity in identities}) > 1:
             rule = "these tasks name several certificates of it: run a server for each, with --identity FOLDER/before-1"
             raise ProtocolError("identity", rule)
-        found[0].require_valid()
-        return found
+        identities[0].require_valid()
+        return identities
 
     def serve(self, address: Address, ready: Any) -> None:
         """Serve until stopped. `ready` is called once it listens.
 
         Raises:
-            ValueError: as `create_services`; or the address can not be had.
+            ValueError: as `create_services`; or the address cannot be used.
         """
         services = self.create_services()
         for service in services.values():
             service.warm()
-            len(service.task.bearers)  # worked out here: of a million tickets it takes a second, which nobody waits for
+            len(service.task.bearers)  # computed at startup: with a million tickets it takes a second
         others = [task.servers[1 - self.party].certificate for task in self.tasks]
-        own = self._find_identities()[0]
-        context = make_server_context(own.certificate_file, own.private_key_file, others)
+        identity = self._find_identities()[0]
+        context = make_server_context(identity.certificate_file, identity.private_key_file, others)
         door = ServerSettings(
             address, context, self.limits, self.monitoring, lambda: [one.describe_status() for one in services.values()]
         )

@@ -1,5 +1,4 @@
-"""SECRET. Collection of the reports of one task at one server: storage, the closing protocol, the commitment to
-noise."""
+"""SECRET. Collection of the reports of one task at one server: storage, the closing protocol, the noise commitment."""
 
 from __future__ import annotations
 
@@ -45,17 +44,17 @@ DIGITS = re.compile("[0-9a-f]{64}")
 
 @dataclass(frozen=True, slots=True, repr=False)
 class NoiseSecret:
-    """SECRET. The source of all noise of one task at one server. It has no repr.
+    """SECRET. The secret from which all noise of one task at one server is derived. It has no repr.
 
-    Formal guarantees: the commitment and the keys of noise are outputs of HKDF-SHA256 under labels of their own. To
-    whoever lacks the secret they look like independent random strings, so the commitment tells nothing of any noise.
-    Two secrets, parties or ways to draw have one commitment only if somebody has found a collision of SHA-256: so who
-    shows the same commitment draws the same noise for the same set of reports.
+    Formal guarantees: the commitment and the noise keys are outputs of HKDF-SHA256 under distinct labels. Without the
+    secret they are indistinguishable from independent random strings, so the commitment reveals nothing about any
+    noise. Two secrets, parties or noise laws have equal commitments only after a collision of SHA-256: so a server with
+    an equal commitment derives equal noise for equal report sets.
 
     Attributes:
-        secret: The server's key and that of the dataset in its ledger, joined.
+        secret: The server's key and that of the dataset in its ledger, concatenated.
         party: 0 or 1.
-        noise_law_name: Name of the noise law: equal names, equal noises from the same key.
+        noise_law_name: Name of the noise law: equal names and keys give equal noise.
     """
 
     secret: bytes
@@ -66,28 +65,28 @@ class NoiseSecret:
     def from_identity(
         cls, identity: Identity, ledger: Ledger, dataset: str, party: int, noise_law_name: str
     ) -> NoiseSecret:
-        """Derive the secret from the server's and its ledger's keys. If either is lost, so is the secret, for ever."""
-        # The server's own key is in it: both ledgers may, by mistake, have been given one and the same.
+        """Derive the secret from the server's and its ledger's keys. If either is lost, the secret is lost for ever."""
+        # The server's own key is included because both ledgers might, by mistake, have been given the same key.
         secret = identity.hpke_key.private_bytes_raw() + ledger.dataset_key(dataset)
         return cls(secret, party, noise_law_name)
 
     @property
     def commitment(self) -> str:
-        """Commitment to the secret: the other server may know it, and holds this one to it."""
+        """Commitment to the secret, sent to the peer server, which later requires it."""
         return derive_key(self.secret, f"commitment of party {self.party} to {self.noise_law_name}").hex()
 
     def derive_noise_key(self, name: str) -> NoiseKey:
-        """The key of the noise for one set of reports."""
+        """Derive the noise key of one report set."""
         return NoiseKey(derive_key(self.secret, f"noise of party {self.party} for {name}"))
 
 
 def derive_key(secret: bytes, purpose: str) -> bytes:
-    """32 bytes for one purpose: they tell nothing of the secret, or of those for others (RFC 5869)."""
+    """Derive 32 bytes for one purpose, which reveal neither the secret nor keys for other purposes (RFC 5869)."""
     return HKDF(SHA256(), SIZE, salt=None, info=b"dpcurves " + purpose.encode()).derive(secret)
 
 
 def make_lost_key_error(party: int) -> ProtocolError:
-    """Error for a server that does not hold to its commitment."""
+    """Return the error for a server whose key does not match its commitment."""
     return ProtocolError(
         "noise",
         f"server {party} has lost the key that it committed to when the task was closed, or is of another"
@@ -103,35 +102,36 @@ AGAIN = 409
 
 @dataclass(repr=False)
 class Closing:
-    """The closing of one task at one server, and whether it may answer after it.
+    """The closing of one task at one server, and the check whether it may answer afterwards.
 
-    Whichever server is asked to close, server 0 leads. It lets server 1 hold still and tell hashes of parts of its
-    reports, and list the parts in which they differ; writes down which reports both have, in one transaction: this is
-    the decision; then server 1 writes it down as well, from hashes and listings in the other direction. Both read their
-    reports one after the other: no server holds the ids of all. Up to the
-    decision any failure leaves server 0 open, and server 1 takes reports again: when one comes it asks server 0 what
-    became of the attempt, and unless that is at work it is given up by this. After the decision the task is closed, and
-    to close it again tells server 1 once more. So no failure, at any step of either server, stops the collection.
+    Server 0 leads, regardless of which server receives the request. It asks server 1 to freeze, to send hashes of parts
+    of its reports, and to list the parts in which they differ; it stores the intersection in one transaction, which is
+    the decision; then server 1 stores it as well, from hashes and listings in the other direction. Both stream their
+    reports: no server holds the ids of all. Before the decision any failure leaves server 0 open, and server 1 accepts
+    reports
+    again: when one arrives, it asks server 0 for the outcome of the attempt, which cancels the attempt unless it is
+    running. After the decision the task is closed, and closing it again informs server 1 again. So no failure, at any
+    step of either server, blocks the collection.
 
-    Formal guarantees: *Nothing is lost by a failure.* A report that server 0 and then server 1 took counts. Server 1
-    takes none from its hashes to the decision unless the attempt was given up; the decision and the giving up compare
-    and write in one transaction each at server 0, so one of them comes first, and after the latter there is no decision
-    from those hashes.
+    Formal guarantees: *Failures lose no report.* A report that server 0 and then server 1 accepted counts. Server 1
+    accepts none from its hashes to the decision unless the attempt was cancelled; decision and cancellation are
+    compare-and-write transactions at server 0, so one of them comes first, and after a cancellation there is no
+    decision from those hashes.
 
-    *One set, one noise.* At the decision each server writes down the set and the commitments of both (see
-    `NoiseSecret`); neither ever writes down others. All that servers say to each other of reports that count names the
-    three, and a server does nothing unless they are what it wrote down and its own key still has its commitment. So if
-    one server loses its store or the key of its ledger, or both, nothing is answered any more: what it could say names
-    another commitment, or other reports, than the other server wrote down, and it cannot be closed again, for the
-    decision of server 0 and the commitment that server 1 keeps are compared first. *Assumed*: the other server has kept
-    its own, and both follow the protocol.
+    *One set, one noise.* With the decision each server stores the set and the commitments of both (see `NoiseSecret`),
+    and never stores others. All messages between servers about accepted reports name these three, and a server does
+    nothing unless they equal the stored ones and its own key still matches its commitment. So if one server loses its
+    store or the key of its ledger, or both, nothing is answered any more: its messages would name another commitment,
+    or other reports, than the peer server has stored, and the task cannot be closed again, because the decision of
+    server 0 and the commitment at server 1 are compared first. *Assumed*: the peer server has kept its own, and both
+    follow the protocol.
 
     Attributes:
-        task: The hash of the task.
+        task: Hash of the task.
         party: 0 or 1.
-        commitment: Commitment that binds this server.
+        commitment: Noise commitment of this server.
         store: Storage of the decision.
-        post: Asks the other server: what, and with which message.
+        post: Sends a request to the peer server: its name and message.
     """
 
     task: str
@@ -142,10 +142,10 @@ class Closing:
     _leading: Lock = field(default_factory=Lock, init=False)
 
     def require_committed_key(self, status: TaskStatus) -> None:
-        """Refuse to go on with another key than this server has committed to.
+        """Refuse to continue if this server's key does not match its commitment.
 
         Raises:
-            ProtocolAborted: it has another one.
+            ProtocolAborted: the key is another one.
         """
         if status.commitments is not None and status.commitments[self.party] != self.commitment:
             raise make_lost_key_error(self.party)
@@ -154,14 +154,14 @@ class Closing:
         """Close the task. The operation is idempotent.
 
         Raises:
-            ProtocolAborted: there are no reports, or the other server does not agree, or cannot be reached.
+            ProtocolAborted: there are no reports, or the peer server does not agree, or is unreachable.
         """
         return self.lead() if self.party == DECIDES else self.post("close", b"")
 
     # Server 0
 
     def lead(self) -> bytes:
-        """Decide, if it was not decided before, and tell server 1.
+        """Decide, unless that was done before, and inform server 1.
 
         Raises:
             ProtocolAborted: as `close`; or this is server 1.
@@ -185,7 +185,7 @@ class Closing:
         if theirs.summary.prefix_bits != bits:
             raise ProtocolError("peer", f"its answer {UNLIKE}", 502)
         listed = dict[int, bytes]()
-        while True:  # reports come meanwhile: each time, parts are listed that were not before, so this ends
+        while True:  # reports may arrive in the meantime: each iteration lists further parts, so the loop ends
             try:
                 self.store.decide(self.task, partial(self._agree_on_reports, theirs, listed), attempt)
             except report_set.UnlistedParts as error:
@@ -195,7 +195,7 @@ class Closing:
                 return
 
     def _request_listings(self, bits: int, parts: Sequence[int]) -> dict[int, bytes]:
-        """Listings of these parts of the reports of server 1."""
+        """Request server 1's listings of these parts."""
         message = json.dumps({"bits": bits, "parts": list(parts)}).encode()
         listed = report_set.parse_listings(self.post("listed", message))
         if listed.keys() != set(parts):
@@ -203,21 +203,21 @@ class Closing:
         return listed
 
     def _announce_decision(self, standing: TaskStatus) -> None:
-        """Tell server 1 what was decided; then again, with listings of the parts in which it has other reports."""
+        """Send the decision to server 1; then again, with listings of the parts in which its reports differ."""
         bits = report_set.choose_prefix_bits(standing.reports)
         summary, listed = self.store.hash_parts(self.task, bits), dict[int, bytes]()
         for _ in range(2):
-            told = report_set.ClosingMessage(
+            announcement = report_set.ClosingMessage(
                 standing.report_set, standing.commitments or NOBODY, summary, listed
             ).to_bytes()
-            parts = _parse_parts(self.post("commit", told), bits)
+            parts = _parse_parts(self.post("commit", announcement), bits)
             if not parts:
                 return
             listed = self.store.list_parts(self.task, bits, parts)
         raise ProtocolError("reports", report_set.OTHER, AGAIN)
 
     def outcome(self, message: bytes) -> bytes:
-        """Outcome of an attempt for which server 1 is frozen. An attempt that is not running is given up now.
+        """Return the outcome of an attempt for which server 1 is frozen. An attempt that is not running is cancelled.
 
         Raises:
             ProtocolAborted: this is server 1.
@@ -252,15 +252,15 @@ class Closing:
     # Server 1
 
     def prepare(self, message: bytes) -> bytes:
-        """Freeze, and tell hashes of parts of the reports that are here, and the earlier decision, if there was one.
+        """Freeze, and return the hashes of parts of the stored reports, and the earlier decision, if any.
 
         Raises:
             ProtocolAborted: this is server 0, or has lost its key.
         """
         self._require_party(FOLLOWS)
-        asked = parse_fields(message, "peer", attempt=str, bits=int)
-        bits = _parse_bits(asked)
-        standing = self.store.freeze(self.task, str(asked["attempt"]))
+        request = parse_fields(message, "peer", attempt=str, bits=int)
+        bits = _parse_bits(request)
+        standing = self.store.freeze(self.task, str(request["attempt"]))
         self.require_committed_key(standing)
         commitments = standing.commitments or (None, self.commitment)
         return report_set.ClosingMessage(
@@ -268,10 +268,10 @@ class Closing:
         ).to_bytes()
 
     def list_parts(self, message: bytes) -> bytes:
-        """List some parts of the reports that are here.
+        """List some parts of the stored reports.
 
         Raises:
-            ProtocolAborted: this is server 0, or there are no such parts.
+            ProtocolAborted: this is server 0, or the parts are invalid.
         """
         self._require_party(FOLLOWS)
         bits = _parse_bits(parse_fields(message, "peer", bits=int))
@@ -280,19 +280,21 @@ class Closing:
         )
 
     def commit(self, message: bytes) -> bytes:
-        """Write down what server 0 has decided; or say in which parts the reports here differ, to be told once more.
+        """Store server 0's decision; or return the parts in which stored reports differ, to receive their listings.
 
         Raises:
-            ProtocolAborted: this is server 0, or has lost its key or reports that count, or wrote down something else.
+            ProtocolAborted: this is server 0, or has lost its key or accepted reports, or stored another decision.
         """
         self._require_party(FOLLOWS)
-        told = report_set.ClosingMessage.from_bytes(message)
-        first, second = told.commitments
+        decision = report_set.ClosingMessage.from_bytes(message)
+        first, second = decision.commitments
         if second != self.commitment:
             raise make_lost_key_error(FOLLOWS)
         commitments = str(first), second
         try:
-            self.store.decide(self.task, lambda *ours: Decision(self._recompute_report_set(told, *ours), commitments))
+            self.store.decide(
+                self.task, lambda *ours: Decision(self._recompute_report_set(decision, *ours), commitments)
+            )
         except report_set.UnlistedParts as error:
             return json.dumps({"parts": error.parts}).encode()
         return b'{"parts": []}'
@@ -306,14 +308,14 @@ class Closing:
         return agreed
 
     def reopen(self) -> None:
-        """Take reports again, if the attempt to close has come to nothing.
+        """Accept reports again, if the attempt to close the task was cancelled.
 
         Raises:
-            ProtocolAborted: the other server cannot be asked.
+            ProtocolAborted: the peer server is unreachable.
         """
         attempt = self.store.read_status(self.task).attempt
-        told = parse_fields(self.post("outcome", json.dumps({"attempt": attempt}).encode()), "peer", state=str)
-        if told["state"] == TaskState.OPEN.value:
+        reply = parse_fields(self.post("outcome", json.dumps({"attempt": attempt}).encode()), "peer", state=str)
+        if reply["state"] == TaskState.OPEN.value:
             self.store.thaw(self.task, attempt)
 
     def _require_party(self, party: int) -> None:
@@ -322,7 +324,7 @@ class Closing:
 
 
 PARTS_AT_ONCE = 2**12
-"""Parts that are listed in one message."""
+"""Most parts listed in one message."""
 
 
 def _parse_bits(asked: Mapping[str, Any]) -> int:
@@ -333,20 +335,20 @@ def _parse_bits(asked: Mapping[str, Any]) -> int:
 
 
 def _parse_parts(message: bytes, bits: int) -> list[int]:
-    """Numbers of parts in a message. Raises `ProtocolError`: there are none, or other ones."""
+    """Return the part numbers in a message. Raises `ProtocolError`: they are missing or invalid."""
     parts = list(parse_fields(message, "peer", parts=list)["parts"])
-    if any(type(part) is not int or not 0 <= part < 2**bits for part in parts):
+    if any(type(number) is not int or not 0 <= number < 2**bits for number in parts):
         raise ProtocolError("peer", f"its answer {UNLIKE}", 502)
     return parts
 
 
 LARGEST_QUESTION = 2**18
-"""Bytes: more than the most thresholds that one message may ask for."""
+"""Size limit of a question, in bytes: enough for the most thresholds."""
 LARGEST_LISTING = 2**30
 AT_ONCE = 4096
-"""Reports that are read together."""
+"""Reports that are read in one page."""
 SHORT = 2**13
-"""Bytes of a batch of few reports."""
+"""Size limit, in bytes, of a batch that counts as short."""
 Of = TypeVar("Of", bound=SharedTask)
 OfPeer = Mapping[str, tuple[Callable[[Any, bytes], bytes], int]]
 CLOSES: OfPeer = MappingProxyType({
@@ -357,7 +359,7 @@ CLOSES: OfPeer = MappingProxyType({
     "commit": (lambda service, message: service.closing.commit(message), LARGEST_LISTING),
     "agree": (lambda service, message: service.agree(message), LARGEST_QUESTION),
 })  # fmt: skip
-"""Requests that only the other server may make of any task, with the most bytes of each request's body."""
+"""Requests of the peer server about any task, with the size limit of each body in bytes."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -366,13 +368,13 @@ class Resources:
 
     Attributes:
         party: 0 or 1.
-        identity: Opens what was sealed to this server.
+        identity: Keys that open sealed messages.
         store: Storage of reports.
         ledger: Ledger that is charged.
         database_url: URL of the database of both.
-        peer_url: URL of the other server; empty: that in the task.
-        timeout: Seconds that the other server may take.
-        job_store: Place of reports that count, as jobs for workers; None: they are held in memory.
+        peer_url: URL of the peer server; empty: from the task.
+        timeout: Timeout of the peer server, in seconds.
+        job_store: Storage of accepted reports as jobs for workers; None: they are held in memory.
         workers: Workers that evaluate jobs.
     """
 
@@ -387,14 +389,16 @@ class Resources:
     workers: Workers = InProcess()  # noqa: RUF009 - it has no state
 
     def make_peer_context(self, task: SharedTask) -> tuple[str, SSLContext]:
-        """URL of the other server, and a new TLS context with this server's certificate that trusts the other's."""
-        other: Server = task.servers[1 - self.party]
-        context = make_pinned_context(other.certificate)
+        """Return the URL of the peer server, and a TLS context with this server's certificate that trusts only the
+        peer's.
+        """
+        peer: Server = task.servers[1 - self.party]
+        context = make_pinned_context(peer.certificate)
         context.load_cert_chain(self.identity.certificate_file, self.identity.private_key_file)
-        return self.peer_url or other.url, context
+        return self.peer_url or peer.url, context
 
     def make_channel(self, task: SharedTask) -> Channel:
-        """The way to the other server."""
+        """Return a channel to the peer server."""
         url, context = self.make_peer_context(task)
         return Channel(url, context, self.timeout, "peer")
 
@@ -403,7 +407,7 @@ NO_DAP = "it takes no reports of the DAP draft"
 
 
 def allow_all_questions(analyst: int) -> None:
-    """Take any number of questions, where no front counts them."""
+    """Allow any number of questions, for services without an HTTP application."""
 
 
 @dataclass(repr=False)
@@ -413,10 +417,11 @@ class SharedTaskService(ABC, Generic[Of]):
     Attributes:
         task: The task.
         resources: Resources of this server.
-        peer: The way to the other server.
-        count_question: Function that counts a question of an analyst, and refuses it where there were too many in a minute.
-        hpke_keys: Keys that open input shares of the DAP draft: this server's own, and those of other tasks that it serves.
-        PEER_REQUESTS: Requests that only the other server may make.
+        peer: Channel to the peer server.
+        count_question: Function that counts a question of an analyst, and refuses it beyond the rate limit.
+        hpke_keys: Keys that open input shares of the DAP draft: this server's own, and those of other tasks that it
+            serves.
+        PEER_REQUESTS: Requests that only the peer server may make.
     """
 
     PEER_REQUESTS: ClassVar[OfPeer] = CLOSES
@@ -446,7 +451,7 @@ class SharedTaskService(ABC, Generic[Of]):
     @property
     @abstractmethod
     def noise_law_name(self) -> str:
-        """Name of the noise law: equal names, equal noises from the same key."""
+        """Name of the noise law: equal names and keys give equal noise."""
 
     @property
     @abstractmethod
@@ -455,10 +460,10 @@ class SharedTaskService(ABC, Generic[Of]):
 
     @abstractmethod
     def answer(self, message: bytes, analyst: int = 0) -> bytes:
-        """Respond to an analyst with both servers' answer.
+        """Answer an analyst with both servers' answer shares.
 
         Raises:
-            ProtocolAborted: it can not be asked, or the other server does not answer. Nothing was told.
+            ProtocolAborted: the question is not allowed, or the peer server does not answer. Nothing was revealed.
         """
 
     def warm(self) -> None:
@@ -474,18 +479,18 @@ class SharedTaskService(ABC, Generic[Of]):
         return self.closing.close()
 
     def describe_status(self) -> bytes:
-        """State of the task as JSON: public."""
+        """Return the public state of the task as JSON."""
         standing = self.store.read_status(self.task.hash)
         facts = {"task": self.task.hash, "version": VERSION, "party": self.party, "state": standing.state.value}
         return json.dumps({**facts, "set": standing.report_set, "reports": standing.reports}).encode()
 
     def enrol(self, owner: int, message: bytes) -> bytes:
-        """Let an owner who shows its invitation enrol a token of its own, by its hash; from then on only that is good.
+        """Enrol an owner's own token, by its hash, for an invitation; afterwards only that token is valid.
 
-        Formal guarantees: whoever made the task holds invitations and no token. It can use an invitation first, which
-        the owner notices, for its own token is refused then; once an owner has enrolled at both servers, nobody else
-        can contribute in its place, or put another contribution in the place of its own: they would have to find the
-        token, of 256 random bits, of which each server is shown one half and the hash of the other (`Ticket`).
+        Formal guarantees: the creator of the task holds invitations and no token. It can use an invitation first, which
+        the owner notices, because the owner's token is then refused; after an owner has enrolled at both servers, no
+        other party can contribute in its place, or replace its contribution: it would have to find the token, of 256
+        random bits, of which each server sees one half and the hash of the other (`Ticket`).
 
         Raises:
             ProtocolAborted: the task has no invitations, or this one was used for another token.
@@ -499,10 +504,10 @@ class SharedTaskService(ABC, Generic[Of]):
         return b"{}"
 
     def find_owner(self, bearer_token: str) -> int:
-        """The owner who shows this, which has to be of its own token where owners enrol.
+        """Return the owner with this bearer token, which must belong to an enrolled token if owners enrol.
 
         Raises:
-            ProtocolAborted: it is none, or an invitation.
+            ProtocolAborted: it is invalid, or an invitation.
         """
         if not self.task.enrols:
             return find_bearer(self.task, bearer_token, Role.OWNER, self.party)
@@ -512,18 +517,19 @@ class SharedTaskService(ABC, Generic[Of]):
         return owner
 
     def store_batch(self, owner: int, message: bytes) -> bytes:
-        """Keep a batch of one owner's reports, all or none.
+        """Store a batch of one owner's reports, all or none.
 
         Raises:
-            ProtocolAborted: the batch was changed or is not for here, or no more reports are taken.
+            ProtocolAborted: the batch was changed or is for another server, or the task accepts no more reports.
         """
         offer = self._open_batch(owner, message)
         return _encode_outcome(offer, self._store_offer(offer))
 
     async def store_batch_async(self, owner: int, message: bytes) -> bytes:
-        """Keep a batch as `store_batch` does, on a loop that serves others meanwhile, and in one transaction with theirs.
+        """Store a batch like `store_batch`, without blocking the event loop, in one transaction with other batches.
 
-        A short batch is opened on the loop itself: to hand it to a thread takes longer. What is answered is on disk.
+        A short batch is opened on the event loop itself, because a thread would take longer. What is acknowledged is on
+        disk.
 
         Raises:
             ProtocolAborted: as `store_batch`.
@@ -534,8 +540,8 @@ class SharedTaskService(ABC, Generic[Of]):
         else:
             offer = await loop.run_in_executor(None, self._open_batch, owner, message)
         try:
-            coming = self.store.submit_reports(self.task.hash, self.task.reports_per_owner, offer)
-            return _encode_outcome(offer, await asyncio.wrap_future(coming))
+            future = self.store.submit_reports(self.task.hash, self.task.reports_per_owner, offer)
+            return _encode_outcome(offer, await asyncio.wrap_future(future))
         except TaskFrozen:
             return _encode_outcome(offer, await loop.run_in_executor(None, self._store_offer, offer))
 
@@ -559,29 +565,30 @@ class SharedTaskService(ABC, Generic[Of]):
             return added()
 
     def _open_report(self, number: int, report: report_set.ReportShare, contribution: bytes) -> StoredReport:
-        place = report_set.encode_share_info(self.task.hash, self.party, contribution, report.id)
-        share = report_set.open_share(report.encrypted_share, self.identity.hpke_key, place)
+        info = report_set.encode_share_info(self.task.hash, self.party, contribution, report.id)
+        share = report_set.open_share(report.encrypted_share, self.identity.hpke_key, info)
         if share is None or len(share) != self.encoding.size_for_party(self.party):
             raise ProtocolError("reports", f"report {number} of the batch was changed, or sealed to another server")
         digest = report_set.digest_public_share(share[: self.encoding.public_size])
         return StoredReport(report.id, digest, report_set.hash_share(report.id, share), share)
 
     async def store_upload(self, owner: int, message: bytes) -> bytes:
-        """Keep reports as a client of the DAP draft sends them to the leader, on a loop that serves others meanwhile.
+        """Store reports that a client of the DAP draft sends to the leader, without blocking the event loop.
 
-        What is answered is on disk at both servers.
+        What is acknowledged is on disk at both servers.
 
         Raises:
-            ProtocolAborted: the message is none, or no more reports are taken, or this kind of task takes none.
+            ProtocolAborted: the message is invalid, or the task accepts no more reports, or this task type accepts
+                none.
         """
         if len(message) <= SHORT:
-            coming = self.submit_upload(owner, message)
+            future = self.submit_upload(owner, message)
         else:
-            coming = await asyncio.get_running_loop().run_in_executor(None, self.submit_upload, owner, message)
-        return await asyncio.wrap_future(coming)
+            future = await asyncio.get_running_loop().run_in_executor(None, self.submit_upload, owner, message)
+        return await asyncio.wrap_future(future)
 
     def submit_upload(self, owner: int, message: bytes) -> Future[bytes]:
-        """Open reports of one owner, and let both servers keep them, with those of others who send at the same time.
+        """Open the reports of one owner, and store them at both servers together with concurrent uploads.
 
         Raises:
             ProtocolAborted: as `store_upload`.
@@ -589,62 +596,64 @@ class SharedTaskService(ABC, Generic[Of]):
         raise ProtocolError("task", NO_DAP, 404)
 
     def store_offers(self, offers: Sequence[Offer]) -> list[int | BaseException]:
-        """Keep reports of several owners, of each all or none; of each how many were new, or why it is refused."""
+        """Store reports of several owners, each owner's all or none; return the number of new ones or the error of
+        each.
+        """
         add = partial(self.store.add_offers, self.task.hash, self.task.reports_per_owner, offers)
-        found = add()
-        if any(isinstance(each, TaskFrozen) for each in found):
+        outcomes = add()
+        if any(isinstance(outcome, TaskFrozen) for outcome in outcomes):
             self.closing.reopen()
             return add()
-        return found
+        return outcomes
 
     def run_aggregation_job(self, message: bytes) -> bytes:
-        """Keep reports that a leader of the DAP draft hands on to the helper, in an aggregation job.
+        """Store reports that a leader of the DAP draft forwards to the helper, in an aggregation job.
 
         Raises:
-            ProtocolAborted: this kind of task takes none.
+            ProtocolAborted: this task type accepts none.
         """
         raise ProtocolError("task", NO_DAP, 404)
 
     def run_collection_job(self, message: bytes) -> bytes:
-        """Respond to an analyst who collects as in the DAP draft, from the leader.
+        """Answer a collection job of the DAP draft, as the leader.
 
         Raises:
-            ProtocolAborted: this kind of task is not collected so.
+            ProtocolAborted: this task type does not support it.
         """
         raise ProtocolError("task", NO_DAP, 404)
 
     def make_aggregate_share(self, message: bytes) -> bytes:
-        """This server's half of an answer, sealed to an analyst who collects as in the DAP draft, from the helper.
+        """Return this server's answer share, sealed to an analyst who collects as in the DAP draft, as the helper.
 
         Raises:
-            ProtocolAborted: this kind of task is not collected so.
+            ProtocolAborted: this task type does not support it.
         """
         raise ProtocolError("task", NO_DAP, 404)
 
     def follow_session(self, message: bytes, line: PeerConnection) -> None:
-        """Take part in a session of two-party computation that the other server opens.
+        """Run a session of two-party computation that the peer server opens.
 
         Raises:
-            ProtocolAborted: this kind of task has none.
+            ProtocolAborted: this task type has no sessions.
         """
         raise ProtocolError("peer", "this task has no sessions", 403)
 
     def agree(self, message: bytes) -> bytes:
-        """Confirm that this server would answer from the set of reports that the other names. Nothing is charged.
+        """Confirm that this server would answer from the report set that the peer names. Nothing is charged.
 
         Raises:
             ProtocolAborted: it would not.
         """
-        asked = self._parse_peer_question(message)
-        return asked.encode_answer((), self._require_closed().provenance)
+        question = self._parse_peer_question(message)
+        return question.encode_answer((), self._require_closed().provenance)
 
     def _parse_peer_question(self, message: bytes) -> QuestionMessage:
-        asked = QuestionMessage.from_json(message, self.askable)
+        question = QuestionMessage.from_json(message, self.askable)
         require_report_set(parse_object(message, "question"), self._require_closed().provenance, report_set.OTHER)
-        return asked
+        return question
 
     def _require_closed(self) -> TaskStatus:
-        """State of the task, which must be closed."""
+        """Return the state of the task, which must be closed."""
         standing = self.store.read_status(self.task.hash)
         if standing.state is not TaskState.CLOSED:
             raise ProtocolError("task", f"it is not closed yet at server {self.party}: dpcurves task close", 409)
@@ -655,7 +664,7 @@ class SharedTaskService(ABC, Generic[Of]):
         return self.peer.post(f"/tasks/{self.task.hash}/peer/{what}", message)
 
     def _charge_ledger(self, standing: TaskStatus) -> Allotment:
-        # So is how noise is drawn: another release of this program may not answer again if it draws otherwise.
+        # The noise law is named, too: another release of this program must not answer again if it draws other noise.
         paid_for = f"{self.task.hash} {standing.report_set} {standing.commitments} {self._noise.noise_law_name}"
         try:
             grant = self.ledger.charge(
@@ -670,26 +679,27 @@ class SharedTaskService(ABC, Generic[Of]):
         return QuestionBudget(grant).pay(self.task.query, ALL)
 
     def _load_shares(self, standing: TaskStatus) -> list[bytes]:
-        """SECRET: of the reports that count, in the order of their ids."""
-        return [share for part in self._iterate_shares(standing) for share in part]
+        """SECRET: return the accepted reports, in the order of their ids."""
+        return [share for page in self._iterate_shares(standing) for share in page]
 
     def _iterate_shares(self, standing: TaskStatus) -> Iterator[Sequence[bytes]]:
-        """SECRET: shares of the reports that count, in the order of their ids, some thousands at a time.
+        """SECRET: iterate over shares of the accepted reports, in the order of their ids, some thousands at a time.
 
-        Nothing may be answered from them unless the last part has come.
+        Answers may be computed from them only after the last page has arrived.
 
         Raises:
-            ProtocolAborted: a share was damaged; after the last part: they are not those that count.
+            ProtocolAborted: a share was damaged; after the last page: they are not the accepted reports.
         """
         name, count, public = report_set.ReportSetHash(self.task.hash, standing.reports), 0, self.encoding.public_size
-        for part in self.store.iterate_shares(self.task.hash, AT_ONCE):
-            # A damaged seed would make an honest report fail its check, and so tell its share: see `CheckedCounting`.
-            if any(report_set.hash_share(key, one.share) != one.share_hash for key, one in part):
+        for page in self.store.iterate_shares(self.task.hash, AT_ONCE):
+            # A damaged seed would make an honest report fail its check, which would reveal its share: see
+            # `CheckedCounting`.
+            if any(report_set.hash_share(key, stored.share) != stored.share_hash for key, stored in page):
                 raise ProtocolError("store", "a share in it was damaged; nothing is answered", 500)
-            for key, one in part:
-                name.add(key, report_set.digest_public_share(one.share[:public]))
-            count += len(part)
-            yield [one.share for _, one in part]
+            for key, stored in page:
+                name.add(key, report_set.digest_public_share(stored.share[:public]))
+            count += len(page)
+            yield [stored.share for _, stored in page]
         if (name.hexdigest(), count) != (standing.report_set, standing.reports):
             raise ProtocolError("store", "its reports are not those that the servers agreed on", 500)
 

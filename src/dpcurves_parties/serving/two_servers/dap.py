@@ -18,7 +18,7 @@ from ..messages import ProtocolError
 from . import report_set
 
 VERSION = b"dap-18"
-"""Version in all labels."""
+"""Version prefix of all labels."""
 MEDIA = "application/ppm-dap;message="
 CONFIGS, UPLOAD, ERRORS = f"{MEDIA}hpke-config-list", f"{MEDIA}upload-req", f"{MEDIA}upload-errors"
 COLLECT, COLLECTED = f"{MEDIA}collection-job-req", f"{MEDIA}collection-job-resp"
@@ -26,73 +26,73 @@ SHARE, SHARE_TOLD = f"{MEDIA}aggregate-share-req", f"{MEDIA}aggregate-share"
 JOB, JOB_TOLD, PROBLEM = f"{MEDIA}aggregation-job-init-req", f"{MEDIA}aggregation-job-resp", "application/problem+json"
 URN = "urn:ietf:params:ppm:dap:error:"
 KEM, KDF, AEAD = 0x20, 1, 1
-"""X25519 with HKDF-SHA256, HKDF-SHA256, AES-128-GCM."""
+"""HPKE suite: X25519 with HKDF-SHA256, HKDF-SHA256, AES-128-GCM."""
 _SUITE = CipherSuite.new(KEMId.DHKEM_X25519_HKDF_SHA256, KDFId.HKDF_SHA256, AEADId.AES128_GCM)
 COLLECTOR, CLIENT, AGGREGATORS = 0, 1, (2, 3)
 """Roles: server 0 is the leader, server 1 the helper."""
 TICKET = 0xFF10
-"""Type of the private extension in which an owner shows its ticket to a server."""
+"""Type of the private extension with an owner's ticket for a server."""
 
 
 ASKS = 0xFF11
-"""Type of the extension of a collection job in which an analyst gives its key, and a ticket for the helper."""
+"""Type of the extension of a collection job with the analyst's key and the ticket for the helper."""
 
 
 class InvalidMessage(ProtocolError):
-    """The message is none of the draft's."""
+    """The message does not follow the draft."""
 
     def __init__(self, what: str) -> None:
         super().__init__("message", f"this is no {what} of the DAP draft", 400)
 
 
 class UnrecognizedTask(ProtocolError):
-    """The server has no task of this name."""
+    """The server has no task with this id."""
 
     def __init__(self) -> None:
         super().__init__("task", "this server has another task, not this one", 404)
 
 
 class UnsupportedExtension(ProtocolError):
-    """The collection job has other extensions than this profile needs."""
+    """The collection job has other extensions than this profile requires."""
 
     def __init__(self) -> None:
         super().__init__("message", f"a collection job needs one extension, of type 0x{ASKS:X}", 400)
 
 
 class BatchMismatch(ProtocolError):
-    """The servers have other reports, so that nothing is collected."""
+    """The servers have different reports, so nothing is collected."""
 
     def __init__(self) -> None:
         super().__init__("reports", report_set.OTHER, 409)
 
 
 TASK_ID = 43
-"""Characters of a task's id in a path."""
+"""Length of a task's id in a path, in characters."""
 CACHED = 86_400
-"""Seconds that a client may keep the list of keys."""
+"""Seconds for which a client may cache the HPKE configurations."""
 
 
 def decode_task_id(path: str) -> str:
-    """The hash of the task that a path names, in digits; empty where it names none.
+    """Return the hash of the task in a path, in hexadecimal digits; empty if the id is invalid.
 
     >>> path = encode_task_id("00ff" * 16)
     >>> (path, decode_task_id(path) == "00ff" * 16)
     ('AP8A_wD_AP8A_wD_AP8A_wD_AP8A_wD_AP8A_wD_AP8', True)
     """
     try:
-        found = urlsafe_b64decode(path + "=").hex()
+        digits = urlsafe_b64decode(path + "=").hex()
     except ValueError:
         return ""
-    return found if encode_task_id(found) == path else ""
+    return digits if encode_task_id(digits) == path else ""
 
 
 def encode_task_id(task: str) -> str:
-    """The id of a task in a path, from its hash in digits."""
+    """Return the id of a task in a path, from its hash in hexadecimal digits."""
     return urlsafe_b64encode(bytes.fromhex(task)).decode().rstrip("=")
 
 
 class ReportError(IntEnum):
-    """Reason why a report was not taken, as the draft numbers it."""
+    """Reason why a report was rejected, as numbered in the draft."""
 
     REPORT_DROPPED = 3
     HPKE_DECRYPT_ERROR = 5
@@ -102,44 +102,44 @@ class ReportError(IntEnum):
     OUTDATED_CONFIG = 11
 
 
-# Numbers are big-endian; a vector has its number of bytes before it.
+# Integers are big-endian; a vector is preceded by its length in bytes.
 
 
 def encode_integer(value: int, size: int) -> bytes:
-    """A whole number."""
+    """Encode an integer."""
     return value.to_bytes(size, "big")
 
 
 def encode_vector(content: bytes, size: int) -> bytes:
-    """Bytes behind their number, which has `size` bytes itself."""
+    """Encode a vector: its length in `size` bytes, then its bytes."""
     return encode_integer(len(content), size) + content
 
 
 class Reader:
-    """Reader of a message, from its beginning. All methods raise `ValueError` where it ends too early."""
+    """Reader of a message. All methods raise `ValueError` if the message is too short."""
 
     def __init__(self, message: bytes) -> None:
         self._message, self._place = message, 0
 
     @property
     def is_done(self) -> bool:
-        """True if nothing is left."""
+        """Whether the message is exhausted."""
         return self._place == len(self._message)
 
     def read_bytes(self, size: int) -> bytes:
-        """So many bytes."""
+        """Read this many bytes."""
         end = self._place + size
         if end > len(self._message):
             raise ValueError("cut off")
-        found, self._place = self._message[self._place : end], end
-        return found
+        content, self._place = self._message[self._place : end], end
+        return content
 
     def read_integer(self, size: int) -> int:
-        """A whole number."""
+        """Read an integer."""
         return int.from_bytes(self.read_bytes(size), "big")
 
     def read_vector(self, size: int) -> bytes:
-        """The content of a vector."""
+        """Read the content of a vector."""
         return self.read_bytes(self.read_integer(size))
 
 
@@ -147,36 +147,36 @@ Read = TypeVar("Read")
 
 
 def decode_all(message: bytes, decode_one: Callable[[Reader], Read]) -> list[Read]:
-    """Structures of a message that holds nothing else. Raises `ValueError`: a structure is cut off."""
-    reader, found = Reader(message), list[Read]()
+    """Decode a message that is a sequence of structures. Raises `ValueError`: a structure is truncated."""
+    reader, structures = Reader(message), list[Read]()
     while not reader.is_done:
-        found.append(decode_one(reader))
-    return found
+        structures.append(decode_one(reader))
+    return structures
 
 
 class Extension(NamedTuple):
-    """Extension of a report: its type, and what it holds."""
+    """Extension of a report: its type and data."""
 
     extension_type: int
     extension_data: bytes
 
     @classmethod
     def from_reader(cls, reader: Reader) -> Extension:
-        """The next one."""
+        """Read an extension."""
         return cls(reader.read_integer(2), reader.read_vector(2))
 
     def to_bytes(self) -> bytes:
-        """Its bytes."""
+        """Encode the extension."""
         return encode_integer(self.extension_type, 2) + encode_vector(self.extension_data, 2)
 
 
 def encode_extensions(extensions: Iterable[Extension]) -> bytes:
-    """A vector of extensions."""
-    return encode_vector(b"".join(each.to_bytes() for each in extensions), 2)
+    """Encode a vector of extensions."""
+    return encode_vector(b"".join(extension.to_bytes() for extension in extensions), 2)
 
 
 class ReportMetadata(NamedTuple):
-    """Facts of a report that both servers know: `ReportMetadata`. Times are multiples of the task's precision."""
+    """Metadata of a report that both servers see: `ReportMetadata`. Times are multiples of the task's precision."""
 
     report_id: bytes
     time: int
@@ -184,7 +184,7 @@ class ReportMetadata(NamedTuple):
 
     @classmethod
     def from_reader(cls, reader: Reader) -> ReportMetadata:
-        """The next one."""
+        """Read metadata."""
         return cls(
             reader.read_bytes(report_set.ID),
             reader.read_integer(8),
@@ -192,12 +192,12 @@ class ReportMetadata(NamedTuple):
         )
 
     def to_bytes(self) -> bytes:
-        """Its bytes."""
+        """Encode the metadata."""
         return self.report_id + encode_integer(self.time, 8) + encode_extensions(self.public_extensions)
 
 
 class HpkeCiphertext(NamedTuple):
-    """A sealed message: `HpkeCiphertext`, with the number of the key that it is sealed to."""
+    """A sealed message: `HpkeCiphertext`, with the configuration id of its key."""
 
     config_id: int
     enc: bytes
@@ -205,14 +205,14 @@ class HpkeCiphertext(NamedTuple):
 
     @classmethod
     def from_reader(cls, reader: Reader) -> HpkeCiphertext:
-        """The next one."""
-        found = cls(reader.read_integer(1), reader.read_vector(2), reader.read_vector(4))
-        if not found.enc or not found.payload:
+        """Read a ciphertext."""
+        ciphertext = cls(reader.read_integer(1), reader.read_vector(2), reader.read_vector(4))
+        if not ciphertext.enc or not ciphertext.payload:
             raise ValueError("empty")
-        return found
+        return ciphertext
 
     def to_bytes(self) -> bytes:
-        """Its bytes."""
+        """Encode the ciphertext."""
         return encode_integer(self.config_id, 1) + encode_vector(self.enc, 2) + encode_vector(self.payload, 4)
 
 
@@ -225,11 +225,11 @@ class ReportShare(NamedTuple):
 
     @classmethod
     def from_reader(cls, reader: Reader) -> ReportShare:
-        """The next one."""
+        """Read a report share."""
         return cls(ReportMetadata.from_reader(reader), reader.read_vector(4), HpkeCiphertext.from_reader(reader))
 
     def to_bytes(self) -> bytes:
-        """Its bytes."""
+        """Encode the report share."""
         return (
             self.report_metadata.to_bytes()
             + encode_vector(self.public_share, 4)
@@ -246,25 +246,25 @@ class Report(NamedTuple):
 
     @classmethod
     def from_reader(cls, reader: Reader) -> Report:
-        """The next one."""
+        """Read a report."""
         metadata, public = ReportMetadata.from_reader(reader), reader.read_vector(4)
         return cls(metadata, public, (HpkeCiphertext.from_reader(reader), HpkeCiphertext.from_reader(reader)))
 
     def to_bytes(self) -> bytes:
-        """Its bytes."""
+        """Encode the report."""
         return (
             self.report_metadata.to_bytes()
             + encode_vector(self.public_share, 4)
-            + b"".join(each.to_bytes() for each in self.encrypted_input_shares)
+            + b"".join(ciphertext.to_bytes() for ciphertext in self.encrypted_input_shares)
         )
 
     def to_report_share(self, party: int) -> ReportShare:
-        """Its part for one server."""
+        """Return the report share of one server."""
         return ReportShare(self.report_metadata, self.public_share, self.encrypted_input_shares[party])
 
 
 def parse_upload_request(message: bytes) -> list[Report]:
-    """The reports of an `UploadRequest`. Raises `ProtocolError`: it is none, or names a report twice."""
+    """Parse the reports of an `UploadRequest`. Raises `ProtocolError`: it is invalid, or repeats a report id."""
     return _decode_distinct_reports(message, Report.from_reader, "upload request")
 
 
@@ -273,80 +273,80 @@ Named = TypeVar("Named", "Report", "VerifyInit")
 
 def _decode_distinct_reports(message: bytes, decode_one: Callable[[Reader], Named], what: str) -> list[Named]:
     try:
-        found = decode_all(message, decode_one)
+        reports = decode_all(message, decode_one)
     except ValueError:
         raise InvalidMessage(what) from None
-    if not found or len({each.report_metadata.report_id for each in found}) < len(found):
+    if not reports or len({report.report_metadata.report_id for report in reports}) < len(reports):
         raise InvalidMessage(what)
-    return found
+    return reports
 
 
 Failed = Mapping[bytes, ReportError]
-"""Reasons why reports were not taken, by their ids."""
+"""Reasons why reports were rejected, by their ids."""
 
 
 def parse_upload_errors(message: bytes) -> dict[bytes, ReportError]:
-    """The inverse of `encode_upload_errors`. Raises `ValueError`: it is none."""
+    """Parse what `encode_upload_errors` wrote. Raises `ValueError`: it is invalid."""
     return dict(decode_all(message, lambda one: (one.read_bytes(report_set.ID), ReportError(one.read_integer(1)))))
 
 
 def encode_upload_errors(failed: Failed, report_ids: Sequence[bytes]) -> bytes:
-    """`UploadErrors`, in the order of these ids; nothing, if all were taken."""
-    return b"".join(one + encode_integer(failed[one], 1) for one in report_ids if one in failed)
+    """Encode `UploadErrors`, in the order of these ids; empty if all were accepted."""
+    return b"".join(report_id + encode_integer(failed[report_id], 1) for report_id in report_ids if report_id in failed)
 
 
-# Aggregation jobs: the leader hands on the helper's parts of reports, with its messages of their proofs.
+# Aggregation jobs: the leader forwards the helper's parts of reports, with its proof messages.
 INITIALIZE, FINISH = 0, 2
-"""Kinds of messages of two servers that verify a report in one round (ping-pong topology of the VDAF draft)."""
+"""Types of the messages of a one-round verification (ping-pong topology of the VDAF draft)."""
 BATCH = 1
-"""Type of the extension of a job that names the batch: ours has the task's own id."""
+"""Type of the extension of a job that names the batch, whose id equals the task's."""
 
 
 def encode_ping_pong_message(kind: int, content: bytes) -> bytes:
-    """A message of a proof."""
+    """Encode a proof message."""
     return encode_integer(kind, 1) + encode_vector(content, 4)
 
 
 def parse_ping_pong_message(message: bytes, kind: int) -> bytes:
-    """The content of a message of this kind. Raises `ValueError`: it is another one."""
+    """Return the content of a message of this type. Raises `ValueError`: it has another type."""
     reader = Reader(message)
-    found, content = reader.read_integer(1), reader.read_vector(4)
-    if found != kind or not reader.is_done:
+    message_type, content = reader.read_integer(1), reader.read_vector(4)
+    if message_type != kind or not reader.is_done:
         raise ValueError("another kind of message")
     return content
 
 
 class VerifyInit(NamedTuple):
-    """A report for the helper, and the leader's message of its proof: `VerifyInit`."""
+    """A report for the helper, with the leader's proof message: `VerifyInit`."""
 
     report_share: ReportShare
     payload: bytes
 
     @property
     def report_metadata(self) -> ReportMetadata:
-        """That of the report."""
+        """Metadata of the report."""
         return self.report_share.report_metadata
 
     @classmethod
     def from_reader(cls, reader: Reader) -> VerifyInit:
-        """The next one."""
+        """Read a structure."""
         return cls(ReportShare.from_reader(reader), reader.read_vector(4))
 
     def to_bytes(self) -> bytes:
-        """Its bytes."""
+        """Encode the structure."""
         return self.report_share.to_bytes() + encode_vector(self.payload, 4)
 
 
 def encode_aggregation_job(task: str, verify_inits: Iterable[VerifyInit]) -> bytes:
-    """`AggregationJobInitReq`, of the first key of verification, without parameter, in the batch of a task."""
+    """Encode an `AggregationJobInitReq` with the first verification key, without parameter, in the batch of a task."""
     extensions = encode_extensions([Extension(BATCH, bytes.fromhex(task))])
     return (
-        encode_integer(0, 1) + encode_vector(b"", 4) + extensions + b"".join(each.to_bytes() for each in verify_inits)
+        encode_integer(0, 1) + encode_vector(b"", 4) + extensions + b"".join(init.to_bytes() for init in verify_inits)
     )
 
 
 def parse_aggregation_job(message: bytes, task: str) -> list[VerifyInit]:
-    """The inverse of `encode_aggregation_job`. Raises `ProtocolError`: it is none."""
+    """Parse what `encode_aggregation_job` wrote. Raises `ProtocolError`: it is invalid."""
     start = encode_aggregation_job(task, ())
     if not message.startswith(start):
         raise InvalidMessage("aggregation job of this task")
@@ -354,27 +354,27 @@ def parse_aggregation_job(message: bytes, task: str) -> list[VerifyInit]:
 
 
 def derive_job_id(message: bytes) -> str:
-    """The id of an aggregation job in a path: the same for the same bytes."""
+    """Return the id of an aggregation job in a path, derived from its bytes."""
     digest = sha256(b"dpcurves aggregation job\n" + message).digest()
     return urlsafe_b64encode(digest[: report_set.ID]).decode().rstrip("=")
 
 
 class VerifyResp(NamedTuple):
-    """Answer of the helper on a report: a message of its proof, or why it is rejected: `VerifyResp`."""
+    """The helper's answer about a report, a proof message or the reason of rejection: `VerifyResp`."""
 
     report_id: bytes
     result: bytes | ReportError
 
     @classmethod
     def from_reader(cls, reader: Reader) -> VerifyResp:
-        """The next one."""
-        one, kind = reader.read_bytes(report_set.ID), reader.read_integer(1)
+        """Read an answer."""
+        report_id, kind = reader.read_bytes(report_set.ID), reader.read_integer(1)
         if kind not in (CONTINUE, REJECT):
             raise ValueError("another kind of answer")
-        return cls(one, reader.read_vector(4) if kind == CONTINUE else ReportError(reader.read_integer(1)))
+        return cls(report_id, reader.read_vector(4) if kind == CONTINUE else ReportError(reader.read_integer(1)))
 
     def to_bytes(self) -> bytes:
-        """Its bytes."""
+        """Encode the answer."""
         if isinstance(self.result, ReportError):
             return self.report_id + encode_integer(REJECT, 1) + encode_integer(self.result, 1)
         return self.report_id + encode_integer(CONTINUE, 1) + encode_vector(self.result, 4)
@@ -384,25 +384,25 @@ CONTINUE, REJECT = 0, 2
 
 
 def parse_aggregation_job_response(message: bytes, report_ids: Sequence[bytes]) -> list[VerifyResp]:
-    """`AggregationJobResp` on reports of these ids. Raises `ProtocolError`: it is none."""
+    """Parse an `AggregationJobResp` about reports of these ids. Raises `ProtocolError`: it is invalid."""
     try:
-        found = decode_all(message, VerifyResp.from_reader)
+        answers = decode_all(message, VerifyResp.from_reader)
     except ValueError:
-        found = []
-    if [each.report_id for each in found] != list(report_ids):
+        answers = []
+    if [answer.report_id for answer in answers] != list(report_ids):
         raise ProtocolError("peer", "its answer is none to the aggregation job", 502)
-    return found
+    return answers
 
 
 @dataclass(frozen=True, slots=True)
 class CollectionJobRequest:
-    """`CollectionJobReq` of an analyst: all reports of a task, once it is closed.
+    """`CollectionJobReq` of an analyst: all reports of a closed task.
 
     Attributes:
         message: Its bytes.
-        config_id: Number of the analyst's key.
-        collector_key: The key to which aggregate shares are sealed, made for this job.
-        encrypted_token: The bearer token for the helper, sealed to it.
+        config_id: Configuration id of the analyst's key.
+        collector_key: Key to which aggregate shares are sealed, generated for this job.
+        encrypted_token: Bearer token for the helper, sealed to it.
     """
 
     message: bytes
@@ -412,7 +412,7 @@ class CollectionJobRequest:
 
     @classmethod
     def from_bytes(cls, message: bytes) -> CollectionJobRequest:
-        """The one in a message. Raises `ProtocolError`: it is none, or asks for something else."""
+        """Parse a message. Raises `ProtocolError`: it is invalid, or an unsupported job."""
         reader = Reader(message)
         try:
             mode, query, parameter = reader.read_integer(1), reader.read_vector(2), reader.read_vector(4)
@@ -422,7 +422,7 @@ class CollectionJobRequest:
             fits, extensions = False, []
         if not fits:
             raise InvalidMessage("collection job of this task")
-        if [each.extension_type for each in extensions] != [ASKS]:
+        if [extension.extension_type for extension in extensions] != [ASKS]:
             raise UnsupportedExtension
         inside = Reader(extensions[0].extension_data)
         try:
@@ -442,47 +442,49 @@ class CollectionJobRequest:
 
 
 def encode_aggregate_share_request(job: CollectionJobRequest, task: str, reports: int, checksum: bytes) -> bytes:
-    """`AggregateShareReq` for all of a task."""
+    """Encode an `AggregateShareReq` for all reports of a task."""
     selected = encode_integer(LEADER_SELECTED, 1) + encode_vector(bytes.fromhex(task), 2)
     return job.message + selected + encode_integer(reports, 8) + checksum
 
 
 def parse_aggregate_share_request(message: bytes, task: str, reports: int, checksum: bytes) -> CollectionJobRequest:
-    """The collection job in an `AggregateShareReq` for so many reports of this checksum.
+    """Return the collection job in an `AggregateShareReq` for this number of reports with this checksum.
 
     Raises:
-        ProtocolAborted: it is none, or is for other reports.
+        ProtocolAborted: it is invalid, or for other reports.
     """
     tail = encode_aggregate_share_request(
         CollectionJobRequest(b"", 0, b"", HpkeCiphertext(0, b"", b"")), task, reports, checksum
     )
-    job, rest, facts = message[: -len(tail)], message[-len(tail) :], 8 + len(checksum)
-    if rest[:-facts] != tail[:-facts]:
+    job, suffix, facts = message[: -len(tail)], message[-len(tail) :], 8 + len(checksum)
+    if suffix[:-facts] != tail[:-facts]:
         raise InvalidMessage("request for an aggregate share of this task")
-    if rest != tail:
+    if suffix != tail:
         raise BatchMismatch
     return CollectionJobRequest.from_bytes(job)
 
 
 def encode_collection_job_response(reports: int, end_time: int, shares: Sequence[bytes]) -> bytes:
-    """`CollectionJobResp`: when reports were made nobody keeps, so the interval goes from the first moment to now."""
+    """Encode a `CollectionJobResp`. Report times are not stored, so the interval goes from the first moment to now."""
     return encode_integer(reports, 8) + encode_integer(0, 8) + encode_integer(end_time, 8) + b"".join(shares)
 
 
 def parse_aggregate_share(message: bytes) -> bytes:
-    """The sealed share in an `AggregateShare`. Raises `ProtocolError`: there is none."""
+    """Return the sealed share in an `AggregateShare`. Raises `ProtocolError`: it is invalid."""
     reader = Reader(message)
     try:
-        found = HpkeCiphertext.from_reader(reader).to_bytes()
+        ciphertext = HpkeCiphertext.from_reader(reader).to_bytes()
     except ValueError:
-        found = b""
-    if found != message:
+        ciphertext = b""
+    if ciphertext != message:
         raise ProtocolError("peer", "its answer is no aggregate share", 502)
-    return found
+    return ciphertext
 
 
 def hpke_seal(plaintext: bytes, key: bytes, info: bytes, aad: bytes) -> tuple[bytes, bytes]:
-    """A message sealed by HPKE to a key: what is encapsulated, and the ciphertext. Raises `ValueError`: no key."""
+    """Seal a message by HPKE: return the encapsulated key and the ciphertext. Raises `ValueError`: the key is
+    invalid.
+    """
     encapsulated, context = _SUITE.create_sender_context(_load_public_key(key), info)
     return encapsulated, context.seal(plaintext, aad)
 
@@ -500,7 +502,7 @@ def _encode_hpke_suite() -> bytes:
 
 
 class Vdaf(Enum):
-    """Number of a scheme of reports: that of the VDAF draft, or one for private use."""
+    """Codepoint of a VDAF: from the VDAF draft, or for private use."""
 
     HISTOGRAM = 4
     TREE = 0xFFFF_6470
@@ -508,20 +510,20 @@ class Vdaf(Enum):
 
 
 PRECISION = 86_400
-"""Seconds of the unit of times: a day."""
+"""Time precision, in seconds: a day."""
 LEADER_SELECTED = 2
 INFO = b"dpcurves"
 
 
 @dataclass(frozen=True)
 class TaskConfiguration:
-    """Facts that all who take part in a task agree on: `TaskConfiguration`, and the hash of the task, which is its id.
+    """Parameters on which all participants of a task agree: `TaskConfiguration`. The task's id is the hash of the task.
 
     Attributes:
-        task: The hash of the task, in digits.
+        task: Hash of the task, in hexadecimal digits.
         servers: Leader and helper.
-        vdaf: Scheme of its reports.
-        parameters: Bytes of the scheme's parameters.
+        vdaf: Codepoint of the VDAF of its reports.
+        parameters: Encoded parameters of the VDAF.
     """
 
     task: str
@@ -530,7 +532,7 @@ class TaskConfiguration:
     parameters: bytes
 
     def to_bytes(self) -> bytes:
-        """The bytes of `TaskConfiguration`: one batch that the leader selects, of at least one report."""
+        """Encode `TaskConfiguration`: one batch, selected by the leader, of at least one report."""
         return self._configuration_bytes
 
     @cached_property
@@ -546,104 +548,110 @@ class TaskConfiguration:
         return encode_vector(INFO, 1) + urls + mode + scheme + encode_vector(b"", 2)
 
     def encode_input_share_aad(self, metadata: ReportMetadata, public: bytes) -> bytes:
-        """Associated data of an input share: `InputShareAad`."""
+        """Encode the associated data of an input share: `InputShareAad`."""
         return bytes.fromhex(self.task) + self.to_bytes() + metadata.to_bytes() + encode_vector(public, 4)
 
     def seal_aggregate_share(self, job: CollectionJobRequest, party: int, share: bytes) -> bytes:
-        """A server's aggregate share as the analyst alone opens it: `AggregateShareAad` and `HpkeCiphertext`.
+        """Seal a server's aggregate share to the analyst: `AggregateShareAad` and `HpkeCiphertext`.
 
         Raises:
-            ProtocolAborted: the key is none.
+            ProtocolAborted: the key is invalid.
         """
         info = VERSION + b" aggregate share" + bytes([AGGREGATORS[party], COLLECTOR])
         try:
-            found = hpke_seal(share, job.collector_key, info, bytes.fromhex(self.task) + self.to_bytes() + job.message)
+            sealed = hpke_seal(share, job.collector_key, info, bytes.fromhex(self.task) + self.to_bytes() + job.message)
         except ValueError:
             raise InvalidMessage("collection job of this task") from None
-        return HpkeCiphertext(job.config_id, *found).to_bytes()
+        return HpkeCiphertext(job.config_id, *sealed).to_bytes()
 
     def encode_token_aad(self, job: CollectionJobRequest) -> bytes:
-        """Associated data of the letter in a collection job: its key can not be put in the place of another one."""
+        """Encode the associated data of the letter in a collection job, which binds it to the analyst's key."""
         return bytes.fromhex(self.task) + self.to_bytes() + job.hpke_config
 
 
 LETTER_INFO = b"dpcurves collection 1" + bytes([COLLECTOR, AGGREGATORS[1]])
-"""The context of the letter of a collection job."""
+"""HPKE info of the letter of a collection job."""
 
 
 def encode_input_share_info(party: int) -> bytes:
-    """The context of what an owner seals to a server."""
+    """Return the HPKE info of an owner's message to a server."""
     return VERSION + b" input share" + bytes([CLIENT, AGGREGATORS[party]])
 
 
 class PlaintextInputShare(NamedTuple):
-    """SECRET. An input share and what an owner tells one server alone: `PlaintextInputShare`."""
+    """SECRET. An input share with an owner's private extensions for one server: `PlaintextInputShare`."""
 
     private_extensions: tuple[Extension, ...]
     payload: bytes
 
     @classmethod
     def from_bytes(cls, message: bytes) -> PlaintextInputShare:
-        """The one in a message. Raises `ValueError`: it is none."""
+        """Parse a message. Raises `ValueError`: it is invalid."""
         reader = Reader(message)
-        found = cls(tuple(decode_all(reader.read_vector(2), Extension.from_reader)), reader.read_vector(4))
-        if not reader.is_done or not found.payload:
+        input_share = cls(tuple(decode_all(reader.read_vector(2), Extension.from_reader)), reader.read_vector(4))
+        if not reader.is_done or not input_share.payload:
             raise ValueError("something follows, or nothing is there")
-        return found
+        return input_share
 
     def to_bytes(self) -> bytes:
-        """Its bytes."""
+        """Encode the input share."""
         return encode_extensions(self.private_extensions) + encode_vector(self.payload, 4)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class HpkeKeys:
-    """SECRET. The keys that a server opens input shares with, by their numbers. It has no repr.
+    """SECRET. The keys that open input shares, by configuration id. It has no repr.
 
-    A number is the first byte of a hash of the public key, or one of the next where it is taken: so that it stays the
-    same when keys are rotated.
+    An id is the first byte of a hash of the public key, or the next free number: so it stays the same when keys are
+    rotated.
 
     Attributes:
-        private_keys: Keys, those that are preferred first.
+        private_keys: Keys in order of preference.
     """
 
     private_keys: Mapping[int, X25519PrivateKey]
 
     @classmethod
     def from_private_keys(cls, keys: Iterable[X25519PrivateKey]) -> HpkeKeys:
-        """Numbers for some keys; the same one twice counts once."""
-        found = dict[int, X25519PrivateKey]()
-        for key in {each.public_key().public_bytes_raw(): each for each in keys}.values():
-            first = derive_config_id(_encode_public_key(key.public_key()))
-            found[next(place % 256 for place in range(first, first + 256) if place % 256 not in found)] = key
-        return cls(found)
+        """Number some keys; a repeated key counts once."""
+        numbered = dict[int, X25519PrivateKey]()
+        for key in {private_key.public_key().public_bytes_raw(): private_key for private_key in keys}.values():
+            preferred = derive_config_id(_encode_public_key(key.public_key()))
+            numbered[
+                next(
+                    candidate % 256
+                    for candidate in range(preferred, preferred + 256)
+                    if candidate % 256 not in numbered
+                )
+            ] = key
+        return cls(numbered)
 
     def encode_config_list(self) -> bytes:
-        """`HpkeConfigList`."""
-        each = (
-            encode_integer(one, 1) + _encode_hpke_suite() + encode_vector(_encode_public_key(key.public_key()), 2)
-            for one, key in self.private_keys.items()
+        """Encode an `HpkeConfigList`."""
+        configs = (
+            encode_integer(config_id, 1) + _encode_hpke_suite() + encode_vector(_encode_public_key(key.public_key()), 2)
+            for config_id, key in self.private_keys.items()
         )
-        return encode_vector(b"".join(each), 2)
+        return encode_vector(b"".join(configs), 2)
 
     def open_input_share(
         self, share: ReportShare, party: int, configuration: TaskConfiguration
     ) -> PlaintextInputShare | ReportError:
-        """SECRET: the input share in a report for one server, or why there is none."""
-        found = self.open_ciphertext(
+        """SECRET: return the input share in a report for one server, or the reason of rejection."""
+        plain = self.open_ciphertext(
             share.encrypted_input_share,
             encode_input_share_info(party),
             configuration.encode_input_share_aad(share.report_metadata, share.public_share),
         )
-        if isinstance(found, ReportError):
-            return found
+        if isinstance(plain, ReportError):
+            return plain
         try:
-            return PlaintextInputShare.from_bytes(found)
+            return PlaintextInputShare.from_bytes(plain)
         except ValueError:
             return ReportError.INVALID_MESSAGE
 
     def open_ciphertext(self, message: HpkeCiphertext, info: bytes, aad: bytes) -> bytes | ReportError:
-        """SECRET: what was sealed to one of the keys, or why it is none."""
+        """SECRET: return what was sealed to one of the keys, or the reason of rejection."""
         key = self.private_keys.get(message.config_id)
         if key is None:
             return ReportError.OUTDATED_CONFIG
@@ -660,12 +668,12 @@ def _load_private_key(key: X25519PrivateKey) -> KEMKeyInterface:
 
 
 def derive_config_id(key: bytes) -> int:
-    """The number of a server's key, unless another key of the server has it."""
+    """Return the configuration id of a server's key, unless another key of the server has it."""
     return sha256(b"dpcurves HPKE config\n" + key).digest()[0]
 
 
 def parse_config_ids(message: bytes) -> dict[bytes, int]:
-    """The numbers of keys of our suite in an `HpkeConfigList`. Raises `ValueError`: it is none."""
+    """Parse the configuration ids of keys of our suite in an `HpkeConfigList`. Raises `ValueError`: it is invalid."""
     listed = decode_all(
         Reader(message).read_vector(2), lambda one: (one.read_integer(1), one.read_bytes(6), one.read_vector(2))
     )

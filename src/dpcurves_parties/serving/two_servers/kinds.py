@@ -1,4 +1,4 @@
-"""Tasks of two servers, whatever they compute: the interface of a task, and messages of questions and responses."""
+"""Task types of two servers: the interface of a task, the registry, and messages of questions and responses."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ LONGEST_ID = 64
 
 
 class Askable(Protocol):
-    """Interface of the questions that a message may ask: a task that counts implements it itself."""
+    """Interface of the questions that a message may ask; a task of counts implements it itself."""
 
     @property
     def hash(self) -> str:
-        """The hash of the task."""
+        """Hash of the task."""
 
     def parse_thresholds(self, at: object) -> tuple[int, ...]:
-        """Check the thresholds of a message. Raises `ProtocolError`."""
+        """Validate the thresholds of a message. Raises `ProtocolError`."""
 
     def answer_size(self, at: Sequence[int]) -> int:
-        """Number of values in the response."""
+        """Return the number of values in the response."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +46,12 @@ class QuestionMessage:
     """Question about thresholds of one task.
 
     Attributes:
-        task: The hash of the task.
-        question_id: An id, the same when the question is asked again.
-        thresholds: Thresholds: the number of slots below each, of which records are counted.
-        nonce: New with each message: an answer with another one is an old one.
+        task: Hash of the task.
+        question_id: Id that is equal if the question is repeated.
+        thresholds: Numbers of slots whose records are counted.
+        nonce: New for each message, so that an old answer is detected.
         answer_size: Number of values in the response.
-        version: The version of the protocol.
+        version: Version of the protocol.
     """
 
     task: str
@@ -63,19 +63,19 @@ class QuestionMessage:
 
     @classmethod
     def create(cls, task: Askable, at: tuple[int, ...], question: str | None = None) -> QuestionMessage:
-        """A new message."""
+        """Create a new message."""
         return cls(task.hash, question or secrets.token_hex(8), at, secrets.token_hex(16), task.answer_size(at))
 
     def to_json(self, **more: object) -> bytes:
-        """The message."""
+        """Encode the message."""
         return json.dumps({**self.fields, **more}).encode()
 
     @classmethod
     def from_json(cls, message: bytes, task: Askable) -> QuestionMessage:
-        """The question in a message, if it is one of this task.
+        """Parse the question in a message about this task.
 
         Raises:
-            ProtocolAborted: it is another message, or of another task or version, or asks what can not be asked.
+            ProtocolAborted: it is invalid, or of another task or version, or its thresholds are not allowed.
         """
         stored = parse_object(message, "question")
         if stored.get("version") != VERSION:
@@ -89,26 +89,28 @@ class QuestionMessage:
         return cls(task.hash, str(names[0]), at, str(names[1]), task.answer_size(at))
 
     def encode_answer(self, numbers: tuple[int, ...], provenance: Mapping[str, object], **more: object) -> bytes:
-        """The message that answers this one, from a set of reports as it is named."""
+        """Encode the answer to this message, from this report set."""
         return json.dumps({**self.fields, **provenance, "numbers": numbers, **more}).encode()
 
     def parse_answer(self, message: bytes, who: str) -> Answer:
-        """The answer in a message, if it answers this very question.
+        """Parse the answer to this question.
 
         Raises:
-            ProtocolAborted: it does not. Nothing of it is shown.
+            ProtocolAborted: it does not match the question. The error contains nothing of it.
         """
         stored = self.parse_reply(message, who)
         numbers, name, reports = stored.get("numbers"), stored.get("set"), stored.get("reports")
         fits = (
-            isinstance(numbers, list) and len(numbers) == self.answer_size and all(type(one) is int for one in numbers)
+            isinstance(numbers, list)
+            and len(numbers) == self.answer_size
+            and all(type(number) is int for number in numbers)
         )
         if not (fits and isinstance(name, str) and type(reports) is int and reports > 0):
             raise ProtocolError(who, f"its answer {UNLIKE}", 502)
         return Answer(tuple(numbers or ()), name, reports)
 
     def parse_reply(self, message: bytes, who: str) -> Mapping[str, Any]:
-        """The object in a message, if it names this very question. Raises `ProtocolError`."""
+        """Return the object in a message that names this question. Raises `ProtocolError`."""
         stored = parse_object(message, who)
         if any(stored.get(name) != value for name, value in self.fields.items()):
             raise ProtocolError(who, "it answered another question, or an earlier one", 502)
@@ -116,7 +118,7 @@ class QuestionMessage:
 
     @property
     def fields(self) -> dict[str, object]:
-        """What the message says, and any answer to it, as plain objects."""
+        """Fields of the message, and of any answer to it, as plain objects."""
         return {
             "version": self.version, "task": self.task, "question": self.question_id, "at": list(self.thresholds),
             "nonce": self.nonce,
@@ -124,27 +126,27 @@ class QuestionMessage:
 
 
 def parse_closed_status(task: SharedTask, message: bytes) -> Mapping[str, Any]:
-    """The statement of a server on a closed task. Raises `ProtocolError`: it is open, or of another version."""
-    told = parse_fields(message, "server", task=str, version=int, state=str, reports=int)
-    if (told["task"], told["version"]) != (task.hash, VERSION):
+    """Return a server's statement about a closed task. Raises `ProtocolError`: it is open, or of another version."""
+    status = parse_fields(message, "server", task=str, version=int, state=str, reports=int)
+    if (status["task"], status["version"]) != (task.hash, VERSION):
         raise ProtocolError("server", "it is of another task or version", 502)
-    if told["state"] != "closed":
+    if status["state"] != "closed":
         raise TaskStillOpen
-    return told
+    return status
 
 
 class TaskStillOpen(ProtocolError):
-    """The task takes reports still."""
+    """The task still accepts reports."""
 
     def __init__(self) -> None:
         super().__init__("task", "it is not closed yet: dpcurves task close", 409)
 
 
 def require_report_set(message: Mapping[str, Any], provenance: Mapping[str, object], rule: str) -> None:
-    """Refuse a response from another set of reports, or with other noise, than this server's.
+    """Refuse a response from another report set, or with other noise, than this server's.
 
     Raises:
-        ProtocolAborted: it does; `rule` says what follows.
+        ProtocolAborted: they differ; `rule` is its message.
     """
     if {name: message.get(name) for name in provenance} != provenance:
         raise ProtocolError("reports", rule, 409)
@@ -152,10 +154,11 @@ def require_report_set(message: Mapping[str, Any], provenance: Mapping[str, obje
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Answer:
-    """Response to a query: a noisy count for each threshold, from one set of reports; or a server's half of it: SECRET.
+    """Response to a query: a noisy count for each threshold, from one report set; or a server's answer share, which is
+    SECRET.
 
-    `dropped_count` of the reports were not counted: they failed the servers' check. A half names the `commitments` of both
-    servers to their noise, and where answers are proved hashes of the noises that they are `noise_hashes` to.
+    `dropped_count` is the number of reports that failed the servers' check. An answer share names the `commitments` of
+    both servers to their noise, and, if answers are proved, the `noise_hashes` to which servers are bound.
     """
 
     values: tuple[int, ...]
@@ -167,15 +170,15 @@ class Answer:
 
     @property
     def provenance(self) -> dict[str, object]:
-        """Identity of the set of reports and of the noise, as plain objects."""
+        """Identity of the report set and of the noise, as plain objects."""
         bound = {"bound": list(self.noise_hashes)} if self.noise_hashes else {}
         return {"set": self.report_set, "reports": self.reports, "commitments": list(self.commitments), **bound}
 
 
-# Tasks of two servers, whatever they compute from shares: the interface of a task, and the registry of their kinds.
-#
-# A kind of task is registered as an entry point of the group `GROUP`, under the name in the first field of its
-# documents, with ``-`` for spaces: a `TaskType`. So the servers' program knows none of them by import.
+# Interface and registry of task types, independent of what they compute from shares.
+# #
+# A task type is registered as an entry point of the group `GROUP`, under the name in the first field of its documents,
+# with ``-`` for spaces: a `TaskType`. So the servers' program imports none of them directly.
 GROUP = "dpcurves.shared_tasks"
 
 
@@ -184,43 +187,43 @@ class ShareEncoding(Protocol):
 
     @property
     def public_size(self) -> int:
-        """Bytes of the public half of a report, which both servers get."""
+        """Bytes of the public part of a report, which both servers receive."""
 
     @property
     def size(self) -> int:
         """Bytes of a report for one server."""
 
     def share_records(self, rows: IntArray, randomness: Randomness, /) -> list[tuple[bytes, bytes]]:
-        """SECRET: shares of each record for server 0 and for server 1."""
+        """SECRET: share each record between server 0 and server 1."""
 
     def share_records_with_ids(
         self, rows: IntArray, randomness: Randomness, /
     ) -> list[tuple[bytes, tuple[bytes, bytes]]]:
-        """SECRET: an id for each record, the same at both servers, and shares for server 0 and for server 1."""
+        """SECRET: return an id for each record, equal at both servers, and shares for server 0 and server 1."""
         shares = self.share_records(rows, randomness)
-        return [(randomness.random_bytes(ID), each) for each in shares]
+        return [(randomness.random_bytes(ID), pair) for pair in shares]
 
     def size_for_party(self, party: int) -> int:
-        """Bytes of a report for one server."""
+        """Return the bytes of a report for one server."""
         return self.size
 
     def require_shares(self, party: int, shares: Sequence[bytes]) -> None:
-        """Refuse invalid shares. Raises `ValueError`: one of them is no share of this task."""
+        """Refuse invalid shares. Raises `ValueError`: a share is not of this task."""
 
     def warm(self) -> None:
         """Compile code in advance, so that the first answer does not wait for it."""
 
 
 class SharedTask(TaskDocument, ABC):
-    """Base class of tasks whose records are secret-shared between two servers; a subclass says what they compute.
+    """Base class of tasks whose records are secret-shared between two servers; subclasses define what they compute.
 
     Attributes:
-        name: Name for people to read.
-        loss: The privacy loss of all answers together, for each report.
-        reports_per_owner: Most reports that one owner may send.
+        name: Name for people.
+        loss: Privacy loss of all answers together, for each report.
+        reports_per_owner: Most reports of one owner.
         servers: Party 0 and party 1.
-        proof_key_hashes: Hashes of each analyst's key for proofs of answers; none: answers are not proved.
-        enrols: True if an owner's ticket is an invitation alone, with which it enrols a token of its own.
+        proof_key_hashes: Hashes of each analyst's key for proofs of answers; empty: answers are not proved.
+        enrols: Whether an owner's ticket is an invitation, with which the owner enrols a token.
     """
 
     name: str
@@ -238,31 +241,31 @@ class SharedTask(TaskDocument, ABC):
     @property
     @abstractmethod
     def encoding(self) -> ShareEncoding:
-        """Encoding of reports: the same for owners and servers."""
+        """Encoding of reports, common to owners and servers."""
 
     @property
     def dataset(self) -> str:
-        """The name of its account in a server's ledger."""
+        """Name of the task's account in a server's ledger."""
         return f"task {self.hash}"
 
     @property
     def account(self) -> Account:
-        """Account of each server's ledger for this task: exactly one charge."""
+        """Account of the task in each server's ledger, for exactly one charge."""
         return Account(self.dataset, Neighbours.REPLACE_ONE, EACH_RECORD, self.loss)
 
     def make_owner_encoding(self, proof_key: str) -> ShareEncoding:
-        """Encoding of an owner whose ticket holds this key for proofs of answers.
+        """Return the encoding of an owner whose ticket has this key for proofs of answers.
 
         Raises:
-            ProtocolAborted: the task proves answers, and the key is not its own.
+            ProtocolAborted: the task proves answers, and the key is another one.
         """
         return self.encoding
 
     def require_allowed_count(self, records: IntArray) -> IntArray:
-        """Records of one owner, once their number is checked.
+        """Return the records of one owner, after checking their number.
 
         Raises:
-            ProtocolAborted: there are none, or more than one owner may send.
+            ProtocolAborted: there are none, or more than an owner may send.
         """
         if not 1 <= len(records) <= self.reports_per_owner:
             rule = f"{len(records)} records; the task takes 1 to {self.reports_per_owner} of one owner"
@@ -272,11 +275,11 @@ class SharedTask(TaskDocument, ABC):
 
 @dataclass(frozen=True, slots=True)
 class TaskType:
-    """Kind of task of two servers.
+    """Task type of two servers.
 
     Attributes:
         document_class: Class of its documents.
-        create_service: Function that makes the service of one server for one task, from the task and its
+        create_service: Function that creates the service of one server for one task, from the task and its
             `dpcurves_parties.serving.two_servers.collection.Resources`.
     """
 
@@ -285,22 +288,22 @@ class TaskType:
 
 
 def load_task_type(name: str) -> TaskType:
-    """The registered kind of task whose documents have this name in their first field.
+    """Return the registered task type whose documents have this name in their first field.
 
     Raises:
         ProtocolAborted: there is none.
     """
-    for each in entry_points(group=GROUP, name=name.replace(" ", "-")):
-        kind: TaskType = each.load()
+    for entry_point in entry_points(group=GROUP, name=name.replace(" ", "-")):
+        kind: TaskType = entry_point.load()
         return kind
     raise ProtocolError("task", "this is no task document")
 
 
 def read_task(path: str | Path) -> SharedTask:
-    """The task of two servers in a file.
+    """Read the task of two servers in a file.
 
     Raises:
-        ValueError: it can not be read, or is none, or is one of people alone.
+        ValueError: it cannot be read, or is another document, or a task of people without servers.
     """
     text = read_document_text(path)
     task = load_task_type(parse_task_type(text)).document_class.from_json(text)

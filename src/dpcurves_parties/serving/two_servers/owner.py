@@ -1,4 +1,4 @@
-"""SECRET. Clients of two servers: the owner who sends shares, the coordinator who closes a task, and what is kept."""
+"""SECRET. Clients of two servers: the owner who sends shares, the coordinator who closes a task, and their files."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ AT_ONCE = 1000
 
 @dataclass(frozen=True, slots=True)
 class UploadOutcome:
-    """Outcome of a contribution: the number of reports, and of those that a server had not seen before."""
+    """Outcome of a contribution: the number of reports, and of those that were new to a server."""
 
     reports: int
     new: int
 
     def add_outcome(self, coming: Future[UploadOutcome] | None) -> UploadOutcome:
-        """Add the outcome of a batch that is on its way."""
+        """Add the outcome of a pending batch."""
         if coming is None:
             return self
         more = coming.result()
@@ -56,29 +56,29 @@ class UploadOutcome:
 
 
 def _post_batch(path: str, token: str, server: Channel, message: bytes) -> UploadOutcome:
-    told = parse_fields(server.post(path, message, token), "server", new=int, known=int)
-    return UploadOutcome(told["new"] + told["known"], told["new"])
+    reply = parse_fields(server.post(path, message, token), "server", new=int, known=int)
+    return UploadOutcome(reply["new"] + reply["known"], reply["new"])
 
 
 def _post_to_second(first_outcome: Future[UploadOutcome], post: Callable[[], UploadOutcome]) -> UploadOutcome:
-    """Outcome of a batch at both servers, sent to the second one after the first."""
-    first = first_outcome.result()
-    return UploadOutcome(first.reports, max(first.new, post().new))
+    """Send a batch to the second server after the first has accepted it, and return its outcome at both."""
+    outcome = first_outcome.result()
+    return UploadOutcome(outcome.reports, max(outcome.new, post().new))
 
 
 @dataclass(repr=False)
 class Contribution:
     """SECRET. The reports of one owner. It has no repr.
 
-    Reports are made from the owner's secret and the records: an owner that dies on the way sends the very same ones
-    again, and the servers know them. Other records have other reports, whose keys share nothing with those, and another
-    name, which tells nothing of them. Under one ticket both servers take reports of one name: a file that was corrected
-    or cut short would else count beside the first one, and its records lose their epsilon twice.
+    Reports are derived from the owner's secret and the records: an owner that crashes sends equal reports again, which
+    the servers recognise. Other records have other reports, whose keys are independent, and another contribution id,
+    which reveals nothing about them. Under one ticket both servers accept reports of one contribution: otherwise a
+    corrected or truncated file would count beside the first one, and its records would lose their epsilon twice.
 
     Attributes:
         task: Task of the reports.
-        slots: The places of the records; of people in pairs their whole numbers, a column for each value.
-        secret: 32 bytes that this owner alone has; never sent.
+        slots: Slots of the records; for a task of pairs integers, a column for each value.
+        secret: 32 bytes that only this owner has; never sent.
         earlier_policy: Policy for another contribution under the same ticket.
         proof_key: Key for proofs of answers, from the ticket.
     """
@@ -93,36 +93,38 @@ class Contribution:
     def from_ticket(
         cls, task: SharedTask, slots: IntArray, ticket: Path, earlier_policy: EarlierPolicy = EarlierPolicy.STAYS
     ) -> Contribution:
-        """The contribution under a ticket; its secret lies in a file beside it, and is made when it is needed first.
+        """Return the contribution under a ticket; its secret is in a file beside the ticket, created on first use.
 
         Raises:
-            ValueError: the file can not be read or made.
+            ValueError: the file cannot be read or written.
         """
         proof = Ticket.load(ticket, Role.OWNER).proof_key if task.proof_key_hashes else ""
         secret = make_key(ticket.with_name(ticket.name + ".secret")).derive_dataset_key(task.hash)
         return cls(task, slots, secret, earlier_policy, proof)
 
     def iterate_batches(self) -> Iterator[tuple[bytes, bytes]]:
-        """Batches of the contribution, each with its part for server 0 and its part for server 1."""
+        """Iterate over batches, each with its part for server 0 and its part for server 1."""
         for name, reports in self.iterate_shared_reports():
             first, second = (
-                seal_reports(self.task, party, name, ((one, shares[party]) for one, shares in reports))
+                seal_reports(self.task, party, name, ((report_id, shares[party]) for report_id, shares in reports))
                 for party in (0, 1)
             )
             yield self._encode_batch(0, name, first), self._encode_batch(1, name, second)
 
     def iterate_shared_reports(self) -> Iterator[tuple[bytes, Sequence[tuple[bytes, tuple[bytes, bytes]]]]]:
-        """SECRET: the name of the contribution, and some of its reports: ids and shares for server 0 and server 1."""
+        """SECRET: iterate over the contribution id and some of its reports: ids, and shares for server 0 and server
+        1.
+        """
         places = self.slots[np.lexsort(np.atleast_2d(self.slots.T))]
         digest = sha256(places.astype("<i8").tobytes()).hexdigest()
         name = Randomness.from_key(self.secret, f"contribution of {digest}").random_bytes(NAME)
         stream = Randomness.from_key(self.secret, f"reports of {digest}")
-        # The order in which reports are sent tells nothing of the records.
+        # Reports are sent in random order, which reveals nothing about the records.
         places = places[np.argsort(stream.sample_words(len(places)))]
         encoding = self.task.make_owner_encoding(self.proof_key)
-        many = min(AT_ONCE, LARGEST_BATCH // (encoding.size + 2 * OVERHEAD))
-        for start in range(0, len(places), many):
-            yield name, encoding.share_records_with_ids(places[start : start + many], stream)
+        batch_size = min(AT_ONCE, LARGEST_BATCH // (encoding.size + 2 * OVERHEAD))
+        for start in range(0, len(places), batch_size):
+            yield name, encoding.share_records_with_ids(places[start : start + batch_size], stream)
 
     def _encode_batch(self, party: int, name: bytes, reports: Sequence[ReportShare]) -> bytes:
         return encode_batch(self.task.hash, party, Batch(name, self.earlier_policy, reports))
@@ -130,11 +132,11 @@ class Contribution:
     def send(self, ticket: Ticket, progress: Callable[[int], object], timeout: float = PATIENCE) -> UploadOutcome:
         """Send all batches to both servers. `progress` is called with the number of reports sent.
 
-        Server 1 is sent a batch once server 0 has taken it: what server 0 refuses, as reports of a task that is closed,
-        reaches neither. Meanwhile the next batch is sealed, and sent to server 0.
+        A batch is sent to server 1 after server 0 has accepted it: what server 0 refuses, such as reports of a closed
+        task, reaches neither. Meanwhile the next batch is sealed and sent to server 0.
 
         Raises:
-            ProtocolAborted: a server refuses or can not be reached. Sent again, nothing counts twice.
+            ProtocolAborted: a server refuses or is unreachable. Reports that are sent again do not count twice.
         """
         servers = [Channel.from_certificate(server.url, server.certificate, timeout) for server in self.task.servers]
         sent, path = UploadOutcome(0, 0), f"/tasks/{self.task.hash}/reports"
@@ -143,14 +145,14 @@ class Contribution:
             for party, server in enumerate(servers)
         ]
         try:
-            with ThreadPoolExecutor(len(servers)) as beside:
-                coming: Future[UploadOutcome] | None = None
+            with ThreadPoolExecutor(len(servers)) as executor:
+                pending: Future[UploadOutcome] | None = None
                 for batch in self.iterate_batches():
-                    taken = beside.submit(ways[0], batch[0])
-                    sent = sent.add_outcome(coming)
+                    first_outcome = executor.submit(ways[0], batch[0])
+                    sent = sent.add_outcome(pending)
                     progress(sent.reports)
-                    coming = beside.submit(_post_to_second, taken, partial(ways[1], batch[1]))
-                sent = sent.add_outcome(coming)
+                    pending = executor.submit(_post_to_second, first_outcome, partial(ways[1], batch[1]))
+                sent = sent.add_outcome(pending)
                 progress(sent.reports)
         finally:
             for server in servers:
@@ -159,29 +161,30 @@ class Contribution:
 
 
 def seal_reports(task: SharedTask, party: int, name: bytes, shares: Iterable[tuple[bytes, bytes]]) -> list[ReportShare]:
-    """Reports of the contribution `name`, from an id and a share for each, sealed to one server."""
+    """Seal reports of the contribution `name` to one server, from an id and a share for each."""
     key = load_public_key(task.servers[party].hpke_key)
     return [
-        ReportShare(one, seal_share(share, key, encode_share_info(task.hash, party, name, one)))
-        for one, share in shares
+        ReportShare(report_id, seal_share(share, key, encode_share_info(task.hash, party, name, report_id)))
+        for report_id, share in shares
     ]
 
 
 def read_owner_ticket(task: SharedTask, ticket: Path) -> Ticket:
-    """The ticket of an owner of this task. Raises `ValueError`: the file holds none."""
+    """Read the ticket of an owner of this task. Raises `ValueError`: the file has no such ticket."""
     bearer = Ticket.load(ticket, Role.OWNER)
     require_ticket_for(bearer, task)
     return bearer
 
 
 def enrol_owner(task: SharedTask, ticket: Path, timeout: float = PATIENCE) -> Ticket:
-    """The ticket that an owner shows with its reports: where owners enrol, one of its own, in a file beside.
+    """Return the ticket that an owner shows with its reports: if owners enrol, one with its own token, in a file
+    beside.
 
-    It is made when it is needed first, and both servers are told its hash, with the ticket for an invitation.
+    It is generated on first use, and its hash is sent to both servers, with the invitation.
 
     Raises:
-        ValueError: a file can not be read or made.
-        ProtocolAborted: a server refuses or can not be reached. Begun again, it goes on with the same one.
+        ValueError: a file cannot be read or written.
+        ProtocolAborted: a server refuses or is unreachable. Repeating the call continues with the same token.
     """
     invitation = read_owner_ticket(task, ticket)
     if not task.enrols:
@@ -208,13 +211,13 @@ CLOSED_TASK = "closed task"
 
 @dataclass(frozen=True, slots=True)
 class AgreedReports:
-    """Reports and noise of a closed task. Public.
+    """Report set and noise commitments of a closed task. Public.
 
     Attributes:
-        task: The hash of the task.
-        report_set: The hash of the reports that count.
+        task: Hash of the task.
+        report_set: Hash of the accepted report set.
         reports: Number of reports.
-        commitments: Those of server 0 and server 1 to their noise.
+        commitments: Noise commitments of server 0 and server 1.
     """
 
     task: str
@@ -223,40 +226,40 @@ class AgreedReports:
     commitments: tuple[str, ...]
 
     def to_json(self) -> str:
-        """The text of the file; the same facts have the same text."""
+        """Return the text of the file; equal facts have equal texts."""
         return json.dumps({"dpcurves": CLOSED_TASK, **asdict(self)}, indent=1, sort_keys=True) + "\n"
 
     def write_or_verify(self, file: Path) -> None:
-        """Write the file, if it is not there, and hold servers to what it says.
+        """Write the file if it does not exist, else require that the servers match it.
 
-        Formal guarantees: who has kept a file never reads counts of another set of reports, or with other noise, under
-        the same task; so servers whose stores were both lost or put back are found out by whoever asked them before.
+        Formal guarantees: a client that keeps the file never accepts counts of another report set, or with other noise,
+        for the same task; so it detects if both servers' stores were lost or restored after it asked them before.
 
         Raises:
-            ProtocolAborted: it says something else, or can not be read or written.
+            ProtocolAborted: the file differs, or cannot be read or written.
         """
         with suppress(FileAlreadyExists):
             write_public(file, self.to_json())
             return
         try:
-            kept = file.read_text(encoding="utf-8")
+            stored = file.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError):
             raise ProtocolError("file", f"{str(file)!r} cannot be read") from None
-        if kept != self.to_json():
+        if stored != self.to_json():
             rule = f"they name other reports or other noise than before, which {str(file)!r} holds them to"
             raise ProtocolError("servers", rule, 502)
 
 
 def path_of_agreed_reports(ticket: Path) -> Path:
-    """The file beside a ticket."""
+    """Return the path of the file beside a ticket."""
     return ticket.with_name(ticket.name + ".closed")
 
 
 class ClosedTask(NamedTuple):
-    """The reports that count.
+    """The accepted reports.
 
     Attributes:
-        report_set: The hash of their set.
+        report_set: Hash of the set.
         reports: Number of reports.
         owners: Number of owners.
     """
@@ -275,18 +278,18 @@ def close_task(
     *,
     agreed_file: Path | None = None,
 ) -> ClosedTask:
-    """Let both servers agree on the reports that count, and show them the seed of pairs if there are any.
+    """Let both servers agree on the accepted reports, and send them the seed of pairs for a task of pairs.
 
-    What they agreed on is written to the file `agreed_file`, and has to be what it says, where it is there.
+    The agreement is written to `agreed_file`, or must equal its content if it exists.
 
     Raises:
-        ProtocolAborted: they do not agree, or can not be reached. Asked again, it ends the same way.
+        ProtocolAborted: they do not agree, or are unreachable. Repeating the call gives the same result.
     """
     require_ticket_for(ticket, task)
     shown = b"" if seed is None else json.dumps({"seed": seed.hex()}).encode()
     with Channel.from_certificate(task.servers[party].url, task.servers[party].certificate, timeout) as server:
-        told = server.post(f"/tasks/{task.hash}/close", shown, ticket.derive_bearer_token(party))
-        agreed = parse_fields(told, "server", set=str, reports=int, owners=int, commitments=list)
+        reply = server.post(f"/tasks/{task.hash}/close", shown, ticket.derive_bearer_token(party))
+        agreed = parse_fields(reply, "server", set=str, reports=int, owners=int, commitments=list)
     if agreed_file is not None:
         AgreedReports(
             task.hash, agreed["set"], agreed["reports"], tuple(map(str, agreed["commitments"]))

@@ -15,14 +15,14 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X
 
 from ..messages import ProtocolError
 
-# Shares sealed to one server, by HPKE (RFC 9180): X25519, HKDF-SHA256, AES-128-GCM, one message each.
+# Shares sealed to one server by HPKE (RFC 9180): X25519, HKDF-SHA256, AES-128-GCM, one message each.
 OVERHEAD = 32 + 16
-"""Bytes that sealing adds: a key of its own, and a tag."""
+"""Bytes that sealing adds: an encapsulated key and a tag."""
 _SUITE = hpke.Suite(hpke.KEM.X25519, hpke.KDF.HKDF_SHA256, hpke.AEAD.AES_128_GCM)
 
 
 def load_public_key(digits: str) -> X25519PublicKey:
-    """The key that a task names. Raises `ValueError`: it is none."""
+    """Parse the public key in a task document. Raises `ValueError`: it is invalid."""
     try:
         return X25519PublicKey.from_public_bytes(bytes.fromhex(digits))
     except ValueError:
@@ -30,12 +30,12 @@ def load_public_key(digits: str) -> X25519PublicKey:
 
 
 def seal_share(share: bytes, key: X25519PublicKey, info: bytes) -> bytes:
-    """Encrypt a share (HPKE) so that only the holder of the key opens it, and only at `info`."""
+    """Encrypt a share by HPKE, bound to the context `info`."""
     return _SUITE.encrypt(share, key, info)
 
 
 def open_share(message: bytes, key: X25519PrivateKey, info: bytes) -> bytes | None:
-    """The share; None: it was sealed to another key or place, or a bit has changed."""
+    """Decrypt a share; None if it was sealed to another key or context, or changed."""
     try:
         return _SUITE.decrypt(message, key, info)
     except (InvalidTag, ValueError):
@@ -43,29 +43,29 @@ def open_share(message: bytes, key: X25519PrivateKey, info: bytes) -> bytes | No
 
 
 def encode_share_info(task: str, party: int, contribution: bytes, report: bytes) -> bytes:
-    """Context that a sealed share is bound to: task, party, contribution and report."""
+    """Return the context to which a sealed share is bound: task, party, contribution and report."""
     return b"dpcurves report 2\n" + bytes.fromhex(task) + bytes([party]) + contribution + report
 
 
-# A batch of sealed reports on its way to one server: a header, then records of one size. Nothing may follow.
+# A batch of sealed reports for one server: a header, then records of one size. Nothing may follow.
 MAGIC = b"DPCF"
 FORMAT = 2
 ID = 16
 NAME = 32
 MOST_REPORTS = 4096
 LARGEST_BATCH = 2**23
-"""Bytes."""
+"""Length of an id or hash in bytes."""
 LARGEST_SEALED = 2**16 - 1
-"""Bytes of a sealed share, whose number has two bytes."""
+"""Size limit of a sealed share in bytes; its length field has two bytes."""
 _HEADER = struct.Struct(f"<4sBBBHI{NAME}s{NAME}s")
 
 
 class ReportShare(NamedTuple):
-    """Share of a report, sealed for a single server.
+    """Share of a report, sealed to one server.
 
     Attributes:
-        id: 16 bytes that the owner drew; the same at both servers.
-        encrypted_share: The share, that only this server opens.
+        id: 16 bytes drawn by the owner, equal at both servers.
+        encrypted_share: The share, which only this server can open.
     """
 
     id: bytes
@@ -76,18 +76,18 @@ class EarlierPolicy(Enum):
     """Policy for other reports that were sent under the same ticket before."""
 
     STAYS = 0
-    """Earlier reports stay, and these are refused: one ticket is good for one contribution."""
+    """Keep earlier reports and refuse these: a ticket is valid for one contribution."""
     GIVES_WAY = 1
-    """Earlier reports are forgotten, as long as the task is open."""
+    """Delete earlier reports, as long as the task is open."""
 
 
 class Batch(NamedTuple):
     """Some reports of one contribution, for one server.
 
     Attributes:
-        contribution: 32 bytes that name all that an owner contributes: the same in all of its batches, at both servers.
+        contribution: 32-byte id of an owner's whole contribution, equal in all of its batches, at both servers.
         earlier_policy: Policy for another contribution under the same ticket.
-        reports: Reports, each of the same size.
+        reports: Reports of equal size.
     """
 
     contribution: bytes
@@ -96,7 +96,7 @@ class Batch(NamedTuple):
 
 
 def encode_batch(task: str, party: int, batch: Batch) -> bytes:
-    """The bytes of a batch."""
+    """Encode a batch."""
     size, count = len(batch.reports[0].encrypted_share), len(batch.reports)
     facts = party, batch.earlier_policy.value, size, count, bytes.fromhex(task), batch.contribution
     return _HEADER.pack(MAGIC, FORMAT, *facts) + b"".join(
@@ -105,19 +105,19 @@ def encode_batch(task: str, party: int, batch: Batch) -> bytes:
 
 
 def parse_batch(message: bytes, task: str, party: int, size: int) -> Batch:
-    """The batch in a message for this task and party, whose sealed shares have `size` bytes.
+    """Parse a batch for this task and party, with sealed shares of `size` bytes.
 
     Raises:
-        ProtocolAborted: it is another message, or cut off, or goes on.
+        ProtocolAborted: it is another message, or has the wrong length.
     """
     if len(message) < _HEADER.size:
         raise ProtocolError("reports", "the batch is cut off")
-    magic, version, to, earlier, each, count, name, contribution = _HEADER.unpack_from(message)
+    magic, version, to, earlier, share_size, count, name, contribution = _HEADER.unpack_from(message)
     if magic != MAGIC or version != FORMAT or earlier not in (0, 1):
         raise ProtocolError("reports", f"this is no batch of format {FORMAT}")
     if name.hex() != task or to != party:
         raise ProtocolError("reports", "the batch is for another task or server")
-    if each != size or not 1 <= count <= MOST_REPORTS:
+    if share_size != size or not 1 <= count <= MOST_REPORTS:
         raise ProtocolError("reports", f"1 to {MOST_REPORTS} reports of {size} bytes are needed")
     record = ID + size
     if len(message) != _HEADER.size + count * record:
@@ -133,17 +133,17 @@ NONE = "00" * NAME
 OTHER = "the servers agreed on other sets of them or other noise; a store was put back, nothing is answered"
 
 Listing = Mapping[bytes, bytes]
-"""The digest of the public half of each report, by the report's id."""
+"""Digest of the public part of each report, by the report's id."""
 Rising = Callable[[], Iterable[tuple[bytes, bytes]]]
-"""Ids and digests of all reports, ids rising: read from the beginning each time, so that no server holds all."""
+"""Ids and digests of all reports in rising order of ids, streamed on each iteration, so that no server holds all."""
 
 
 class ReportSet(NamedTuple):
-    """Set of reports that both servers agree on.
+    """Report set on which both servers agree.
 
     Attributes:
-        name: The hash of the task, and of the ids and digests.
-        reports: Number of reports that count.
+        name: Hash of the task, and of the ids and digests.
+        reports: Number of accepted reports.
         dropped_ids: Ids of this server's other reports.
     """
 
@@ -153,17 +153,17 @@ class ReportSet(NamedTuple):
 
 
 def digest_public_share(public: bytes) -> bytes:
-    """Digest of the public half of a report."""
+    """Return the digest of the public part of a report."""
     return sha256(b"dpcurves report\n" + public).digest()[:DIGEST]
 
 
 def hash_share(key: bytes, share: bytes) -> bytes:
-    """SECRET: hash that tells whether a server has still the share that it got as the report `key`, seed and all."""
+    """SECRET: hash a stored share of the report `key`, including its seed, to detect damage later."""
     return sha256(b"dpcurves share\n" + key + share).digest()
 
 
 class ReportSetHash:
-    """Hash that names a set of so many reports, whose ids and digests come one by one, ids rising."""
+    """Incremental hash that names a set of this many reports, whose ids and digests are added in rising order."""
 
     def __init__(self, task: str, reports: int) -> None:
         self._hash = sha256(b"dpcurves report set 1\n" + bytes.fromhex(task) + reports.to_bytes(4, "big"))
@@ -173,55 +173,57 @@ class ReportSetHash:
         self._hash.update(key + digest)
 
     def hexdigest(self) -> str:
-        """The name, once all have come."""
+        """Return the name, after all reports were added."""
         return self._hash.hexdigest()
 
 
 def hash_report_set(task: str, reports: int, sorted_reports: Iterable[tuple[bytes, bytes]]) -> str:
-    """Name of a set of so many reports."""
+    """Return the name of a set of this many reports."""
     name = ReportSetHash(task, reports)
     for key, digest in sorted_reports:
         name.add(key, digest)
     return name.hexdigest()
 
 
-# Agreement without a listing of all: reports are parted by the first bits of their ids, and servers tell the hash of
-# each part. Only parts in which they differ are listed: in two messages, whatever differs. Hashes take 0.5 MB of 10**6
-# reports, and 34 MB of 2**25; a tree above them would save that, and take four messages to 22 where a report differs
+# Set reconciliation: reports are partitioned by the first bits of their ids, and servers exchange the hash of each
+# part. Only parts that differ are listed, in two messages for any difference. Hashes take 0.5 MB for 10**6 reports, and
+# 34 MB for 2**25; a tree above them would save that, and take four to 22 messages if a report differs
 # (`python benchmarks/two_servers.py --agreement`).
 EACH = 64
-"""Reports of a part, about: its hash takes a hundredth of their listing, and one report at one server lists few."""
+"""Target number of reports of a part: its hash takes a hundredth of its listing, and one differing report lists few
+others.
+"""
 MOST_BITS = 24
 
 
 def choose_prefix_bits(reports: int) -> int:
-    """Bits by which so many reports are parted."""
+    """Return the number of prefix bits that partition this many reports."""
     return min(MOST_BITS, (max(reports, 1) // EACH).bit_length())
 
 
 def split_by_prefix(
     sorted_reports: Iterable[tuple[bytes, bytes]], bits: int
 ) -> Iterator[tuple[int, list[tuple[bytes, bytes]]]]:
-    """Parts that are not empty, with their numbers."""
+    """Iterate over non-empty parts, with their numbers."""
     for number, some in groupby(sorted_reports, lambda one: int.from_bytes(one[0][:4], "big") >> (32 - bits)):
         yield number, list(some)
 
 
 def find_first_id(part: int, bits: int) -> bytes:
-    """The first id of a part."""
+    """Return the smallest id of a part."""
     return (part << (8 * ID - bits)).to_bytes(ID, "big")
 
 
 def hash_part(task: str, some: Iterable[tuple[bytes, bytes]]) -> bytes:
-    """Hash of a part of some reports, ids rising."""
+    """Hash a part of some reports, in rising order of ids."""
     return sha256(b"dpcurves part 1\n" + bytes.fromhex(task) + b"".join(map(b"".join, some))).digest()
 
 
 class PartHashes(NamedTuple):
-    """Hashes of all parts of the reports of a server.
+    """Hashes of all parts of a server's reports.
 
     Attributes:
-        prefix_bits: Bits of ids by which they are parted.
+        prefix_bits: Number of id bits that select the part.
         hashes: 32 bytes for each part.
     """
 
@@ -230,19 +232,19 @@ class PartHashes(NamedTuple):
 
     @classmethod
     def from_reports(cls, task: str, sorted_reports: Iterable[tuple[bytes, bytes]], bits: int) -> PartHashes:
-        """The summary of some reports."""
+        """Compute the hashes of some reports."""
         hashes = bytearray(hash_part(task, ()) * 2**bits)
         for number, some in split_by_prefix(sorted_reports, bits):
             hashes[NAME * number : NAME * (number + 1)] = hash_part(task, some)
         return cls(bits, bytes(hashes))
 
     def hash_of_part(self, part: int) -> bytes:
-        """The hash of a part."""
+        """Return the hash of a part."""
         return self.hashes[NAME * part : NAME * (part + 1)]
 
 
 class UnlistedParts(Exception):
-    """Error where servers differ in parts that were not listed. `parts` are their numbers."""
+    """Error if servers differ in parts that were not listed. `parts` are their numbers."""
 
     def __init__(self, parts: Sequence[int]) -> None:
         super().__init__("parts are to be listed")
@@ -252,25 +254,25 @@ class UnlistedParts(Exception):
 def intersect_reports(
     task: str, read_sorted_reports: Rising, expected: int, theirs: PartHashes, listed: Mapping[int, bytes]
 ) -> ReportSet:
-    """The reports that are at both servers. A report at one server only, or whose halves are not of one, is not.
+    """Return the reports that are at both servers, with equal public parts.
 
     Args:
         task: Hash of the task.
-        read_sorted_reports: The reports here.
-        expected: Number of these; with another one it takes longer.
-        theirs: Hashes of the parts of the other server's reports.
-        listed: Listings of the other server's parts, as far as they are known.
+        read_sorted_reports: Streams this server's reports.
+        expected: Expected number of these; a wrong number only costs time.
+        theirs: Hashes of the parts of the peer server's reports.
+        listed: Listings of the peer server's parts, as far as they are known.
 
     Raises:
-        Unlisted: parts differ whose listings are not known.
+        Unlisted: a part differs whose listing is unknown.
     """
     unlisted, gone, count, name = list[int](), list[bytes](), 0, ReportSetHash(task, expected)
     for number, some in split_by_prefix(read_sorted_reports(), theirs.prefix_bits):
         if hash_part(task, some) == theirs.hash_of_part(number):
             counted = some
         elif number in listed:
-            other = _parse_listing(listed[number])
-            counted = [(key, digest) for key, digest in some if other.get(key) == digest]
+            peer_listing = _parse_listing(listed[number])
+            counted = [(key, digest) for key, digest in some if peer_listing.get(key) == digest]
             gone += sorted({key for key, _ in some} - {key for key, _ in counted})
         else:
             unlisted.append(number)
@@ -284,31 +286,33 @@ def intersect_reports(
         return ReportSet(name.hexdigest(), count, gone)
     missing = frozenset(gone)
     return ReportSet(
-        hash_report_set(task, count, (one for one in read_sorted_reports() if one[0] not in missing)), count, gone
+        hash_report_set(task, count, (report for report in read_sorted_reports() if report[0] not in missing)),
+        count,
+        gone,
     )
 
 
 def encode_listings(listed: Mapping[int, bytes]) -> bytes:
-    """The bytes of listings of parts: number of the part, and of its reports; ids and digests."""
+    """Encode listings of parts: number of the part, and of its reports; ids and digests."""
     head = struct.Struct(">II")
-    return b"".join(head.pack(part, len(some) // RECORD) + some for part, some in sorted(listed.items()))
+    return b"".join(head.pack(number, len(listing) // RECORD) + listing for number, listing in sorted(listed.items()))
 
 
 def parse_listings(message: bytes) -> dict[int, bytes]:
-    """The inverse of `encode_listings`. Raises `ProtocolError`: it is none, or names a part or a report twice."""
-    listed, place, head = dict[int, bytes](), 0, struct.Struct(">II")
-    while place < len(message):
-        if place + head.size > len(message):
+    """Parse what `encode_listings` wrote. Raises `ProtocolError`: it is invalid, or repeats a part or a report."""
+    listed, position, head = dict[int, bytes](), 0, struct.Struct(">II")
+    while position < len(message):
+        if position + head.size > len(message):
             raise ProtocolError("peer", CUT)
-        part, reports = head.unpack_from(message, place)
-        place += head.size
-        some = message[place : place + reports * RECORD]
-        place += len(some)
+        number, reports = head.unpack_from(message, position)
+        position += head.size
+        some = message[position : position + reports * RECORD]
+        position += len(some)
         if len(some) != reports * RECORD:
             raise ProtocolError("peer", CUT)
-        if part in listed or len(_parse_listing(some)) != reports:
+        if number in listed or len(_parse_listing(some)) != reports:
             raise ProtocolError("peer", "its listing names a part or a report twice")
-        listed[part] = some
+        listed[number] = some
     return listed
 
 
@@ -321,24 +325,24 @@ def _parse_listing(some: bytes) -> Listing:
 
 
 def group_consecutive(parts: Iterable[int]) -> Iterator[tuple[int, int]]:
-    """First and last of parts that follow each other.
+    """Group consecutive parts: return the first and last of each run.
 
     >>> list(group_consecutive([3, 4, 5, 9]))
     [(3, 5), (9, 9)]
     """
     rising = sorted(parts)
-    ends = [number for number, (one, other) in enumerate(pairwise(rising), 1) if other != one + 1]
+    ends = [number for number, (one, following) in enumerate(pairwise(rising), 1) if following != one + 1]
     for start, end in pairwise([0, *ends, len(rising)] if rising else []):
         yield rising[start], rising[end - 1]
 
 
 class ClosingMessage(NamedTuple):
-    """Message of a server to the other to close a task.
+    """Message between servers to close a task.
 
     Attributes:
-        report_set: The hash of the reports that count, if its sender has written it down.
-        commitments: Those of server 0 and server 1, as far as its sender knows them.
-        summary: Hashes of parts of the reports that its sender has.
+        report_set: Hash of the accepted reports, if the sender has stored it.
+        commitments: Noise commitments of server 0 and server 1, as far as the sender knows them.
+        summary: Hashes of parts of the sender's reports.
         listings: Listings of some of these parts.
     """
 
@@ -348,20 +352,20 @@ class ClosingMessage(NamedTuple):
     listings: Mapping[int, bytes]
 
     def to_bytes(self) -> bytes:
-        """The message."""
+        """Encode the message."""
         names = b"".join(bytes.fromhex(name or NONE) for name in (self.report_set, *self.commitments))
         return names + bytes([self.summary.prefix_bits]) + self.summary.hashes + encode_listings(self.listings)
 
     @classmethod
     def from_bytes(cls, message: bytes) -> ClosingMessage:
-        """The inverse of `to_bytes`. Raises `ProtocolError`: it is none, or lists a part or a report twice."""
+        """Parse what `to_bytes` wrote. Raises `ProtocolError`: it is invalid, or repeats a part or a report."""
         start = 3 * NAME + 1
         if len(message) < start or (bits := message[start - 1]) > MOST_BITS:
             raise ProtocolError("peer", CUT)
         end = start + NAME * 2**bits
         if len(message) < end:
             raise ProtocolError("peer", CUT)
-        name, first, second = (message[place : place + NAME].hex() for place in range(0, 3 * NAME, NAME))
+        name, first, second = (message[offset : offset + NAME].hex() for offset in range(0, 3 * NAME, NAME))
         summary = PartHashes(bits, message[start:end])
         return cls(
             _parse_optional_hash(name),

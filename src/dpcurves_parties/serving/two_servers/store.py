@@ -1,4 +1,4 @@
-"""SECRET. Storage of one server: its tables, the shares that owners sent, and the set that counts."""
+"""SECRET. Storage of one server: its tables, the shares that owners sent, and the accepted report set."""
 
 from __future__ import annotations
 
@@ -47,20 +47,20 @@ TASKS = Table(
     METADATA,
     *text_key_columns("task"),
     *text_columns("state"),
-    integer_column("reports"),  # how many are stored: to count them takes long
-    Column("attempt", sql.Text),  # to close the task, that may still end in a decision
+    integer_column("reports"),  # number of stored reports, because counting rows is slow
+    Column("attempt", sql.Text),  # attempt to close the task that may still end in a decision
     Column("set", sql.Text),
-    Column("commitments", sql.Text),  # of both servers, with a space between them
-    Column("dropped", sql.LargeBinary),  # once checked: a bit for each report, in the order of ids; then their hash
+    Column("commitments", sql.Text),  # of both servers, separated by a space
+    Column("dropped", sql.LargeBinary),  # after the check: a bit for each report, in the order of ids; then their hash
 )
-# SECRET: one share of every report. The other server's share added, every record is known.
+# SECRET: one share of every report. With the other server's share, every record is known.
 REPORTS = Table(
-    "dpcurves_reports", METADATA, Column("number", sql.Integer, primary_key=True, autoincrement=True), *text_columns("task"),
-    *bytes_columns("id"), integer_column("owner"), *bytes_columns("digest", "whole", "share"),
+    "dpcurves_reports", METADATA, Column("number", sql.Integer, primary_key=True, autoincrement=True),
+    *text_columns("task"), *bytes_columns("id"), integer_column("owner"), *bytes_columns("digest", "whole", "share"),
     sql.Index("dpcurves_one_report_of_an_id", "task", "id", unique=True),
     sql.Index("dpcurves_reports_of_an_owner", "task", "owner"),
 )  # fmt: skip
-# What a ticket was used for: one contribution, of which so many reports are stored.
+# Use of a ticket: one contribution, and the number of its stored reports.
 CONTRIBUTIONS = Table(
     "dpcurves_contributions",
     METADATA,
@@ -69,9 +69,9 @@ CONTRIBUTIONS = Table(
     *bytes_columns("contribution"),
     integer_column("reports"),
 )
-# The hash of the noise that the other server is bound to, once it has told it: for tasks whose answers are proved.
+# The noise hash to which the peer server is bound, after it sent it: for tasks whose answers are proved.
 BOUND = Table("dpcurves_bound_noises", METADATA, *text_key_columns("task"), *text_columns("bound"))
-# Tokens that owners made themselves: hashes, one for each invitation that was used.
+# Enrolled tokens of owners: hashes, one for each used invitation.
 ENROLLED = Table(
     "dpcurves_enrolled", METADATA, *text_key_columns("task"), *integer_key_columns("owner"), *text_columns("token"),
     sql.Index("dpcurves_one_owner_of_a_token", "task", "token", unique=True),
@@ -87,14 +87,15 @@ class TaskState(Enum):
 
 
 class TaskStatus(NamedTuple):
-    """State of a task, with its set of reports.
+    """State of a task, with its report set.
 
     Attributes:
-        state: Open for reports; frozen: none come until an attempt to close ends; closed: it is decided which count.
-        reports: Number of reports that count, once closed; number of all reports, before.
-        report_set: The hash of the reports that count, once closed.
-        commitments: The commitments of both servers to their noise, once closed.
-        attempt: To close the task, that may still end in a decision.
+        state: Open: accepts reports; frozen: accepts none until an attempt to close ends; closed: the report set is
+            decided.
+        reports: Number of accepted reports, once closed; number of all reports before.
+        report_set: Hash of the accepted reports, once closed.
+        commitments: Noise commitments of both servers, once closed.
+        attempt: Attempt to close the task that may still end in a decision.
     """
 
     state: TaskState
@@ -105,17 +106,17 @@ class TaskStatus(NamedTuple):
 
     @property
     def provenance(self) -> dict[str, object]:
-        """Plain objects: which reports count, and the noise of both servers."""
+        """Report set and noise commitments, as plain objects."""
         return {"set": self.report_set, "reports": self.reports, "commitments": list(self.commitments or ())}
 
 
 def lock_task(connection: Connection, task: str) -> None:
-    """Lock the task's row: no other transaction writes it until this one ends. (SQLite has one writer anyway.)"""
+    """Lock the task's row against other transactions until this one ends. (SQLite has a single writer anyway.)"""
     connection.execute(select(TASKS.c.task).where(TASKS.c.task == task).with_for_update()).one()
 
 
 def select_status(connection: Connection, task: str) -> TaskStatus:
-    """State of a task."""
+    """Read the state of a task."""
     columns = TASKS.c.state, TASKS.c.reports, TASKS.c.set, TASKS.c.commitments, TASKS.c.attempt
     row = connection.execute(select(*columns).where(TASKS.c.task == task)).one()
     return TaskStatus(TaskState(row.state), row.reports, row.set, _parse_commitments(row.commitments), row.attempt)
@@ -129,7 +130,7 @@ def _parse_commitments(written: str | None) -> tuple[str, str] | None:
 
 
 def update_task(connection: Connection, task: str, **facts: object) -> None:
-    """Write facts of a task that is locked."""
+    """Update a task that is locked."""
     connection.execute(update(TASKS).where(TASKS.c.task == task).values(**facts))
 
 
@@ -143,7 +144,7 @@ USED = "this invitation was used before, by another program or person; if that w
 
 
 class StoredReport(NamedTuple):
-    """Stored report: `digest` identifies its public half, `whole` is a hash of all of its `share`: SECRET."""
+    """Stored report: `digest` identifies its public part, `whole` is a hash of its whole `share`: SECRET."""
 
     id: bytes
     digest: bytes
@@ -152,7 +153,7 @@ class StoredReport(NamedTuple):
 
 
 class Offer(NamedTuple):
-    """Reports that an owner wants to store, of one contribution; `earlier_policy` is the policy for its others."""
+    """Reports of one contribution that an owner wants to store; `earlier_policy` is the policy for its others."""
 
     owner: int
     contribution: bytes
@@ -161,7 +162,7 @@ class Offer(NamedTuple):
 
 
 class Upload(NamedTuple):
-    """Offer to a task that takes at most so many reports of one owner."""
+    """Offer to a task with a limit on the reports of an owner."""
 
     task: str
     max_reports: int
@@ -169,28 +170,28 @@ class Upload(NamedTuple):
 
 
 class StoredShare(NamedTuple):
-    """SECRET: a share, and what was written down beside it of all its bytes."""
+    """SECRET: a share, and the stored hash of all its bytes."""
 
     share: bytes
     share_hash: bytes
 
 
 class Decision(NamedTuple):
-    """Decision that binds both servers: the set of reports that count, and both commitments to noise."""
+    """Decision that binds both servers: the accepted report set, and both noise commitments."""
 
     reports: ReportSet
     commitments: tuple[str, str]
 
 
 class TaskFrozen(ProtocolError):
-    """Error while the task is frozen: no reports are taken until an attempt to close it has ended."""
+    """Error while the task is frozen: it accepts no reports until an attempt to close it has ended."""
 
     def __init__(self) -> None:
         super().__init__("reports", "the task is being closed; if it should stay open, send again in a minute", 503)
 
 
 class NoMoreReports(ProtocolError):
-    """Error once the task is closed."""
+    """Error after the task is closed."""
 
     def __init__(self) -> None:
         super().__init__("reports", "the task is closed; it takes no more", 409)
@@ -213,69 +214,71 @@ class Store:
             connection.execute(insert(TASKS), {"task": task, "state": TaskState.OPEN.value, "reports": 0})
 
     def read_status(self, task: str) -> TaskStatus:
-        """Current state of the task."""
+        """Read the current state of the task."""
         return self._database.read_snapshot(lambda connection: select_status(connection, task))
 
     def add_reports(self, task: str, max_reports: int, offer: Offer) -> int:
-        """Keep reports of one owner, all or none; those whose id is known are passed over. How many were new.
+        """Store reports of one owner, all or none, skipping known ids; return the number of new ones.
 
         Raises:
-            ProtocolAborted: the task takes no more reports, or none now, or no more of this owner, or the owner has
+            ProtocolAborted: the task accepts no more reports, or none now, or no more of this owner, or the owner has
                 contributed something else.
         """
         return self.submit_reports(task, max_reports, offer).result()
 
     def submit_reports(self, task: str, max_reports: int, offer: Offer) -> Future[int]:
-        """Keep reports as `add_reports` does, with those of others who send at the same time; on disk once the future ends."""
+        """Store reports like `add_reports`, together with concurrent ones; they are on disk when the future ends."""
         return self._uploads.submit(Upload(task, max_reports, offer))
 
     def add_offers(self, task: str, max_reports: int, offers: Sequence[Offer]) -> list[int | BaseException]:
-        """Keep reports of several owners as `add_reports` does, together; of each how many were new, or its error."""
-        coming = self._uploads.submit_all(Upload(task, max_reports, offer) for offer in offers)
-        return [one.exception() or one.result() for one in coming]
+        """Store reports of several owners like `add_reports`, together; return the number of new ones or the error of
+        each.
+        """
+        futures = self._uploads.submit_all(Upload(task, max_reports, offer) for offer in offers)
+        return [future.exception() or future.result() for future in futures]
 
     def _write_uploads(self, uploads: Sequence[Upload]) -> Sequence[int | Exception]:
         def write_groups(connection: Connection) -> list[int | Exception]:
             outcomes: list[int | Exception] = []
-            for task, some in groupby(uploads, key=lambda each: each.task):
+            for task, some in groupby(uploads, key=lambda outcome: outcome.task):
                 state = TaskState(connection.execute(_STATE, {"of": task}).scalar_one())
                 for together in [list(alike) for _, alike in groupby(some, key=_group_key)]:
                     outcomes += _refuse_uploads(state, together) or _insert_uploads(connection, task, together)
             return outcomes
 
         outcomes = self._database.write_on_open_connection(write_groups)
-        self._added += sum(each for each in outcomes if isinstance(each, int))
+        self._added += sum(outcome for outcome in outcomes if isinstance(outcome, int))
         if self._added >= self._analyzed_at:
             self._analyzed_at = 10 * self._added
             self._database.write_on_open_connection(_analyze)
         return outcomes
 
     def compute_checksum(self, task: str) -> bytes:
-        """Exclusive or of the hashes of all reports' ids, as the DAP draft compares batches."""
+        """Return the exclusive or of the hashes of all report ids, by which the DAP draft compares batches."""
 
         def xor_id_hashes(connection: Connection) -> int:
-            found = (int.from_bytes(sha256(one).digest()) for one, _ in _iterate_digests(connection, task))
-            return reduce(xor, found, 0)
+            hashes = (int.from_bytes(sha256(report_id).digest()) for report_id, _ in _iterate_digests(connection, task))
+            return reduce(xor, hashes, 0)
 
         return self._database.read_snapshot(xor_id_hashes).to_bytes(32)
 
     def count_owners(self, task: str) -> int:
-        """Number of owners who have sent reports; once the task is closed, reports that count."""
-        found = select(func.count(REPORTS.c.owner.distinct())).where(REPORTS.c.task == task)
-        return self._database.read_snapshot(lambda connection: int(connection.execute(found).scalar_one()))
+        """Return the number of owners who have sent reports; once the task is closed, accepted reports."""
+        query = select(func.count(REPORTS.c.owner.distinct())).where(REPORTS.c.task == task)
+        return self._database.read_snapshot(lambda connection: int(connection.execute(query).scalar_one()))
 
     def read_listing(self, task: str) -> tuple[TaskStatus, Listing]:
-        """State of the task, and all reports stored at that moment, read consistently."""
+        """Return the state of the task and all stored reports, as a consistent snapshot."""
         return self._database.read_snapshot(
             lambda connection: (select_status(connection, task), _select_listing(connection, task))
         )
 
     @write_transaction
     def attempt(self, connection: Connection, task: str, attempt: str) -> None:
-        """Record an attempt to close the task. Reports are taken as before.
+        """Record an attempt to close the task. Reports are still accepted.
 
         Raises:
-            ProtocolAborted: there are none.
+            ProtocolAborted: there are no reports.
         """
         lock_task(connection, task)
         if not select_status(connection, task).reports:
@@ -293,7 +296,7 @@ class Store:
 
     @write_transaction
     def freeze(self, connection: Connection, task: str, attempt: str) -> TaskStatus:
-        """Take no reports as long as this attempt to close lasts, unless the task is closed."""
+        """Accept no reports while this attempt to close lasts, unless the task is closed."""
         lock_task(connection, task)
         standing = select_status(connection, task)
         if standing.state is not TaskState.CLOSED:
@@ -301,28 +304,28 @@ class Store:
         return standing
 
     def hash_parts(self, task: str, bits: int) -> PartHashes:
-        """Hashes of parts of all reports stored at a moment, parted by so many bits of their ids."""
+        """Return hashes of parts of all stored reports, partitioned by this many bits of their ids."""
         return self._database.read_snapshot(
             lambda connection: PartHashes.from_reports(task, _iterate_digests(connection, task), bits)
         )
 
     @read_transaction
     def list_parts(self, connection: Connection, task: str, bits: int, parts: Sequence[int]) -> dict[int, bytes]:
-        """Listings of some parts of the reports stored, by the numbers of the parts: ids and digests, ids rising."""
-        found = dict.fromkeys(parts, b"")
+        """List some parts of the stored reports, by part number: ids and digests, in rising order of ids."""
+        listings = dict.fromkeys(parts, b"")
         for first, last in group_consecutive(parts):
-            few = min(AT_ONCE, 2 * EACH * (last - first + 1))
-            for part, some in split_by_prefix(
-                _iterate_digests(connection, task, find_first_id(first, bits), few), bits
+            page_size = min(AT_ONCE, 2 * EACH * (last - first + 1))
+            for number, listing in split_by_prefix(
+                _iterate_digests(connection, task, find_first_id(first, bits), page_size), bits
             ):
-                if part > last:
+                if number > last:
                     break
-                found[part] = b"".join(map(b"".join, some))
-        return found
+                listings[number] = b"".join(map(b"".join, listing))
+        return listings
 
     @write_transaction
     def thaw(self, connection: Connection, task: str, attempt: str | None) -> None:
-        """Take reports again, if it was for this attempt that none were taken."""
+        """Accept reports again, if this attempt froze the task."""
         lock_task(connection, task)
         standing = select_status(connection, task)
         if (standing.state, standing.attempt) == (TaskState.FROZEN, attempt):
@@ -332,15 +335,15 @@ class Store:
     def decide(
         self, connection: Connection, task: str, decide: Callable[[Rising, int], Decision], attempt: str | None = None
     ) -> None:
-        """Write down what is decided of the reports that are here, once, and forget the others.
+        """Store the decision about the reports, once, and delete the others.
 
         Args:
-            task: Which.
-            decide: Function that decides on the set of reports, from those here and how many they are.
-            attempt: Under which it is decided, if here; None: it was, at the other server.
+            task: Hash of the task.
+            decide: Function that decides on the report set, from this server's reports and their number.
+            attempt: Attempt of this server that decides; None: the peer server decided.
 
         Raises:
-            ProtocolAborted: something else was decided before, or the attempt was given up.
+            ProtocolAborted: another decision is stored, or the attempt was cancelled.
         """
         lock_task(connection, task)
         standing = select_status(connection, task)
@@ -351,16 +354,16 @@ class Store:
             raise ProtocolError("reports", "another set of them, or other noise, was agreed on before", 409)
         if gone:
             others = REPORTS.c.task == task, REPORTS.c.id == sql.bindparam("gone")
-            connection.execute(delete(REPORTS).where(*others), [{"gone": one} for one in gone])
+            connection.execute(delete(REPORTS).where(*others), [{"gone": report_id} for report_id in gone])
         facts = {"set": name, "reports": reports, "commitments": " ".join(commitments)}
         update_task(connection, task, state=TaskState.CLOSED.value, attempt=None, **facts)
 
     @write_transaction
     def record_dropped(self, connection: Connection, task: str, bits: bytes) -> bytes:
-        """Write down which reports have failed the check, a bit for each, unless that was done before; what stands.
+        """Store which reports failed the check, a bit for each, unless that was done; return the stored bits.
 
         Raises:
-            ProtocolAborted: what was written before was damaged.
+            ProtocolAborted: the stored bits were damaged.
         """
         lock_task(connection, task)
         before = _read_dropped_bits(connection, task, len(bits))
@@ -369,7 +372,7 @@ class Store:
         return bits if before is None else before
 
     def read_dropped(self, task: str, size: int) -> bytes | None:
-        """Marks of the reports that have failed, of so many bytes; None: they were not checked yet.
+        """Return the flags of failed reports, of this many bytes; None if they were not checked yet.
 
         Raises:
             ProtocolAborted: they were damaged.
@@ -378,28 +381,28 @@ class Store:
 
     @write_transaction
     def enrol(self, connection: Connection, task: str, owner: int, token: str) -> None:
-        """Write down the hash of a token that an owner made itself, once. The operation is idempotent.
+        """Store the hash of an owner's own token, once. The operation is idempotent.
 
         Raises:
             ProtocolAborted: another one was enrolled before, or this one by another owner.
         """
         lock_task(connection, task)
         either = (ENROLLED.c.owner == owner) | (ENROLLED.c.token == token)
-        found = select(ENROLLED.c.owner, ENROLLED.c.token).where(ENROLLED.c.task == task, either)
-        rows = {(int(row.owner), str(row.token)) for row in connection.execute(found)}
+        query = select(ENROLLED.c.owner, ENROLLED.c.token).where(ENROLLED.c.task == task, either)
+        rows = {(int(row.owner), str(row.token)) for row in connection.execute(query)}
         if rows - {(owner, token)}:
             raise ProtocolError("ticket", USED, 409)
         if not rows:
             connection.execute(insert(ENROLLED), {"task": task, "owner": owner, "token": token})
 
     def find_enrolled_owner(self, task: str, token: str) -> int | None:
-        """The owner who enrolled the token of this hash; None: nobody did."""
-        found = select(ENROLLED.c.owner).where(ENROLLED.c.task == task, ENROLLED.c.token == token)
-        return self._database.read_snapshot(lambda connection: connection.execute(found).scalar())
+        """Return the owner who enrolled the token with this hash; None if there is none."""
+        query = select(ENROLLED.c.owner).where(ENROLLED.c.task == task, ENROLLED.c.token == token)
+        return self._database.read_snapshot(lambda connection: connection.execute(query).scalar())
 
     @write_transaction
     def record_noise_hash(self, connection: Connection, task: str, noise_hash: str) -> str:
-        """Write down the hash of the noise that the other server told, unless it told one before; what stands."""
+        """Store the peer server's noise hash, unless one is stored; return the stored one."""
         lock_task(connection, task)
         before = connection.execute(select(BOUND.c.bound).where(BOUND.c.task == task)).scalar()
         if before is None:
@@ -407,21 +410,21 @@ class Store:
         return noise_hash if before is None else str(before)
 
     def iterate_shares(self, task: str, size: int) -> Iterator[Sequence[tuple[bytes, StoredShare]]]:
-        """SECRET: all shares of a closed task with their ids, in the order of these, so many at a time."""
-        last = b""
-        while found := self._database.read_snapshot(partial(_select_page, task=task, last=last, size=size)):
-            yield [(row.id, StoredShare(row.share, row.whole)) for row in found]
-            last = found[-1].id
+        """SECRET: iterate over all shares of a closed task in the order of their ids, in pages of this size."""
+        last_id = b""
+        while page := self._database.read_snapshot(partial(_select_page, task=task, last=last_id, size=size)):
+            yield [(row.id, StoredShare(row.share, row.whole)) for row in page]
+            last_id = page[-1].id
 
     @read_transaction
     def read_shares(self, connection: Connection, task: str) -> dict[bytes, StoredShare]:
-        """SECRET: all shares, by id."""
+        """SECRET: return all shares, by id."""
         columns = REPORTS.c.id, REPORTS.c.share, REPORTS.c.whole
         rows = connection.execute(select(*columns).where(REPORTS.c.task == task))
         return {row.id: StoredShare(row.share, row.whole) for row in rows}
 
 
-# What is asked of uploads: put together once, for that takes longer than to be asked.
+# Statements for uploads, compiled once, because compilation takes longer than execution.
 _OF: sql.BindParameter[str] = sql.bindparam("of")
 _STATE = select(TASKS.c.state).where(TASKS.c.task == _OF).with_for_update()  # the row is locked, as by `lock_task`
 _BOUND = select(CONTRIBUTIONS.c.owner, CONTRIBUTIONS.c.contribution, CONTRIBUTIONS.c.reports).where(
@@ -435,62 +438,65 @@ _MORE = update(TASKS).where(TASKS.c.task == _OF).values(reports=TASKS.c.reports 
 
 
 FIRST_ANALYZED = 1_000
-"""Reports after which a PostgreSQL server's planner is given statistics, which it may have of no table yet."""
+"""Number of reports after which a PostgreSQL server is told to update its planner statistics."""
 
 
 def _analyze(connection: Connection) -> None:
-    """Let PostgreSQL know that most reports are of one task. (Else it reads all of the task's to find some by ids.)"""
+    """Update PostgreSQL's statistics. (Otherwise it scans all reports of the task to find some by id.)"""
     if connection.dialect.name == "postgresql":
         for table in (REPORTS, CONTRIBUTIONS):
             connection.exec_driver_sql(f"ANALYZE {table.name}")
 
 
 def _group_key(upload: Upload) -> int:
-    """Key by which uploads are written together: those that may take the place of others come one by one."""
+    """Return the key by which uploads are grouped for writing: those that may replace others are written one by one."""
     return id(upload) if upload.offer.earlier_policy is EarlierPolicy.GIVES_WAY else 0
 
 
 def _refuse_uploads(state: TaskState, uploads: Sequence[Upload]) -> list[Exception]:
-    """Refusals of all uploads where the task takes none."""
+    """Return the errors of all uploads if the task accepts none."""
     if state is TaskState.CLOSED:
         return [NoMoreReports() for _ in uploads]
     return [TaskFrozen() for _ in uploads] if state is TaskState.FROZEN else []
 
 
 def _insert_uploads(connection: Connection, task: str, uploads: Sequence[Upload]) -> list[int | Exception]:
-    """Outcomes of uploads to a task that is locked and open, in a few statements however many they are."""
-    owners, ids = {each.offer.owner for each in uploads}, {one.id for each in uploads for one in each.offer.reports}
+    """Insert uploads to a task that is locked and open, in a few statements for any number; return their outcomes."""
+    owners, ids = (
+        {upload.offer.owner for upload in uploads},
+        {one.id for upload in uploads for one in upload.offer.reports},
+    )
     bound = connection.execute(_BOUND, {"of": task, "owners": list(owners)})
     before = {owner: _TicketUse(contribution, reports) for owner, contribution, reports in bound}
     found = connection.execute(_KNOWN, {"of": task, "ids": list(ids)})
-    known, after = {one: owner for one, owner in found}, dict(before)
+    owner_by_id, after = {one: owner for one, owner in found}, dict(before)
     outcomes, rows = list[int | Exception](), list[dict[str, object]]()
-    for _, most, offer in uploads:
+    for _, max_reports, offer in uploads:
         old = after.get(offer.owner, _TicketUse(offer.contribution, 0))
         gives_way = old.contribution != offer.contribution
         if gives_way and offer.earlier_policy is EarlierPolicy.STAYS:
             outcomes.append(ProtocolError("ticket", OTHER_CONTRIBUTION, 409))
             continue
-        here = {one: owner for one, owner in known.items() if owner != offer.owner} if gives_way else known
+        here = {one: owner for one, owner in owner_by_id.items() if owner != offer.owner} if gives_way else owner_by_id
         new = {report.id: report for report in offer.reports if report.id not in here}
-        kept = 0 if gives_way else old.reports
-        if kept + len(new) > most:
-            full = ProtocolError("reports", f"at most {most} of one owner are taken; {kept} are here", 409)
-            outcomes.append(ProtocolError("ticket", OTHER_CONTRIBUTION, 409) if kept == most == 1 else full)
+        present = 0 if gives_way else old.reports
+        if present + len(new) > max_reports:
+            full = ProtocolError("reports", f"at most {max_reports} of one owner are taken; {present} are here", 409)
+            outcomes.append(ProtocolError("ticket", OTHER_CONTRIBUTION, 409) if present == max_reports == 1 else full)
             continue
         if gives_way:
             connection.execute(delete(REPORTS).where(REPORTS.c.task == task, REPORTS.c.owner == offer.owner))
-            known = here
-        known.update(dict.fromkeys(new, offer.owner))
+            owner_by_id = here
+        owner_by_id.update(dict.fromkeys(new, offer.owner))
         rows += [{"task": task, "owner": offer.owner, **one._asdict()} for one in new.values()]
-        after[offer.owner] = _TicketUse(offer.contribution, kept + len(new))
+        after[offer.owner] = _TicketUse(offer.contribution, present + len(new))
         outcomes.append(len(new))
     _write_contributions(connection, task, rows, before, after)
     return outcomes
 
 
 class _TicketUse(NamedTuple):
-    """The contribution that a ticket is bound to, and how many of its reports are here."""
+    """The contribution to which a ticket is bound, and the number of its stored reports."""
 
     contribution: bytes
     reports: int
@@ -503,46 +509,46 @@ def _write_contributions(
     before: Mapping[int, _TicketUse],
     after: Mapping[int, _TicketUse],
 ) -> None:
-    """Insert reports, and write what tickets are bound to now."""
+    """Insert reports, and store to which contributions tickets are bound."""
     if rows:
         connection.execute(_KEEP, rows)
-    first = [{"task": task, "owner": owner, **after[owner]._asdict()} for owner in after.keys() - before.keys()]
-    if first:
-        connection.execute(_BIND, first)
+    new_rows = [{"task": task, "owner": owner, **after[owner]._asdict()} for owner in after.keys() - before.keys()]
+    if new_rows:
+        connection.execute(_BIND, new_rows)
     changed = [owner for owner, was in before.items() if after[owner] != was]
     if changed:
         ours = CONTRIBUTIONS.c.task == task, CONTRIBUTIONS.c.owner == sql.bindparam("whose")
         connection.execute(
             update(CONTRIBUTIONS).where(*ours), [{"whose": owner, **after[owner]._asdict()} for owner in changed]
         )
-    more = sum(one.reports for one in after.values()) - sum(one.reports for one in before.values())
+    more = sum(use.reports for use in after.values()) - sum(use.reports for use in before.values())
     if more:
         connection.execute(_MORE, {"of": task, "more": more})
 
 
 def _select_page(connection: Connection, task: str, last: bytes, size: int) -> Sequence[Any]:
-    """So many shares of a task, of the ids that follow the `last` one."""
+    """Select a page of shares of a task whose ids follow the `last` one."""
     columns = REPORTS.c.id, REPORTS.c.share, REPORTS.c.whole
     after = select(*columns).where(REPORTS.c.task == task, REPORTS.c.id > last)
     return connection.execute(after.order_by(REPORTS.c.id).limit(size)).all()
 
 
 AT_ONCE = 4096
-"""Reports whose ids and digests are read together."""
+"""Reports whose ids and digests are read in one page."""
 
 
 def _iterate_digests(
     connection: Connection, task: str, first: bytes = b"", few: int = AT_ONCE
 ) -> Iterator[tuple[bytes, bytes]]:
-    """Ids and digests of all reports from the `first` id on, ids rising, a few at a time."""
-    columns, found = (REPORTS.c.id, REPORTS.c.digest), REPORTS.c.id >= first
+    """Iterate over the ids and digests of all reports from the `first` id, in rising order, in pages."""
+    columns, from_first = (REPORTS.c.id, REPORTS.c.digest), REPORTS.c.id >= first
     while True:
-        page = select(*columns).where(REPORTS.c.task == task, found).order_by(REPORTS.c.id).limit(few)
+        page = select(*columns).where(REPORTS.c.task == task, from_first).order_by(REPORTS.c.id).limit(few)
         rows = connection.execute(page).all()
-        yield from ((one, digest) for one, digest in rows)
+        yield from ((report_id, digest) for report_id, digest in rows)
         if len(rows) < few:
             return
-        found = REPORTS.c.id > rows[-1].id
+        from_first = REPORTS.c.id > rows[-1].id
 
 
 def _select_listing(connection: Connection, task: str) -> Listing:
@@ -551,13 +557,13 @@ def _select_listing(connection: Connection, task: str) -> Listing:
 
 
 def _read_dropped_bits(connection: Connection, task: str, size: int) -> bytes | None:
-    kept = connection.execute(select(TASKS.c.dropped).where(TASKS.c.task == task)).scalar_one()
-    if kept is None:
+    stored = connection.execute(select(TASKS.c.dropped).where(TASKS.c.task == task)).scalar_one()
+    if stored is None:
         return None
-    # A mark more would drop an honest report between two answers of one noise, and so tell on which side it lies.
-    if len(kept) < size or kept[size:] != _hash_dropped_bits(task, kept[:size]):
+    # One more flag would drop an honest report between two answers with the same noise, and so reveal its position.
+    if len(stored) < size or stored[size:] != _hash_dropped_bits(task, stored[:size]):
         raise ProtocolError("store", "its marks of reports that failed were damaged; nothing is answered", 500)
-    return bytes(kept[:size])
+    return bytes(stored[:size])
 
 
 def _hash_dropped_bits(task: str, bits: bytes) -> bytes:
