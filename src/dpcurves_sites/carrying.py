@@ -194,7 +194,7 @@ META = """{"name": "dpcurves-carrier", "resource_spec": {}, "deploy_map": {"app"
 CONTROLLER = """{
   "format_version": 2,
   "workflows": [
-    {"id": "carry", "path": "dpcurves_sites.nvflare.CarryingController", "args": {"task": TASK, "patience": 300.0}}
+    {"id": "carry", "path": "dpcurves_sites.nvflare.TransportController", "args": {"task": TASK, "patience": 300.0}}
   ],
   "components": []
 }
@@ -202,7 +202,7 @@ CONTROLLER = """{
 EXECUTOR = """{
   "format_version": 2,
   "executors": [
-    {"tasks": ["carry"], "executor": {"path": "dpcurves_sites.nvflare.CarryingExecutor", "args": {}}}
+    {"tasks": ["carry"], "executor": {"path": "dpcurves_sites.nvflare.TransportExecutor", "args": {}}}
   ],
   "components": []
 }

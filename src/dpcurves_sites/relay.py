@@ -227,7 +227,7 @@ class MessageBoard:
 
     def _require_open(self, open_round: OpenRound) -> None:
         if open_round.refusal:
-            raise ProtocolError("open_round", open_round.refusal, 410)
+            raise ProtocolError("turn", open_round.refusal, 410)
 
 
 def _parse_request_id(signed_request: bytes) -> str:

@@ -127,7 +127,7 @@ class RoundStore:
         said = sha256(b"".join(sorted({sha256(message).digest() for message in previous_messages}))).hexdigest()
         before = _load_steps(connection, sum_round)
         if any(place != sum_round.header.hex() for place, *_ in before.values()):
-            raise ProtocolError("sum_round", "it was begun for another plan or roster")
+            raise ProtocolError("turn", "it was begun for another plan or roster")
         if stage in before:
             _, answered, _, message = before[stage]
             if stage != OPENED and answered != said:  # a quorum may grow; what is opened is the same
