@@ -292,7 +292,8 @@ def formula_slot_sql(grid: Grid, buckets: Buckets, value: str) -> str:
     of a cell alone.
     """
     least, most = (
-        f"width_bucket({value}, {double_literal(buckets.lower + ahead)}, {double_literal(buckets.upper + ahead)}, {buckets.number})"
+        f"width_bucket({value}, {double_literal(buckets.lower + ahead)}, "
+        f"{double_literal(buckets.upper + ahead)}, {buckets.number})"
         for ahead in (buckets.margin, 0.0)
     )
     below = f"{value} < {edge_sql(grid, most, double_literal)}"

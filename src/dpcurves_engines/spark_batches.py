@@ -102,7 +102,7 @@ def _compute_amounts(values: Any, slot: Any, missing: Any, amounts: Sequence[Any
 
 
 def build_ranker(inner: bytes, outer: bytes, columns_kept: int) -> Callable[[Batches], Iterator[Any]]:
-    """Add a column `rank`: HMAC-SHA256 of all columns behind the first `columns_kept`, which are texts, with these pads."""
+    """Return a batch function that adds a column `rank`: the HMAC-SHA256 of the text columns after `columns_kept`."""
 
     def rank_batches(batches: Batches) -> Iterator[Any]:
         from hashlib import sha256

@@ -93,7 +93,7 @@ def pack_table(table: bytes, columns: Sequence[Declared]) -> bytes:
         columns: The public schema.
 
     Raises:
-        ProtocolAborted: another one is read just now, or it is too large.
+        ProtocolError: another one is read just now, or it is too large.
         ValueError: it is no table of this schema. One line names the column.
     """
     if len(table) > LARGEST:

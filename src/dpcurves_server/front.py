@@ -203,7 +203,7 @@ class Authenticator:
         """The authenticated visitor of an API route. A session that changes something proves same origin.
 
         Raises:
-            ProtocolAborted: nobody is recognised, or they ask too often.
+            ProtocolError: nobody is recognised, or they ask too often.
         """
         kind, _, token = request.headers.get("authorization", "").partition(" ")
         bears = kind.lower() == "bearer" and token
@@ -218,7 +218,7 @@ class Authenticator:
         """The session of a browser, if it has one.
 
         Raises:
-            ProtocolAborted: its person asks too often, or too many strangers ask from its address.
+            ProtocolError: its person asks too often, or too many strangers ask from its address.
         """
         cookie = request.cookies.get(COOKIE)
         found = None if cookie is None else self.services.sessions.find(cookie)

@@ -112,7 +112,7 @@ class Issuer:
         """The authorization URL of the provider, which redirects to `redirect_uri`.
 
         Raises:
-            ProtocolAborted: the issuer can not be asked now.
+            ProtocolError: the issuer can not be asked now.
         """
         with self._guard_requests():
             place, _ = self._open_session(redirect_uri).create_authorization_url(
@@ -132,7 +132,7 @@ class Issuer:
             answer: What it brought along.
 
         Raises:
-            ProtocolAborted: the browser did not go out from here, or the issuer has not let it in, or what it says does
+            ProtocolError: the browser did not go out from here, or the issuer has not let it in, or what it says does
                 not prove so.
         """
         if not request.secret or not compare_digest(answer.get("state", "").encode(), request.state.encode()):
@@ -216,7 +216,7 @@ class Issuer:
         """Ask the issuer, among not too many; whatever it answers wrongly is one line, without its words.
 
         Raises:
-            ProtocolAborted: it can not be asked, or has not let somebody in.
+            ProtocolError: it can not be asked, or has not let somebody in.
         """
         if not self._turns.acquire(blocking=False):
             raise self._unavailable_error()

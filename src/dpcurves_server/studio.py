@@ -109,7 +109,7 @@ def collect_file_inputs(releases: Sequence[Answer], form: str) -> Facts:
 
     Arguments:
         releases: One, or several of a kind that are drawn on one picture, each by its question.
-        form: ``svg``, ``render_png`` or ``xlsx``.
+        form: ``svg``, ``png`` or ``xlsx``.
     """
     return {"draw": FILE, "form": form, "curves": [[_release_label(each), each.json] for each in releases]}
 
@@ -270,7 +270,7 @@ class Renderer:
             person: Who looks at one picture at a time; empty: nobody does.
 
         Raises:
-            ProtocolAborted: too many wait.
+            ProtocolError: too many wait.
         """
         earlier = self._last.pop(person, None)
         if earlier is not None:
@@ -366,7 +366,7 @@ async def wait_for_drawing(drawing: Future[Drawing]) -> Drawing:
     """Wait for a sketch or a comparison, for so long at most.
 
     Raises:
-        ProtocolAborted: it was not drawn in time, or can not be, or the same person wanted another one instead.
+        ProtocolError: it was not drawn in time, or can not be, or the same person wanted another one instead.
     """
     try:
         return await asyncio.wait_for(asyncio.wrap_future(drawing), PATIENCE)

@@ -119,7 +119,7 @@ class SyntheticTables:
             statement: How it was made, and how private it is.
 
         Raises:
-            ProtocolAborted: it is not theirs to do, or the table is too large.
+            ProtocolError: it is not theirs to do, or the table is too large.
             ValueError: nothing is said of how private it is, or it is no table of the dataset's schema.
         """
         require(who, Right.PUT_SYNTHETIC, Subject(dataset.name))
@@ -141,7 +141,7 @@ class SyntheticTables:
         """The description of the synthetic table of a version; None: it has none. The table is not read.
 
         Raises:
-            ProtocolAborted: they may not see datasets.
+            ProtocolError: they may not see datasets.
         """
         require(who, Right.SEE_DATASETS)
         query = select(SYNTHETIC.c.statement, SYNTHETIC.c.made_at).filter_by(dataset=dataset, version=version)

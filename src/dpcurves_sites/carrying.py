@@ -67,7 +67,7 @@ class SocketTransport:
         """Have a request made; messages that are answered by nothing wait for the next request that is not.
 
         Raises:
-            ProtocolAborted: it is refused, or a message before it was.
+            ProtocolError: it is refused, or a message before it was.
         """
         self._waiting += [path.encode(), body]
         if UNANSWERED.search(path):

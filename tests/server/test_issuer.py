@@ -264,13 +264,13 @@ def test_operators_say_who_goes_by_which_subject_and_of_keepers_the_machine_alon
     scene = gates.scene
     people, oda = scene.gate.people, scene.visitor("oda")
     people.set_subject(oda, "eve", gates.elsewhere.url, "of eve")
-    with pytest.raises(ProtocolError, match="somebody else goes by it already"):
+    with pytest.raises(ProtocolError, match="another account has this subject"):
         people.set_subject(oda, "bob", gates.elsewhere.url, "of eve")
     for keeper in ("stu", "aud"):
-        with pytest.raises(ProtocolError, match="done on the machine"):
+        with pytest.raises(ProtocolError, match="appoint stewards and auditors"):
             people.set_subject(oda, keeper, gates.elsewhere.url, f"of {keeper}")
     for name in ("ann", "stu", "aud"):
-        with pytest.raises(ProtocolError, match="yours does not"):
+        with pytest.raises(ProtocolError, match="your role does not"):
             people.set_subject(scene.visitor(name), "eve", gates.elsewhere.url, "mine")
     begun = scene.gate.sessions.begin_for_subject(gates.elsewhere.url, "of eve")
     people.set_subject(oda, "eve", gates.elsewhere.url, "")

@@ -217,7 +217,7 @@ def test_what_is_not_linear_is_refused_before_anything_is_charged() -> None:
     claim = dp.VerifyQuestion(dp.NumericColumn("score", 0, 1), (dp.NumericColumn("age", 0, 100),), "age", above=0)
     cut = dp.CdfQuestion("age", AGE, method=dp.QuantileCuts(8))
     for question in (dp.SmoothAucQuestion("label", "score", model="public"), claim, cut):
-        with pytest.raises(UnsupportedQuery, match="sums are linear"):
+        with pytest.raises(UnsupportedQuery, match="secure sums answer linear queries only"):
             of.federation.ask(question, ONE)
     with pytest.raises(UnsupportedQuery, match="sum of discrete Gaussians"):
         of.terms.model.plan_query(
@@ -294,7 +294,7 @@ def test_prefixes_that_go_on_are_of_the_sites_of_their_first_sum(tmp_path: Path)
     again = asked((16, 32), everyone[:4])
     assert first[0] == again[1]  # the same noise
     for at, others in ((48, everyone), (40, everyone[1:])):
-        with pytest.raises(ProtocolError, match="other sites were in the sums before, under the same payment"):
+        with pytest.raises(ProtocolError, match="the sums of earlier rounds under this payment had other sites"):
             asked((16, at), others)
     assert {str(ledger.balance("flights").spent) for ledger in of.ledgers} == {"epsilon 1"}
 

@@ -206,7 +206,7 @@ class Visit:
         """Refuse a form that did not come from a page of this session.
 
         Raises:
-            ProtocolAborted: it carries another token, or none.
+            ProtocolError: it carries another token, or none.
         """
         if self.session is not None and not compare_digest(self.form_value(CSRF).encode(), self.session.csrf.encode()):
             raise ProtocolError("form", "it is too old, or comes from elsewhere; load the page again", 403)
@@ -275,7 +275,7 @@ def parse_multipart(headers: Headers, body: bytes) -> tuple[str, bytes]:
     """The fields, as other forms send them, and what is in the file; empty: there is none.
 
     Raises:
-        ProtocolAborted: it is no such form.
+        ProtocolError: it is no such form.
     """
     if not headers.get("content-type", "").lower().startswith("multipart/form-data"):
         raise ProtocolError("form", UNREADABLE)
