@@ -61,7 +61,7 @@ class Worker:
         self._left: set[str] = set()
 
     def work_once(self) -> bool:
-        """Process the next question, or draw an undrawn answer if none waits. Returns False if there was nothing to do."""
+        """Process the next question, or draw an answer if none waits. Returns False if there was nothing to do."""
         job = self._queue.lease_next(self._worker, self._does)
         if job is not None:
             self._work_on(job)

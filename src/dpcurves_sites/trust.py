@@ -314,7 +314,8 @@ class SecureSum:
         try:
             parameter = shares.gaussian_parameter(noise.parameter, self.honest_sites)
         except InvalidArgument as error:
-            raise UnsupportedQuery("rho", f"{error.rule}") from None
+            rule = f"the sum of discrete Gaussians differs too much from one: {error.rule}"
+            raise UnsupportedQuery("rho", rule) from None
         return replace(noise, parameter=parameter).sum_over_parties(self.variance_factor)
 
 

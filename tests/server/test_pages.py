@@ -172,7 +172,7 @@ def test_the_plan_comes_as_one_types_and_says_nothing_before_all_is_there(site: 
 
 def test_what_is_more_than_is_left_is_said_before(site: Pages) -> None:
     assert (
-        "more than the epsilon 1 that is left to you" in site.browser("ann").post(HERE, **{**PLAN, "amount": "1.5"})[1]
+        "more than the epsilon 1 that you have left" in site.browser("ann").post(HERE, **{**PLAN, "amount": "1.5"})[1]
     )
 
 

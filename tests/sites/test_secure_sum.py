@@ -87,7 +87,7 @@ def test_one_failure_more_than_promised_holds_the_sum_up_and_opens_nothing() -> 
         sum_vectors(turn, messages)
     with pytest.raises(ProtocolError, match="7 sites must have signed the same list, 6 have"):
         simulate_round(turn, signers, vectors(turn), SOURCE, {0: SIGNED, 1: SIGNED, 2: SIGNED, 3: SIGNED})
-    with pytest.raises(ProtocolError, match="10 of 10 sites are needed, 9 are there"):
+    with pytest.raises(ProtocolError, match="10 of 10 sites are needed, 9 are present"):
         simulate_round(turn, signers, vectors(turn), SOURCE, {0: MASKED})
 
 
@@ -179,7 +179,7 @@ def test_a_coordinator_that_shows_different_messages_is_found_out() -> None:
     dealt = [share_keys(turn, signer, begun[signer.site][0], shown[signer.site], SOURCE) for signer in signers[:3]]
     with pytest.raises(ProtocolError, match="own message is missing"):
         share_keys(turn, signers[3], begun[3][0], keys[:3], SOURCE)
-    with pytest.raises(ProtocolError, match="site 2 was shown other keys"):
+    with pytest.raises(ProtocolError, match="site 2 received other keys"):
         mask_vector(turn, signers[0], dealt[0][0], [message for _, message in dealt], SOURCE.sample_words(7))
 
 

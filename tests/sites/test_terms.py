@@ -97,9 +97,9 @@ def test_questions_ask_of_columns_of_the_task_alone() -> None:
     terms.plan_question(dp.HistogramQuestion("age", AGE, by=dp.Categories("label", (0, 1))), ONE)
     card = scorecard("age", "height")
     for question, rule in (
-        (dp.HistogramQuestion("height", AGE), "'height' is none of the task, which has age, score, label, person"),
+        (dp.HistogramQuestion("height", AGE), "'height' is not a column of the task, which has age, score, label, person"),
         (dp.HistogramQuestion("score", AGE), "'score' has categories in this task, a number is needed"),
-        (dp.RocQuestion("label", card), "'height' is none of the task"),
+        (dp.RocQuestion("label", card), "'height' is not a column of the task"),
     ):
         with pytest.raises(ValueError, match=rule):
             terms.plan_question(question, ONE)
@@ -254,5 +254,5 @@ def test_a_site_waits_in_a_turn_as_long_as_it_has_patience(monkeypatch: pytest.M
     line = object.__new__(_CoordinatorConnection)
     line._turn = 60
     monkeypatch.setattr(_CoordinatorConnection, "post", lambda self, path, body: b"")
-    with pytest.raises(RoundOver, match="keys of others did not come within 60 seconds"):
+    with pytest.raises(RoundOver, match="keys of other sites did not arrive within 60 seconds"):
         line.collect_messages("name", KEYS)

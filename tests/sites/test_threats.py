@@ -52,7 +52,7 @@ def test_sites_with_other_names_and_without_records_answer_what_the_list_approve
         for question, loss in ((BINS, PrivacyLoss.pure("1.01")), (dp.MeanQuestion("age", 0, 100), ONE)):
             with pytest.raises(ProtocolError, match="site 'airline 0': question: the site's officer did not approve it"):
                 analyst.ask(question, loss)
-        with pytest.raises(ValueError, match="'weight' is none of the task, which has age, height"):
+        with pytest.raises(ValueError, match="'weight' is not a column of the task, which has age, height"):
             analyst.ask(dp.HistogramQuestion("weight", dp.Grid(0, 100, cells=4)), ONE)
     assert spent(three) == before
     told = three.log("s0")
@@ -116,7 +116,7 @@ def test_a_site_of_another_version_is_found_out_and_nothing_is_shown(three: Fede
     before = spent(three)
     three.again(2, version="other")
     with three.analyst() as analyst:
-        with pytest.raises(ProtocolError, match="of another task, round, plan or roster"):
+        with pytest.raises(ProtocolError, match="to another task, round, plan or roster"):
             analyst.ask(BINS, ONE)
         three.again(2)
         assert spent(three) == before

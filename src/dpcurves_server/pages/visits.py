@@ -225,7 +225,8 @@ class Visit:
 
     def _menu_entries(self, visitor: Visitor) -> list[MenuEntry]:
         found = [
-            ("Datasets", "/datasets", may(visitor, Right.SEE_DATASETS)), ("Manage", "/manage", bool(visitor.stewarded_datasets)),
+            ("Datasets", "/datasets", may(visitor, Right.SEE_DATASETS)),
+            ("Manage", "/manage", bool(visitor.stewarded_datasets)),
             ("Audit", "/audit", may(visitor, Right.AUDIT)), ("People", "/people", may(visitor, Right.KEEP_PEOPLE)),
             ("Account", "/account", True),
         ]  # fmt: skip
