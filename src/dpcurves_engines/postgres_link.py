@@ -104,7 +104,7 @@ class SnapshotConnection:
         Raises:
             ValueError: the server did not answer, now or before.
         """
-        if self._connection.closed_stages:
+        if self._connection.closed:
             raise InvalidArgument("data", GONE)
         return self._run_or_close(lambda: self._fetch_all(statement, parameters), rule, argument)
 
@@ -124,7 +124,7 @@ class SnapshotConnection:
         self, statement: str, rows: int, parameters: Sequence[Any] = ()
     ) -> Iterator[list[tuple[Any, ...]]]:
         """Rows of an answer, so many at a time. Raises `ValueError`: the server did not answer, now or before."""
-        if self._connection.closed_stages:
+        if self._connection.closed:
             raise InvalidArgument("data", GONE)
         with self._connection.cursor("streamed", binary=True) as cursor:
             self._run_or_close(lambda: cursor.execute(statement, parameters))

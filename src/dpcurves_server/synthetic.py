@@ -28,7 +28,7 @@ Result = TypeVar("Result")
 class LruCache(Generic[Result]):
     """Cache of computed results that drops the least recently used one (LRU).
 
-    >>> squares = LruCache[int](most=1)
+    >>> squares = LruCache[int](capacity=1)
     >>> squares.get(3, lambda: 9), squares.get(3, lambda: 0), squares.get(4, lambda: 16), squares.get(3, lambda: 0)
     (9, 9, 16, 0)
     """
