@@ -29,7 +29,7 @@ from dpcurves_server.pages.visits import Site
 from dpcurves_server.people import UNKNOWN, RateLimiter
 
 HERE = "https://flights.example"
-NOT_TRUSTED = "has not said who you are in a way that can be trusted"
+NOT_TRUSTED = "did not authenticate you"
 
 
 class Gates:
@@ -157,7 +157,7 @@ def test_what_does_not_prove_who_somebody_is_is_refused_in_one_line(gates: Gates
 
 
 def test_a_state_that_is_none_or_anothers_is_refused_before_the_issuer_is_asked(gates: Gates) -> None:
-    browser, other, words = gates.browser(), gates.browser(), "this did not begin in this browser"
+    browser, other, words = gates.browser(), gates.browser(), "this sign-in began in another browser"
     gates.elsewhere.says.update(state="guessed")
     refused(gates.through(browser), words)
     gates.elsewhere.be_honest()
@@ -240,7 +240,7 @@ def test_an_issuer_that_is_away_or_calls_itself_otherwise_is_one_line_and_passwo
     browser = TestClient(
         create_app(front, build_routes(Site(front, {}, Issuer(url, CLIENT)))), HERE, follow_redirects=False
     )
-    refused(browser.get("/oidc"), "can not be asked now", 503)
+    refused(browser.get("/oidc"), "cannot be reached now", 503)
     typed = {"name": "ann", "password": PASSWORD}
     assert browser.post("/sign-in", data=typed, headers={"origin": HERE}).status_code == 303
 
