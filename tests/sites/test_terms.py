@@ -87,7 +87,7 @@ def test_a_site_with_another_schema_refuses_before_any_question() -> None:
         with pytest.raises(ValueError, match=rule):
             site(table, columns=parse_schema(columns)).open()
     for text in ("age", "age:date", "age:number,age:number", ":number", ""):
-        with pytest.raises(ValueError, match="columns: each once"):
+        with pytest.raises(ValueError, match="columns: write each column once"):
             parse_schema(text)
 
 
@@ -98,7 +98,7 @@ def test_questions_ask_of_columns_of_the_task_alone() -> None:
     card = scorecard("age", "height")
     for question, rule in (
         (dp.HistogramQuestion("height", AGE), "'height' is not a column of the task, which has age, score, label, person"),
-        (dp.HistogramQuestion("score", AGE), "'score' has categories in this task, a number is needed"),
+        (dp.HistogramQuestion("score", AGE), "'score' has categories in this task; use a column of numbers"),
         (dp.RocQuestion("label", card), "'height' is not a column of the task"),
     ):
         with pytest.raises(ValueError, match=rule):
@@ -244,7 +244,7 @@ def test_an_officer_says_yes_or_has_not_said_it(monkeypatch: pytest.MonkeyPatch)
             wrong.choose_approval()
     assert replace(home, column=["age=years", "a=b=c"]).parse_column_names() == {"age": "years", "a": "b=c"}
     for twice in (["age"], ["=a"], ["age="], ["age=a", "age=b"]):
-        with pytest.raises(ValueError, match="column: each once"):
+        with pytest.raises(ValueError, match="column: write each column once"):
             replace(home, column=twice).parse_column_names()
 
 

@@ -93,15 +93,15 @@ def submit_form(visit: Visit) -> Response:
 def show_plan(visit: Visit) -> Response:
     """Return the plan as a fragment while the form is edited. Missing fields are not reported as errors."""
     project, form = _find_project_and_form(visit)
-    question_plan, error = None, None
+    question_plan, form_error = None, None
     try:
         question_json, loss = _parse_form(visit, project, form, visit.form)
         question_plan = visit.services.questions.plan(visit.visitor, project.name, question_json, loss)
     except ProtocolError:
         raise
     except ValueError as error:
-        error = _form_error(error) if _is_complete(visit, project, form) else None
-    return visit.render("plan.html", **_form_context(visit, project, form, question_plan, error))
+        form_error = _form_error(error) if _is_complete(visit, project, form) else None
+    return visit.render("plan.html", **_form_context(visit, project, form, question_plan, form_error))
 
 
 def _is_complete(visit: Visit, project: Project, form: Form) -> bool:
