@@ -311,8 +311,8 @@ def _complete_range(form: Form, field: Field, values: Given, declared: Mapping[s
     if column is not None:
         parts[:2] = (part or end for part, end in zip(parts, _declared_range(column), strict=False))
     if not all(parts):
-        cells = " and a number of cells" if len(names) == 3 else ""
-        raise InvalidArgument(field.name, f"type a lower bound and an upper bound{cells}")
+        bounds = "lower bound, upper bound and number of cells" if len(names) == 3 else "lower and upper bound"
+        raise InvalidArgument(field.name, f"type {bounds}")
     return {field.name: [":".join(parts)]}
 
 
