@@ -97,7 +97,10 @@ def test_questions_ask_of_columns_of_the_task_alone() -> None:
     terms.plan_question(dp.HistogramQuestion("age", AGE, by=dp.Categories("label", (0, 1))), ONE)
     card = scorecard("age", "height")
     for question, rule in (
-        (dp.HistogramQuestion("height", AGE), "'height' is not a column of the task, which has age, score, label, person"),
+        (
+            dp.HistogramQuestion("height", AGE),
+            "'height' is not a column of the task, which has age, score, label, person",
+        ),
         (dp.HistogramQuestion("score", AGE), "'score' has categories in this task; use a column of numbers"),
         (dp.RocQuestion("label", card), "'height' is not a column of the task"),
     ):

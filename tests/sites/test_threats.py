@@ -50,7 +50,9 @@ def test_sites_with_other_names_and_without_records_answer_what_the_list_approve
         assert abs(analyst.ask(BINS, ONE).count.sum() - 600) < 60
         before = spent(three)
         for question, loss in ((BINS, PrivacyLoss.pure("1.01")), (dp.MeanQuestion("age", 0, 100), ONE)):
-            with pytest.raises(ProtocolError, match="site 'airline 0': question: the site's officer did not approve it"):
+            with pytest.raises(
+                ProtocolError, match="site 'airline 0': question: the site's officer did not approve it"
+            ):
                 analyst.ask(question, loss)
         with pytest.raises(ValueError, match="'weight' is not a column of the task, which has age, height"):
             analyst.ask(dp.HistogramQuestion("weight", dp.Grid(0, 100, cells=4)), ONE)
