@@ -95,7 +95,7 @@ def find_clipped_formula(grid: Grid) -> Formula | None:
     in their own cell. None also if `edge_sql` does not compute the edges of the grid.
 
     >>> find_clipped_formula(Grid(0, 4, cells=4))
-    Formula(scale=1.0, shift=0.0, corrected=False)
+    Formula(scale=1.0, shift=0.0, needs_correction=False)
     >>> find_clipped_formula(Grid(0, 4, cells=1)) is None
     True
     """

@@ -94,7 +94,7 @@ def test_with_the_noise_fixed_the_answer_is_that_of_a_session(connection: Any, s
     assert asked(connection, statement, **terms).to_json() == by_question.to_json()
 
 
-WHERE, JOIN, ONE = "WHERE .*: column = value", "JOIN is not taken", "one function of a question is needed"
+WHERE, JOIN, ONE = "WHERE .*: write column = value", "JOIN is not taken", "one function of a question is needed"
 NUMBER, COLUMN, TABLE = "TRUE or FALSE is needed", "is no name of a column", "the name of a table or view is needed"
 REFUSED = {
     "SELECT * FROM t": "a function of a question is needed",
