@@ -261,7 +261,7 @@ def test_values_of_groups_are_declared_once_or_found(connection: Any) -> None:
         ("count(wage) FROM people GROUP BY region", {}, "GROUP BY region: its values are declared"),
         ("count(wage) FROM people GROUP BY region", {"sex": ("F",)}, "categories: 'sex' is not a column of GROUP BY"),
         ("count(x) FROM t WHERE y IN (1, 2)", {}, "add GROUP BY y"),
-        ("count(x) FROM t WHERE y = 1 GROUP BY y", {"y": (1,)}, "declared once"),
+        ("count(x) FROM t WHERE y = 1 GROUP BY y", {"y": (1,)}, "listed in WHERE already"),
         ("roc(x, s) FROM t WHERE y = 1", {}, "neither WHERE nor GROUP BY; these do: dp_cdf"),
         ("cdf(x) FROM t WHERE y = 1", {}, "cells are needed"),
     ):
