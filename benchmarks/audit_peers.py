@@ -509,8 +509,12 @@ def report_on(seen: Seen, level: str = "#") -> str:
     address = f"https://github.com/{peer.public.replace('#', '/issues/')}"
     public = f" Public as [{peer.public}]({address})." if peer.public else ""
     code = "\n\n\n".join(getsource(each).strip() for each in (*_helpers(peer), globals()[peer.function]))
-    hits, samples, again = found["hits"], found["samples"], f"once more, on other outcomes: {found['again'] or 0:.4g}"
-    sides = (found["likelier"], "left" if found["likelier"] == "right" else "right")
+    hits, samples, again = (
+        found["hits"],
+        found["samples"],
+        f"once more, on other outcomes: {found['second_lower_bound'] or 0:.4g}",
+    )
+    sides = (found["likelier_side"], "left" if found["likelier_side"] == "right" else "right")
     event = "; ".join(f"{hits[i]:,} of {samples[i]:,} outcomes on the {sides[i]} one" for i in (0, 1))
     return f"""{level} `{peer.function}`: more than {peer.claim} under {peer.adjacency}
 
@@ -523,7 +527,7 @@ def report_on(seen: Seen, level: str = "#") -> str:
 | pair | {found["pair"]} |
 | event | {found["event"]} |
 | fresh outcomes | {event} |
-| lower bound | {found["word"]} {found["lower"]:.4g} at confidence {found["confidence"]:g}; {again} |
+| lower bound | {found["parameter"]} {found["lower_bound"]:.4g} at confidence {found["confidence"]:g}; {again} |
 | outcomes in all | {found["calls"]:,} |
 
 ```py
@@ -600,13 +604,15 @@ def _part(seen: Sequence[Seen]) -> str:
     ]  # fmt: skip
     for each in seen:
         peer, found = each.peer, each.report
-        lower = f"{found['word']} at least {found['lower']:.3g}"
+        lower = f"{found['parameter']} at least {found['lower_bound']:.3g}"
         verdict = f"not flagged: {lower}"
         if each.flagged:
             verdict = (
                 f"**flagged**: {lower} ({peer.public})" if peer.public else "**flagged**: its report is theirs first"
             )
-        visible = "" if found["visible"] is None or each.flagged else f"{100 * found['visible']:.0f} %"
+        visible = (
+            "" if found["detectable_deficit"] is None or each.flagged else f"{100 * found['detectable_deficit']:.0f} %"
+        )
         row = _words(peer), peer.claim, peer.adjacency, verdict, visible, f"{found['calls']:,}"
         lines.append(f"| {' | '.join(row)} |")
     public = [report_on(each, "###") for each in seen if each.flagged and each.peer.public]

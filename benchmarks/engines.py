@@ -337,13 +337,13 @@ def scans(table: Any) -> None:
     """How often a distribution function of three turns, and ROC and calibration, count."""
     session = dp.Session(table, budget=dp.PrivacyLoss.pure(1), adjacency=dp.ADD_REMOVE)
     engine: Any = session._open_records()._engine
-    asked, rows = [], engine._link.rows
+    asked, rows = [], engine._link.fetch_rows
 
     def counted(statement: str, *rest: Any) -> Any:
         asked.append(f"FROM {engine._table.name}" in statement)
         return rows(statement, *rest)
 
-    engine._link.rows = counted
+    engine._link.fetch_rows = counted
     session.ask(dp.CdfQuestion("x", LINEAR), dp.PrivacyLoss.pure(1))
     print(f"PostgreSQL  a distribution function of {LINEAR.cells} cells scans the table {sum(asked)} times")
 

@@ -235,7 +235,7 @@ def told(all_found: Sequence[Found]) -> Iterator[tuple[str, ...]]:
         errors = f"{each.ratio('error'):.2f} ± {each.ratio('error') * each.noise:.2f}"
         yield (
             case.kind, case.data, f"{case.records:,}", case.epsilon, case.adjacency.value, errors,
-            f"{each.ratio('half_width'):.2f}", f"{each.ratio('population'):.2f}", f"{each.outside('error')[0]:.2f}",
+            f"{each.ratio('half_width'):.2f}", f"{each.ratio('population_half_width'):.2f}", f"{each.outside('error')[0]:.2f}",
             f"{each.outside('half_width')[0]:.2f}",
         )  # fmt: skip
 
@@ -245,7 +245,7 @@ def summary(all_found: Sequence[Found]) -> Iterator[dict[str, Any]]:
     for kind in dict.fromkeys(each.case.kind for each in all_found):
         own = [each for each in all_found if each.case.kind == kind]
         row: dict[str, Any] = {"kind": kind, "cases": len(own)}
-        for of in ("error", "half_width", "population"):
+        for of in ("error", "half_width", "population_half_width"):
             logs = np.log([each.ratio(of) for each in own if 0 < each.ratio(of) < np.inf])
             row[of] = float(np.exp(logs.mean())) if len(logs) else np.nan
             row[f"{of}_se"] = float(row[of] * logs.std(ddof=1) / np.sqrt(len(logs))) if len(logs) > 1 else np.nan
@@ -269,16 +269,18 @@ def show(console: Console, all_found: Sequence[Found], rows: Sequence[Mapping[st
     table = Table("kind", "cases", "error", "within 1.1", "half width", "within 1.1", "for population", "within 1.1",
                   "error in made-up range", "half width in it", title="Forecast over measured")  # fmt: skip
     for row in rows:
-        means = {of: f"{row[of]:.3f} ± {row[f'{of}_se']:.3f}" for of in ("error", "half_width", "population")}
+        means = {
+            of: f"{row[of]:.3f} ± {row[f'{of}_se']:.3f}" for of in ("error", "half_width", "population_half_width")
+        }
         table.add_row(
             row["kind"], str(row["cases"]), means["error"], str(row["error_within"]), means["half_width"],
-            str(row["half_width_within"]), means["population"], str(row["population_within"]), str(row["range"]),
+            str(row["half_width_within"]), means["population_half_width"], str(row["population_half_width_within"]), str(row["range"]),
             str(row["range_of_widths"]),
         )  # fmt: skip
     console.print(cases, table)
     of = sum(row["cases"] for row in rows)
     names = {"error_within": "errors within a tenth", "half_width_within": "half widths within a tenth",
-             "population_within": "half widths for the population within a tenth",
+             "population_half_width_within": "half widths for the population within a tenth",
              "range": "errors within a tenth of the made-up range",
              "range_of_widths": "half widths within a tenth of it"}  # fmt: skip
     for key, words in names.items():

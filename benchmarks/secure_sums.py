@@ -264,7 +264,7 @@ def one_turn(federation: Federated, cells: int) -> tuple[float, float]:
         plan, allotment = asked.plan_round(task)
         line: Any = analyst._line
         turn = line.post("asks", asked.to_signed_bytes(task, analyst._key)).decode()
-        sent = [line.collect(turn, stage) for stage in (KEYS, SHARES, MASKED, SIGNED, OPENED)]
+        sent = [line.collect_messages(turn, stage) for stage in (KEYS, SHARES, MASKED, SIGNED, OPENED)]
         build_release(plan, derive_round(task.terms.roster, plan, allotment), RoundMessages(*sent), allotment)
         return monotonic() - start, process_time() - own
 

@@ -40,7 +40,7 @@ def write_down(log: Path) -> None:
         return post(self, name, stage, site, message)
 
     changed: Any = MessageBoard
-    changed.ask, changed.post = asked, posted
+    changed.start_round, changed.post_message = asked, posted
 
 
 if __name__ == "__main__":

@@ -127,7 +127,7 @@ def test_a_name_that_moved_is_noticed(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(
         "import dpcurves as dp\n"
-        "from dpcurves_sites.relay import LENGTH, Board\n"
+        "from dpcurves_sites.relay import LENGTH, MessageBoard\n"
         "from dpcurves import display\n"
         "dp.cdf, dp.no_such_curve, display.no_such_picture\n",
         encoding="utf-8",

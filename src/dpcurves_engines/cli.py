@@ -134,7 +134,8 @@ def _parse_question(statement: str, listed: GroupOptions, price: of.LossAndDelta
 
 
 def sql(
-    *, tables: Tables, statement: STATEMENT, listed: GroupOptions, price: of.LossAndDeltaOptions, promise: of.GuaranteeOptions,
+    *, tables: Tables, statement: STATEMENT, listed: GroupOptions, price: of.LossAndDeltaOptions,
+    promise: of.GuaranteeOptions,
     units: of.UnitCountOptions, payer: of.PayingAccountOptions, output: Output,
 ) -> None:  # fmt: skip
     """Ask a question by a statement of SQL.

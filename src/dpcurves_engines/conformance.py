@@ -1,4 +1,4 @@
-"""Public numbers by which an engine proves, before anything is charged, that it counts as `Grid.cell_of` does."""
+"""Conformance checks: before anything is charged, an engine must agree with `Grid.cell_of` on public numbers."""
 
 from __future__ import annotations
 
@@ -18,11 +18,13 @@ SPECIAL = (
     np.nan, -np.nan, np.inf, -np.inf, 1e308, -1e308, np.finfo(float).max, -np.finfo(float).max, np.finfo(float).tiny,
     5e-324, -5e-324, 0.0, -0.0, 2.0**31, 2.0**32, 2.0**53, 2.0**63, -(2.0**63), 2.0**64, 1e22, 0.1 + 0.2,
 )  # fmt: skip
-"""Values that engines get wrong, besides edges."""
+"""Values that engines get wrong, besides edges: special, extreme and unrepresentable numbers."""
 SOME = 1000
+"""Edges sampled from each region of a fine grid, and values whose offsets are checked."""
 MOST_COUNTED = 2**22
-"""Cells of a grid whose cells are counted; of finer ones only prefixes are."""
+"""Cells of the finest grid whose cells are counted; finer grids are counted by prefixes only."""
 HALVES = (1, 2**20 + 1, 2**39)
+"""Half widths of a cell in steps, for which offsets are checked: smallest, odd and large."""
 DECIMALS = (
     "NaN", "Infinity", "-Infinity", "1e400", "-1e400", "1e-400", "-1e-400", "1.5", "-0.1", "123456789.123456789",
     "9007199254740993", "4.9e-324", "2.4e-324", "1.7976931348623157e308", "1.7976931348623159e308", "0",
@@ -30,7 +32,7 @@ DECIMALS = (
 
 
 class CheckableEngine(Protocol):
-    """An engine that can be asked where public numbers lie."""
+    """An engine that evaluates public numbers."""
 
     @property
     def name(self) -> str:
@@ -38,19 +40,19 @@ class CheckableEngine(Protocol):
 
     @property
     def decimals(self) -> Sequence[str]:
-        """Decimal numbers that it has a type for."""
+        """Decimal numbers that the engine can represent."""
 
     def find_slots(self, grid: Grid, values: FloatArray) -> IntArray:
-        """The slot of each value; `grid.slots` where it is missing."""
+        """Return the slot of each value; `grid.slots` for a missing value."""
 
     def find_offsets(self, grid: Grid, values: FloatArray, half: int) -> IntArray:
-        """The offset of each value."""
+        """Return the offset of each value."""
 
     def compute_digest(self, key: bytes, message: bytes) -> bytes:
-        """HMAC-SHA256 of a row, by which rows of a unit are ranked."""
+        """Return the HMAC-SHA256 of a row, which ranks the rows of a unit."""
 
     def parse_decimals(self, decimals: Sequence[str]) -> FloatArray:
-        """Each decimal number as the double that it is read as."""
+        """Return the double of each decimal number."""
 
 
 class Finding(NamedTuple):
@@ -61,14 +63,14 @@ class Finding(NamedTuple):
 
 
 class ConformanceReport(NamedTuple):
-    """An engine, and all that was tried on it."""
+    """The findings of all conformance checks of an engine."""
 
     name: str
     findings: tuple[Finding, ...]
 
 
 def collect_test_numbers(grid: Grid) -> FloatArray:
-    """Edges and closed ends, both neighbours of each, and special values; all edges where they may be laid out."""
+    """Return edges and closed endpoints, the doubles next to each, and special values; of fine grids, some edges."""
     numbers = np.arange(grid.cells + 1) if grid.cells <= MOST_LAID_OUT else _select_edges(grid.cells)
     edges = np.concatenate([grid.edge(numbers), grid.closed_endpoints])
     with np.errstate(over="ignore"):
@@ -83,22 +85,20 @@ def _select_edges(cells: int) -> IntArray:
 
 
 def require_conformance(engine: CheckableEngine, bound: Sequence[BoundAxis]) -> None:
-    """Try the cells that will be counted.
+    """Check the cells that a question will count.
 
     Raises:
-        ValueError: the engine puts a public number elsewhere.
+        ValueError: The engine assigns a public number to another cell.
     """
-    for each in bound:
-        if isinstance(each.axis, Axis) and not all(finding.is_equal for finding in _check_grid(engine, each.axis.grid)):
-            what = f"the cells of {each.axis.column!r}"
-            raise InvalidArgument("data", f"{engine.name} does not find {what} as dpcurves does; nothing was charged")
+    for item in bound:
+        if isinstance(item.axis, Axis) and not all(finding.is_equal for finding in _check_grid(engine, item.axis.grid)):
+            cells = f"the cells of {item.axis.column!r}"
+            raise InvalidArgument("data", f"{engine.name} does not find {cells} as dpcurves does; nothing was charged")
 
 
 def _check_grid(engine: CheckableEngine, grid: Grid) -> Iterator[Finding]:
     if grid.cells > MOST_COUNTED:
-        grid = grid.merge_cells(
-            _select_edges(grid.cells).tolist()
-        )  # as prefixes are counted: between a few of its edges
+        grid = grid.merge_cells(_select_edges(grid.cells).tolist())  # prefixes are counted between a few edges
     values = collect_test_numbers(grid)
     yield Finding(
         f"{_shorten_repr(grid)}: cells", np.array_equal(engine.find_slots(grid, values), grid.cell_of(values))
@@ -114,13 +114,13 @@ def run_checks(engine: CheckableEngine) -> Iterator[Finding]:
     for outside in Outside:
         for grid in _build_grids(outside):
             yield from _check_grid(engine, grid)
-    drawn = engine.compute_digest(b"a key", b"a row")
-    rows = b"a row", b"5:a row"  # as it is, and as a text among others of a row
-    known = [hmac.digest(b"a key", row, "sha256") for row in rows]
-    yield Finding("HMAC-SHA256, which ranks the rows of a unit", drawn in known)
-    wanted = [_parse_double(text) for text in engine.decimals]
+    digest = engine.compute_digest(b"a key", b"a row")
+    rows = b"a row", b"5:a row"  # alone, and length-prefixed as one text of a row
+    expected_digests = [hmac.digest(b"a key", row, "sha256") for row in rows]
+    yield Finding("HMAC-SHA256, which ranks the rows of a unit", digest in expected_digests)
+    expected = [_parse_double(text) for text in engine.decimals]
     found = engine.parse_decimals(engine.decimals)
-    yield Finding("decimal numbers", np.array_equal(found, np.array(wanted), equal_nan=True))
+    yield Finding("decimal numbers", np.array_equal(found, np.array(expected), equal_nan=True))
 
 
 def _parse_double(text: str) -> float:

@@ -1,4 +1,4 @@
-"""SENSITIVE. A table or view of PostgreSQL, counted there: only exact integers of a plan's table leave it."""
+"""SENSITIVE. A PostgreSQL table or view, counted by the server: only the exact counts of a plan are transferred."""
 
 from __future__ import annotations
 
@@ -36,16 +36,14 @@ from .postgres_link import FAILED, SnapshotConnection, require_no_parameter_log,
 from .postgres_sql import BOOLEAN, FLOATING, NUMERIC, WHOLE, Statement, Table, TypedColumn, require_unit
 from .slots import Pieces, tabulate_units
 
-# A table or view of PostgreSQL, named: how it is opened, and rows that are read over the connection. SENSITIVE.
-
-
-# SENSITIVE. Rows of PostgreSQL that are read over the connection, then ranked and counted by DuckDB here.
+# SENSITIVE. Rows that are transferred from PostgreSQL, then ranked and counted by DuckDB in this process.
 ROWS_AT_ONCE = 2**14
+"""Rows per fetch."""
 BYTES = DataType.large_binary()
 
 
 class StreamedEngine(DuckEngine):
-    """Reads what it needs once, in the snapshot, and keeps it in a folder that nobody else may read."""
+    """Reads the needed columns once, in the snapshot, into a private temporary folder."""
 
     failure: str = FAILED
 
@@ -57,7 +55,7 @@ class StreamedEngine(DuckEngine):
         self._state = TableState(link, table, key)
 
     def state(self) -> int | None:
-        """A number of the state of the table."""
+        """Return the hash of the table's state."""
         return self._state.hash_state()
 
     def using(self, unit: Unit) -> StreamedEngine:
@@ -71,27 +69,28 @@ class StreamedEngine(DuckEngine):
 
 
 def _build_source(link: SnapshotConnection, table: Table) -> ArrowSource:
-    """Rows as they travel: numbers as numbers, all else as text."""
-    read_as = [
-        _StreamedColumn.from_column(*each) for each in zip(table.columns, table.quoted_names, table.types, strict=True)
+    """Return a source of the table's rows: numbers as numbers, other types as text."""
+    streamed = [
+        _StreamedColumn.from_column(*column)
+        for column in zip(table.columns, table.quoted_names, table.types, strict=True)
     ]
 
-    def read_columns(places: Sequence[int]) -> Iterator[list[Array]]:
-        named = ", ".join(read_as[place].value for place in places)
-        for rows in link.fetch_batches(f"SELECT {named} FROM {table.name}", ROWS_AT_ONCE):
-            columns = zip(zip(*rows, strict=True), places, strict=True)
-            yield [Array(each, read_as[place].transfer_type) for each, place in columns]
+    def read_columns(indices: Sequence[int]) -> Iterator[list[Array]]:
+        values_sql = ", ".join(streamed[index].value for index in indices)
+        for rows in link.fetch_batches(f"SELECT {values_sql} FROM {table.name}", ROWS_AT_ONCE):
+            columns = zip(zip(*rows, strict=True), indices, strict=True)
+            yield [Array(values, streamed[index].transfer_type) for values, index in columns]
 
     return ArrowSource(
-        tuple(each.column for each in read_as),
-        tuple(each.transfer_type for each in read_as),
+        tuple(column.column for column in streamed),
+        tuple(column.transfer_type for column in streamed),
         read_columns,
         is_costly=True,
     )
 
 
 class _StreamedColumn(NamedTuple):
-    """A column here, the type in which it travels, and the SQL of its value."""
+    """A column with its transfer type and the SQL of its value."""
 
     column: Column
     transfer_type: DataType
@@ -99,7 +98,7 @@ class _StreamedColumn(NamedTuple):
 
     @classmethod
     def from_column(cls, column: Column, name: str, oid: int) -> _StreamedColumn:
-        # A number that is a unit must not be rounded, nor be written in two ways.
+        # Decimals travel as text: a unit's number must be neither rounded nor ambiguous.
         if oid == NUMERIC:
             return cls(
                 decimal_column(column.name, column.declared_type),
@@ -107,44 +106,48 @@ class _StreamedColumn(NamedTuple):
                 _bytes_sql(column.text.format(name), f"{name} <> 'NaN'"),
             )
         if column.kind is ColumnKind.NUMBERS:
-            held = DataType.bool() if oid == BOOLEAN else DataType.int64() if oid in WHOLE else DataType.float64()
-            read = replace(
-                column_from_arrow_type(column.name, held),
+            arrow_type = DataType.bool() if oid == BOOLEAN else DataType.int64() if oid in WHOLE else DataType.float64()
+            streamed = replace(
+                column_from_arrow_type(column.name, arrow_type),
                 declared_value_type=column.declared_value_type,
                 declared_type=column.declared_type,
             )
-            return cls(read, held, name)
+            return cls(streamed, arrow_type, name)
         if column.kind is ColumnKind.OTHER:
             return cls(Column(column.name, ColumnKind.OTHER, "NULL::DOUBLE"), BYTES, "NULL::bytea")
         text = column.text.format(name)
-        read = Column(column.name, column.kind, "NULL::DOUBLE")
-        return cls(read, BYTES, _bytes_sql(text, f"octet_length({text}) <= {LONGEST_TEXT}"))
+        streamed = Column(column.name, column.kind, "NULL::DOUBLE")
+        return cls(streamed, BYTES, _bytes_sql(text, f"octet_length({text}) <= {LONGEST_TEXT}"))
 
 
 def _bytes_sql(text: str, condition: str) -> str:
     return f"CASE WHEN {condition} THEN convert_to({text}, 'UTF8') END"
 
 
-# A table or view of PostgreSQL, named: where it lies, and what is looked at before a row is.
-THERE, HERE = "there", "here"
+# The public constructor of a PostgreSQL table.
+THERE = "there"
+"""Rank the rows of a unit on the server."""
+HERE = "here"
+"""Transfer the rows and rank them in this process."""
 
 
 def postgres(url: str, *, table: str, ranking: str = THERE) -> PostgresTable:
-    """A table or view of PostgreSQL, counted there; give it to a `Session` in the place of a file.
+    """Return a table or view of PostgreSQL that the server counts; pass it to `Session` instead of a file.
 
-    Args:
-        url: ``postgresql://reader@host/database``; what it leaves out, libpq finds where it always does (PGPASSWORD,
-            ``~/.pgpass``, a service). TLS is demanded off loopback.
-        table: Its name, as in ``schema.table``. A query is taken as a view: its owner answers for it that no row makes
-            it fail.
-        ranking: Where the rows of a unit are ranked that has more than are used: ``there``, under a secret key that
-            travels as a parameter, or ``here``, where all rows are read over the connection.
+    Arguments:
+        url: ``postgresql://reader@host/database``; libpq resolves missing parts as usual (PGPASSWORD, ``~/.pgpass``, a
+            service). TLS is required except on loopback.
+        table: The name, as in ``schema.table``. Wrap a query in a view, whose owner must ensure that no row makes it
+            fail.
+        ranking: Where to rank the rows of a unit that has more than the contribution bound: ``there``, under a secret
+            key sent as a parameter, or ``here``, after transferring all rows.
 
     Returns:
-        The table, which opens no connection before a session uses it.
+        The table, without an open connection.
 
     Raises:
-        TypeError, ValueError: the URL or the name is no text, or `ranking` is another word.
+        TypeError: The URL or the name is not a text.
+        ValueError: `ranking` has another value.
 
     >>> postgres("postgresql://reader:password@localhost/db", table="clinic.visits")
     postgres(table='clinic.visits')
@@ -152,7 +155,7 @@ def postgres(url: str, *, table: str, ranking: str = THERE) -> PostgresTable:
     require_type("table", table, str, "the name of a table or view, as clinic.visits,")
     require_type("data", url, str, "a URL, as postgresql://reader@host/database,")
     if ranking not in (THERE, HERE):
-        raise InvalidArgument("ranking", f"{THERE} or {HERE} is needed")
+        raise InvalidArgument("ranking", f"must be {THERE!r} or {HERE!r}")
     return PostgresTable(url, table, ranking)
 
 
@@ -184,60 +187,66 @@ class PostgresTable(EngineTable):
 
 
 MOST_COMPARED = 8
-"""Columns that are sorted by themselves. Of more the sorted rows would be wide, so a digest stands for them."""
+"""Columns up to which rows are sorted by their values; wider rows are sorted by a digest."""
 MOST_OF_ROW = 2**28
-"""Bytes of all texts of a row together: PostgreSQL makes no value of a gibibyte."""
+"""Bytes of all texts of a row: PostgreSQL limits a value to 1 GiB."""
 _SEED_BYTES = 8
+"""Bytes of the key that seed a 64-bit hash."""
 
 
 def used_rows_sql(
     table: Table, places: Sequence[int], unit: Unit, key: bytes, statement: Statement, *, with_size: bool = False
 ) -> str:
-    """SQL for the columns at `places`, under the names of their places, of the rows that are used.
+    """Return SQL for the used rows: the columns at `places`, named by their indices.
 
-    The rows of a unit are put into the order of `order_sql`, and the first `unit.records` of them are used. Rows
-    without a unit are one unit together.
+    The rows of a unit are sorted by `order_sql`, and the first `unit.records` are used. All rows without a unit form
+    one unit.
 
-    Formal guarantees: rows that tie in that order are counted alike, whatever is asked of them. So what is counted of
-    a unit is a function of the key and of that unit's rows: neither the order in which rows lie nor other units matter,
-    and when one unit comes, goes or changes, at most `unit.records` used rows go and at most so many come, all of
-    this unit. This holds whatever the hashes do; good ones, with a secret key, make the choice a fair one.
+    Formal guarantees: rows that tie in that order are counted alike in every query. So the counted rows of a unit are a
+    function of the key and of that unit's rows, independent of physical order and of other units. If a unit is added,
+    removed or changed, at most `unit.records` used rows disappear and at most as many appear, all of this unit. This
+    holds for any hash values; a good hash with a secret key makes the choice fair.
 
-    Args:
-        table: Whose rows.
-        places: Columns that are needed.
-        unit: Whose rows they are, and how many of each are used.
-        key: A secret key for this engine.
-        statement: Takes the key as parameters, so that it stands in no text.
-        with_size: Choice of a further column `size`, of all rows of the unit.
+    Arguments:
+        table: The table.
+        places: Indices of the needed columns.
+        unit: The unit and its contribution bound.
+        key: A secret key of this engine.
+        statement: Receives the key as a parameter, so that it is not part of the SQL text.
+        with_size: Whether to add a column `size`, the number of all rows of the unit.
     """
     countable = _find_countable(table)
-    read = ", ".join(f"{table.quoted_names[i]} AS c{i}" for i in sorted({*countable, *places}))
-    order, kept = ", ".join(order_sql(table, countable, key, statement)), ", ".join(f"c{place}" for place in places)
-    at = find_column(unit.column, table.columns)
-    name = table.columns[at].unit.format(table.quoted_names[at])
-    named = f"(SELECT {read}, {name} AS unit FROM {table.name}) AS named"
+    read_sql = ", ".join(f"{table.quoted_names[i]} AS c{i}" for i in sorted({*countable, *places}))
+    order_by, selected = (
+        ", ".join(order_sql(table, countable, key, statement)),
+        ", ".join(f"c{place}" for place in places),
+    )
+    unit_index = find_column(unit.column, table.columns)
+    name = table.columns[unit_index].unit.format(table.quoted_names[unit_index])
+    rows_sql = f"(SELECT {read_sql}, {name} AS unit FROM {table.name}) AS named"
     if with_size:
-        named = f"(SELECT *, count(*) OVER (PARTITION BY unit) AS size FROM {named}) AS named"
-        kept += ", size"
-    if unit.records == 1:  # sorted alike, and twice as fast as a window
-        return f"SELECT {kept} FROM (SELECT DISTINCT ON (unit) * FROM {named} ORDER BY unit, {order}) AS ranked"
-    turn = f"row_number() OVER (PARTITION BY unit ORDER BY {order}) AS turn"
-    return f"SELECT {kept} FROM (SELECT {kept}, {turn} FROM {named}) AS ranked WHERE turn <= {unit.records}"
+        rows_sql = f"(SELECT *, count(*) OVER (PARTITION BY unit) AS size FROM {rows_sql}) AS named"
+        selected += ", size"
+    if unit.records == 1:  # the same order, twice as fast as a window
+        return (
+            f"SELECT {selected} FROM (SELECT DISTINCT ON (unit) * FROM {rows_sql} ORDER BY unit, {order_by}) AS ranked"
+        )
+    rank = f"row_number() OVER (PARTITION BY unit ORDER BY {order_by}) AS turn"
+    return f"SELECT {selected} FROM (SELECT {selected}, {rank} FROM {rows_sql}) AS ranked WHERE turn <= {unit.records}"
 
 
 def named_units_sql(table: Table, places: Sequence[int], unit: Unit, used: str) -> str:
-    """SQL for used rows, columns by their places, and behind them bytes that name the unit of each.
+    """Return SQL for used rows, columns named by their indices, with a column `name` of bytes that identify the unit.
 
-    Texts of equal names may differ, as of 0.0 and -0.0, so the least one among the unit's own rows is taken; rows
-    without a unit are one unit. Where each record is one, it is named by a digest of all that is counted of it, and by
-    its number among those that are the same, in no order, for they are the same.
+    Equal units may have different texts, as 0.0 and -0.0, so the smallest text among the unit's rows is used; all rows
+    without a unit form one unit. If each record is a unit, its name is a digest of its countable columns plus its
+    number among identical records.
 
-    Args:
-        table: Whose rows.
-        places: Columns that are needed.
-        unit: Whose records they are.
-        used: A FROM clause of the used rows with the unit's column; it is not read where each record is a unit.
+    Arguments:
+        table: The table.
+        places: Indices of the needed columns.
+        unit: The unit.
+        used: A FROM clause of the used rows with the unit's column; ignored if each record is a unit.
     """
     kept = ", ".join(f"c{place}" for place in places)
     if unit != EACH_RECORD:
@@ -258,10 +267,10 @@ def _find_countable(table: Table) -> list[int]:
 
 
 def order_sql(table: Table, countable: Sequence[int], key: bytes, statement: Statement) -> list[str]:
-    """SQL of what rows, columns by their places, are sorted by: two rows tie only where all that is counted is equal.
+    """Return SQL sort keys of rows: two rows tie only if all countable columns are equal.
 
-    By a seeded hash of all columns, and where hashes are equal by the columns themselves; or by the HMAC-SHA256 of
-    the whole row, which nobody has seen tie.
+    The keys are a seeded hash of all columns and then the columns themselves; or, for wide rows, the HMAC-SHA256 of the
+    row, for which no collisions are known.
     """
     parts = [part for place in countable for part in _comparable_values_sql(table, place, len(countable))]
     if len(countable) > MOST_COMPARED:
@@ -270,9 +279,10 @@ def order_sql(table: Table, countable: Sequence[int], key: bytes, statement: Sta
 
 
 def _row_hash_sql(table: Table, countable: Sequence[int], key: bytes, statement: Statement) -> str:
-    """SQL for the hash of a row: of each value, seeded by the hash of the values before it, the first one by the key.
+    """Return SQL for a chained hash of a row: each value is hashed with the previous hash as seed, the first with the
+    key.
 
-    (Hashes with seeds of their own, added up bit by bit, would use some rows twice as often as others.)
+    (The XOR of independently seeded hashes would select some rows twice as often as others.)
     """
     found = statement.add_integer(int.from_bytes(key[:_SEED_BYTES], "big", signed=True))
     for place in countable:
@@ -293,9 +303,9 @@ def _row_hash_sql(table: Table, countable: Sequence[int], key: bytes, statement:
 
 
 def _comparable_values_sql(table: Table, place: int, columns: int) -> list[str]:
-    """SQL of values that are equal where two values of a column are counted alike, and only there.
+    """Return SQL values that are equal exactly if two values of a column are counted alike.
 
-    Longer texts stand there by their hash, so that no row comes near to a gibibyte.
+    Long texts are hashed, so that no row approaches 1 GiB.
     """
     value = f"c{place}"
     if table.columns[place].kind is ColumnKind.NUMBERS:
@@ -310,7 +320,7 @@ def _comparable_values_sql(table: Table, place: int, columns: int) -> list[str]:
 
 # Conformance check of PostgreSQL: the cells of public constants, with no table involved.
 class CheckablePostgres:
-    """Answers by the same SQL by which a table is counted."""
+    """Evaluates public numbers with the SQL that counts tables."""
 
     decimals: Sequence[str] = DECIMALS
 
@@ -351,10 +361,10 @@ class CheckablePostgres:
 
 
 def check_postgres(url: str) -> ConformanceReport:
-    """Run every check on the server at this URL.
+    """Run all conformance checks on a server.
 
     Raises:
-        ValueError: it is not reached, or fails on a public number.
+        ValueError: The server cannot be reached, or fails on a public number.
     """
     link = SnapshotConnection(url)
     try:
@@ -376,7 +386,7 @@ _HAS_VERSIONS = (
 _VERSIONS = (
     "SELECT count(*), coalesce(sum(hashtextextended(concat_ws(' ', tableoid, ctid, xmin), 0)), 0)::text FROM {0}"
 )
-"""The versions of all rows, in any order: their number, and the sum of a hash of each."""
+"""The number of row versions and the sum of their hashes, independent of order."""
 
 
 class PostgresEngine(CheckablePostgres):
@@ -387,7 +397,7 @@ class PostgresEngine(CheckablePostgres):
     def __init__(self, link: SnapshotConnection, table: Table, unit: Unit, key: bytes) -> None:
         super().__init__(link)
         self._table, self._unit, self._data_key = table, unit, key
-        # The server never learns the key of the data set.
+        # The server learns a derived key only.
         self._key = hmac.digest(key, b"rows ranked by PostgreSQL", "sha256")
         self._proven: set[Grid] = set()
         self.moment: int | None = hash_snapshot(link, table)
@@ -402,15 +412,15 @@ class PostgresEngine(CheckablePostgres):
         return self._table.columns
 
     def state(self) -> int | None:
-        """A number of the state of the table."""
+        """Return the hash of the table's state."""
         return self._state.hash_state()
 
     def _require_suitable_server(self) -> None:
-        """Refuse a server that could stop because of rows, or would log what is secret.
+        """Refuse a server whose queries could fail because of rows, or that would log secrets.
 
         Raises:
-            ValueError: see `postgres_duties`; or the column that names units is not there or of a wrong type; or the
-                server knows none of the functions by which rows are ranked.
+            ValueError: See `postgres_link`; or the unit's column is missing or has a wrong type; or the server lacks
+                the hash functions that rank rows.
         """
         require_unlimited_sorts(self._link)
         if self._unit == EACH_RECORD:
@@ -424,9 +434,9 @@ class PostgresEngine(CheckablePostgres):
         )
 
     def prepare(self, bound: Sequence[BoundAxis]) -> None:
-        fresh = [each for each in bound if isinstance(each.axis, Axis) and each.axis.grid not in self._proven]
+        fresh = [item for item in bound if isinstance(item.axis, Axis) and item.axis.grid not in self._proven]
         require_conformance(self, fresh)
-        self._proven |= {each.axis.grid for each in fresh if isinstance(each.axis, Axis)}
+        self._proven |= {item.axis.grid for item in fresh if isinstance(item.axis, Axis)}
 
     def counts(self, bound: Sequence[BoundAxis]) -> IntArray:
         statement = Statement()
@@ -450,7 +460,7 @@ class PostgresEngine(CheckablePostgres):
         grid = require_grid(bound[-1].axis)
         offset = sql.offset_sql(grid, f"n{last}", f"s{last}", half, statement)
         place = sql.cell_index_sql(bound, [f"s{i}" for i in range(len(bound))])
-        # Apart, each slot is found once, and not for every place where it stands.
+        # The subquery computes each slot once instead of once per use.
         slotted = (
             f"SELECT {named} FROM ({sql.read_sql(bound, self._used_rows(bound, statement))}) AS values {sql.APART}"
         )
@@ -474,9 +484,11 @@ class PostgresEngine(CheckablePostgres):
 
     def numbers(self, bound: Sequence[BoundAxis]) -> Iterator[Sequence[FloatArray]]:
         statement = Statement()
-        query = f"SELECT {self._numbers_sql(bound, statement)} FROM ({sql.read_sql(bound, self._used_rows(bound, statement))}) AS values"
+        numbers = self._numbers_sql(bound, statement)
+        rows_sql = sql.read_sql(bound, self._used_rows(bound, statement))
+        query = f"SELECT {numbers} FROM ({rows_sql}) AS values"
         for rows in self._link.fetch_batches(query, ROWS_AT_ONCE, statement.parameters):
-            yield list(np.array(rows, dtype=np.float64).T)  # what is NULL there is NaN here
+            yield list(np.array(rows, dtype=np.float64).T)  # NULL becomes NaN
 
     def in_subsets(self, bound: Sequence[BoundAxis], subsets: int) -> Iterator[Sequence[FloatArray]]:
         statement, places = Statement(), sorted({each.place for each in bound})
@@ -491,7 +503,7 @@ class PostgresEngine(CheckablePostgres):
             yield [*found, assign_subsets(names, self._key, subsets)]
 
     def _numbers_sql(self, bound: Sequence[BoundAxis], statement: Statement) -> str:
-        """SQL for the number on each grid, and the slot of each category."""
+        """Return SQL for the number of each grid axis and the slot of each category."""
         return ", ".join(
             f"n{i}" if isinstance(each.axis, Axis) else f"({sql.slot_sql(each, i, statement)})::float8"
             for i, each in enumerate(bound)
@@ -499,7 +511,8 @@ class PostgresEngine(CheckablePostgres):
 
     def places(self, bound: Sequence[BoundAxis]) -> IntArray:
         statement = Statement()
-        query = f"SELECT {self._cell_index_sql(bound, statement)} FROM ({sql.read_sql(bound, self._used_rows(bound, statement))}) AS values"
+        index = self._cell_index_sql(bound, statement)
+        query = f"SELECT {index} FROM ({sql.read_sql(bound, self._used_rows(bound, statement))}) AS values"
         found = self._link.fetch_rows(query, statement.parameters)
         return np.array([table_size(bound) if place is None else place for (place,) in found], dtype=np.int64)
 
@@ -554,17 +567,19 @@ class PostgresEngine(CheckablePostgres):
     def close(self) -> None:
         self._link.close()
 
-    def _total_by_place(self, selected: str, total: str, bound: Sequence[BoundAxis], statement: Statement) -> list[Any]:
+    def _total_by_place(
+        self, select_sql: str, total: str, bound: Sequence[BoundAxis], statement: Statement
+    ) -> list[Any]:
         rows = f"({sql.read_sql(bound, self._used_rows(bound, statement))}) AS values"
-        # Apart, places are not guessed to be as many as values: so the server hashes them, and in parallel.
-        query = f"SELECT place, {total} FROM ({selected} FROM {rows} {sql.APART}) AS placed GROUP BY place"
+        # The subquery keeps the planner from overestimating the groups, so that it hashes them in parallel.
+        query = f"SELECT place, {total} FROM ({select_sql} FROM {rows} {sql.APART}) AS placed GROUP BY place"
         return self._link.fetch_rows(query, statement.parameters)
 
     def _cell_index_sql(self, bound: Sequence[BoundAxis], statement: Statement) -> str:
         return sql.cell_index_sql(bound, [sql.slot_sql(each, number, statement) for number, each in enumerate(bound)])
 
     def _used_rows(self, bound: Sequence[BoundAxis], statement: Statement) -> str:
-        """A FROM clause of the used rows."""
+        """Return a FROM clause of the used rows."""
         places = sorted({each.place for each in bound})
         if self._unit == EACH_RECORD:
             return self._table.scan_sql(places)
@@ -575,27 +590,26 @@ class PostgresEngine(CheckablePostgres):
 
 
 def hash_snapshot(link: SnapshotConnection, table: Table) -> int:
-    """A number of the snapshot: equal only where the same server shows what the same transactions have left."""
+    """Return a hash of the snapshot, equal only if the same server shows the effects of the same transactions."""
     return _hash_facts((link.fetch_rows(_SERVER), link.fetch_rows(_SNAPSHOT), table.oid))
 
 
 def _hash_facts(facts: object, key: bytes = b"") -> int:
-    """Return a number below 2**60 for facts: a hash of them, under a key where one is given."""
+    """Return a hash below 2**60, keyed if a key is given."""
     return int(hmac.new(key, repr(facts).encode(), sha256).hexdigest()[:15], 16)
 
 
 class TableState:
-    """The state of one table in the snapshot of a link, as a number.
+    """The state of a table in a snapshot, as a number.
 
-    Equal numbers mean that the same server shows the same versions of the same rows. Each version of a row has a place
-    and the transaction that wrote it (`ctid`, `xmin`), so a table that nobody wrote to keeps its number whatever is
-    committed elsewhere. Views have no such columns, and a role that may read some columns alone does not see them:
-    there is no number.
+    Equal numbers mean that the same server shows the same versions of the same rows. A row version is identified by its
+    location and its transaction (`ctid`, `xmin`), so the number of an unchanged table is stable under commits
+    elsewhere. Views, and roles without access to all columns, have no number.
 
-    The number is a hash under the key of the data set: whoever reads it in a ledger, and guesses the versions of the
-    rows, cannot check the guess, which would tell how many rows there are.
+    The number is a hash under the data set's key: a reader of the ledger cannot verify a guess of the row versions,
+    which would reveal the number of rows.
 
-    The table is read through once, and only if somebody asks.
+    The table is scanned once, on first use.
     """
 
     def __init__(self, link: SnapshotConnection, table: Table, key: bytes) -> None:
@@ -608,7 +622,7 @@ class TableState:
         return "TableState(hidden)"
 
     def hash_state(self) -> int | None:
-        """Return the number; None: there is none."""
+        """Return the number, or None if the table has none."""
         if not self._is_known:
             if self._link.fetch_rows(_HAS_VERSIONS, (self._table.oid,)) == [(True,)]:
                 versions = self._link.fetch_rows(_VERSIONS.format(self._table.name))

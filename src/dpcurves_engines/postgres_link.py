@@ -1,4 +1,4 @@
-"""SENSITIVE. The connection to PostgreSQL, and the settings that must hold while it counts."""
+"""SENSITIVE. The connection to PostgreSQL, and the server settings that counting requires."""
 
 from __future__ import annotations
 
@@ -12,16 +12,19 @@ from dpcurves.arguments import InvalidArgument, MissingPackage
 from dpcurves.arrays import FloatArray
 from dpcurves.records.source import hide_failure
 
-# SENSITIVE. The connection to PostgreSQL: encrypted off this machine, in one moment, and silent about what fails.
+# SENSITIVE. The connection: encrypted except on loopback, one snapshot, and errors without the server's texts.
 FAILED = (
     "PostgreSQL did not answer, and its snapshot is gone (what it says is not shown: it may quote a record); "
     "ask again in a new session"
 )
 GONE = "the connection to PostgreSQL and its snapshot are gone; ask again in a new session"
 OLDEST = 130000
+"""Oldest supported server version."""
 STRICT = ("require", "verify-ca", "verify-full")
 SECONDS_TO_CONNECT = 20
+"""Seconds: timeout of a connection."""
 SECONDS_FOR_LOCK = 10
+"""Seconds: timeout of the lock on a table's definition."""
 WAITING = {
     "connect_timeout": SECONDS_TO_CONNECT,
     "keepalives_idle": 60,
@@ -29,7 +32,7 @@ WAITING = {
     "keepalives_count": 6,
 }
 
-# No row may make the server stop waiting, guess a name, or write a value otherwise.
+# Rows must not be able to cause timeouts, and the environment must not change names or formats.
 SETTINGS = {
     "statement_timeout": "0", "idle_in_transaction_session_timeout": "0", "idle_session_timeout": "0",
     "transaction_timeout": "0", "lock_timeout": f"{SECONDS_FOR_LOCK}s", "row_security": "off", "timezone": "UTC",
@@ -53,13 +56,13 @@ SAID = (
     ("translate host name", "there is no such host: name one as in postgresql://reader@host/database"),
     ("timeout", f"it did not answer within {SECONDS_TO_CONNECT} seconds: are host, port and firewall right?"),
 )  # fmt: skip
-"""Texts of libpq, and the texts that replace them. The first that is found counts."""
+"""Parts of libpq's messages with their replacements; the first match applies."""
 
 Result = TypeVar("Result")
 
 
 class SnapshotConnection:
-    """A connection with one read-only transaction: everything that is read through it is one snapshot."""
+    """A connection with a single read-only transaction, so that all reads see one snapshot."""
 
     def __init__(self, url: str) -> None:
         self._connection = _connect(url)
@@ -79,7 +82,7 @@ class SnapshotConnection:
 
     @property
     def name(self) -> str:
-        """Product and version, as the server says."""
+        """Product and version of the server."""
         return f"PostgreSQL {self.version // 10000}.{self.version % 10000}"
 
     def _apply_settings(self) -> None:
@@ -88,7 +91,7 @@ class SnapshotConnection:
                 self._connection.execute("SELECT set_config($1, $2, false)", (name, value))
 
     def begin_snapshot(self) -> None:
-        """Take the snapshot. Names of functions and operators mean the server's own from now on."""
+        """Begin the snapshot, and resolve functions and operators in `pg_catalog` only."""
 
         def start_transaction() -> None:
             self._connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
@@ -99,12 +102,12 @@ class SnapshotConnection:
     def fetch_rows(
         self, statement: str, parameters: Sequence[Any] = (), rule: str = FAILED, argument: str = "data"
     ) -> list[tuple[Any, ...]]:
-        """The rows of an answer; if there is none the connection is closed, and `rule` is the refusal of `argument`.
+        """Run a statement and return its rows. On failure, close the connection and raise `rule` for `argument`.
 
         Raises:
-            ValueError: the server did not answer, now or before.
+            ValueError: The statement failed, or the connection is closed.
         """
-        if self._connection.closed_stages:
+        if self._connection.closed:
             raise InvalidArgument("data", GONE)
         return self._run_or_close(lambda: self._fetch_all(statement, parameters), rule, argument)
 
@@ -116,15 +119,15 @@ class SnapshotConnection:
     def _run_or_close(self, action: Callable[[], Result], rule: str = FAILED, argument: str = "data") -> Result:
         try:
             return hide_failure(action, rule, argument)
-        except BaseException:  # interrupted, the answer to this question would be taken for that to the next
+        except BaseException:  # after an interrupt, the next statement could read this one's answer
             self.close()
             raise
 
     def fetch_batches(
         self, statement: str, rows: int, parameters: Sequence[Any] = ()
     ) -> Iterator[list[tuple[Any, ...]]]:
-        """Rows of an answer, so many at a time. Raises `ValueError`: the server did not answer, now or before."""
-        if self._connection.closed_stages:
+        """Yield the rows of a statement in batches of `rows`. Raises `ValueError` as `fetch_rows`."""
+        if self._connection.closed:
             raise InvalidArgument("data", GONE)
         with self._connection.cursor("streamed", binary=True) as cursor:
             self._run_or_close(lambda: cursor.execute(statement, parameters))
@@ -137,7 +140,7 @@ class SnapshotConnection:
 
 
 class Doubles:
-    """An array of doubles as a parameter. Shows nothing."""
+    """A parameter that is an array of doubles, with a repr that hides the values."""
 
     __slots__ = ("values",)
 
@@ -148,7 +151,7 @@ class Doubles:
         return f"Doubles({len(self.values)})"
 
     def to_bytes(self) -> bytes:
-        """PostgreSQL's binary form of a float8[]: the head, and before each double its length."""
+        """Return PostgreSQL's binary format of a float8[]: a header, then each double behind its length."""
         body = np.empty(len(self.values), dtype=[("length", ">i4"), ("value", ">f8")])
         body["length"], body["value"] = 8, self.values
         dimensions = 1 if len(self.values) else 0
@@ -184,7 +187,7 @@ def _connect(url: str) -> Any:
         return connection
     except (psycopg.Error, OSError, ValueError) as error:
         said = str(error)
-    # A message of our own: that of libpq knows no record yet, but perhaps a password.
+    # libpq's message may quote a password, so it is replaced.
     found = (words for part, words in SAID if part.lower() in said.lower())
     wrong = next(found, "are host, port, database, role and TLS right?")
     raise InvalidArgument("data", f"PostgreSQL was not reached: {wrong}")
@@ -202,17 +205,19 @@ def _parse_url(url: str) -> dict[str, Any]:
 
 
 def _require_tls(parameters: dict[str, Any]) -> dict[str, Any]:
-    """Demand TLS for what leaves this machine. Raises `ValueError`: less was asked for."""
+    """Require TLS except on loopback. Raises `ValueError` if the URL asks for less."""
     if _is_local(parameters):
         return parameters
     mode = parameters.get("sslmode") or os.environ.get("PGSSLMODE") or "verify-full"
     if mode not in STRICT:
-        raise InvalidArgument("data", "TLS is demanded off loopback: give sslmode=verify-full and sslrootcert=FILE")
+        raise InvalidArgument(
+            "data", "TLS is required except on loopback: give sslmode=verify-full and sslrootcert=FILE"
+        )
     return {**parameters, "sslmode": mode}
 
 
 def _is_local(parameters: dict[str, Any]) -> bool:
-    """Tell whether all hosts are this machine. What a service file says is not known, so it is none."""
+    """Tell whether all hosts are this machine; a service file is treated as remote."""
     if parameters.get("service") or os.environ.get("PGSERVICE"):
         return False
     hosts = (
@@ -230,18 +235,18 @@ LOGGING = {
     "log_statement": ("all",), "debug_print_parse": ("on",), "debug_print_rewritten": ("on",),
     "debug_print_plan": ("on",), "pgaudit.log_parameter": ("on",),
 }  # fmt: skip
-"""Settings under which a parameter reaches the log."""
+"""Settings that log parameters."""
 TIMED = ("log_min_duration_statement", "log_min_duration_sample", "auto_explain.log_min_duration")
 SAMPLED = "log_transaction_sample_rate"
 AFTER_ERRORS = "log_parameter_max_length_on_error"
-"""Parameters of a statement that was cancelled are logged up to so many bytes."""
+"""Bytes of parameters that are logged for failed statements."""
 
 
 def require_unlimited_sorts(link: SnapshotConnection) -> None:
-    """Refuse a server that stops a statement when it sorts more than so much: how much it sorts, rows decide.
+    """Refuse a server that limits temporary files, as the size of a sort depends on rows.
 
     Raises:
-        ValueError: it has a limit.
+        ValueError: The server has such a limit.
     """
     ((limit,),) = link.fetch_rows(_SETTING, (ROOM,))
     if limit not in (None, "-1"):
@@ -252,18 +257,20 @@ def require_unlimited_sorts(link: SnapshotConnection) -> None:
 
 
 def require_no_parameter_log(link: SnapshotConnection) -> None:
-    """Refuse a server that would log the key by which the rows of a unit are ranked: a parameter of a statement.
+    """Refuse a server that logs parameters, as the key that ranks rows is one.
 
     Raises:
-        ValueError: it logs statements with their parameters.
+        ValueError: The server logs parameters.
     """
-    found = {name: link.fetch_rows(_SETTING, (name,))[0][0] for name in _ASKED}
-    named = [name for name, values in LOGGING.items() if found[name] in values]
-    named += [name for name in TIMED if found[name] not in (None, "", "-1")]
-    named += [SAMPLED] * (float(found[SAMPLED] or 0) > 0) + [AFTER_ERRORS] * (found[AFTER_ERRORS] not in (None, "0"))
-    if found["log_parameter_max_length"] == "0":
-        named = [name for name in named if name not in _BY_LENGTH]
-    for name in named:
+    settings = {name: link.fetch_rows(_SETTING, (name,))[0][0] for name in _ASKED}
+    logging_settings = [name for name, values in LOGGING.items() if settings[name] in values]
+    logging_settings += [name for name in TIMED if settings[name] not in (None, "", "-1")]
+    logging_settings += [SAMPLED] * (float(settings[SAMPLED] or 0) > 0) + [AFTER_ERRORS] * (
+        settings[AFTER_ERRORS] not in (None, "0")
+    )
+    if settings["log_parameter_max_length"] == "0":
+        logging_settings = [name for name in logging_settings if name not in _BY_LENGTH]
+    for name in logging_settings:
         raise InvalidArgument(
             "data",
             f"the server logs parameters ({name}), and the key that ranks rows is one: turn that off for the reader "
@@ -273,4 +280,4 @@ def require_no_parameter_log(link: SnapshotConnection) -> None:
 
 _ASKED = (*LOGGING, *TIMED, SAMPLED, AFTER_ERRORS, "log_parameter_max_length")
 _BY_LENGTH = {"log_statement", "log_min_duration_statement", "log_min_duration_sample", SAMPLED}
-"""They write parameters up to the length that is set: none where it is 0."""
+"""Settings that log parameters up to `log_parameter_max_length`, so none if that is 0."""

@@ -37,14 +37,14 @@ ELAPSED = {
     f"THEN ({_SIGNED}) END",
     TIME: _SECONDS, MOMENT: _SECONDS, MOMENT_IN_ZONE: _SECONDS,
 }  # fmt: skip
-"""SQL for days or seconds since the beginning of 1970, or of the day; infinite where a date or moment is."""
+"""SQL of days or seconds since 1970, or since midnight; infinite for infinite dates."""
 
 TIME_UNITS = {DATE: "date", MOMENT: "moment", MOMENT_IN_ZONE: "moment"}
 
 _HUGE = f"'{2**1024 - 2**970}'::numeric"
-"""From here on a number is nearer to 2**1024 than to the largest double."""
+"""Numbers from here round to infinity: they are nearer to 2**1024 than to the largest double."""
 _TINY = f"'{'0.' + str(5**1075).zfill(1075)}'::numeric"
-"""2**-1075: up to here a number is nearer to 0 than to the least double, and the cast would raise."""
+"""2**-1075: numbers up to here round to 0, and casting them to a double would raise an error."""
 _SAFE = f"(CASE WHEN abs({{0}}) < {_HUGE} AND abs({{0}}) > {_TINY} THEN {{0}} ELSE 0 END)::float8"
 _NUMERIC = (
     f"CASE WHEN {{0}} IS NULL OR {{0}} = 'NaN'::numeric THEN NULL WHEN {{0}} >= {_HUGE} THEN 'Infinity'::float8 "
@@ -53,7 +53,7 @@ _NUMERIC = (
 _DECIMAL_NAME = (
     "CASE trim_scale({0})::text WHEN 'Infinity' THEN 'inf' WHEN '-Infinity' THEN '-inf' ELSE trim_scale({0})::text END"
 )
-"""The name of a number of type numeric, as `value_names` has it."""
+"""SQL of the name of a decimal number, as `value_names` writes it."""
 _TEXT = '{0}::text COLLATE "C"'
 _NO_NUMBER = "NULL::float8"
 NO_UNIT = ""
@@ -68,7 +68,7 @@ class TypedColumn(NamedTuple):
 
 
 def make_column(typed_column: TypedColumn) -> Column:
-    """The column that the type declares."""
+    """Return the column of a declared type."""
     name, oid, sort = typed_column
     if oid == BOOLEAN:
         return Column(
@@ -105,14 +105,14 @@ def make_column(typed_column: TypedColumn) -> Column:
 
 
 def require_unit(column: Column) -> None:
-    """Refuse a column whose values are equal in more ways than one, or in none that is known.
+    """Refuse a column whose type has no unambiguous equality, so that it cannot identify a unit.
 
     Raises:
-        ValueError: it is of such a type.
+        ValueError: The column has such a type.
     """
     if column.unit == NO_UNIT:
         raise InvalidArgument(
-            "unit", f"{column.name!r} is of a type that names no unit; a number, text, date or uuid does"
+            "unit", f"{column.name!r} has a type that cannot identify a unit; use a number, text, date or uuid"
         )
 
 
@@ -133,7 +133,7 @@ _COLUMNS = (
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Table:
-    """A table of the catalogue."""
+    """A table or view of the catalogue."""
 
     name: str
     oid: int
@@ -142,34 +142,34 @@ class Table:
     types: tuple[int, ...]
 
     def scan_sql(self, places: Sequence[int]) -> str:
-        """A FROM clause of columns under the names of their places."""
+        """Return a FROM clause of columns named by their indices."""
         named = ", ".join(f"{self.quoted_names[place]} AS c{place}" for place in places)
         return f"(SELECT {named} FROM {self.name}) AS scanned"
 
 
 def find_table(link: SnapshotConnection, name: str) -> Table:
-    """The table of this name, locked against other definitions; the snapshot is taken here.
+    """Find a table or view, lock its definition, and begin the snapshot.
 
     Raises:
-        ValueError: there is none, or the role may not read it.
+        ValueError: The table does not exist, or the role may not read it.
     """
-    named = "schema.table is needed, in double quotes where letters are capital; make a view of a query"
-    rule = f"{name!r} is no name of a table: {named}"
+    named = "use schema.table, with double quotes around names with capital letters; create a view for a query"
+    rule = f"{name!r} is not the name of a table: {named}"
     found = link.fetch_rows(_FIND, (name,), rule, "table")
     if not found:
-        missing = "GRANT USAGE ON SCHEMA ... may be missing; make a view of a query"
+        missing = "GRANT USAGE ON SCHEMA ... may be missing; create a view for a query"
         raise InvalidArgument("table", f"there is no {name!r} that the role sees; {missing}")
     ((oid, kind, schema, relation, may),) = found
     if kind not in KINDS:
-        raise InvalidArgument("table", f"{name!r} is no table and no view")
+        raise InvalidArgument("table", f"{name!r} is neither a table nor a view")
     if not may:
         raise InvalidArgument("table", f"the role may not read {name!r}: GRANT SELECT ON it TO the role")
     link.begin_snapshot()
     typed = [TypedColumn(*row) for row in link.fetch_rows(_COLUMNS, (oid,))]
-    quoted = tuple(_quote_identifier(each.name) for each in typed)
-    columns, types = tuple(make_column(each) for each in typed), tuple(each.oid for each in typed)
+    quoted = tuple(_quote_identifier(column.name) for column in typed)
+    columns, types = tuple(make_column(column) for column in typed), tuple(column.oid for column in typed)
     table = Table(f"{_quote_identifier(schema)}.{_quote_identifier(relation)}", oid, columns, quoted, types)
-    # Locks the table against other definitions, and is refused where policies would hide rows in silence.
+    # Locks the table's definition, and fails if row-level security would silently hide rows.
     link.fetch_rows(
         f"SELECT {', '.join(quoted)} FROM {table.name} LIMIT 0", (),
         f"{name!r} cannot be read: is it locked, does a policy hide rows from the role, may its owner read?",
@@ -184,36 +184,36 @@ def _quote_identifier(name: str) -> str:
 
 
 MOST_AS_PARAMETER = 2**11
-"""Slots up to this number are looked up, which costs no more than the formula; of 2**16 it costs half as much again."""
+"""Slots up to which lookup in an array is as fast as the formula; with 2**16 slots it takes half as long again."""
 APART = "OFFSET '0'::int8"
-"""Ends a subquery that is planned by itself. (Behind ``OFFSET 0``, a number of 32 bits, none is worked in parallel.)"""
+"""Keeps PostgreSQL from merging a subquery. (``OFFSET 0``, a 32-bit number, would also prevent parallel plans.)"""
 
 
 def double_literal(value: float) -> str:
-    """SQL for exactly this double."""
+    """Return SQL of exactly this double."""
     return f"'{float(value)!r}'::float8"
 
 
 class Statement:
-    """Parameters of one statement, in the order in which they were named."""
+    """The parameters of a statement, in order."""
 
     def __init__(self) -> None:
         self.parameters: list[Any] = []
 
     def add_doubles(self, values: Any) -> str:
-        """Name an array of doubles."""
+        """Add an array of doubles and return its placeholder."""
         return f"{self._add_parameter(Doubles(values))}::float8[]"
 
     def add_texts(self, values: Sequence[str]) -> str:
-        """Name an array of texts."""
+        """Add an array of texts and return its placeholder."""
         return f"{self._add_parameter(list(values))}::text[]"
 
     def add_bytes(self, value: bytes) -> str:
-        """Name bytes."""
+        """Add bytes and return their placeholder."""
         return f"{self._add_parameter(value)}::bytea"
 
     def add_integer(self, value: int) -> str:
-        """Name a whole number of 64 bits."""
+        """Add a 64-bit integer and return its placeholder."""
         return f"{self._add_parameter(value)}::int8"
 
     def _add_parameter(self, value: Any) -> str:
@@ -222,7 +222,7 @@ class Statement:
 
 
 def read_sql(bound: Sequence[BoundAxis], rows: str, *more: str) -> str:
-    """SQL for the number and the text of each axis: n0, t0, n1, ...; and for other columns of the rows."""
+    """Return SQL of the number and the text of each axis, n0, t0, n1, ..., and of further columns."""
     each = [
         f"{axis.column.number.format(f'c{axis.place}')} AS n{i}, {axis.column.text.format(f'c{axis.place}')} AS t{i}"
         for i, axis in enumerate(bound)
@@ -231,25 +231,23 @@ def read_sql(bound: Sequence[BoundAxis], rows: str, *more: str) -> str:
 
 
 def slot_sql(bound: BoundAxis, number: int, statement: Statement) -> str:
-    """SQL for the slot on one axis; NULL where it is missing."""
+    """Return SQL of the slot on an axis; NULL for a missing value."""
     if isinstance(bound.axis, Axis):
         return grid_slot_sql(bound.axis.grid, f"n{number}", statement)
     keys = category_keys(bound)
-    if isinstance(bound.axis, SelectedCategories):  # the last is for all that has another value
+    if isinstance(bound.axis, SelectedCategories):  # the last slot is for all other values
         rest = f"CASE WHEN {_has_value_sql(bound.column.kind, number)} THEN {len(keys) - 1}::int8 END"
         return f"coalesce({_category_slot_sql(keys, number, statement)}, {rest})"
     return _category_slot_sql(keys, number, statement)
 
 
 def _has_value_sql(kind: ColumnKind, number: int) -> str:
-    """SQL that tells whether a value is not missing, where text of any kind is a value."""
+    """Return SQL that is true for values that are not missing; any text is a value."""
     return f"coalesce(n{number} <> 'NaN'::float8, false)" if kind is ColumnKind.NUMBERS else f"t{number} IS NOT NULL"
 
 
 def name_sql(column: Column, value: str) -> tuple[str, str]:
-    """SQL for the bytes of the text from which `value_names.value_name` makes the name of a value, and for whether it
-    has one.
-    """
+    """Return SQL of the bytes from which `value_names.value_name` makes a value's name, and of whether it has one."""
     number = column.number.format(value)
     text = f"({number} + 0)::text" if column.value_type in FLOATS else f"({column.text.format(value)})"
     there = (
@@ -275,7 +273,7 @@ def _lookup_sql(places: Sequence[int], keys: str, value: str) -> str:
 
 
 def grid_slot_sql(grid: Grid, value: str, statement: Statement) -> str:
-    """SQL for the slot of a double: looked up among thresholds, or guessed and corrected where there are many."""
+    """Return SQL of the slot of a double: by lookup among few thresholds, or by a corrected formula."""
     buckets = find_buckets(grid) if grid.slots > MOST_AS_PARAMETER else None
     return (
         threshold_count_sql(find_thresholds(grid), value, statement)
@@ -285,14 +283,15 @@ def grid_slot_sql(grid: Grid, value: str, statement: Statement) -> str:
 
 
 def formula_slot_sql(grid: Grid, buckets: Buckets, value: str) -> str:
-    """SQL for the slot of a double, without looking anything up.
+    """Return SQL of the slot of a double by a formula.
 
-    Where buckets a little below the edges and a little above them agree, the cell is known; else the edge is asked.
-    Total: ``width_bucket`` takes every double but NaN, which never reaches it, and the edge is computed from a number
-    of a cell alone.
+    If buckets slightly below and slightly above the edges agree, the cell is known; otherwise the value is compared
+    with the edge. The SQL never fails: ``width_bucket`` accepts every double except NaN, which is excluded before, and
+    the edge is computed from a cell number.
     """
     least, most = (
-        f"width_bucket({value}, {double_literal(buckets.lower + ahead)}, {double_literal(buckets.upper + ahead)}, {buckets.number})"
+        f"width_bucket({value}, {double_literal(buckets.lower + ahead)}, "
+        f"{double_literal(buckets.upper + ahead)}, {buckets.number})"
         for ahead in (buckets.margin, 0.0)
     )
     below = f"{value} < {edge_sql(grid, most, double_literal)}"
@@ -307,14 +306,14 @@ def formula_slot_sql(grid: Grid, buckets: Buckets, value: str) -> str:
 
 
 def threshold_count_sql(thresholds: Any, value: str, statement: Statement) -> str:
-    """SQL for how many thresholds a double is at or above; NULL where it is missing."""
+    """Return SQL of the number of thresholds at or below a double; NULL for a missing value."""
     if not len(thresholds):
         return f"CASE WHEN {value} <> 'NaN'::float8 THEN 0 END"
     return f"CASE WHEN {value} <> 'NaN'::float8 THEN width_bucket({value}, {statement.add_doubles(thresholds)}) END"
 
 
 def cell_index_sql(bound: Sequence[BoundAxis], slots: Sequence[str]) -> str:
-    """SQL for the place in the table, the last axis fastest; NULL where a slot is."""
+    """Return SQL of the cell index, with the last axis varying fastest; NULL if a slot is NULL."""
     place = f"({slots[0]})"
     for axis, found in zip(bound[1:], slots[1:], strict=True):
         place = f"({place} * {axis.axis.slots}::int8 + ({found}))"
@@ -322,7 +321,7 @@ def cell_index_sql(bound: Sequence[BoundAxis], slots: Sequence[str]) -> str:
 
 
 def offset_sql(grid: Grid, value: str, slot: str, half: int, statement: Statement) -> str:
-    """SQL for `Grid.offset_of`; 0 where a value is missing or counted apart. Total: see `OffsetConstants`."""
+    """SQL of `Grid.offset_of`; 0 for missing values and values outside. It never fails: see `OffsetConstants`."""
     middle, width, nothing = (f"({statement.add_doubles(each)})" for each in OffsetConstants.from_grid(grid))
     apart = grid.slots - grid.cells  # 2 or 0
     cell = f"({slot} + {1 - apart // 2})"
@@ -335,7 +334,7 @@ def offset_sql(grid: Grid, value: str, slot: str, half: int, statement: Statemen
 
 
 def hmac_sql(key: bytes, message: str, statement: Statement) -> str:
-    """SQL for HMAC-SHA256 under a key that travels as a parameter."""
+    """Return SQL of HMAC-SHA256 under a key that is sent as a parameter."""
     padded = hmac_pads(key)
     inner, outer = statement.add_bytes(padded["inner"]), statement.add_bytes(padded["outer"])
     return f"sha256({outer} || sha256({inner} || {message}))"

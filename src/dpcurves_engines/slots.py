@@ -1,4 +1,4 @@
-"""Slots and pieces of tables in public text, for SQL of engines beside DuckDB. No record was looked at."""
+"""Formulas and constants of grids for the SQL of PostgreSQL and Spark. Reads no records."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from dpcurves.records.engines.engine import (
 )
 
 MARGIN = 2.0**-20
-"""By how much of a cell a value may be guessed to lie higher than it does."""
+"""Fraction of a cell by which a formula may place a value too high."""
 LEAST_WIDTH = 1e-290
-"""A product for narrower cells might underflow, which PostgreSQL takes for an error."""
+"""Smallest cell width: products with smaller ones could underflow, an error in PostgreSQL."""
 
 
 def tabulate_units(counted: Iterable[tuple[int | None, int, int]], slots: int, doublings: int) -> IntArray:
-    """The table of `CountsUnits.sized_units`, from the slot, the rows and the number of units that have these.
+    """Return the table of `CountsUnits.sized_units` from tuples of slot, rows per unit and number of units.
 
-    A slot that is None, or the one behind all, is that of a missing value.
+    A slot of None or `slots` means a missing value.
 
     >>> tabulate_units([(0, 1, 5), (1, 3, 2), (None, 9, 1)], 2, 2).tolist()
     [5, 0, 0, 0, 0, 2, 0, 0, 1]
@@ -43,12 +43,12 @@ def tabulate_units(counted: Iterable[tuple[int | None, int, int]], slots: int, d
 
 @dataclass(frozen=True, slots=True)
 class Pieces:
-    """Pieces of the last axis, in each row of the others; rows of all pieces lie one behind the other.
+    """A partition of the last axis into the intervals that prefix counts need, for each row of the other axes.
 
     Attributes:
         grid: The grid of the last axis.
-        slot_counts: How many slots of each row every entry asks for, (rows, entries).
-        piece_ends: Numbers of slots, rising, that pieces end at; the last piece has no end.
+        slot_counts: The number of slots of each row in each prefix, shape (rows, entries).
+        piece_ends: Increasing slot numbers at which intervals end, except the last.
     """
 
     grid: Grid
@@ -57,7 +57,7 @@ class Pieces:
 
     @classmethod
     def from_entries(cls, bound: Sequence[BoundAxis], at: Sequence[int]) -> Pieces:
-        """The fewest pieces by which the first slots of the table, so many for each entry, can be counted."""
+        """Return the coarsest partition from which the prefixes `at` can be counted."""
         *first, last = bound
         grid, before = require_grid(last.axis), np.arange(table_size(first))[:, None]
         own = np.clip(np.array(at, dtype=np.int64) - before * grid.slots, 0, grid.slots)
@@ -65,21 +65,21 @@ class Pieces:
 
     @property
     def start_values(self) -> FloatArray:
-        """The doubles at which all pieces but the first begin."""
+        """The lower bounds of all intervals but the first."""
         return self.grid.exclusive_bound(self.piece_ends)
 
     @property
     def count(self) -> int:
-        """The number of pieces of a row."""
+        """The number of intervals per row."""
         return len(self.piece_ends) + 1
 
     @property
     def zero_counts(self) -> IntArray:
-        """A count for each piece of each row, and behind them that of rows that are missing: zeros."""
+        """Zero counts: one per row and interval, then one for missing records."""
         return np.zeros(len(self.slot_counts) * self.count + 1, dtype=np.int64)
 
     def sum_prefixes(self, counts: IntArray) -> list[int]:
-        """Each entry's rows, and behind them the missing ones, from counts laid out as `zero_counts` is."""
+        """Return the count of each prefix, then of missing records, from counts laid out as `zero_counts`."""
         below = np.cumsum(counts[:-1].reshape(-1, self.count), axis=1)
         ends = np.clip(np.searchsorted(self.piece_ends, self.slot_counts), 0, self.count - 1)
         inside = np.take_along_axis(below, ends, axis=1)
@@ -88,14 +88,14 @@ class Pieces:
 
 
 def find_clipped_formula(grid: Grid) -> Formula | None:
-    """The formula that `find_formula` finds, for x from the first inner edge to the last, and of these the very cell.
+    """Return the formula of `find_formula` for values clipped to the inner edges, exact at these; None if there is
+    none.
 
-    So a value may be clipped to these two before anything is computed of it: one below all inner edges is guessed
-    one cell too high, as others are, and one above them all in its own. None also where `edge_sql` does not compute
-    the edges of the grid.
+    Values below all inner edges are then placed one cell too high, as the formula may do, and values above all of them
+    in their own cell. None also if `edge_sql` does not compute the edges of the grid.
 
     >>> find_clipped_formula(Grid(0, 4, cells=4))
-    Formula(scale=1.0, shift=0.0, corrected=False)
+    Formula(scale=1.0, shift=0.0, needs_correction=False)
     >>> find_clipped_formula(Grid(0, 4, cells=1)) is None
     True
     """
@@ -115,13 +115,13 @@ def _has_edges_above(grid: Grid) -> bool:
 
 
 class Buckets(NamedTuple):
-    """Cells of equal width for SQL's ``width_bucket``, which near an edge may name the cell above a value's own.
+    """Arguments of SQL's ``width_bucket``, which may return the cell above near an edge.
 
     Attributes:
-        lower: A little below the first inner edge.
-        upper: Just as little below the last one.
-        number: How many of them lie between.
-        margin: By how much they have to be raised to lie as far above the edges.
+        lower: Slightly below the first inner edge.
+        upper: Below the last inner edge by the same amount.
+        number: The number of buckets.
+        margin: The shift after which the bounds lie above the edges by that amount.
     """
 
     lower: float
@@ -131,10 +131,10 @@ class Buckets(NamedTuple):
 
 
 def find_buckets(grid: Grid) -> Buckets | None:
-    """Buckets a little below the cells of a linear grid; None where doubles of some engine might tell them otherwise.
+    """Return buckets slightly below the cells of a linear grid; None if rounding might exceed the margin.
 
-    ``width_bucket`` never falls as its value rises, and errs by far less than the margin that is left here at each
-    edge, in whatever order a version of it computes.
+    ``width_bucket`` is monotone, and its rounding error is far below the margin at each edge, in any order of
+    operations.
 
     >>> find_buckets(Grid(0, 4, cells=4))
     Buckets(lower=0.9999990463256836, upper=2.9999990463256836, number=2, margin=1.9073486328125e-06)
@@ -150,7 +150,7 @@ def find_buckets(grid: Grid) -> Buckets | None:
 
 
 def _measure_lead(inner: FloatArray, lower: float, upper: float) -> FloatArray:
-    """By how much of a bucket each inner edge lies above its bucket."""
+    """Return the distance of each inner edge above its bucket's bound, in buckets."""
     numbers = np.arange(len(inner))
     return (inner - lower) / (upper - lower) * (len(inner) - 1) - numbers
 
@@ -160,21 +160,21 @@ def _is_by_margin(ahead: FloatArray) -> bool:
 
 
 def edge_sql(grid: Grid, cell: str, double: Callable[[float], str]) -> str:
-    """SQL for the lower edge of a cell between inner edges, or of the first: bit for bit what `Grid.edge` computes.
+    """Return SQL of a cell's lower edge, bit for bit as `Grid.edge` computes it.
 
-    Args:
-        grid: One for which `find_buckets` finds buckets, or `find_clipped_formula` a formula.
-        cell: SQL of a number of a cell, which an engine takes for a double here.
-        double: Writes a double.
+    Arguments:
+        grid: A grid with buckets (`find_buckets`) or a formula (`find_clipped_formula`).
+        cell: SQL of a cell number.
+        double: Formats a double as SQL.
     """
     lower, width = double(grid.lower), grid.upper - grid.lower
     if grid.cells & (grid.cells - 1):
         return f"{lower} + {cell} * {double(width)} / {double(grid.cells)}"
-    return f"{lower} + {cell} * {double(width / grid.cells)}"  # a power of two changes no digit
+    return f"{lower} + {cell} * {double(width / grid.cells)}"  # exact: division by a power of two
 
 
 def find_thresholds(grid: Grid) -> FloatArray:
-    """Rising doubles: the slot of a value that is not missing is how many of them it is at or above.
+    """Return increasing thresholds: the slot of a value is the number of thresholds at or below it.
 
     >>> find_thresholds(Grid(0, 3, cells=3)).tolist()
     [1.0, 2.0]
@@ -183,9 +183,9 @@ def find_thresholds(grid: Grid) -> FloatArray:
 
 
 class OffsetConstants(NamedTuple):
-    """Constants of `Grid.offset_of` for each cell: its middle, its width, and values equal to the middle.
+    """Constants of `Grid.offset_of` per cell: middle, width, and a bound below which a difference counts as zero.
 
-    A difference below `zero_below` changes no step, and divided by the width it might underflow: it is taken as zero.
+    Differences below `zero_below` do not change the offset, but dividing them by the width could underflow.
     """
 
     middle: FloatArray
@@ -194,7 +194,7 @@ class OffsetConstants(NamedTuple):
 
     @classmethod
     def from_grid(cls, grid: Grid) -> OffsetConstants:
-        """The cells of `grid`, in their order, operation by operation as `Grid.offset_of` computes them."""
+        """Compute the constants by the same floating-point operations as `Grid.offset_of`."""
         edges = grid.edges
         width = edges[1:] - edges[:-1]
         return cls(edges[:-1] + width / 2, width, np.where(width > 1e-250, width, 0.0) * 1e-40)

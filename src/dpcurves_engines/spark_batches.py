@@ -1,4 +1,4 @@
-"""SENSITIVE. What Spark's Python workers do with batches. It is sent to them whole: they need NumPy and Arrow alone."""
+"""SENSITIVE. Batch functions for Spark's Python workers, sent by value: they need NumPy and Arrow only."""
 
 from __future__ import annotations
 
@@ -6,17 +6,18 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 LOW_BITS = 31
+"""Bits of the low part of a sum: two parts keep sums of 64-bit amounts exact."""
 ROWS_AT_ONCE = 2**17
+"""Rows per joined batch."""
 Batches = Iterable[Any]
 
 
 def build_counter(axes: Sequence[tuple[Any, int]], amounts: Sequence[Any] | None) -> Callable[[Batches], Iterator[Any]]:
-    """Add batches up: for some of them the cells that they have, and in two parts what is added to each of them.
+    """Return a batch function that counts rows or sums offsets by cell, in a high and a low part.
 
-    Args:
-        axes: For each column its thresholds, or None where it holds slots already; and how many slots it has.
-        amounts: Middle and width of each cell of the last axis, half a cell in steps, how many slots lie below it, and
-            whether squares are added up; None: rows are counted.
+    Arguments:
+        axes: For each column, its thresholds, or None if it holds slots already; and its number of slots.
+        amounts: See `collect_offset_constants`; None counts rows.
     """
 
     def count_batches(batches: Batches) -> Iterator[Any]:
@@ -24,7 +25,7 @@ def build_counter(axes: Sequence[tuple[Any, int]], amounts: Sequence[Any] | None
         import pyarrow as pa
 
         for values in _join_batches(batches):
-            # In rising order cells are found three times as fast.
+            # Sorting makes the cell search three times as fast.
             alike = [np.sort(values[0])] if len(values) == 1 and amounts is None else values
             place, slot, missing = _find_places(alike, axes)
             if amounts is None:
@@ -37,13 +38,13 @@ def build_counter(axes: Sequence[tuple[Any, int]], amounts: Sequence[Any] | None
                 np.add.at(high, entries, added >> LOW_BITS)
                 np.add.at(low, entries, added & (2**LOW_BITS - 1))
             names = ["place", "high", "low"]
-            yield pa.RecordBatch.from_arrays([pa.array(each, pa.int64()) for each in (cells, high, low)], names=names)
+            yield pa.RecordBatch.from_arrays([pa.array(part, pa.int64()) for part in (cells, high, low)], names=names)
 
     return count_batches
 
 
 def _join_batches(batches: Batches) -> Iterator[list[Any]]:
-    """The columns of so many batches that few cells are sent on for each row; those that are left over at the end."""
+    """Join batches to at least `ROWS_AT_ONCE` rows, so that few partial counts are sent on."""
     import numpy as np
 
     held: list[list[Any]] = []
@@ -57,7 +58,7 @@ def _join_batches(batches: Batches) -> Iterator[list[Any]]:
 
 
 def build_placer(axes: Sequence[tuple[Any, int]], amounts: Sequence[Any] | None) -> Callable[[Batches], Iterator[Any]]:
-    """Say of each row, by the number in its first column, where it is counted and what it adds: for public numbers."""
+    """Return a batch function that yields cell and amount of each row, by the id in its first column (for checks)."""
 
     def place_batches(batches: Batches) -> Iterator[Any]:
         import numpy as np
@@ -67,14 +68,14 @@ def build_placer(axes: Sequence[tuple[Any, int]], amounts: Sequence[Any] | None)
             at, *values = (column.to_numpy(zero_copy_only=False).astype(np.float64) for column in batch.columns)
             found, slot, missing = _find_places(values, axes)
             added = found if amounts is None else _compute_amounts(values[-1], slot, missing, amounts)
-            columns = [pa.array(each.astype(np.int64), pa.int64()) for each in (at, found, added)]
+            columns = [pa.array(part.astype(np.int64), pa.int64()) for part in (at, found, added)]
             yield pa.RecordBatch.from_arrays(columns, names=["at", "place", "added"])
 
     return place_batches
 
 
 def _find_places(values: Sequence[Any], axes: Sequence[tuple[Any, int]]) -> tuple[Any, Any, Any]:
-    """The cell index of each row, -1 where it is missing; its slot on the last axis; and whether it is missing."""
+    """Return the cell index of each row (-1 if missing), its slot on the last axis, and whether it is missing."""
     import numpy as np
 
     place, missing = np.zeros(len(values[0]), dtype=np.int64), np.zeros(len(values[0]), dtype=bool)
@@ -88,7 +89,7 @@ def _find_places(values: Sequence[Any], axes: Sequence[tuple[Any, int]]) -> tupl
 
 
 def _compute_amounts(values: Any, slot: Any, missing: Any, amounts: Sequence[Any]) -> Any:
-    """The amount that each row adds, operation by operation as `Grid.offset_of` computes it."""
+    """Return the amount of each row, by the same floating-point operations as `Grid.offset_of`."""
     import numpy as np
 
     middle, width, half, below, squared, lower, upper = amounts
@@ -102,7 +103,7 @@ def _compute_amounts(values: Any, slot: Any, missing: Any, amounts: Sequence[Any
 
 
 def build_ranker(inner: bytes, outer: bytes, columns_kept: int) -> Callable[[Batches], Iterator[Any]]:
-    """Add a column `rank`: HMAC-SHA256 of all columns behind the first `columns_kept`, which are texts, with these pads."""
+    """Return a batch function that adds a column `rank`: the HMAC-SHA256 of the text columns after `columns_kept`."""
 
     def rank_batches(batches: Batches) -> Iterator[Any]:
         from hashlib import sha256

@@ -1,4 +1,4 @@
-"""SENSITIVE. A Spark data frame, counted by Spark: only exact integers of a plan's table leave it."""
+"""SENSITIVE. A Spark data frame, counted by Spark: only the exact counts of a plan are transferred."""
 
 from __future__ import annotations
 
@@ -29,14 +29,18 @@ from . import spark_batches, spark_sql
 from .conformance import ConformanceReport, require_conformance, run_checks
 from .slots import OffsetConstants, Pieces, find_thresholds, tabulate_units
 
-# The connection to Spark Connect at a URL: encrypted off this machine, of its own, and given up in a bounded time.
+# The connection to Spark Connect: encrypted except on loopback, a separate session, with bounded timeouts.
 SECONDS_TO_CONNECT = 20
-PAUSES, LONGEST_PAUSE = 6, 5000
-"""Retries, and the longest wait in milliseconds, for a server that went away: 20 seconds in all."""
-SILENCE, PATIENCE = 310_000, 20_000
-"""Milliseconds until a silent server is asked whether it is there, and to its answer. (More often than every five
-minutes, Spark's own server closes the connection.)"""
-UNREACHED = "Spark was not reached: sc://host:port is needed, off loopback with ;use_ssl=true"
+"""Seconds: timeout of a connection."""
+PAUSES = 6
+"""Retries of a request while the server is down, some 20 seconds in total."""
+LONGEST_PAUSE = 5000
+"""Milliseconds: the cap of the back-off."""
+SILENCE = 310_000
+"""Milliseconds between keepalives; Spark's server closes connections with more than one in five minutes."""
+PATIENCE = 20_000
+"""Milliseconds: timeout of a keepalive."""
+UNREACHED = "Spark was not reached: use sc://host:port, and /;use_ssl=true except on loopback"
 UNANSWERED = (
     f"Spark was not reached within {SECONDS_TO_CONNECT} seconds: is it running, and are host, port, firewall and TLS "
     "right?"
@@ -44,14 +48,14 @@ UNANSWERED = (
 
 
 def connect(url: str) -> Any:
-    """A session of its own at a URL of Spark Connect.
+    """Open a separate session at a URL of Spark Connect.
 
     Raises:
-        ValueError: it is not reached, or would not be encrypted off loopback.
+        ValueError: The server cannot be reached, or the URL lacks TLS except on loopback.
     """
     host = url.removeprefix("sc://").partition("/")[0].rpartition(":")[0] or url.removeprefix("sc://").partition("/")[0]
     if host not in ("localhost", "[::1]") and not host.startswith("127.") and ";use_ssl=true" not in url.lower():
-        raise InvalidArgument("data", "TLS is demanded off loopback: write sc://host:port/;use_ssl=true")
+        raise InvalidArgument("data", "TLS is required except on loopback: write sc://host:port/;use_ssl=true")
     session_type, builder_type = _import_client()
     builder = hide_failure(lambda: builder_type(url, _channel_options()), UNREACHED)
     if not hide_failure(lambda: _is_reached(builder), UNREACHED):
@@ -62,7 +66,7 @@ def connect(url: str) -> Any:
 
 
 def end_session(session: Any) -> None:
-    """Let go of a session, and wait for nobody who has gone."""
+    """End a session without waiting for a server that is down."""
     with suppress(Exception):
         session.client.set_retry_policies([])
         session.stop()
@@ -72,7 +76,7 @@ def _import_client() -> tuple[Any, Any]:
     try:
         from pyspark.sql.connect.client import DefaultChannelBuilder
         from pyspark.sql.connect.session import SparkSession
-    except Exception:  # whatever pyspark lacks, it says in errors of its own
+    except Exception:  # pyspark raises its own errors for missing packages
         SparkSession = None
     if SparkSession is None:
         raise MissingPackage("data", "Spark at a URL needs an extra: pip install 'dpcurves[spark]'")
@@ -84,7 +88,7 @@ def _channel_options() -> list[tuple[str, int]]:
 
 
 def _is_reached(builder: Any) -> bool:
-    """Tell whether somebody who speaks as Spark does answers in time."""
+    """Tell whether a gRPC server answers within the timeout."""
     from grpc import ChannelConnectivity
 
     channel, states = builder.toChannel(), Queue[Any]()
@@ -111,15 +115,14 @@ def _build_retry_policy() -> Any:
 
 ENCRYPTED = "spark.io.encryption.enabled"
 APART = "0 AS of_no_column"
-"""A column more of what is kept: else Spark takes all columns of a table for the table, and tells no files of it any
-more (`CacheManager` looks for equal plans, whatever columns are called)."""
+"""An extra column of cached rows. Otherwise Spark's `CacheManager` takes a cache of all columns for the table itself,
+and no longer lists its files."""
 
 
 class CachedRows:
-    """The used rows with the columns that were asked, scanned once more only where others are asked.
+    """A cache of the used rows with the requested columns, refilled when further columns are requested.
 
-    The first time that columns are asked, they are read and not kept, for there may be no second time; what is `costly`
-    to read is kept from the first time on.
+    Columns are cached at their second request; rows that are `costly` to compute, at the first.
     """
 
     def __init__(self, used: Callable[[Sequence[int]], Any], session: Any, *, costly: bool) -> None:
@@ -132,38 +135,38 @@ class CachedRows:
         return "KeptRows(hidden)"
 
     def select_rows(self, places: Sequence[int]) -> Any:
-        """A frame with at least these columns."""
-        asked = set(places)
-        if self._kept is not None and asked <= self._places:
+        """Return a frame with at least these columns."""
+        requested = set(places)
+        if self._kept is not None and requested <= self._places:
             return self._kept
-        if self._seen is not None and not asked <= self._seen:
-            self._seen |= asked
-            return self._used(sorted(asked))
+        if self._seen is not None and not requested <= self._seen:
+            self._seen |= requested
+            return self._used(sorted(requested))
         self.drop_cache()
-        self._places |= asked
+        self._places |= requested
         self._kept = (
             self._used(sorted(self._places)).selectExpr("*", APART).persist(_choose_storage_level(self._session))
         )
         return self._kept
 
     def drop_cache(self) -> None:
-        """Let Spark forget them."""
+        """Drop the cached rows."""
         if self._kept is not None:
             kept, self._kept = self._kept, None
             kept.unpersist()
 
 
 def _choose_storage_level(session: Any) -> Any:
-    """Memory alone, so that what does not fit is read again, unless Spark encrypts what it writes."""
+    """Cache in memory only, so that no records are written to disk unless Spark encrypts its files."""
     from pyspark import StorageLevel
 
     encrypted = str(session.conf.get(ENCRYPTED, "false")).lower() == "true"
     return StorageLevel.MEMORY_AND_DISK if encrypted else StorageLevel.MEMORY_ONLY
 
 
-# Conformance check of Spark: the cells of public rows that are sent, with no table involved.
+# Conformance check of Spark on public numbers, without a table.
 class CheckableSpark:
-    """Answers by the same SQL, and the same work on batches, by which a data frame is counted."""
+    """Evaluates public numbers with the SQL and the batch functions that count data frames."""
 
     decimals: Sequence[str] = ("1.5", "-0.1", "123456789.123456789", "9007199254740993", "0")
 
@@ -208,13 +211,13 @@ class CheckableSpark:
 
 
 def fetch_columns(frame: Any) -> dict[str, Any]:
-    """The columns of an answer, as arrays."""
+    """Return the columns of a result as arrays."""
     table = frame.toArrow()
     return {name: table.column(name).to_numpy() for name in table.column_names}
 
 
 def map_batches(frame: Any, function: Callable[[Any], Any], schema: str) -> Any:
-    """The result of the workers on a frame. They are sent code without names, for they may not have dpcurves."""
+    """Apply a batch function on Spark's workers. It is pickled by value, as workers may lack dpcurves."""
     from pyspark import cloudpickle
 
     cloudpickle.register_pickle_by_value(spark_batches)
@@ -222,7 +225,7 @@ def map_batches(frame: Any, function: Callable[[Any], Any], schema: str) -> Any:
 
 
 def collect_offset_constants(grid: Grid, half: int, *, squared: bool) -> Sequence[Any]:
-    """Constants of a grid that `spark_batches.build_counter` needs to add offsets up."""
+    """Return the constants with which `spark_batches.build_counter` sums offsets."""
     middle, width, _ = OffsetConstants.from_grid(grid)
     return middle, width, half, (grid.slots - grid.cells) // 2, squared, grid.lower, grid.upper
 
@@ -232,10 +235,10 @@ def _sort_by_position(values: Any, positions: Any) -> NDArray[Any]:
 
 
 def check_spark(url: str) -> ConformanceReport:
-    """Run every check on the server at this URL.
+    """Run all conformance checks on a server.
 
     Raises:
-        ValueError: it is not reached, or fails on a public number.
+        ValueError: The server cannot be reached, or fails on a public number.
     """
     session = connect(url)
     try:
@@ -251,7 +254,7 @@ LOW_BITS = 31
 
 
 class SparkEngine(CheckableSpark):
-    """The used rows of a data frame: by formula in SQL, else batch by batch in Python's workers."""
+    """Counts the used rows of a data frame: by formulas in SQL, or batch by batch in Python workers."""
 
     failure: str = FAILED
 
@@ -261,7 +264,7 @@ class SparkEngine(CheckableSpark):
         self._key = hmac.digest(key, b"rows ranked by Spark", "sha256")
         fields = hide_failure(lambda: list(frame.schema.fields), FAILED)
         self.columns: tuple[Column, ...] = tuple(
-            spark_sql.make_column(each.name, spark_sql.format_type(each)) for each in fields
+            spark_sql.make_column(field.name, spark_sql.format_type(field)) for field in fields
         )
         self._proven: set[Grid] = set()
         self._version = version
@@ -278,18 +281,18 @@ class SparkEngine(CheckableSpark):
         column = self.columns[find_column(self._unit.column, self.columns, "unit")]
         if column.unit == spark_sql.NO_UNIT:
             raise InvalidArgument(
-                "unit", f"{column.name!r} is of a type that names no unit; a number, text or date does"
+                "unit", f"{column.name!r} has a type that cannot identify a unit; use a number, text or date"
             )
 
     def prepare(self, bound: Sequence[BoundAxis]) -> None:
-        told = self.moment is not None and self._version is None  # a version stays what it is
-        if told and self.moment != hide_failure(lambda: _hash_files(self._frame), FAILED):
+        can_change = self.moment is not None and self._version is None  # a version is immutable
+        if can_change and self.moment != hide_failure(lambda: _hash_files(self._frame), FAILED):
             raise InvalidArgument(
                 "data", "the files of the data frame have changed since the session began; open a new session"
             )
-        fresh = [each for each in bound if isinstance(each.axis, Axis) and each.axis.grid not in self._proven]
+        fresh = [item for item in bound if isinstance(item.axis, Axis) and item.axis.grid not in self._proven]
         require_conformance(self, fresh)
-        self._proven |= {each.axis.grid for each in fresh if isinstance(each.axis, Axis)}
+        self._proven |= {item.axis.grid for item in fresh if isinstance(item.axis, Axis)}
 
     def counts(self, bound: Sequence[BoundAxis]) -> IntArray:
         slots = [spark_sql.slot_sql(each, number) for number, each in enumerate(bound)]
@@ -347,10 +350,9 @@ class SparkEngine(CheckableSpark):
         yield [*(np.asarray(found[f"v{i}"], dtype=np.float64) for i in range(len(bound))), parted]
 
     def _select_named(self, bound: Sequence[BoundAxis]) -> Any:
-        """The used rows, columns by their places, and a text that names the unit of each.
+        """Return the used rows, columns named by index, with a text `name` that identifies the unit.
 
-        Where each record is a unit, it is named by a digest of all that is counted of it, and by its number among
-        those that are the same, in no order, for they are the same.
+        If each record is a unit, its name is a digest of its countable columns plus its number among identical records.
         """
         places = sorted({each.place for each in bound})
         kept = [f"c{place}" for place in places]
@@ -365,7 +367,7 @@ class SparkEngine(CheckableSpark):
         return whole.selectExpr(*kept, f"concat(digest, ':', CAST({copy} AS STRING)) AS name")
 
     def _row_digest_sql(self) -> str:
-        """SQL for a digest of all that is counted of a row."""
+        """Return SQL for a digest of a row's countable columns."""
         texts = [spark_sql.rank_text_sql(self.columns[i], self._quoted_name(i)) for i in self._find_countable()]
         parts = [f"coalesce(concat(CAST(octet_length({text}) AS STRING), ':', {text}), '-')" for text in texts]
         return f"sha2(concat({', '.join(parts)}), 256)"
@@ -412,7 +414,7 @@ class SparkEngine(CheckableSpark):
         named, there = f"{spark_sql.name_sql(bound)} AS name", spark_sql.has_value_sql(bound)
         if self._unit == EACH_RECORD:
             listed = self._used_rows([bound]).where(there).selectExpr(named)
-        else:  # rows without a unit are one unit, and have one name more in common
+        else:  # all rows without a unit form one unit
             at = find_column(self._unit.column, self.columns)
             unit = f"{self.columns[at].unit.format(f'c{at}')} AS unit"
             listed = self._kept.select_rows(sorted({bound.place, at})).where(there).selectExpr(named, unit).distinct()
@@ -426,8 +428,8 @@ class SparkEngine(CheckableSpark):
         return type(self)(self._frame, unit, self._data_key, self._version)
 
     def close(self) -> None:
-        """Let Spark forget what it keeps; the session is its owner's."""
-        with suppress(Exception):  # a server that is gone keeps nothing
+        """Drop the cache; the session belongs to its owner."""
+        with suppress(Exception):  # the server may be down
             self._kept.drop_cache()
 
     def _count_batches(
@@ -442,7 +444,7 @@ class SparkEngine(CheckableSpark):
             yield int(place), (int(high) << LOW_BITS) + int(low)
 
     def _used_rows(self, bound: Sequence[BoundAxis]) -> Any:
-        """The used rows, columns by their places."""
+        """Return the used rows, columns named by index."""
         return self._kept.select_rows(sorted({each.place for each in bound}))
 
     def _read_rows(self, places: Sequence[int]) -> Any:
@@ -451,27 +453,27 @@ class SparkEngine(CheckableSpark):
         return self._rank_used_rows(places)
 
     def _rank_used_rows(self, places: Sequence[int], *, with_size: bool = False) -> Any:
-        """The used rows, ranked as `duckdb_units.used_rows` ranks them, and with its guarantee.
+        """Return the used rows, ranked as by `used_rows_sql` of the DuckDB engine, with the same guarantee.
 
-        The key is in what the workers are sent, and in no statement. If `with_size`, each unit has one used row, and a
-        column more tells how many rows the unit has in all.
+        The key is sent to the workers, and is not part of a statement. With `with_size`, one row per unit is used, and
+        a column `size` has the number of all rows of the unit.
         """
-        kept = [f"{self._quoted_name(place)} AS c{place}" for place in places]
+        selected = [f"{self._quoted_name(place)} AS c{place}" for place in places]
         unit = f"{self._unit_sql(find_column(self._unit.column, self.columns))} AS unit"
         texts = [
             f"{spark_sql.rank_text_sql(self.columns[i], self._quoted_name(i))} AS t{i}" for i in self._find_countable()
         ]
-        read = self._frame.selectExpr(*kept, unit, *texts)
+        rows = self._frame.selectExpr(*selected, unit, *texts)
         key, names = hmac_pads(self._key), [*(f"c{place}" for place in places), "unit"]
-        schema = ", ".join(f"{each.name} {each.dataType.simpleString()}" for each in read.schema.fields[: len(names)])
+        schema = ", ".join(f"{each.name} {each.dataType.simpleString()}" for each in rows.schema.fields[: len(names)])
         ranked = map_batches(
-            read, spark_batches.build_ranker(key["inner"], key["outer"], len(names)), f"{schema}, rank string"
+            rows, spark_batches.build_ranker(key["inner"], key["outer"], len(names)), f"{schema}, rank string"
         )
-        turn = "row_number() OVER (PARTITION BY unit ORDER BY rank) AS turn"
+        rank_sql = "row_number() OVER (PARTITION BY unit ORDER BY rank) AS turn"
         if with_size:
             size = "count(*) OVER (PARTITION BY unit) AS size"
-            return ranked.selectExpr(*names, turn, size).where("turn = 1").select(*names[:-1], "size")
-        return ranked.selectExpr(*names, turn).where(f"turn <= {self._unit.records}").select(*names[:-1])
+            return ranked.selectExpr(*names, rank_sql, size).where("turn = 1").select(*names[:-1], "size")
+        return ranked.selectExpr(*names, rank_sql).where(f"turn <= {self._unit.records}").select(*names[:-1])
 
     def _quoted_name(self, place: int) -> str:
         return spark_sql.quote_identifier(self.columns[place].name)
@@ -481,10 +483,10 @@ class SparkEngine(CheckableSpark):
 
 
 class RemoteSparkEngine(SparkEngine):
-    """A table at a URL: the session is the engine's own, and ends with it."""
+    """Counts a table at a URL; the engine owns the session."""
 
     def close(self) -> None:
-        with suppress(Exception):  # who has gone is waited for no longer
+        with suppress(Exception):  # do not wait for a server that is down
             self._session.client.set_retry_policies([])
         super().close()
         end_session(self._session)
@@ -497,13 +499,13 @@ def _find_axis_thresholds(bound: BoundAxis) -> FloatArray:
 def _try_hash_files(frame: Any) -> int | None:
     try:
         return _hash_files(frame)
-    except Exception:  # not every server tells
+    except Exception:  # not all servers support it
         return None
 
 
 def _hash_files(frame: Any) -> int | None:
-    """A number of the files that the frame reads; None: nobody can tell, as of rows that were sent to Spark."""
-    files = sorted(frame.selectExpr("*").inputFiles())  # a new frame: of the old one the answer may be kept
+    """Return a hash of the files that the frame reads; None if unknown, as for rows that were sent to Spark."""
+    files = sorted(frame.selectExpr("*").inputFiles())  # a new frame, as the old one may have cached the answer
     return _hash_facts(files) if files else None
 
 

@@ -1,4 +1,4 @@
-"""Statements of SQL that ask one question: a small grammar, of which every word is accounted for; and asking it."""
+"""SQL statements that ask one question: a parser of a small grammar that accounts for every word, and `sql`."""
 
 from __future__ import annotations
 
@@ -27,25 +27,31 @@ from dpcurves.session import Session
 Literal = str | int | float | bool
 
 DIALECT = "duckdb"
-LONGEST, DEEPEST = 10_000, 20
-"""Characters of a statement, and brackets inside of each other."""
+LONGEST = 10_000
+"""Characters of a statement."""
+DEEPEST = 20
+"""Brackets in a statement, which bound the nesting that the parser meets."""
 SHOWN = 60
+"""Characters of a statement quoted in a message."""
 FORM = "SELECT dp_...(column, ...) FROM table [WHERE column = value AND ...] [GROUP BY column, ...]"
-A_VIEW = "make a view of it"
+A_VIEW = "create a view for it"
 
 
-P, AT, GRID, BOUNDS = "p", "at", "lower, upper, cells", "lower, upper"
+P = "p"
+AT = "at"
+GRID = "lower, upper, cells"
+BOUNDS = "lower, upper"
 
 
 class SqlFunction(NamedTuple):
-    """A function of SQL: the word of its question, its columns, and what stands behind them.
+    """An SQL function: its question type, column arguments and further arguments.
 
     Attributes:
-        question_type: The word that asks the question, as in studies.
-        columns: Fields of the question that are names of columns, in their order.
-        argument_forms: Forms of the arguments behind them; cells may be left out where the question has some of its own, or
-            finds them.
-        fixed_fields: Fields that the name of the function says.
+        question_type: The value of `ask`, as in study files.
+        columns: Question fields that take the column arguments, in order.
+        argument_forms: Forms of the further arguments; the grid is optional if the question has a default or an
+            automatic range.
+        fixed_fields: Question fields that the function's name determines.
     """
 
     question_type: str
@@ -54,7 +60,7 @@ class SqlFunction(NamedTuple):
     fixed_fields: Mapping[str, Any] = MappingProxyType({})
 
     def describe_call(self, name: str) -> str:
-        """The form of a call."""
+        """Return the form of a call, for messages."""
         return f"{name}({', '.join((*self.columns, *self.argument_forms))})"
 
 
@@ -78,20 +84,20 @@ FUNCTIONS: Mapping[str, SqlFunction] = MappingProxyType({
 })  # fmt: skip
 BY = "by"
 FOUND = frozenset({"cdf", "quantiles", "histogram", "survival"})
-"""Words of questions that find cells by a part of the loss, where none are given."""
+"""Question types with an automatic range, which is paid from the question's loss."""
 ENDS = ("lower", "upper")
 
 
 @dataclass(frozen=True)
 class SqlQuestion:
-    """A statement that was read: nothing of it is SQL any more.
+    """A parsed statement.
 
     Attributes:
-        function: The name of its function.
-        question_json: The question without its groups, as a plain object.
-        table: The name of the table, part by part.
-        where: Values of columns that records must have.
-        groups: Columns by which it is grouped.
+        function: The name of the SQL function.
+        question_json: The question without groups, as a plain object.
+        table: The parts of the table's name.
+        where: The allowed values of each column in WHERE.
+        groups: The columns of GROUP BY.
     """
 
     function: str
@@ -102,30 +108,30 @@ class SqlQuestion:
 
     @classmethod
     def from_sql(cls, text: str) -> SqlQuestion:
-        """The statement that a text is.
+        """Parse a statement.
 
-        Formal guarantees: every word of the text is a word of what is returned: a text of which the parser would pass
-        over a part is refused. Nothing of the text is ever sent to an engine but names of columns, of a table, and
-        values, each by itself, in the ways in which questions of files send them.
+        Formal guarantees: every word of the text is accounted for; a text of which the parser ignored a part is
+        refused. Only names of columns and of the table, and single values, are sent to an engine, in the same way as
+        for questions from files.
 
         Raises:
-            ValueError: the text is none of this grammar; the part that is not is named.
-            NotInstalled: the parser is not installed.
+            ValueError: The text does not match the grammar; the message quotes the part.
+            MissingPackage: sqlglot is not installed.
         """
         return _StatementReader(text).read_statement()
 
     def build_question(self, categories: Mapping[str, Sequence[Literal]], *, partition_selection: bool = False) -> Any:
-        """The question that is asked.
+        """Return the question of the statement.
 
-        A condition is no filter of records: records with other values of the column are missing, as those are that lie
-        in no declared group. So the number of records that fulfil it is no more public than any other count.
+        A condition does not filter records: records with other values are missing, like records in no declared group.
+        So the number of records that satisfy it is not public.
 
-        Args:
-            categories: Values of columns of GROUP BY that the statement does not list.
-            partition_selection: Whether groups that nobody listed are found, under a delta.
+        Arguments:
+            categories: Values of GROUP BY columns that the statement does not list.
+            partition_selection: Whether unlisted groups are selected privately, under a delta.
 
         Raises:
-            ValueError: values of a column are declared twice or not at all, or the question is not one by groups.
+            ValueError: Values of a column are declared twice or not at all, or the question has no groups.
         """
         by = self._build_groups(categories, partition_selection=partition_selection)
         question = question_from_json(self.question_json)
@@ -136,23 +142,25 @@ class SqlQuestion:
         return question_from_json({**self.question_json, BY: _groups_to_json(by)})
 
     def _explain_ungrouped(self) -> str:
-        """Why the question can not be asked by groups."""
+        """Return the message for a question type without groups."""
         word = self.question_json["ask"]
         if BY in _field_names(list_question_classes()[word]):
             return f"{FUNCTIONS[self.function].describe_call(self.function)}: with WHERE or GROUP BY cells are needed"
         able = ", ".join(
-            name for name, each in FUNCTIONS.items() if BY in _field_names(list_question_classes()[each.question_type])
+            other
+            for other, function in FUNCTIONS.items()
+            if BY in _field_names(list_question_classes()[function.question_type])
         )
-        return f"{self.function} is of all records, and takes neither WHERE nor GROUP BY; these do: {able}"
+        return f"{self.function} takes neither WHERE nor GROUP BY; these do: {able}"
 
     def _build_groups(self, categories: Mapping[str, Sequence[Literal]], *, partition_selection: bool) -> By:
         if not isinstance(categories, Mapping):
             raise InvalidArgument("categories", 'values by column are needed, as in {"region": ("north", "south")}')
         for column in categories:
             if column not in self.groups:
-                raise InvalidArgument("categories", f"{column!r} is no column of GROUP BY")
+                raise InvalidArgument("categories", f"{column!r} is not a column of GROUP BY")
             if column in self.where:
-                raise InvalidArgument("categories", f"values of {column!r} stand in WHERE; they are declared once")
+                raise InvalidArgument("categories", f"values of {column!r} are listed in WHERE already")
         for column, values in self.where.items():
             if column not in self.groups and len(values) > 1:
                 _refuse(f"WHERE {column} IN of several values: add GROUP BY {column}, or name one value")
@@ -172,12 +180,12 @@ class SqlQuestion:
 
 
 def _field_names(kind: type[Any]) -> set[str]:
-    return {each.name for each in fields(kind)}
+    return {field.name for field in fields(kind)}
 
 
 def _groups_to_json(groups: Categories | tuple[Categories, ...]) -> Any:
     if isinstance(groups, tuple):
-        return [_groups_to_json(each) for each in groups]
+        return [_groups_to_json(group) for group in groups]
     return {
         "column": groups.column,
         **({"unlisted": True} if isinstance(groups, UnlistedCategories) else {"categories": groups.values}),
@@ -189,7 +197,7 @@ def _refuse(rule: str) -> NoReturn:
 
 
 class _StatementReader:
-    """Walks through what the parser made of a text, and writes down each word that was understood."""
+    """Walks the syntax tree of a statement, and records each word that it has interpreted."""
 
     def __init__(self, text: str) -> None:
         try:
@@ -202,19 +210,19 @@ class _StatementReader:
         tokens: list[Any] = []
         with suppress(Exception):
             tokens = sqlglot.tokenize(text, read=DIALECT)
-        words = [each.text for each in tokens]
+        words = [token.text for token in tokens]
         if words and words[-1] == ";":
             words.pop()
         if not words or words[0].upper() != "SELECT":
             _refuse(f"it begins with SELECT: {FORM}")
-        if any(each.comments for each in tokens):
+        if any(token.comments for token in tokens):
             _refuse("comments and hints are not taken")
         if ";" in words:
             _refuse("one statement is taken at a time")
         if words.count("(") > DEEPEST:
             _refuse(f"more than {DEEPEST} brackets are not taken")
         self.select: Any = None
-        with suppress(Exception):  # of any kind that a parser may raise; it quotes the text at length
+        with suppress(Exception):  # parser errors of any type, which quote the whole text
             (self.select,) = filter(None, sqlglot.parse(text, read=DIALECT))
         if not isinstance(self.select, self.exp.Select):
             _refuse(f"it is no SELECT of this form: {FORM}")
@@ -225,31 +233,31 @@ class _StatementReader:
         if "from" not in parts:
             _refuse(f"FROM is missing: {FORM}")
         self._write_down("SELECT")
-        named, function, said = self._read_select(parts["expressions"])
+        columns, function, question_json = self._read_select(parts["expressions"])
         self._write_down("FROM")
         table = self._read_table(parts["from"])
         where = self._read_where(parts["where"]) if "where" in parts else {}
         groups = self._read_groups(parts["group"]) if "group" in parts else ()
-        if odd := [name for name in named if name not in groups]:
-            _refuse(f"SELECT {odd[0]}: columns beside the function are those of GROUP BY")
-        understood, given = (" ".join(words).split() for words in (self.read, self.words))
-        if [word.casefold() for word in understood] != [word.casefold() for word in given]:
-            pairs = enumerate(zip(understood, given, strict=False))
-            place = next((at for at, (one, other) in pairs if one.casefold() != other.casefold()), -1)
-            _refuse(f"{_shorten(given[place])}: it is not taken here; the form is {FORM}")
-        return SqlQuestion(function, said, table, where, groups)
+        if ungrouped := [name for name in columns if name not in groups]:
+            _refuse(f"SELECT {ungrouped[0]}: columns beside the function are those of GROUP BY")
+        understood, words = (" ".join(words).split() for words in (self.read, self.words))
+        if [word.casefold() for word in understood] != [word.casefold() for word in words]:
+            pairs = enumerate(zip(understood, words, strict=False))
+            position = next((at for at, (one, other) in pairs if one.casefold() != other.casefold()), -1)
+            _refuse(f"{_shorten(words[position])}: it is not taken here; the form is {FORM}")
+        return SqlQuestion(function, question_json, table, where, groups)
 
-    # Each of these writes down the words of what it reads, in their order.
+    # Each of these methods records the words that it reads, in order.
 
     def _write_down(self, *words: str) -> None:
         self.read += words
 
     def _iterate_list(self, expressions: Sequence[Any]) -> Iterator[Any]:
-        """Things, with a comma between them."""
-        for place, each in enumerate(expressions):
-            if place:
+        """Yield the expressions, and record the commas between them."""
+        for index, expression in enumerate(expressions):
+            if index:
                 self._write_down(",")
-            yield each
+            yield expression
 
     def _read_select(self, expressions: Sequence[Any]) -> tuple[list[str], str, dict[str, Any]]:
         names, calls = list[str](), list[tuple[str, dict[str, Any]]]()
@@ -289,40 +297,44 @@ class _StatementReader:
         self._write_down(")")
         if len(columns) < len(function.columns):
             _refuse(f"{function.describe_call(name)}: a column is missing")
-        said = {**dict(zip(function.columns, columns, strict=True)), **function.fixed_fields}
+        column_fields = {**dict(zip(function.columns, columns, strict=True)), **function.fixed_fields}
         return name, {
             "ask": function.question_type,
             **self._read_arguments(name, function, values, options),
-            **said,
+            **column_fields,
             **options,
         }
 
     def _read_arguments(
         self, name: str, function: SqlFunction, values: list[Any], options: Mapping[str, Any]
     ) -> dict[str, Any]:
-        """Fields of a question that stand behind its columns."""
-        told, rest, wrong = dict[str, Any](), list(values), f"{name}: the form is {function.describe_call(name)}"
+        """Return the question fields of the arguments after the columns."""
+        arguments, remaining, message = (
+            dict[str, Any](),
+            list(values),
+            f"{name}: the form is {function.describe_call(name)}",
+        )
         for form in function.argument_forms:
-            if form == GRID and not rest:
-                told |= {"grid": "auto"} if function.question_type in FOUND and "grid" not in options else {}
+            if form == GRID and not remaining:
+                arguments |= {"grid": "auto"} if function.question_type in FOUND and "grid" not in options else {}
                 continue
-            if form == BOUNDS and not rest:
-                told |= {} if options.keys() & {*ENDS} else dict.fromkeys(ENDS, "auto")
+            if form == BOUNDS and not remaining:
+                arguments |= {} if options.keys() & {*ENDS} else dict.fromkeys(ENDS, "auto")
                 continue
-            taken = [rest.pop(0) for _ in form.split(", ") if rest]
-            if len(taken) < len(form.split(", ")) or any(isinstance(each, tuple) for each in taken) != (form == AT):
-                _refuse(wrong)
-            if any(isinstance(part, str | bool) for each in taken for part in (each if form == AT else [each])):
-                _refuse(wrong)
+            group = [remaining.pop(0) for _ in form.split(", ") if remaining]
+            if len(group) < len(form.split(", ")) or any(isinstance(each, tuple) for each in group) != (form == AT):
+                _refuse(message)
+            if any(isinstance(part, str | bool) for each in group for part in (each if form == AT else [each])):
+                _refuse(message)
             if form == GRID:
-                told["grid"] = ":".join(map(str, taken))
+                arguments["grid"] = ":".join(map(str, group))
             elif form == BOUNDS:
-                told |= dict(zip(ENDS, taken, strict=True))
+                arguments |= dict(zip(ENDS, group, strict=True))
             else:
-                told["at"] = list(taken[0]) if form == AT else taken
-        if rest or told.keys() & options.keys():
-            _refuse(wrong)
-        return told
+                arguments["at"] = list(group[0]) if form == AT else group
+        if remaining or arguments.keys() & options.keys():
+            _refuse(message)
+        return arguments
 
     def _read_table(self, clause: exp.Expression) -> tuple[str, ...]:
         table = self._read_parts(clause, ("this",))["this"]
@@ -338,12 +350,12 @@ class _StatementReader:
 
     def _read_where(self, clause: exp.Expression) -> dict[str, tuple[Literal, ...]]:
         self._write_down("WHERE")
-        found = dict[str, tuple[Literal, ...]]()
+        conditions = dict[str, tuple[Literal, ...]]()
         for column, values in self._read_conditions(self._read_parts(clause, ("this",))["this"]):
-            if column in found:
+            if column in conditions:
                 _refuse(f"WHERE {_shorten(column)}: one condition is taken of each column")
-            found[column] = values
-        return found
+            conditions[column] = values
+        return conditions
 
     def _read_conditions(self, expression: exp.Expression) -> Iterator[tuple[str, tuple[Literal, ...]]]:
         exp = self.exp
@@ -369,18 +381,19 @@ class _StatementReader:
             self._write_down(")")
         else:
             _refuse(
-                f"WHERE {_format_expression(expression)}: column = value and column IN (values) are taken, and AND; {A_VIEW}"
+                f"WHERE {_format_expression(expression)}: write column = value or column IN (values), joined by AND; "
+                f"{A_VIEW}"
             )
 
     def _read_groups(self, clause: exp.Expression) -> tuple[str, ...]:
         self._write_down("GROUP BY")
-        found = [
+        columns = [
             self._read_column(each)
             for each in self._iterate_list(self._read_parts(clause, ("expressions",))["expressions"])
         ]
-        if len(set(found)) < len(found):
+        if len(set(columns)) < len(columns):
             _refuse("GROUP BY: each column is named once")
-        return tuple(found)
+        return tuple(columns)
 
     def _read_column(self, expression: exp.Expression, prefix: str = "") -> str:
         if not isinstance(expression, self.exp.Column) or not isinstance(expression.this, self.exp.Identifier):
@@ -390,14 +403,14 @@ class _StatementReader:
         return str(parts["this"].this)
 
     def _read_value(self, expression: exp.Expression) -> Any:
-        """A literal, or a tuple of them."""
+        """Read a literal or a tuple of literals."""
         if not isinstance(expression, self.exp.Tuple | self.exp.Paren):
             return self._read_literal(expression)
         self._write_down("(")
         members = expression.expressions if isinstance(expression, self.exp.Tuple) else [expression.this]
-        found = tuple(self._read_literal(each) for each in self._iterate_list(members))
+        values = tuple(self._read_literal(each) for each in self._iterate_list(members))
         self._write_down(")")
-        return found
+        return values
 
     def _read_literal(self, expression: exp.Expression) -> Literal:
         exp, negative = self.exp, isinstance(expression, self.exp.Neg)
@@ -416,17 +429,17 @@ class _StatementReader:
         return sign * int(text) if re.fullmatch(r"[0-9]+", text) else sign * _parse_number(text)
 
     def _read_parts(self, expression: exp.Expression, allowed_parts: tuple[str, ...]) -> dict[str, Any]:
-        """The text of a part of the statement, which holds nothing but what is known, and the first of that."""
-        given = {
+        """Return the parts of an expression; refuse parts that are not allowed, and a missing first part."""
+        parts = {
             name.rstrip("_"): value for name, value in expression.args.items() if value not in (None, False, [], "")
         }
-        odd = next((name for name in given if name not in allowed_parts), None)
-        if odd is not None:
-            told = CLAUSES.get(odd, odd.replace("_", " ").upper())
-            _refuse(f"{told} is not taken; the form is {FORM}" + (f"; {A_VIEW}" if odd in OF_A_VIEW else ""))
-        if allowed_parts[0] not in given:
+        unexpected = next((name for name in parts if name not in allowed_parts), None)
+        if unexpected is not None:
+            clause = CLAUSES.get(unexpected, unexpected.replace("_", " ").upper())
+            _refuse(f"{clause} is not taken; the form is {FORM}" + (f"; {A_VIEW}" if unexpected in OF_A_VIEW else ""))
+        if allowed_parts[0] not in parts:
             _refuse(f"it is no SELECT of this form: {FORM}")
-        return given
+        return parts
 
 
 CLAUSES: Mapping[str, str] = MappingProxyType({
@@ -448,7 +461,7 @@ def _parse_number(text: str) -> float:
 
 
 def _format_expression(expression: exp.Expression) -> str:
-    """A part of the statement, as it was read."""
+    """Return the SQL of an expression, shortened for messages."""
     try:
         return _shorten(expression.sql(dialect=DIALECT))
     except Exception:
@@ -461,7 +474,7 @@ def _shorten(text: str) -> str:
 
 
 PLAIN = re.compile(r"[a-z_][a-z0-9_]*")
-"""Names that no engine reads in another way, quoted or not."""
+"""Names that all engines read alike, quoted or not."""
 IN_MEMORY = "sqlite://"
 CONNECTIONS = (
     "a connection of DuckDB, a session of Spark, the URL of an engine, as postgresql://reader@host/database or "
@@ -490,41 +503,41 @@ def sql(
     request: str | None = None,
     randomness: Randomness | None = None,
 ) -> Any:
-    """Ask one question by one statement, ``SELECT dp_cdf(wage, 0, 500000, 1024) FROM people``.
+    """Ask a question in SQL: ``SELECT dp_cdf(wage, 0, 500000, 1024) FROM people``.
 
-    ``WHERE sex = 'F'`` and ``WHERE region IN ('north', 'south') GROUP BY region`` ask by declared groups: the answer
-    is a curve for each, also where there is one group. All other SQL is refused before anything is charged; a query
-    can be asked as a view. Names are taken as they are written.
+    ``WHERE sex = 'F'`` and ``WHERE region IN ('north', 'south') GROUP BY region`` declare groups; the result then has a
+    curve per group, even for a single group. All other SQL is refused before anything is charged; wrap a query in a
+    view. Names are case-sensitive.
 
-    Args:
+    Arguments:
         connection: A connection of DuckDB, a session of Spark, the URL of PostgreSQL or of Spark Connect, or a mapping
             from names to tables as `Session` takes them.
         statement: The statement.
-        loss: What it may lose; with a delta, groups of GROUP BY that nobody listed are found.
+        loss: The privacy loss; with a delta, unlisted groups of GROUP BY are selected privately.
         adjacency: `ADD_REMOVE` (the number of units is private) or `REPLACE_ONE` (it is public).
-        unit: The column that says whose record it is; None protects each record on its own.
-        rows_per_unit: The largest number of records of one unit that are used; see `Session`.
-        categories: Values of columns of GROUP BY, as ``{"region": ("north", "south")}``, in the place of WHERE.
+        unit: The column that identifies the protected unit; None protects single records.
+        rows_per_unit: The contribution bound; see `Session`.
+        categories: Values of GROUP BY columns, as ``{"region": ("north", "south")}``, instead of WHERE.
         units: The public number of units, under replace-one.
-        budget: The cap of the account; None: that of the account, where the ledger has it, else the loss.
-        ledger: Where spending is kept, as of `Session`.
-        dataset: The name of the account: the same for all statements, tables and views about the same records.
-        request: A name of this request: asked again under it, the same costs nothing.
-        randomness: Where noise comes from; anything but the operating system is marked on the curve.
+        budget: The cap of the account; None takes the cap of an existing account, else the loss.
+        ledger: The ledger; see `Session`.
+        dataset: The account, shared by all statements, tables and views on the same records.
+        request: A request id; repeating the same request is free.
+        randomness: Source of noise; sources other than the operating system are marked on the curve.
 
     Returns:
         The result that `Session.ask` gives for the same question.
 
-    Formal guarantees: those of `Session.ask` for that question. A condition takes no record out of the table: records
-    that do not fulfil it are missing, so that units, their number and the adjacency are those of the whole table. A
-    view stands for its rows: whoever owns it answers for it that each of its rows depends on records of one unit, which
-    the column `unit` names, and that it gives the same rows each time.
+    Formal guarantees: as `Session.ask` for the same question. A condition removes no records: records that do not
+    satisfy it are missing, so units, their number and the adjacency are those of the whole table. The owner of a view
+    must ensure that each row depends on the records of one unit, named by the column `unit`, and that the view is
+    deterministic.
 
     Raises:
-        ValueError, TypeError: the statement is none of this grammar, there is no such table or column, or an argument
-            is wrong; nothing was charged.
-        UnsupportedQuery, BudgetExceeded: nothing was charged.
-        NotInstalled: sqlglot is not installed.
+        ValueError, TypeError: The statement does not match the grammar, the table or a column does not exist, or an
+            argument is invalid; nothing was charged.
+        UnsupportedQuery, BudgetExceeded: Nothing was charged.
+        MissingPackage: sqlglot is not installed.
 
     >>> import dpcurves as dp
     >>> people = {"wage": [100.0, 300.0] * 500, "region": ["north", "south"] * 500}
@@ -535,13 +548,13 @@ def sql(
     """
     require_type("loss", loss, PrivacyLoss, "a loss, as in PrivacyLoss.pure(0.5),")
     require_type("ledger", ledger, (str, Ledger), "a URL, as sqlite:///budget.db, or a Ledger")
-    read = SqlQuestion.from_sql(statement)
-    question = read.build_question({} if categories is None else categories, partition_selection=bool(loss.delta))
-    table = find_table(connection, read.table)
-    kept = ledger if isinstance(ledger, Ledger) else Ledger.open(ledger)
+    parsed = SqlQuestion.from_sql(statement)
+    question = parsed.build_question({} if categories is None else categories, partition_selection=bool(loss.delta))
+    table = find_table(connection, parsed.table)
+    open_ledger = ledger if isinstance(ledger, Ledger) else Ledger.open(ledger)
     with Session(
-        table, budget=_choose_cap(budget, loss, kept, dataset), adjacency=adjacency, unit=unit, rows_per_unit=rows_per_unit,
-        ledger=kept, dataset=dataset, units=units, randomness=randomness,
+        table, budget=_choose_cap(budget, loss, open_ledger, dataset), adjacency=adjacency, unit=unit,
+        rows_per_unit=rows_per_unit, ledger=open_ledger, dataset=dataset, units=units, randomness=randomness,
     ) as session:  # fmt: skip
         return session.ask(question, loss, request)
 
@@ -549,16 +562,16 @@ def sql(
 def _choose_cap(budget: PrivacyLoss | None, loss: PrivacyLoss, ledger: Ledger, dataset: str) -> PrivacyLoss:
     if budget is not None:
         return budget
-    known = next((each for each in ledger.accounts() if each.dataset == dataset), None)
+    known = next((account for account in ledger.accounts() if account.dataset == dataset), None)
     return Currency.from_loss(loss).smallest_cap(loss) if known is None else known.cap
 
 
 def find_table(connection: Any, name: Sequence[str]) -> Any:
-    """The table of this name, for a `Session`. Only the catalogue is looked at.
+    """Return the table of a name as `Session` takes it. Reads the catalogue only.
 
     Raises:
-        TypeError: the connection is of no known kind.
-        ValueError: there is no such table or view, or several.
+        TypeError: The connection has an unsupported type.
+        ValueError: The table or view does not exist, or is ambiguous.
     """
     from duckdb import DuckDBPyConnection
 
@@ -581,20 +594,20 @@ def find_table(connection: Any, name: Sequence[str]) -> Any:
 
 
 def _quote_name(name: Sequence[str], quote: str) -> str:
-    return ".".join(each if PLAIN.fullmatch(each) else quote + each.replace(quote, 2 * quote) + quote for each in name)
+    return ".".join(part if PLAIN.fullmatch(part) else quote + part.replace(quote, 2 * quote) + quote for part in name)
 
 
 def _find_relation(connection: Any, name: Sequence[str]) -> Any:
-    """The rows of a table or view of the catalogue: no file, and no variable of Python, of the same name."""
-    *above, table = name
-    here = [*connection.sql(HERE).fetchall()[0], table]
-    found = [list(each) for each in connection.sql(FIND, params=[table]).fetchall()]
-    fitting = [each for each in found if each[2 - len(above) : 2] == above]
-    if not above:  # as DuckDB looks for it: what is temporary first
-        fitting = [each for each in found if each[0] == "temp"] or [each for each in found if each == here]
-    if len(fitting) > 1:
-        fitting = [each for each in fitting if each[0] == here[0]]
-    if len(fitting) != 1:
-        rule = "there are several of this name" if fitting else "there is no such table or view, by this spelling"
+    """Return a table or view of the catalogue, never a file or a Python variable of the same name."""
+    *qualifiers, table = name
+    current = [*connection.sql(HERE).fetchall()[0], table]
+    candidates = [list(each) for each in connection.sql(FIND, params=[table]).fetchall()]
+    matches = [each for each in candidates if each[2 - len(qualifiers) : 2] == qualifiers]
+    if not qualifiers:  # as DuckDB resolves names: temporary tables first
+        matches = [each for each in candidates if each[0] == "temp"] or [each for each in candidates if each == current]
+    if len(matches) > 1:
+        matches = [each for each in matches if each[0] == current[0]]
+    if len(matches) != 1:
+        rule = "there are several of this name" if matches else "there is no such table or view, by this spelling"
         raise InvalidArgument("statement", f"FROM {'.'.join(name)}: {rule}")
-    return connection.sql("SELECT * FROM " + ".".join('"' + each.replace('"', '""') + '"' for each in fitting[0]))
+    return connection.sql("SELECT * FROM " + ".".join('"' + each.replace('"', '""') + '"' for each in matches[0]))

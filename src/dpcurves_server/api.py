@@ -35,7 +35,8 @@ def dataset_to_json(dataset: Dataset) -> dict[str, Any]:
     account = dataset.account
     return {
         "name": dataset.name, "version": dataset.version, "relation": dataset.relation.value,
-        "description": dataset.description, "columns": declared_columns_to_json(dataset.columns), "units": dataset.units,
+        "description": dataset.description, "columns": declared_columns_to_json(dataset.columns),
+        "units": dataset.units,
         "adjacency": account.neighbours.value, "unit": account.unit.column or None,
         "rows_per_unit": account.unit.records or None, "account": account.dataset, "cap": amount_to_json(account.limit),
         "made_at": dataset.made_at,
@@ -43,7 +44,7 @@ def dataset_to_json(dataset: Dataset) -> dict[str, Any]:
 
 
 def project_to_json(services: Services, who: Visitor, name: str) -> dict[str, Any]:
-    """A project, and what is left to who asks."""
+    """A project, and the visitor's remaining budget in it."""
     project = services.projects.get(who, name)
     remaining = services.projects.remaining(who, name) if name in who.projects else None
     return {
@@ -53,7 +54,7 @@ def project_to_json(services: Services, who: Visitor, name: str) -> dict[str, An
 
 
 def remaining_to_json(remaining: MemberBalance | None) -> dict[str, Any] | None:
-    """Remaining budgets of the dataset, the project and the analyst. None: no allowance was set yet."""
+    """Remaining budgets of dataset, project and analyst; None if no allowance was set."""
     if remaining is None:
         return None
     parts: dict[str, Balance | AllowanceBalance] = {
@@ -83,7 +84,7 @@ def amount_to_json(amount: Amount) -> dict[str, str]:
 
 
 def asked_question_to_json(who: Visitor, asked: AskedQuestion) -> dict[str, Any]:
-    """The status of a question, with the names that its visitor may see; empty if there is none."""
+    """The status of a question, with the names that the visitor may see."""
     asked = redact_question(who, asked)
     return {
         "id": asked.id, "project": asked.project or None, "dataset": asked.dataset, "version": asked.version,
@@ -95,17 +96,19 @@ def asked_question_to_json(who: Visitor, asked: AskedQuestion) -> dict[str, Any]
 
 def plan_to_json(who: Visitor, question_plan: QuestionPlan) -> dict[str, Any]:
     """The cost and the expected error of a question."""
+    earlier = question_plan.earlier_question
     return {
-        "id": question_plan.id, "purpose": str(question_plan.question), "loss": loss_to_json(question_plan.loss), "price": question_plan.price,
+        "id": question_plan.id, "purpose": str(question_plan.question), "loss": loss_to_json(question_plan.loss),
+        "price": question_plan.price,
         "turns": [_round_to_json(plan) for plan in question_plan.plans], "notes": list(question_plan.notes),
         "left": remaining_to_json(question_plan.remaining), "affordable": question_plan.is_affordable,
-        "asked": None if question_plan.earlier_question is None else asked_question_to_json(who, question_plan.earlier_question),
-        "published": [asked_question_to_json(who, each) for each in question_plan.published_answers],
+        "asked": None if earlier is None else asked_question_to_json(who, earlier),
+        "published": [asked_question_to_json(who, answer) for answer in question_plan.published_answers],
     }  # fmt: skip
 
 
 def model_to_json(model: StoredModel) -> dict[str, Any]:
-    """Facts on a stored model as JSON: its digest, name, owner and date, without its coefficients."""
+    """Facts on a stored model: digest, name, owner and date, without coefficients."""
     return {"digest": model.digest, "name": model.name, "person": model.person or None, "made_at": model.made_at}
 
 
@@ -124,7 +127,8 @@ def statement_to_json(statement: Statement) -> dict[str, Any]:
             for line in statement.grants
         ],
         "allowances": [
-            {"project": each.project, "analyst": each.analyst, **balance_to_json(each)} for each in statement.allowances
+            {"project": share.project, "analyst": share.analyst, **balance_to_json(share)}
+            for share in statement.allowances
         ],
     }  # fmt: skip
 
@@ -139,7 +143,9 @@ def _round_to_json(plan: Plan) -> dict[str, Any]:
 
 # Request bodies.
 DEEPEST = 32
+"""Levels of nesting in a request body."""
 MOST_PARTS = 200_000
+"""Values in a request body."""
 EXAMPLES = [
     {"ask": "histogram", "column": "delay", "grid": "-60:600:66"},
     {"ask": "cdf", "column": "delay", "grid": "-60:600:660"},
@@ -155,7 +161,7 @@ class Loss(BaseModel):
     rho: Number = None
 
     def loss(self) -> PrivacyLoss:
-        """The loss. Raises `ValueError`: both are given, or none, or it is no number from 1e-9 to 1e9."""
+        """Parse the loss. Raises `ValueError` unless exactly one of epsilon and rho is a number from 1e-9 to 1e9."""
         return parse_loss(self.epsilon, self.rho)
 
 
@@ -163,51 +169,51 @@ class QuestionMessage(Loss):
     """A question and its price."""
 
     question: dict[str, Any] = Field(
-        description="The question, as in files of studies: `ask`, and its fields.", examples=EXAMPLES
+        description="The question, as in study files: `ask`, and its fields.", examples=EXAMPLES
     )
 
     def checked_question(self) -> Mapping[str, Any]:
-        """The question as plain objects.
+        """Return the question as plain objects.
 
         Raises:
-            ProtocolAborted: it is too deep, or holds a text that no database holds.
+            ProtocolError: It is nested too deeply, or has texts that a database cannot store.
         """
         require_plain(self.question)
         return self.question
 
 
 class ModelMessage(BaseModel):
-    """A model, as `to_json` of a scorecard or of trees writes it."""
+    """A model, as `to_json` of a scorecard or of trees returns it."""
 
     model_config = ConfigDict(extra="forbid")
     model: dict[str, Any]
 
 
 class HeadMessage(BaseModel):
-    """An end of the chain that was kept."""
+    """A head of the hash chain that the auditor has kept."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
     head: str | None = Field(default=None, max_length=100)
 
 
 def require_plain(value: Any) -> None:
-    """Refuse objects that are deep or many, and texts with lone surrogates or null characters.
+    """Refuse bodies that are too deep or too large, and texts with lone surrogates or null characters.
 
     Raises:
-        ProtocolAborted: says which.
+        ProtocolError: Names the limit.
     """
     level, parts = [value], 0
     for _ in range(DEEPEST):
         parts += len(level)
         if parts > MOST_PARTS:
-            raise ProtocolError("message", f"at most {MOST_PARTS} numbers, texts and objects are taken")
-        for each in level:
-            if isinstance(each, str) and not _is_storable_text(each):
-                raise ProtocolError("message", "texts without null characters and lone surrogates are needed")
-        level = [part for each in level for part in _child_values(each)]
+            raise ProtocolError("message", f"a message may have at most {MOST_PARTS} numbers, texts and objects")
+        for item in level:
+            if isinstance(item, str) and not _is_storable_text(item):
+                raise ProtocolError("message", "texts must not contain null characters or lone surrogates")
+        level = [child for item in level for child in _child_values(item)]
         if not level:
             return
-    raise ProtocolError("message", f"objects in objects are taken up to a depth of {DEEPEST}")
+    raise ProtocolError("message", f"objects may be nested at most {DEEPEST} levels deep")
 
 
 def _child_values(value: Any) -> list[Any]:
@@ -224,30 +230,31 @@ PREFIX = "/api/1"
 ERRORS: dict[int | str, dict[str, Any]] = {
     status: {"description": words}
     for status, words in {
-        400: "refused: one line says what was wrong", 401: "nobody is recognised", 403: "the role does not allow it",
-        404: "there is none that is open to this visitor", 409: "it stands against what is there",
-        413: "too long", 429: "too often",
+        400: "refused; one line states the reason", 401: "not authenticated", 403: "the role lacks this right",
+        404: "absent, or hidden from this visitor", 409: "conflicts with the present state",
+        413: "request body too long", 429: "too many requests",
     }.items()
 }  # fmt: skip
 ROUTER = APIRouter(prefix=PREFIX, responses=ERRORS, default_response_class=JSONResponse)
-"""The routes that programs call."""
+"""The routes for programs."""
 LARGEST_ENTRY = 2**60
+"""Largest entry number in a request: it fits a database integer."""
 
 
 def authenticate_visitor(request: Request) -> Visitor:
-    """The authenticated visitor of a request (a dependency of routes).
+    """Return the authenticated visitor of a request (a dependency of routes).
 
     Raises:
-        ProtocolAborted: nobody is recognised.
+        ProtocolError: The request has no valid session or token.
     """
-    found: Visitor = request.app.state.front.authenticate(request)
-    return found
+    visitor: Visitor = request.app.state.front.authenticate(request)
+    return visitor
 
 
 def find_services(request: Request) -> Services:
-    """The services."""
-    found: Services = request.app.state.front.services
-    return found
+    """Return the server's services (a dependency of routes)."""
+    services: Services = request.app.state.front.services
+    return services
 
 
 Who = Annotated[Visitor, Depends(authenticate_visitor)]
@@ -265,7 +272,7 @@ def get_account(who: Who) -> dict[str, Any]:
 
 @ROUTER.get("/datasets")
 def list_datasets(who: Who, services: Open) -> list[dict[str, Any]]:
-    """The present version of each dataset: its public schema, who is protected, and the cap."""
+    """The current version of each dataset: public schema, protected unit and cap."""
     return [dataset_to_json(each) for each in services.datasets.all(who)]
 
 
@@ -295,21 +302,21 @@ def get_statement(dataset: str, who: Who, services: Open) -> dict[str, Any]:
 
 @ROUTER.get("/projects")
 def list_projects(who: Who, services: Open) -> list[dict[str, Any]]:
-    """The projects that one sees."""
+    """The projects that the visitor may see."""
     return [project_to_json(services, who, each.name) for each in services.projects.all(who)]
 
 
 @ROUTER.get("/projects/{project}")
 def get_project(project: str, who: Who, services: Open) -> dict[str, Any]:
-    """A project, and the privacy budget that is left to a member."""
+    """A project, and the visitor's remaining privacy budget in it."""
     return project_to_json(services, who, project)
 
 
 @ROUTER.get("/projects/{project}/statement")
 def get_remaining(project: str, who: Who, services: Open) -> dict[str, Any]:
-    """The budget left to an analyst: of the own allowance, of the project's, and of the dataset's cap."""
-    found = services.projects.remaining(who, project)
-    return {"left": remaining_to_json(found)}
+    """An analyst's remaining budget: of the own allowance, the project's allowance and the dataset's cap."""
+    remaining = services.projects.remaining(who, project)
+    return {"left": remaining_to_json(remaining)}
 
 
 @ROUTER.post("/projects/{project}/plan")
@@ -322,7 +329,7 @@ def plan_question(project: str, message: QuestionMessage, who: Who, services: Op
 def ask_question(
     project: str, message: QuestionMessage, response: Response, who: Who, services: Open
 ) -> dict[str, Any]:
-    """Ask. The question is charged once, whoever of the project asks it; its place says where it stands."""
+    """Ask a question. It is charged once per project; the `Location` header points to its status."""
     asked = services.questions.ask(who, project, message.checked_question(), message.loss())
     response.headers["Location"] = f"{PREFIX}/questions/{asked.id}"
     return asked_question_to_json(who, asked)
@@ -330,7 +337,7 @@ def ask_question(
 
 @ROUTER.get("/projects/{project}/questions")
 def list_questions(project: str, who: Who, services: Open) -> list[dict[str, Any]]:
-    """The questions of a project, the last one first."""
+    """The questions of a project, newest first."""
     return [asked_question_to_json(who, each) for each in services.questions.all(who, project)]
 
 
@@ -342,7 +349,7 @@ def get_question(id: str, who: Who, services: Open) -> dict[str, Any]:
 
 @ROUTER.get("/projects/{project}/releases")
 def list_releases(project: str, who: Who, services: Open) -> list[dict[str, Any]]:
-    """The questions of a project that are answered."""
+    """The answered questions of a project."""
     return [asked_question_to_json(who, each) for each in services.releases.all(who, project)]
 
 
@@ -367,7 +374,7 @@ async def get_release(name: str, who: Who, services: Open) -> Response:
 
 @ROUTER.post("/releases/{id}/publish", status_code=204)
 def publish_release(id: str, who: Who, services: Open) -> None:
-    """Show a release to all who see data here: its steward's."""
+    """Publish a release to all who may list datasets; for the dataset's steward."""
     services.releases.publish(who, id)
 
 
@@ -379,16 +386,16 @@ def list_models(project: str, who: Who, services: Open) -> list[dict[str, Any]]:
 
 @ROUTER.post("/projects/{project}/models", status_code=201)
 def add_model(project: str, message: ModelMessage, who: Who, services: Open) -> dict[str, Any]:
-    """Hand in a model: coefficients or thresholds as JSON, and no code."""
+    """Add a model: coefficients or thresholds as JSON, no code."""
     require_plain(message.model)
     return model_to_json(services.models.add(who, project, json.dumps(message.model)))
 
 
 @ROUTER.get("/projects/{project}/models/{digest}")
 def get_model(project: str, digest: str, who: Who, services: Open) -> dict[str, Any]:
-    """A model, as it stands in questions."""
-    kept = services.models.get(who, project, digest)
-    return {**model_to_json(kept), "model": dict(kept.model_json)}
+    """A model, as questions use it."""
+    stored = services.models.get(who, project, digest)
+    return {**model_to_json(stored), "model": dict(stored.model_json)}
 
 
 @ROUTER.get("/audit")
@@ -399,20 +406,20 @@ def list_events(
     most: Annotated[int, Query(ge=1, le=MOST_AT_ONCE)] = MOST_AT_ONCE,
     dataset: str | None = None,
 ) -> list[dict[str, Any]]:
-    """The audit log: whole for an auditor, of one dataset for its steward."""
+    """The audit log: all of it for an auditor, of one dataset for its steward."""
     return [event_to_json(each) for each in services.audit.events(who, after, most, dataset)]
 
 
 @ROUTER.post("/audit/verify")
 def verify_log(message: HeadMessage, who: Who, services: Open) -> dict[str, Any]:
-    """Recompute every seal of the chain: an auditor's."""
+    """Recompute all seals of the hash chain; for auditors."""
     verified = services.audit.verify(who, message.head)
     return {"entries": verified.entries, "head": verified.head}
 
 
 @ROUTER.get("/health")
 def check_health(request: Request) -> dict[str, str]:
-    """Liveness check, open to everybody."""
+    """Liveness check, without authentication."""
     return {"health": "it answers"}
 
 

@@ -1,4 +1,4 @@
-"""Datasets: a public schema and versions of the records, with the check that a table has the declared columns."""
+"""Datasets: public schemas and versions of records, with a check that a table has the declared columns."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from dpcurves.records.counting import Records
 
 
-# Schema check: a registered table has the columns and types that were declared. Reads the schema alone.
+# Schema check: a registered table has the declared columns and types. It reads the schema, never rows.
 PLACES = ("data", "table", "delimiter")
-"""The argument of errors about where records lie, not about what is in them."""
+"""Arguments of errors about the location of records, whose messages quote no contents."""
 
 
 def _open_records(data: object, delimiter: str, unit: Unit) -> Records:
@@ -60,22 +60,22 @@ class Relation(Enum):
 
     FIRST = "the first version"
     SAME_PEOPLE = "the same people: one account pays for both"
-    OTHER_PEOPLE = "other people: an account of its own"
+    OTHER_PEOPLE = "other people: a separate account"
 
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """A version of a dataset: public facts alone.
+    """The public facts of a version of a dataset.
 
     Attributes:
-        name: What it is called.
-        version: Counted from 1.
-        relation: What it has to do with the version before.
-        account: Its account in the ledger: who is protected, and the cap.
-        columns: The public schema: numbers with their ranges, and categories.
+        name: The name.
+        version: The version number, from 1.
+        relation: The relation to the previous version.
+        account: The account in the ledger, with protected unit and cap.
+        columns: The public schema: numbers with ranges, and categories.
         units: The public number of units, under replace-one.
-        description: What it is.
-        made_at: When it was registered.
+        description: A public description.
+        made_at: Time of registration.
     """
 
     name: str
@@ -89,18 +89,18 @@ class Dataset:
 
     @property
     def adjacency(self) -> Adjacency | AdjacencyWithoutBound:
-        """Under which neighbours all is released; where no bound of rows is stated, each question finds one."""
+        """The adjacency of all releases; without a stated contribution bound, each question finds one privately."""
         return self.account.neighbours.to_question_adjacency(self.account.unit, self.units)
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """SECRET to all but the machine: where the records of a version lie.
+    """SECRET, except to the machine. The location of the records of a version.
 
     Attributes:
         data: A path, or the URL of an engine.
-        table: The table of an engine; empty: it is a file.
-        delimiter: What separates the fields of a CSV file.
+        table: The table in an engine; empty for a file.
+        delimiter: The field separator of a CSV file.
     """
 
     data: str
@@ -108,7 +108,7 @@ class Source:
     delimiter: str = ","
 
     def records(self) -> object:
-        """The table that a session opens."""
+        """Return the table as `Session` takes it."""
         if not self.table:
             return self.data
         from dpcurves.records.engines import table_from_url
@@ -116,24 +116,24 @@ class Source:
         return table_from_url(self.data, self.table)
 
     def require_schema(self, unit: Unit, columns: Sequence[Declared]) -> None:
-        """Refuse records without a column that is declared, or the unit's, or with one of another kind.
+        """Refuse records that lack a declared column or the unit's column, or have it with another type.
 
-        No row is looked at, and what the records have instead is not said: the first line of a file without a header is
-        somebody's.
+        No rows are read, and the message does not list the existing columns: in a file without a header, the first line
+        is a record.
 
         Raises:
-            ValueError: names the first declared column that is not there, or that the records can not be opened.
+            ValueError: Names the first missing column, or says that the records cannot be opened.
         """
         records = _open_records(self.records(), self.delimiter, unit)
         try:
-            for each in columns:
-                _require_column(records, each)
+            for column in columns:
+                _require_column(records, column)
         finally:
             records.close()
 
 
 class Datasets:
-    """The registered datasets of a server, and the budget each has spent."""
+    """The registered datasets of a server and their budgets."""
 
     def __init__(self, archive: Archive) -> None:
         self._archive = archive
@@ -150,22 +150,21 @@ class Datasets:
         units: int | None,
         description: str = "",
     ) -> Dataset:
-        """Register a version: the first one of a name, or the next one.
+        """Register the first or the next version of a dataset.
 
         Arguments:
             who: The machine.
-            account: Who is protected, and the cap: the account of the version before, where the people are the same.
-            source: Where the records lie.
+            account: The account, with protected unit and cap; the previous version's if the people are the same.
+            source: The location of the records.
             columns: The public schema.
             name: The dataset.
-            relation: What it has to do with the version before.
+            relation: The relation to the previous version.
             units: The public number of units, under replace-one.
-            description: What it is, in public.
+            description: A public description.
 
         Raises:
-            ProtocolAborted: they may not, or the relation is not that of this version.
-            ValueError: the account was opened under other facts, or the records lack a column that is declared, or the
-                unit's; what they have instead is not said.
+            ProtocolError: The visitor is not the machine, or the relation contradicts the version or the account.
+            ValueError: The account exists with other facts, or the records lack a declared column or the unit's.
         """
         require(who, Right.KEEP_DATASETS)
         require_name("dataset", name)
@@ -174,17 +173,20 @@ class Datasets:
         stored = json.dumps({"data": source.data, "table": source.table, "delimiter": source.delimiter})
         facts = {
             "name": name, "account": account.dataset, "relation": relation.name, "source": stored, "units": units,
-            "columns": json.dumps(declared_columns_to_json(columns)), "description": description, "made_at": format_now(),
+            "columns": json.dumps(declared_columns_to_json(columns)), "description": description,
+            "made_at": format_now(),
         }  # fmt: skip
 
         def insert_version(connection: Connection) -> Row[Any]:
             earlier = _find_latest(connection, name)
             if (earlier is None) != (relation is Relation.FIRST):
-                rule = "the first version is FIRST; a later one says whether people are the same"
+                rule = "use FIRST for the first version, and SAME_PEOPLE or OTHER_PEOPLE for later ones"
                 raise ProtocolError("relation", rule)
             same_people = relation is Relation.SAME_PEOPLE
             if earlier is not None and (earlier.account == account.dataset) != same_people:
-                raise ProtocolError("account", "the same people have one account, other people another one")
+                raise ProtocolError(
+                    "account", "use the previous account for the same people, and a new one for other people"
+                )
             version = 1 if earlier is None else earlier.version + 1
             connection.execute(insert(DATASETS), {**facts, "version": version})
             return _require_latest(connection, name)
@@ -193,17 +195,17 @@ class Datasets:
         return self._dataset_from_row(self._archive.run_logged(event, insert_version))
 
     def all(self, who: Visitor) -> tuple[Dataset, ...]:
-        """The present version of each dataset. Raises `ProtocolError`."""
+        """Return the current version of each dataset. Raises `ProtocolError` if the visitor may not list datasets."""
         require(who, Right.SEE_DATASETS)
         rows = self._archive.read_snapshot(lambda connection: connection.execute(select(DATASETS)).all())
         latest = {row.name: row for row in sorted(rows, key=lambda row: (row.name, row.version))}
         return tuple(self._dataset_from_row(row) for row in latest.values())
 
     def get(self, who: Visitor, name: str, version: int | None = None) -> Dataset:
-        """A version of a dataset; None stands for the current one.
+        """Return a version of a dataset; None means the current version.
 
         Raises:
-            ProtocolAborted: they may not, or there is none.
+            ProtocolError: The visitor may not list datasets, or the version does not exist.
         """
         require(who, Right.SEE_DATASETS)
         return self._dataset_from_row(
@@ -211,28 +213,28 @@ class Datasets:
         )
 
     def balance(self, who: Visitor, name: str) -> Balance:
-        """The spent and the remaining budget of a dataset's account.
+        """Return the spent and the remaining budget of a dataset's account.
 
         Raises:
-            ProtocolAborted: they may not, or there is none.
+            ProtocolError: The visitor may not see the budget, or the dataset does not exist.
         """
         require(who, Right.SEE_BUDGETS, Subject(name))
         return self._archive.ledger.balance(self._account(name))
 
     def statement(self, who: Visitor, name: str) -> Statement:
-        """Every charge of a dataset's account, and its allowances.
+        """Return all charges and allowances of a dataset's account.
 
         Raises:
-            ProtocolAborted: they may not, or there is none.
+            ProtocolError: The visitor may not see the budget, or the dataset does not exist.
         """
         require(who, Right.SEE_BUDGETS, Subject(name))
         return self._archive.ledger.statement(self._account(name))
 
     def source(self, who: Visitor, name: str, version: int) -> Source:
-        """SECRET. Where the records lie: for workers.
+        """SECRET. Return the location of the records, for workers.
 
         Raises:
-            ProtocolAborted: they are not the machine, or there is none.
+            ProtocolError: The visitor is not the machine, or the version does not exist.
         """
         require(who, Right.KEEP_DATASETS)
         row = self._archive.read_snapshot(lambda connection: _require_version(connection, name, version))

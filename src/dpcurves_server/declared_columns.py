@@ -1,4 +1,4 @@
-"""The public schema of a table, dummy tables drawn evenly from it, and synthetic tables that have to fit it."""
+"""The public schema of a table, dummy tables sampled from it, and validation of uploaded synthetic tables."""
 
 from __future__ import annotations
 
@@ -25,81 +25,88 @@ from dpcurves_parties.serving.messages import ProtocolError
 
 Declared = NumericColumn | Categories
 MOST = 2000
+"""Columns of a dataset."""
 
 
 def columns_from_json(columns: Any) -> tuple[Declared, ...]:
-    """The columns that were written by `declared_columns_to_json`, or by hand.
+    """Parse columns written by `declared_columns_to_json` or by hand.
 
     Raises:
-        ValueError: they are none, or too many, or two have one name; one line names what is wrong.
+        ValueError: There are none or too many columns, or two have the same name.
     """
-    found = declared_columns_from_json("columns", columns)
-    names = [str(each.column) for each in found]
+    declared = declared_columns_from_json("columns", columns)
+    names = [str(column.column) for column in declared]
     if not 1 <= len(names) <= MOST or len(set(names)) < len(names):
-        raise InvalidArgument("columns", f"1 to {MOST} columns are needed, each of its own name")
-    return found
+        raise InvalidArgument("columns", f"declare 1 to {MOST} columns with different names")
+    return declared
 
 
 MOST_ROWS = 1_000_000
+"""Rows of an uploaded or trial table."""
 USUAL_ROWS = 10_000
-"""The number of units where it is private."""
+"""Rows of a dummy table if the number of units is private."""
 
 
 def dummy_table(columns: Sequence[Declared], rows: int, names: Collection[str] | None = None) -> pa.Table:
-    """A table of so many rows; each value is as likely as any other that its column declares.
+    """Return a dummy table of independent, uniform values of the declared columns.
 
     Arguments:
         columns: The public schema.
-        rows: How many.
-        names: The columns that are wanted; None: all. A column is the same whichever others are there.
+        rows: The number of rows.
+        names: The columns to include; None includes all. A column's values do not depend on the other columns.
 
     >>> from dpcurves.data import Categories
     >>> dummy_table((Categories("sex", ("f", "m")),), 3).num_rows
     3
     """
-    chances = public_generator(None).spawn(len(columns))
-    wanted = [each for each in zip(columns, chances, strict=True) if names is None or str(each[0].column) in names]
-    return pa.table({str(column.column): _sample_column(column, chance, rows) for column, chance in wanted})
+    generators = public_generator(None).spawn(len(columns))
+    selected = [
+        (column, generator)
+        for column, generator in zip(columns, generators, strict=True)
+        if names is None or str(column.column) in names
+    ]
+    return pa.table({str(column.column): _sample_column(column, generator, rows) for column, generator in selected})
 
 
-def _sample_column(column: Declared, chance: np.random.Generator, rows: int) -> Any:
+def _sample_column(column: Declared, generator: np.random.Generator, rows: int) -> Any:
     if isinstance(column, Categories):
         values = list(column.values)
-        kept = values if len({type(each) for each in values}) == 1 else list(map(str, values))
-        return pa.array(kept).take(pa.array(chance.integers(len(kept), size=rows)))
-    return pa.array(chance.uniform(column.lower, column.upper, rows))
+        uniform_values = values if len({type(value) for value in values}) == 1 else list(map(str, values))
+        return pa.array(uniform_values).take(pa.array(generator.integers(len(uniform_values), size=rows)))
+    return pa.array(generator.uniform(column.lower, column.upper, rows))
 
 
-# Synthetic tables as they come: read in a process of their own, which has little memory and little time.
+# Uploaded tables are parsed in a separate process with limits on memory and time.
 #
-# A file that somebody sends may be made to break whatever reads it, or to grow a millionfold. Here that ends a process
-# that does nothing else. A process of a pool would be forked, or live on, and could be given no such limits.
+# A malicious file may crash its parser or expand a millionfold; then only this process ends. A process pool could not
+# apply such limits, as its processes are forked or reused.
 
 
 LARGEST = 2**26
-"""Octets of a table, packed."""
+"""Bytes of a compressed table."""
 SECONDS = 60
+"""Seconds of time and of processor time for parsing a table."""
 REFUSED = 3
-"""Exit status of a process that says what is wrong with a table; any other says that it can not be read."""
-NO_TABLE = "a CSV or Parquet file is needed that can be read whole"
+"""Exit status with an error message on standard output; other non-zero statuses mean an unreadable file."""
+NO_TABLE = "upload a valid CSV or Parquet file"
 _TURN = BoundedSemaphore(1)
 
 
 def pack_table(table: bytes, columns: Sequence[Declared]) -> bytes:
-    """A table that fits the public schema, as Parquet, with the declared columns alone.
+    """Validate a table against the public schema and return its declared columns as Parquet.
 
     Arguments:
-        table: A CSV or a Parquet file. Nobody is asked for its name.
+        table: A CSV or Parquet file, recognised by its content.
         columns: The public schema.
 
     Raises:
-        ProtocolAborted: another one is read just now, or it is too large.
-        ValueError: it is no table of this schema. One line names the column.
+        ProtocolError: Another table is being parsed, or the file is too large.
+        ValueError: The table does not fit the schema; the message names the column.
     """
     if len(table) > LARGEST:
-        raise ProtocolError("synthetic", f"at most {LARGEST} octets are taken", 413)
+        raise ProtocolError("synthetic", f"a table may have at most {LARGEST} bytes", 413)
     if not _TURN.acquire(blocking=False):
-        raise ProtocolError("synthetic", "another table is read just now; try again in a minute", 503)
+        raise ProtocolError("synthetic", "another table is being read; try again in a minute", 503)
     try:
         return _run_reader(json.dumps(declared_columns_to_json(columns)).encode() + b"\n" + table)
     finally:
@@ -109,26 +116,27 @@ def pack_table(table: bytes, columns: Sequence[Declared]) -> bytes:
 def _run_reader(message: bytes) -> bytes:
     command = [sys.executable, "-m", "dpcurves_server.declared_columns"]
     try:
-        ended = subprocess.run(command, input=message, capture_output=True, timeout=SECONDS, check=False)
+        reader = subprocess.run(command, input=message, capture_output=True, timeout=SECONDS, check=False)
     except subprocess.TimeoutExpired:
         raise InvalidArgument("synthetic", NO_TABLE) from None
-    if ended.returncode == REFUSED:
-        raise InvalidArgument("synthetic", ended.stdout.decode(errors="replace"))
-    if ended.returncode != 0:
+    if reader.returncode == REFUSED:
+        raise InvalidArgument("synthetic", reader.stdout.decode(errors="replace"))
+    if reader.returncode != 0:
         raise InvalidArgument("synthetic", NO_TABLE)
-    return ended.stdout
+    return reader.stdout
 
 
 MEMORY = 3 * 2**30
-"""Octets of addresses, libraries included."""
+"""Bytes of address space of the parsing process, libraries included."""
 PARQUET = b"PAR1"
+"""Magic bytes of a Parquet file."""
 
 
 def main() -> None:
-    """Read what stands on standard input, and end.
+    """Parse the table on standard input, write the result, and exit.
 
-    The end is `os._exit`: threads of Arrow that still run when Python finalises abort the process (in 1 of 120 ends),
-    and its refusal would be taken for a table that cannot be read.
+    It exits by `os._exit`: Arrow threads that run while Python finalises abort the process (in 1 of 120 exits), and its
+    error message would be lost.
     """
     import resource
 
@@ -137,31 +145,33 @@ def main() -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     schema, _, table = sys.stdin.buffer.read().partition(b"\n")
     try:
-        said, status = repack_table(table, columns_from_json(json.loads(schema))), 0
+        output, status = repack_table(table, columns_from_json(json.loads(schema))), 0
     except InvalidArgument as error:
-        said, status = error.rule.encode(), REFUSED
-    sys.stdout.buffer.write(said)
+        output, status = error.rule.encode(), REFUSED
+    sys.stdout.buffer.write(output)
     sys.stdout.buffer.flush()
     os._exit(status)
 
 
 def repack_table(octets: bytes, columns: Sequence[Declared]) -> bytes:
-    """A table as Parquet, with its declared columns, each of the declared kind.
+    """Return a table's declared columns, cast to the declared types, as Parquet.
 
     Raises:
-        ValueError: it can not be read, or is too large, or lacks a column, or holds something else in it.
+        ValueError: The table is unreadable or too large, lacks a column, or has values of another type.
     """
     try:
         table = _read_parquet(octets, columns) if octets.startswith(PARQUET) else _read_csv(octets, columns)
         _require_rows(table.num_rows)
-        kept = pa.table({str(each.column): _fit_column(table.column(str(each.column)), each) for each in columns})
+        declared_table = pa.table(
+            {str(each.column): _fit_column(table.column(str(each.column)), each) for each in columns}
+        )
     except (OSError, pa.ArrowException, MemoryError, UnicodeDecodeError):
         raise InvalidArgument("synthetic", NO_TABLE) from None
-    drain = BytesIO()
-    parquet.write_table(kept, drain, compression="zstd")
-    if drain.tell() > LARGEST:
-        raise InvalidArgument("synthetic", f"packed, at most {LARGEST} octets are taken")
-    return drain.getvalue()
+    buffer = BytesIO()
+    parquet.write_table(declared_table, buffer, compression="zstd")
+    if buffer.tell() > LARGEST:
+        raise InvalidArgument("synthetic", f"the compressed table may have at most {LARGEST} bytes")
+    return buffer.getvalue()
 
 
 def _read_parquet(octets: bytes, columns: Sequence[Declared]) -> Any:
@@ -172,7 +182,7 @@ def _read_parquet(octets: bytes, columns: Sequence[Declared]) -> Any:
 
 
 def _read_csv(octets: bytes, columns: Sequence[Declared]) -> Any:
-    """Read every field of a CSV file as text: no type is guessed from rows."""
+    """Read all fields of a CSV file as text, without inferring types."""
     (head,) = octets[: 2**20].splitlines()[:1] or [b""]
     _require_columns(csv.read_csv(BytesIO(head + b"\n")).column_names, columns)
     names = [str(each.column) for each in columns]
@@ -196,7 +206,7 @@ def _fit_column(values: Any, declared: Declared) -> Any:
 
 
 def _number_type(declared: Declared) -> Any:
-    """The type of numbers that a column has; None: it has texts."""
+    """Return the Arrow type of a declared numeric column; None for texts."""
     if not isinstance(declared, Categories):
         return pa.float64()
     if any(isinstance(value, str) for value in declared.values):
@@ -216,21 +226,19 @@ def _cast_column(values: Any, declared: Declared, kind: Any) -> Any:
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         what = "numbers" if kind != pa.string() else "categories"
         raise InvalidArgument(
-            "synthetic", f"its column {str(declared.column)!r} does not hold {what}, as declared"
+            "synthetic", f"column {str(declared.column)!r} does not hold {what}, as declared"
         ) from None
 
 
 def _require_columns(names: Sequence[str], columns: Sequence[Declared]) -> None:
     for each in columns:
         if list(names).count(str(each.column)) != 1:
-            raise InvalidArgument(
-                "synthetic", f"it lacks the column {str(each.column)!r} of the dataset, or has it twice"
-            )
+            raise InvalidArgument("synthetic", f"column {str(each.column)!r} of the dataset is missing, or there twice")
 
 
 def _require_rows(rows: int) -> None:
     if not 1 <= rows <= MOST_ROWS:
-        raise InvalidArgument("synthetic", f"1 to {MOST_ROWS:,} rows are needed")
+        raise InvalidArgument("synthetic", f"a table must have 1 to {MOST_ROWS:,} rows")
 
 
 if __name__ == "__main__":

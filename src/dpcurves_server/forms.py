@@ -1,4 +1,4 @@
-"""HTML forms of questions: fields with their types, labels and checks, made from declarations given as arguments."""
+"""HTML forms of questions: fields with types, labels and validation."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ if TYPE_CHECKING:
     from dpcurves.data.axis import Predictor
 
 LONGEST = 2000
-"""Characters that one field may have."""
+"""Characters of a field."""
 MODEL = "@"
-"""Stands before the name of a model of the project, where a column of scores could be named."""
+"""Prefix of a model's name in a field of a score column."""
 NUMBERS = frozenset(
     {"column", "and_column", "time", "entry", "first", "last", "weight", "predicted", "residual", "observed", "score"}
 )
-"""Fields that name a column of numbers."""
+"""Fields that take a column of numbers."""
 Given = Mapping[str, Sequence[str]]
-"""Typed values of each field; some fields are there several times."""
+"""The typed values of each field; repeatable fields have several."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,15 +28,15 @@ class Field:
     """An input field of a question form.
 
     Attributes:
-        name: How it is called where it is declared.
-        help: What it means.
-        metavar: The form of what is typed, as ``L:U:N``.
-        default: What stands if nothing is typed; None: nothing does.
-        is_required: Whether there is no question without it.
-        is_repeatable: Whether it may be given several times, one a line.
-        choices: The words of which one is chosen; none: text is typed.
-        is_column: Whether it begins with the name of a column.
-        allows_model: Whether a model may stand in place of the column.
+        name: The name of the declared argument.
+        help: The help text.
+        metavar: The form of the value, as ``L:U:N``.
+        default: The default value; None for no default.
+        is_required: Whether the field must be filled in.
+        is_repeatable: Whether it takes several values, one per line.
+        choices: The allowed values; empty for free text.
+        is_column: Whether the value begins with a column name.
+        allows_model: Whether the value may be a model instead of a column.
     """
 
     name: str
@@ -51,7 +51,7 @@ class Field:
 
     @property
     def is_numeric_column(self) -> bool:
-        """Tell whether the column has to hold numbers."""
+        """Tell whether the field takes a column of numbers."""
         return self.name in NUMBERS
 
     @property
@@ -65,11 +65,11 @@ class Form:
     """A question as a form.
 
     Attributes:
-        command: What asks it, as on the command line.
-        title: What is asked, in one line.
-        help: What has to be known of it besides.
-        fields: What it needs to know.
-        parse: The question, from the text of each field, or a model where one stands for a column.
+        command: The command-line word of the question.
+        title: The question in one line.
+        help: Further help.
+        fields: The input fields.
+        parse: Builds the question from the values of the fields, texts or models.
     """
 
     command: str
@@ -79,14 +79,14 @@ class Form:
     parse: Callable[[Mapping[str, Any]], Any]
 
     def build_question(self, values: Given, models: Mapping[str, Predictor]) -> Any:
-        """The question that was typed; empty fields are as if they were not there.
+        """Build the question from the typed values; empty fields are ignored.
 
         Arguments:
-            values: The text of each field. Nothing of it is taken as the name of a file.
-            models: The models that may be named.
+            values: The text of each field; never used as a file name.
+            models: The project's models by name.
 
         Raises:
-            ValueError: something is missing, unknown, too long or of the wrong form; one line names it.
+            ValueError: A field is missing, unknown, too long or malformed; the message names it.
         """
         return self.parse(
             {field.name: _parse_field(field, values.get(field.name, ()), models) for field in self.fields}
@@ -98,22 +98,22 @@ def _parse_field(field: Field, values: Sequence[str], models: Mapping[str, Predi
     texts = [_require_printable(field, text) for text in typed if text]
     if not texts:
         if field.is_required:
-            raise InvalidArgument(field.name, "it is needed, and is not there")
+            raise InvalidArgument(field.name, "fill in this field")
         return None if field.is_repeatable else field.default
     if len(texts) > 1 and not field.is_repeatable:
-        raise InvalidArgument(field.name, "it is given once")
-    found = [_find_model(field, text[len(MODEL) :], models) if text.startswith(MODEL) else text for text in texts]
-    return found if field.is_repeatable else found[0]
+        raise InvalidArgument(field.name, "give a single value")
+    parsed = [_find_model(field, text[len(MODEL) :], models) if text.startswith(MODEL) else text for text in texts]
+    return parsed if field.is_repeatable else parsed[0]
 
 
 def _require_printable(field: Field, text: str) -> str:
     if len(text) > LONGEST or not text.isprintable():
-        raise InvalidArgument(field.name, f"at most {LONGEST} characters that can be printed are taken")
+        raise InvalidArgument(field.name, f"use at most {LONGEST} printable characters")
     return text
 
 
 def _find_model(field: Field, name: str, models: Mapping[str, Predictor]) -> Predictor:
-    found = models.get(name) if field.allows_model else None
-    if found is None:
-        raise InvalidArgument(field.name, "there is no model of this name in the project")
-    return found
+    model = models.get(name) if field.allows_model else None
+    if model is None:
+        raise InvalidArgument(field.name, "the project has no model of this name")
+    return model

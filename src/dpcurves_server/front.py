@@ -29,26 +29,27 @@ from .visitors import Visitor
 
 
 class Services:
-    """The services of one server, over one database. It opens no records.
+    """The services of one server, over one database. They open no records.
 
-    Each method asks who wants it, and refuses the others.
+    Each method checks the rights of its visitor.
 
-    Args:
-        url: The store: ``sqlite:///server.db``, or ``postgresql+psycopg://...``. Ledger and queue lie in it.
-        call: What is told when there is something to do for workers.
+    Arguments:
+        url: The database: ``sqlite:///server.db``, or ``postgresql+psycopg://...``. It holds ledger and queue.
+        notify: Called when there is work for workers.
 
     Attributes:
         people: Accounts and roles.
-        sessions, tokens: Who is signed in.
-        datasets: What there is to ask, and what was spent of it.
-        projects: Who asks together, and their allowances.
-        questions: Plans, the queue, and where questions stand.
-        stewardship: What stewards do about questions that wait.
-        releases: Answers.
-        models: What analysts handed in.
-        synthetic: Tables that stand beside the confidential ones.
-        audit: Who did what.
-        studio: Where sketches and comparisons are drawn.
+        sessions: Browser sessions.
+        tokens: API tokens.
+        datasets: Datasets and their budgets.
+        projects: Projects and their allowances.
+        questions: Plans, the queue, and the status of questions.
+        stewardship: Stewards' actions on waiting questions.
+        releases: Released answers.
+        models: Predictive models of projects.
+        synthetic: Synthetic tables of datasets.
+        audit: The audit log.
+        studio: The renderer of sketches and comparisons.
     """
 
     def __init__(self, url: str, notify: Callable[[], object] = int) -> None:
@@ -65,23 +66,25 @@ class Services:
 
 # Middleware before every route.
 LARGEST = 2**22
-"""Bytes of a body."""
+"""Bytes: the largest request body."""
 LARGEST_FILE = 2**25
+"""Bytes: the largest upload of a table."""
 FILES = re.compile("/manage/[^/]+/synthetic")
-"""Paths of uploads: their senders are authenticated before anything is read."""
+"""Paths of uploads: the sender is authenticated before the body is read."""
 LONGEST_PATH = 2000
+"""Characters of a request path."""
 NOTHING_ELSE = "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 OF_PAGES = (
     "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; "
     "frame-ancestors 'none'; base-uri 'none'"
 )
 OF_PICTURES = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'; sandbox"
-"""A picture by itself, and an HTML summary that was saved: they bring their own styles, and nothing that runs."""
+"""Policy of standalone pictures and HTML summaries: inline styles, no scripts."""
 HEADERS: Mapping[str, str] = MappingProxyType(
     {
         "Strict-Transport-Security": "max-age=31536000",
         "X-Content-Type-Options": "nosniff",
-        # Not no-referrer: under it forms of one's own pages come from the origin "null".
+        # Not no-referrer, under which the server's own forms would have the origin "null".
         "Referrer-Policy": "same-origin",
         "Cross-Origin-Opener-Policy": "same-origin",
         "Cross-Origin-Resource-Policy": "same-origin",
@@ -94,7 +97,7 @@ Send = Callable[[Any], Awaitable[None]]
 
 
 class SecurityMiddleware:
-    """Middleware of an ASGI application: security headers, bodies of bounded size, and requests of the same origin."""
+    """ASGI middleware: security headers, size limits and same-origin checks."""
 
     def __init__(self, app: Any) -> None:
         self._app = app
@@ -104,13 +107,13 @@ class SecurityMiddleware:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        dressed = _add_headers(scope, send)
-        wrong = _find_refusal(scope)
-        if wrong is not None:
-            line, status = wrong
-            await JSONResponse({"error": line}, status)(scope, receive, dressed)  # type: ignore[arg-type]
+        send_with_headers = _add_headers(scope, send)
+        refusal = _find_refusal(scope)
+        if refusal is not None:
+            line, status = refusal
+            await JSONResponse({"error": line}, status)(scope, receive, send_with_headers)  # type: ignore[arg-type]
             return
-        await self._app(scope, _limit_body(receive, _body_limit(scope)), dressed)
+        await self._app(scope, _limit_body(receive, _body_limit(scope)), send_with_headers)
 
 
 def _find_refusal(scope: Scope) -> tuple[str, int] | None:
@@ -118,17 +121,17 @@ def _find_refusal(scope: Scope) -> tuple[str, int] | None:
     headers = Headers(scope=scope)  # type: ignore[arg-type]
     path = str(scope["path"])
     if len(path) > LONGEST_PATH or not path.isprintable():
-        return "path: there is nothing of this name", 404
+        return "path: not found", 404
     length = headers.get("content-length", "0")
     if not length.isdecimal() or int(length[:20]) > _body_limit(scope):
-        return f"message: at most {_body_limit(scope)} bytes are taken", 413
+        return f"message: the body may have at most {_body_limit(scope)} bytes", 413
     if scope["method"] not in SAFE and not _is_same_origin(scope, headers):
-        return "origin: forms are taken from pages of this server alone", 403
+        return "origin: submit forms from pages of this server", 403
     return None
 
 
 def _is_same_origin(scope: Scope, headers: Headers) -> bool:
-    """Tell whether a changing request is of the same origin, or bears a token."""
+    """Tell whether a request with side effects has the same origin or a bearer token."""
     if headers.get("authorization", "").lower().startswith("bearer "):
         return True
     origin = headers.get("origin")
@@ -142,14 +145,14 @@ def _body_limit(scope: Scope) -> int:
 
 
 def _limit_body(receive: Receive, limit: int) -> Receive:
-    """Bodies end where they are too long, whatever was said of their length."""
-    taken = 0
+    """Disconnect a body that exceeds the limit, whatever its Content-Length claims."""
+    received = 0
 
     async def receive_limited() -> Mapping[str, Any]:
-        nonlocal taken
+        nonlocal received
         message = await receive()
-        taken += len(message.get("body", b""))
-        if taken > limit:
+        received += len(message.get("body", b""))
+        if received > limit:
             return {"type": "http.disconnect"}
         return message
 
@@ -157,7 +160,7 @@ def _limit_body(receive: Receive, limit: int) -> Receive:
 
 
 def _add_headers(scope: Scope, send: Send) -> Send:
-    """The answer with the headers of all answers; a route may have said its own policy, and what may be kept."""
+    """Add security headers to a response; a route may set its own content policy and caching."""
 
     async def send_with_headers(message: Any) -> None:
         if message["type"] == "http.response.start":
@@ -182,7 +185,9 @@ COOKIE = "__Host-dpcurves"
 CSRF_HEADER = "x-csrf-token"
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 PER_MINUTE = 1200
+"""Requests per minute of one account."""
 STRANGERS_PER_MINUTE = 120
+"""Unauthenticated requests per minute from one address."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,8 +196,8 @@ class Authenticator:
 
     Attributes:
         services: The services.
-        visitor_rate: How often one person may ask.
-        anonymous_rate: How often may be asked from one address by those who are not recognised.
+        visitor_rate: The limiter per account.
+        anonymous_rate: The limiter of unauthenticated requests per address.
     """
 
     services: Services
@@ -200,46 +205,46 @@ class Authenticator:
     anonymous_rate: RateLimiter = field(default_factory=lambda: RateLimiter(STRANGERS_PER_MINUTE))
 
     def authenticate(self, request: Request) -> Visitor:
-        """The authenticated visitor of an API route. A session that changes something proves same origin.
+        """Return the authenticated visitor of an API request. Session requests with side effects need a CSRF token.
 
         Raises:
-            ProtocolAborted: nobody is recognised, or they ask too often.
+            ProtocolError: The request is not authenticated, or the rate limit is exceeded.
         """
         kind, _, token = request.headers.get("authorization", "").partition(" ")
-        bears = kind.lower() == "bearer" and token
-        found = self.services.tokens.find(token) if bears else self._authenticate_session(request)
-        if found is None:
+        has_token = kind.lower() == "bearer" and token
+        visitor = self.services.tokens.find(token) if has_token else self._authenticate_session(request)
+        if visitor is None:
             self.anonymous_rate.count_requests(client_address(request))
-            raise ProtocolError("sign-in", "a token is needed: Authorization: Bearer ...", 401)
-        self.visitor_rate.count_requests(found.name)
-        return found
+            raise ProtocolError("sign-in", "send a token: Authorization: Bearer ...", 401)
+        self.visitor_rate.count_requests(visitor.name)
+        return visitor
 
     def find_session(self, request: Request) -> BrowserSession | None:
-        """The session of a browser, if it has one.
+        """Return the session of a browser request, or None.
 
         Raises:
-            ProtocolAborted: its person asks too often, or too many strangers ask from its address.
+            ProtocolError: A rate limit is exceeded.
         """
         cookie = request.cookies.get(COOKIE)
-        found = None if cookie is None else self.services.sessions.find(cookie)
-        if found is None:
+        session = None if cookie is None else self.services.sessions.find(cookie)
+        if session is None:
             self.anonymous_rate.count_requests(client_address(request))
         else:
-            self.visitor_rate.count_requests(found.visitor.name)
-        return found
+            self.visitor_rate.count_requests(session.visitor.name)
+        return session
 
     def _authenticate_session(self, request: Request) -> Visitor | None:
         cookie = request.cookies.get(COOKIE)
-        found = None if cookie is None else self.services.sessions.find(cookie)
-        if found is None:
+        session = None if cookie is None else self.services.sessions.find(cookie)
+        if session is None:
             return None
-        given = request.headers.get(CSRF_HEADER, "")
-        if request.method not in SAFE and not compare_digest(given.encode(), found.csrf.encode()):
-            raise ProtocolError("session", f"the header {CSRF_HEADER} of this session is needed", 403)
-        return found.visitor
+        csrf = request.headers.get(CSRF_HEADER, "")
+        if request.method not in SAFE and not compare_digest(csrf.encode(), session.csrf.encode()):
+            raise ProtocolError("session", f"send this session's token in the header {CSRF_HEADER}", 403)
+        return session.visitor
 
 
 def client_address(request: Request) -> str:
-    """The client address of a request; for IPv6 the /64 network, which one client may hold whole."""
+    """Return the client address of a request; for IPv6 its /64 network, which one client may own."""
     host = request.client.host if request.client else ""
-    return parse_network(host) or host  # a name, or nothing
+    return parse_network(host) or host  # a host name, or ""

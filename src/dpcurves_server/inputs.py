@@ -1,6 +1,6 @@
-"""Inputs of question forms, from the public schema: columns to choose from, ranges filled in, lists of declared values.
+"""Inputs of question forms, generated from the public schema: columns, default ranges and declared values.
 
-What is typed in them is completed from the schema and then read as fields of the question.
+Typed values are completed from the schema and then parsed as question fields.
 """
 
 from __future__ import annotations
@@ -35,33 +35,33 @@ RANGES: Mapping[str, tuple[str, ...]] = {
     "grid": ("column", "time", "score", "predicted", "first"), "bounds": ("column",), "x_grid": ("x",),
     "y_grid": ("y",), "second_grid": ("second",), "observed_grid": ("observed",), "groups": ("confidence",),
 }  # fmt: skip
-"""Fields that hold a range, each with the fields that name its column."""
+"""Range fields, each with the fields that name its column."""
 OF_COLUMNS = frozenset(
     {"weight", "entry", "first", "last", "second", "treatment", "observed", "confidence", "split_by"}
 )
-"""Fields that name a column, besides those that say so."""
+"""Further fields that name a column."""
 LABELS = frozenset(
     {"came", "censored", "pos_label", "neg_label", "good", "bad", "treated", "untreated", "positive", "negative"}
 )
-"""Fields that hold one declared value of a column."""
+"""Fields that take a declared value of a column."""
 COLUMN_OF_LABEL: Mapping[str, str] = {
     "came": "event", "censored": "event", "pos_label": "label", "neg_label": "label", "good": "outcome",
     "bad": "outcome", "treated": "treatment", "untreated": "treatment",
 }  # fmt: skip
-"""Fields that hold a label, each with the field that names its column."""
+"""Label fields, each with the field that names its column."""
 DECLARED: Mapping[str, tuple[str, str]] = {
     "row_categories": ("rows", ""), "column_categories": ("columns", ""), "classes": ("label", ""),
     "causes": ("event", "censored"),
 }  # fmt: skip
-"""Fields that are the declared values of another field's column, without that of a third field."""
+"""Fields filled with the declared values of another field's column, except the value of a third field."""
 CHOICES: Mapping[str, tuple[tuple[str, str], ...]] = {
-    "outside": (("clamped", "counted in the end cells"), ("apart", "counted in cells of their own")),
+    "outside": (("clamped", "counted in the end cells"), ("apart", "counted in separate cells")),
     "hint": (("peaked", "in a small part of the range"), ("atoms", "in single cells")),
     "smooth": (("1", "least absolute change"), ("2", "least squares")),
     "moments": (("2", "count, sum, mean and variance"), ("1", "no variance, less noise")),
     "estimator": tuple(
-        (each, each)
-        for each in (
+        (name, name)
+        for name in (
             "refined-grid", "privtree", "dawa", "ahp", "mwem", "hierarchy", "privelet", "uniform-grid",
             "adaptive-grid", "cells",
         )
@@ -69,24 +69,28 @@ CHOICES: Mapping[str, tuple[tuple[str, str], ...]] = {
 }  # fmt: skip
 TOLD: Mapping[str, str] = {
     "by": "One curve for each declared value; of several columns, for each combination.",
-    "grid": "The range declared for the column stands until you change it. More cells show more detail.",
+    "grid": "Default: the declared range of the column. More cells show more detail.",
     "x_grid": "Range and cells of the first column.",
     "y_grid": "Range and cells of the second column.",
     "second_grid": "Range and cells of the second model's scores.",
     "observed_grid": "Range and cells of outcomes.",
     "groups": "Range and cells.",
-    "bounds": "Values outside are counted as the nearer end.",
-    "values": "Each value is a cell of its own: 0:120 for whole numbers, or A,B,C; no range is needed then.",
-    "edges": "Rising ends of cells, with commas between them; no range is needed then.",
-    "outcome": "The column that is explained.",
-    "explained_by": "Columns that explain it.",
-    "coefficient": "The column whose coefficient is judged; of a column of categories, the value that is meant.",
+    "bounds": "Values outside are clipped to the bounds.",
+    "values": "One cell per value: 0:120 for integers, or A,B,C; replaces the range.",
+    "edges": "Increasing cell edges, separated by commas; replaces the range.",
+    "outcome": "The response column.",
+    "explained_by": "The explanatory columns.",
+    "coefficient": "The tested coefficient: a column, or a value of a categorical column.",
     "features": "Columns of numbers.",
-    "score": "The column of scores, high ones positive; or a model of the project.",
+    "score": "The score column, with high scores positive; or a model of the project.",
 }
-"""Help on pages, where that of the command line speaks of what is typed there."""
+"""Help texts of pages where the command line's help does not apply."""
 CELLS = {"cdf": "512", "quantiles": "512"}
-USUAL_CELLS, MOST_CELLS = "60", 1024
+"""Default numbers of cells by question."""
+USUAL_CELLS = "60"
+"""Default number of cells of other questions."""
+MOST_CELLS = 1024
+"""Cells at the end of the slider."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,10 +98,11 @@ class Option:
     """An option of a list.
 
     Attributes:
-        value: What is sent.
-        label: How it is shown.
-        group: The column that it belongs to; empty: none.
-        lower, upper: The declared range of a column of numbers; empty: it has none.
+        value: The submitted value.
+        label: The displayed text.
+        group: The column of a value; empty for none.
+        lower: The declared lower bound of a numeric column; empty for none.
+        upper: The declared upper bound of a numeric column; empty for none.
     """
 
     value: str
@@ -112,11 +117,11 @@ class Input:
     """An input of a form.
 
     Attributes:
-        field: The field that it fills.
-        kind: How.
-        options: The list it is chosen from.
+        field: The question field.
+        kind: The kind of input.
+        options: The options of a list.
         column_field: The field that names the column of a range.
-        cells: Number of cells that stand at first; empty: none do.
+        cells: The default number of cells; empty for none.
         has_cells: Whether a range has cells.
     """
 
@@ -129,12 +134,12 @@ class Input:
 
     @property
     def help(self) -> str:
-        """The help beside it."""
+        """The help text."""
         return self.field.help if self._uses_field_help else TOLD[self.field.name]
 
     @property
     def groups(self) -> tuple[str, ...]:
-        """The groups of its options, in their order."""
+        """The groups of the options, in order."""
         return tuple(dict.fromkeys(each.group for each in self.options))
 
     @property
@@ -145,7 +150,7 @@ class Input:
 
 
 def build_inputs(form: Form, columns: Sequence[Declared], models: Collection[str]) -> tuple[list[Input], list[Input]]:
-    """Inputs of a form: those that a question needs, and the others.
+    """Return the main inputs of a form, and the others.
 
     Arguments:
         form: The form.
@@ -169,7 +174,7 @@ def _is_main(form: Form, field: Field) -> bool:
 
 
 def _has_range(form: Form) -> bool:
-    """Tell whether the range of the question is that of a column, and not of scores."""
+    """Tell whether the question's range belongs to a column other than a score."""
     names = {field.name for field in form.fields}
     return bool(names & {"column", "time"}) and "score" not in names
 
@@ -220,7 +225,7 @@ def _column_option(column: Declared) -> Option:
 
 
 def _declared_range(column: Declared) -> tuple[str, str]:
-    """Declared ends of a column of numbers, as text; empty: it has none."""
+    """Return the declared range of a numeric column as texts; empty for none."""
     if isinstance(column, NumericColumn):
         return f"{column.lower!r}", f"{column.upper!r}"
     if not has_numbers(column):
@@ -249,10 +254,10 @@ def _coefficient_options(columns: Sequence[Declared]) -> list[Option]:
 
 
 def complete_fields(form: Form, values: Given, columns: Sequence[Declared]) -> Given:
-    """Typed fields, with ranges, categories and bounds that the schema declares, as fields of the question read them.
+    """Complete typed fields with declared ranges, categories and bounds, in the form that the question parses.
 
     Raises:
-        ValueError: a part of a range is missing.
+        ValueError: A part of a range is missing.
     """
     declared = {str(each.column): each for each in columns}
     typed = dict(values)
@@ -272,7 +277,7 @@ def complete_fields(form: Form, values: Given, columns: Sequence[Declared]) -> G
 
 
 def _declared_label(field: Field, values: Given, declared: Mapping[str, Declared]) -> list[str]:
-    """The label that was typed, or the usual one: as a number, where the schema declares it as a number."""
+    """Return the typed label or the default, formatted as the schema declares it."""
     column = declared.get(_field_text(values, COLUMN_OF_LABEL[field.name]))
     text = _field_text(values, field.name) or (field.default or "")
     if isinstance(column, Categories):
@@ -281,7 +286,7 @@ def _declared_label(field: Field, values: Given, declared: Mapping[str, Declared
 
 
 def _format_label(value: Category) -> str:
-    """A declared category as options read it: quoted, or marked as a number, where its text alone is another one."""
+    """Format a category as options parse it: quoted or marked as a number if the plain text is ambiguous."""
     if not isinstance(value, str) or value.startswith(DECLARED_NUMBER):
         return format_label(value)
     is_plain = value == value.strip() != "" and not set(value) & set(',"')
@@ -293,7 +298,7 @@ def _field_text(values: Given, name: str) -> str:
 
 
 def _complete_range(form: Form, field: Field, values: Given, declared: Mapping[str, Declared]) -> dict[str, list[str]]:
-    """A range that was typed in its parts, as one text; ends that are left out are declared ones of its column."""
+    """Join the parts of a typed range; missing bounds are those declared for its column."""
     names = ("lower", "upper", "cells")[: 3 if field.metavar == "L:U:N" else 2]
     parts = [_field_text(values, f"{field.name}.{part}") for part in names]
     whole = _field_text(values, field.name) or _field_text(values, "values") or _field_text(values, "edges")
@@ -301,18 +306,18 @@ def _complete_range(form: Form, field: Field, values: Given, declared: Mapping[s
     if whole or not (any(parts) or (field.is_required and len(names) == 2)):
         return {}
     if source and not _field_text(values, source):
-        return {}  # no column yet: that is what is missing
+        return {}  # report the missing column instead
     column = declared.get(_field_text(values, source))
     if column is not None:
         parts[:2] = (part or end for part, end in zip(parts, _declared_range(column), strict=False))
     if not all(parts):
-        cells = " and a number of cells" if len(names) == 3 else ""
-        raise InvalidArgument(field.name, f"a lower end, an upper end{cells} are needed")
+        bounds = "lower bound, upper bound and number of cells" if len(names) == 3 else "lower and upper bound"
+        raise InvalidArgument(field.name, f"type {bounds}")
     return {field.name: [":".join(parts)]}
 
 
 def _add_values(field: Field, text: str, declared: Mapping[str, Declared], values: Given) -> str:
-    """A column with its declared categories, or its range."""
+    """Append the declared categories or range to a column name."""
     column = declared.get(text.strip())
     if column is None or _field_text(values, "categories"):
         return text

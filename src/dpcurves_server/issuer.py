@@ -1,6 +1,6 @@
-"""Another authority by which people sign in: an issuer of OpenID Connect. It says who somebody is, and nothing else.
+"""Sign-in by an OpenID Connect provider, which authenticates people; roles and accounts stay local.
 
-Code flow with PKCE. Nobody is made by signing in: an operator enters beforehand which account goes by which subject.
+Authorization code flow with PKCE. Sign-in never creates accounts: an operator links accounts to subjects beforehand.
 """
 
 from __future__ import annotations
@@ -31,24 +31,25 @@ from dpcurves.ledger.account import require_name
 from dpcurves_parties.serving.messages import ProtocolError
 
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA", "Ed25519")
-"""By which tokens may be signed: with a key that the issuer alone has, whatever it announces."""
+"""Accepted signature algorithms: asymmetric ones only, whatever the provider announces."""
 SECONDS = 10
-"""Seconds that the issuer is waited for."""
+"""Seconds: timeout of a request to the provider."""
 AT_ONCE = 4
-"""People whom the issuer is asked about at a time: one that does not answer holds no more threads than these."""
+"""Concurrent requests to the provider, so that a hanging provider cannot occupy all threads."""
 HOUR = 3600.0
+"""Seconds for which the provider's documents are cached."""
 LEEWAY = 60
-"""Seconds by which clocks may differ."""
-ELSEWHERE = "this did not begin in this browser, or too long ago; begin again"
+"""Seconds: tolerated clock difference."""
+ELSEWHERE = "this sign-in began in another browser, or too long ago; start again"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ClientCredentials:
-    """SECRET. Credentials of this server at its issuer of OpenID Connect. They have no repr.
+    """SECRET. Credentials of this server at its OpenID Connect provider. They have no repr.
 
     Attributes:
-        id: Its name there.
-        secret: What proves it.
+        id: The client id.
+        secret: The client secret.
     """
 
     id: str
@@ -57,16 +58,17 @@ class ClientCredentials:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class AuthorizationRequest:
-    """SECRET. One sign-in at the issuer: state, nonce and code verifier derive from a secret that the browser keeps.
+    """SECRET. A sign-in at the provider: state, nonce and code verifier derive from a secret in the browser's cookie.
 
-    Formal guarantees: neither `state` nor `nonce`, which others see, tells the verifier or the other.
+    Formal guarantees: `state` and `nonce`, which others see, reveal neither each other nor the verifier (one-way
+    hashes).
     """
 
     secret: str
 
     @classmethod
     def generate(cls) -> AuthorizationRequest:
-        """A new one."""
+        """Return a request with a fresh secret."""
         return cls(token_urlsafe(32))
 
     @property
@@ -81,7 +83,7 @@ class AuthorizationRequest:
 
     @property
     def verifier(self) -> str:
-        """The PKCE verifier: the provider got its hash first, so nobody else can redeem the code."""
+        """The PKCE verifier: the provider has its hash, so that only this server can redeem the code."""
         return self._derive("verifier")
 
     def _derive(self, label: str) -> str:
@@ -91,49 +93,48 @@ class AuthorizationRequest:
 class Issuer:
     """An OpenID Connect provider, which authenticates people.
 
-    Args:
-        url: Its name, exactly as it calls itself: over https, or on loopback.
-        client: What this server is to it.
+    Arguments:
+        url: The issuer URL, exactly as the provider states it: https, or on loopback.
+        client: The credentials of this server.
 
     Raises:
-        ValueError: it is no such address.
+        ValueError: The URL is invalid.
     """
 
     def __init__(self, url: str, client: ClientCredentials) -> None:
         self.url, self._client = url, client
         parts = _require_secure_url("oidc", url)
         if parts.query or parts.fragment:
-            raise InvalidArgument("oidc", f"an issuer has no query and no fragment, got {url[:100]!r}")
+            raise InvalidArgument("oidc", f"the issuer's URL must have no query or fragment, got {url[:100]!r}")
         self.name = parts.netloc
         self._known: dict[str, tuple[float, Any]] = {}
         self._lock, self._turns = Lock(), BoundedSemaphore(AT_ONCE)
 
     def authorization_url(self, request: AuthorizationRequest, redirect_uri: str) -> str:
-        """The authorization URL of the provider, which redirects to `redirect_uri`.
+        """Return the authorization URL of the provider, which redirects back to `redirect_uri`.
 
         Raises:
-            ProtocolAborted: the issuer can not be asked now.
+            ProtocolError: The provider cannot be reached.
         """
         with self._guard_requests():
-            place, _ = self._open_session(redirect_uri).create_authorization_url(
+            url, _ = self._open_session(redirect_uri).create_authorization_url(
                 self._fetch_metadata()["authorization_endpoint"],
                 state=request.state,
                 nonce=request.nonce,
                 code_verifier=request.verifier,
             )
-        return str(place)
+        return str(url)
 
     def authenticate(self, request: AuthorizationRequest, redirect_uri: str, answer: Mapping[str, str]) -> str:
-        """The subject that the issuer has recognised: what it calls one person, always.
+        """Return the subject that the provider has authenticated: its permanent identifier of a person.
 
         Arguments:
-            request: That of the browser that came back.
-            redirect_uri: Where to.
-            answer: What it brought along.
+            request: The authorization request of the browser.
+            redirect_uri: The redirect URI of that request.
+            answer: The query parameters of the redirect.
 
         Raises:
-            ProtocolAborted: the browser did not go out from here, or the issuer has not let it in, or what it says does
-                not prove so.
+            ProtocolError: The sign-in began elsewhere, the provider refused it, or its ID token is invalid.
         """
         if not request.secret or not compare_digest(answer.get("state", "").encode(), request.state.encode()):
             raise ProtocolError("sign-in", ELSEWHERE, 403)
@@ -156,20 +157,20 @@ class Issuer:
         return dict(found)
 
     def _validate_id_token(self, token: Mapping[str, Any], nonce: str) -> str:
-        """Whom a token names; it was made by the issuer, for this server, for this errand, and is still good."""
+        """Return the subject of an ID token after checking issuer, audience, nonce and expiry."""
         decoded = self._decode_id_token(token["id_token"])
         expected = {
             "iss": {"essential": True, "value": self.url}, "sub": {"essential": True},
             "aud": {"essential": True, "value": self._client.id}, "exp": {"essential": True},
         }  # fmt: skip
-        about = {"nonce": nonce, "client_id": self._client.id, "access_token": token.get("access_token")}
-        claims = CodeIDToken(decoded.claims, decoded.header, expected, about)
+        parameters = {"nonce": nonce, "client_id": self._client.id, "access_token": token.get("access_token")}
+        claims = CodeIDToken(decoded.claims, decoded.header, expected, parameters)
         claims.validate(leeway=LEEWAY)
         require_name("subject", claims["sub"])
         return str(claims["sub"])
 
     def _decode_id_token(self, text: str) -> Any:
-        """A token whose signature fits; keys are asked for again where it names one that is new."""
+        """Verify the signature of an ID token; refetch the keys if it names a new one."""
         registry = JWSRegistry(algorithms=list(ALGORITHMS), strict_check_header=False)
         try:
             return jwt.decode(text, KeySet.import_key_set(self._fetch_keys()), registry=registry)
@@ -180,7 +181,7 @@ class Issuer:
     def _fetch_metadata(self) -> Any:
         facts = self._fetch_cached("facts", get_well_known_url(self.url, external=True))
         if facts["issuer"] != self.url:
-            raise ValueError("it calls itself otherwise")
+            raise ValueError("the provider states another issuer URL")
         for name in ("authorization_endpoint", "token_endpoint", "jwks_uri"):
             _require_secure_url(name, facts[name])
         return facts
@@ -191,16 +192,16 @@ class Issuer:
     def _fetch_cached(self, name: str, url: str) -> Any:
         """A document of the provider, cached for an hour."""
         with self._lock:
-            kept = self._known.get(name)
-        if kept is not None and time.monotonic() < kept[0]:
-            return kept[1]
+            cached = self._known.get(name)
+        if cached is not None and time.monotonic() < cached[0]:
+            return cached[1]
         with OAuth2Session() as session:
             answer = session.request("GET", url, withhold_token=True, timeout=SECONDS, allow_redirects=False)
             answer.raise_for_status()
-            found = answer.json()
+            document = answer.json()
         with self._lock:
-            self._known[name] = (time.monotonic() + HOUR, found)
-        return found
+            self._known[name] = (time.monotonic() + HOUR, document)
+        return document
 
     def _open_session(self, redirect_uri: str) -> Any:
         return OAuth2Session(
@@ -213,10 +214,10 @@ class Issuer:
 
     @contextmanager
     def _guard_requests(self) -> Iterator[None]:
-        """Ask the issuer, among not too many; whatever it answers wrongly is one line, without its words.
+        """Limit concurrent requests, and replace the provider's errors by one line without its texts.
 
         Raises:
-            ProtocolAborted: it can not be asked, or has not let somebody in.
+            ProtocolError: The provider cannot be reached, or refused the sign-in.
         """
         if not self._turns.acquire(blocking=False):
             raise self._unavailable_error()
@@ -232,18 +233,18 @@ class Issuer:
             self._turns.release()
 
     def _unavailable_error(self) -> ProtocolError:
-        return ProtocolError("sign-in", f"{self.name} can not be asked now; try again in a minute", 503)
+        return ProtocolError("sign-in", f"{self.name} cannot be reached now; try again in a minute", 503)
 
     def _sign_in_error(self) -> ProtocolError:
-        return ProtocolError("sign-in", f"{self.name} has not said who you are in a way that can be trusted", 403)
+        return ProtocolError("sign-in", f"{self.name} did not authenticate you", 403)
 
 
 def _require_secure_url(argument: str, url: str) -> SplitResult:
-    """Refuse an address that others could listen at. Raises `ValueError`: it is not https, and not on this machine."""
+    """Parse a URL. Raises `ValueError` unless it is https or on loopback."""
     parts = urlsplit(url)
     is_safe = parts.scheme == "https" or (parts.scheme == "http" and _is_loopback(parts.hostname or ""))
     if not is_safe or not parts.hostname or parts.username:
-        raise InvalidArgument(argument, f"an address that begins with https:// is needed, got {url[:100]!r}")
+        raise InvalidArgument(argument, f"use a URL that begins with https://, got {url[:100]!r}")
     return parts
 
 

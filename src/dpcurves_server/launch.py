@@ -37,15 +37,15 @@ from .queue import Queue, WorkerRole
 from .store import Archive
 from .visitors import MACHINE
 
-UNFORESEEN = "server: something went wrong here; what was asked was not done"
+UNFORESEEN = "server: internal error; the request was not carried out"
 
 
 def create_app(authenticator: Authenticator, pages: Sequence[BaseRoute] = ()) -> SecurityMiddleware:
-    """The app of one server.
+    """Return the ASGI app of a server.
 
-    Args:
-        authenticator: Who may come.
-        pages: Routes of people, beside those of programs.
+    Arguments:
+        authenticator: Authenticates requests.
+        pages: Routes of HTML pages, beside the API.
     """
     app = FastAPI(
         title="dpcurves verification server", version="1", openapi_url=f"{PREFIX}/openapi.json", docs_url=None,
@@ -69,49 +69,49 @@ async def _handle_refusal(request: Request, error: Exception) -> Response:
 
 
 async def _handle_invalid_request(request: Request, error: Exception) -> Response:
-    """The first thing that is wrong with a message, without what was sent."""
-    first = error.errors()[0] if isinstance(error, RequestValidationError) else {"loc": (), "msg": "it is none"}
+    """Report the first validation error, without the values sent."""
+    first = error.errors()[0] if isinstance(error, RequestValidationError) else {"loc": (), "msg": "invalid"}
     where = ".".join(str(part) for part in first["loc"] if part != "body") or "message"
     return JSONResponse({"error": _replace_surrogates(f"{where[:100]}: {first['msg']}")}, 400)
 
 
 async def _handle_http_error(request: Request, error: Exception) -> Response:
     status = error.status_code if isinstance(error, HTTPException) else 404
-    words = {404: "path: there is nothing of this name", 405: "method: this path takes another one"}
-    return JSONResponse({"error": words.get(status, "message: it can not be read")}, status)
+    messages = {404: "path: not found", 405: "method: not allowed for this path"}
+    return JSONResponse({"error": messages.get(status, "message: it cannot be read")}, status)
 
 
 async def _handle_unexpected_error(request: Request, error: Exception) -> Response:
     last = extract_tb(error.__traceback__)[-1]
-    log_operator_message(f"{type(error).__name__} in {last.name}; nothing was told")
+    log_operator_message(f"{type(error).__name__} in {last.name}; the client got no details")
     return JSONResponse({"error": UNFORESEEN}, 500)
 
 
 def _replace_surrogates(line: str) -> str:
-    """A line that can be sent whatever stood in what it quotes."""
+    """Replace lone surrogates, which cannot be encoded."""
     return line.encode(errors="replace").decode()
 
 
-# The workers of a server: started, told that there is something to do, and started again when one has ended.
+# The worker processes of a server: started, woken up, and restarted when they end.
 #
-# One of them charges and counts nothing, so that nobody learns from the ledger how long something was counted. Each
-# has a name that no process had before: what it claimed is not its own any more once it was given back.
+# One worker only charges, so that the times of charges in the ledger do not depend on counting times. Each worker has a
+# unique name, so that a lease that was returned is no longer valid.
 #
-# They are processes of our own, not those of a pool: a child hears by the end of its standard input that its server is
-# gone, even if that was killed, and it is told a URL there and inherits nothing else of what the server knows.
+# The processes are managed by hand instead of in a pool: a child notices the end of its server, even a killed one, by
+# the end of its standard input, from which it also reads the secret URL; it inherits no other state.
 
 
 POLL = 0.5
-"""Seconds between polls of who has ended."""
+"""Seconds between checks for ended workers."""
 
 
 class Workers:
-    """Processes that charge and that count, and the public clock. All end with the process that holds this.
+    """The worker processes and the publication schedule of a server. All end with the server's process.
 
-    Args:
-        url: The store.
-        number: How many count.
-        every: Seconds between two strikes of the public clock.
+    Arguments:
+        url: The database.
+        number: The number of counting workers.
+        interval: Seconds between publication times.
     """
 
     def __init__(self, url: str, number: int, interval: float) -> None:
@@ -125,7 +125,7 @@ class Workers:
         ]
 
     def start(self) -> None:
-        """Begin: what workers of an earlier server had claimed is free again."""
+        """Start all workers, after returning the leases of an earlier server."""
         self._queue.return_leases()
         for does in self._parts:
             self._start_worker(does)
@@ -133,12 +133,12 @@ class Workers:
             thread.start()
 
     def notify(self) -> None:
-        """Say that there is something to do."""
+        """Wake up all workers."""
         for _, process in list(self._running.values()):
             _send_line(process, "\n")
 
     def stop(self) -> None:
-        """End: each worker when it has done with its question."""
+        """Stop all workers after their current question."""
         self._ended.set()
         for thread in self._threads:
             thread.join()
@@ -160,20 +160,20 @@ class Workers:
         )
         name = secrets.token_hex(8)
         _send_line(process, f"{self._url} {name} {role.value}\n")
-        self._running[name] = (role, process)  # from now on others call it, too: their line is not its first
+        self._running[name] = (role, process)  # after its first line was sent, so that `notify` cannot come first
 
     def _restart_ended(self) -> None:
         while not self._ended.wait(POLL):
             for name, (does, process) in list(self._running.items()):
                 if process.poll() is not None:
-                    with suppress(Exception):  # the database may be away; the claim ends by itself
+                    with suppress(Exception):  # the database may be down; the lease will expire
                         self._queue.return_leases(name)
                     del self._running[name]
                     self._start_worker(does)
 
     def _publish_periodically(self) -> None:
         while not self._ended.wait(self._every - time.time() % self._every):
-            with suppress(Exception):  # said where it is asked for; the clock goes on
+            with suppress(Exception):  # requests report database errors; the schedule continues
                 self._queue.publish_states()
 
 
@@ -185,27 +185,27 @@ def _send_line(process: subprocess.Popen[str], line: str) -> None:
 
 
 TURN = 0.0005
-"""Seconds that a thread may go on while others wait: a page reads the database twenty times, and waits after each."""
+"""Seconds: thread switch interval. A page reads the database some 20 times, and waits for the lock after each."""
 
 
 @dataclass(frozen=True, slots=True)
 class VerificationServer:
-    """A server before it runs.
+    """Configuration of a verification server.
 
     Attributes:
-        store: The URL of its database, ledger and queue included.
-        certificate: The file with what proves it.
-        key: The file with the private key of that.
-        workers: How many processes count.
-        interval: Seconds between two strikes of the public clock, at which answers appear.
-        limits: What strangers may take up.
-        per_minute: How often one person may ask.
-        forms: The questions that pages offer, by the word that asks each.
-        issuer: Another authority by which people sign in; None: by passwords alone.
-        monitoring: How it is watched.
+        store: The URL of the database, with ledger and queue.
+        certificate: The file of the TLS certificate.
+        key: The file of its private key.
+        workers: The number of counting workers.
+        interval: Seconds between publication times, at which answers appear.
+        limits: Limits on unauthenticated clients.
+        per_minute: Requests per minute of one account.
+        forms: The question forms by command word.
+        issuer: An OpenID Connect provider; None for passwords only.
+        monitoring: Log and metrics.
 
     Raises:
-        ValueError: there is no worker, or no time between strikes.
+        ValueError: A number is not positive.
     """
 
     store: str
@@ -221,32 +221,30 @@ class VerificationServer:
 
     def __post_init__(self) -> None:
         if self.workers < 1 or not self.interval > 0 or self.per_minute < 1:
-            raise InvalidArgument(
-                "workers, every", "at least one worker and some time between strikes of the clock are needed"
-            )
+            raise InvalidArgument("workers, every", "use at least one worker and a positive interval")
 
     def serve(self, address: Address, ready: Callable[[], object]) -> None:
-        """Serve until the process is told to stop. `ready` is called once it listens.
+        """Serve until the process is stopped. Calls `ready` when the server listens.
 
         Raises:
-            ValueError: the certificate is none, or has expired; or the store or the address can not be had.
+            ValueError: The certificate is invalid or expired, or the database or the address is not available.
         """
         context = make_standalone_context(self.certificate, self.key)
         preload()
         sys.setswitchinterval(TURN)
-        gc.freeze()  # what was read by now stays: nobody waits while it is looked through for what may go
+        gc.freeze()  # excludes imported modules from garbage collection pauses
         workers = Workers(self.store, self.workers, self.interval)
-        gate = Services(self.store, workers.notify)
-        front = Authenticator(gate, visitor_rate=RateLimiter(self.per_minute))
+        services = Services(self.store, workers.notify)
+        authenticator = Authenticator(services, visitor_rate=RateLimiter(self.per_minute))
         workers.start()
-        gate.studio.start()
+        services.studio.start()
         try:
-            app = create_app(front, build_routes(Site(front, self.forms, self.issuer)))
+            app = create_app(authenticator, build_routes(Site(authenticator, self.forms, self.issuer)))
             serve(
                 app,
-                ServerSettings(address, context, self.limits, self.monitoring, lambda: gate.people.all(MACHINE)),
+                ServerSettings(address, context, self.limits, self.monitoring, lambda: services.people.all(MACHINE)),
                 ready,
             )
         finally:
-            gate.studio.stop()
+            services.studio.stop()
             workers.stop()

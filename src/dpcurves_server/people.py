@@ -24,35 +24,41 @@ from dpcurves_parties.serving.task_app import RateLimiter as RateLimiter
 from .store import DATASETS, MEMBERS, PEOPLE, ROLES, SESSIONS, SUBJECTS, TOKENS, Archive, format_now, has_row
 from .visitors import Right, Role, Subject, Visitor, not_found, require
 
-SHORTEST, LONGEST = 12, 1000
+SHORTEST = 12
+"""Characters: the shortest password."""
+LONGEST = 1000
+"""Characters: the longest password."""
 AT_ONCE = 2
-"""Hashes that are worked out at a time: whoever floods the door with names fills this queue, and no more memory."""
+"""Password hashes computed in parallel, so that a flood of sign-ins fills a queue instead of memory."""
 MOST_WAITING = 64
-MEMORY, TIMES = 19 * 1024, 2
-"""KiB, and passes over them."""
+"""Sign-ins in the queue beyond which further ones are refused."""
+MEMORY = 19 * 1024
+"""KiB of memory per Argon2id hash: OWASP's minimum configuration."""
+TIMES = 2
+"""Passes of Argon2id over its memory: OWASP's minimum configuration."""
 
 
 class PasswordHasherPool:
-    """Makes hashes and compares with them, in a pool of its own."""
+    """Hashes and verifies passwords in a bounded thread pool."""
 
     def __init__(self) -> None:
         self._hasher = PasswordHasher(time_cost=TIMES, memory_cost=MEMORY, parallelism=1)
         self._pool = ThreadPoolExecutor(AT_ONCE, "password")
 
     def hash_password(self, password: str) -> str:
-        """The hash of a new password. Raises `ProtocolError`: it is too short, or too long."""
+        """Hash a new password. Raises `ProtocolError` if it is too short or too long."""
         if not SHORTEST <= len(password) <= LONGEST:
-            raise ProtocolError("password", f"{SHORTEST} to {LONGEST} characters are needed")
+            raise ProtocolError("password", f"choose {SHORTEST} to {LONGEST} characters")
         return self._pool.submit(self._hasher.hash, password).result()
 
     def verify_password(self, hashed: str | None, password: str) -> bool:
-        """Check a password against its hash; None for an unknown account, in the same time.
+        """Verify a password against its hash. For an unknown account (None) this takes equally long.
 
         Raises:
-            ProtocolAborted: too many people sign in at once.
+            ProtocolError: Too many sign-ins are waiting.
         """
         if self._pool._work_queue.qsize() > MOST_WAITING:
-            raise ProtocolError("sign-in", "too many people sign in at once; try again in a minute", 503)
+            raise ProtocolError("sign-in", "too many sign-ins at once; try again in a minute", 503)
         against = self._dummy_hash if hashed is None else hashed
         return self._pool.submit(self._verify_hash, against, password[:LONGEST]).result() and hashed is not None
 
@@ -64,25 +70,26 @@ class PasswordHasherPool:
 
     @cached_property
     def _dummy_hash(self) -> str:
-        """The hash of a password that is nobody's."""
+        """A hash to compare with when the account is unknown, so that timing does not reveal which accounts exist."""
         return self._hasher.hash("this is no one's")
 
 
 KEEPERS = frozenset({Role.STEWARD.value, Role.AUDITOR.value})
-"""Roles that see what was asked or spent: only whoever has the machine names who has them."""
+"""Roles that see questions and budgets; only the machine's administrator appoints them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """Account of a person who may sign in, with roles and projects.
+    """An account with its roles and projects.
 
     Attributes:
-        name: What they sign in with.
-        is_locked: Whether they are kept out.
-        operator, auditor: Whether they are.
-        stewarded_datasets: The datasets that they are stewards of.
-        projects: The projects that they are in.
-        made_at: When the account was made.
+        name: The name at sign-in.
+        is_locked: Whether sign-in is disabled.
+        is_operator: Whether the person is an operator.
+        is_auditor: Whether the person is an auditor.
+        stewarded_datasets: The datasets that the person manages as steward.
+        projects: The projects in which the person is an analyst.
+        made_at: Creation time of the account.
     """
 
     name: str
@@ -95,16 +102,16 @@ class Person:
 
 
 class People:
-    """Accounts of people: operators make and lock them; stewards and auditors are named on the machine."""
+    """The accounts: operators create and lock them; the machine's administrator appoints stewards and auditors."""
 
     def __init__(self, archive: Archive, passwords: PasswordHasherPool) -> None:
         self._archive, self._passwords = archive, passwords
 
     def add(self, who: Visitor, name: str, password: str) -> None:
-        """Make an account, without any role.
+        """Create an account without roles.
 
         Raises:
-            ProtocolAborted: they may not, or there is one of this name, or the password is too short.
+            ProtocolError: The visitor may not, the name exists, or the password is too short.
         """
         require(who, Right.KEEP_PEOPLE)
         require_name("person", name)
@@ -117,17 +124,17 @@ class People:
 
         def insert_person(connection: Connection) -> None:
             if has_row(connection, PEOPLE, name=name):
-                raise ProtocolError("person", "there is one of this name already", 409)
+                raise ProtocolError("person", "this name is in use; choose another", 409)
             connection.execute(insert(PEOPLE), facts)
 
         self._archive.run_logged(Event(who.name, "made person", name), insert_person)
 
     def set_password(self, who: Visitor, name: str, password: str) -> None:
-        """Give somebody a new password, or oneself; all sessions and tokens of the account end.
+        """Set the password of an account, or one's own. All sessions and tokens of the account end.
 
         Raises:
-            ProtocolAborted: they may not, or there is nobody of this name, or it is too short; or it is a steward's or
-                an auditor's, and they have not the machine.
+            ProtocolError: The visitor may not, the account does not exist, the password is too short, or the account
+                is a steward's or an auditor's and the visitor is not the machine.
         """
         is_own = who.name == name and not who.uses_token
         if not is_own:
@@ -143,58 +150,58 @@ class People:
         self._archive.run_logged(Event(who.name, "gave a new password to", name), update_password)
 
     def set_subject(self, who: Visitor, name: str, issuer: str, subject: str) -> None:
-        """Say as whom another authority knows somebody; all sessions and tokens of the account end.
+        """Link an account to a subject of an identity provider. All sessions and tokens of the account end.
 
         Arguments:
             who: An operator, or the machine.
-            name: The account, which is there already.
-            issuer: The authority, exactly as it calls itself.
-            subject: What it calls the person; empty: nothing any more.
+            name: An existing account.
+            issuer: The issuer URL, exactly as the provider states it.
+            subject: The subject identifier there; empty removes the link.
 
         Raises:
-            ProtocolAborted: they may not, or there is nobody of this name, or somebody else goes by the subject; or it
-                is a steward's or an auditor's account, and they have not the machine.
+            ProtocolError: The visitor may not, the account does not exist, another account has the subject, or the
+                account is a steward's or an auditor's and the visitor is not the machine.
         """
         require(who, Right.KEEP_PEOPLE)
         for text in (issuer, *([subject] if subject else [])):
             require_name("subject", text)
-        goes_by = {"issuer": issuer, "subject": subject}
+        identity = {"issuer": issuer, "subject": subject}
 
         def replace_subject(connection: Connection) -> None:
             _require_person(connection, name)
             if KEEPERS & _find_roles(connection, name):
                 require(who, Right.NAME_KEEPERS)
             connection.execute(delete(SUBJECTS).filter_by(issuer=issuer, person=name))
-            if subject and has_row(connection, SUBJECTS, **goes_by):
-                raise ProtocolError("subject", "somebody else goes by it already", 409)
+            if subject and has_row(connection, SUBJECTS, **identity):
+                raise ProtocolError("subject", "another account has this subject", 409)
             if subject:
-                connection.execute(insert(SUBJECTS), {**goes_by, "person": name})
+                connection.execute(insert(SUBJECTS), {**identity, "person": name})
             _end_sessions(connection, name)
 
         self._archive.run_logged(Event(who.name, "said who is, to an issuer,", name), replace_subject)
 
     def lock(self, who: Visitor, name: str) -> None:
-        """Keep somebody out, from now on: all sessions and tokens of the account end.
+        """Lock an account. All of its sessions and tokens end.
 
         Raises:
-            ProtocolAborted: they may not, or there is nobody of this name, or it is they themselves.
+            ProtocolError: The visitor may not, the account does not exist, or it is the visitor's own.
         """
         require(who, Right.KEEP_PEOPLE)
         if who.name == name:
-            raise ProtocolError("person", "nobody locks themselves out", 409)
+            raise ProtocolError("person", "you cannot lock your own account", 409)
         self._set_locked(who, name, "locked", {"locked": True})
 
     def unlock(self, who: Visitor, name: str) -> None:
-        """Let somebody in again. Raises `ProtocolError`: they may not, or there is nobody of this name."""
+        """Unlock an account. Raises `ProtocolError` if the visitor may not, or the account does not exist."""
         require(who, Right.KEEP_PEOPLE)
         self._set_locked(who, name, "unlocked", {"locked": False})
 
     def give_role(self, who: Visitor, name: str, role: Role, dataset: str = "") -> None:
-        """Make somebody operator or auditor, or steward of a dataset. Analysts are admitted to projects instead.
+        """Make an account operator, auditor, or steward of a dataset. Analysts are added to projects instead.
 
         Raises:
-            ProtocolAborted: they may not; nobody has the name; it is no such role; or somebody would be operator and
-                steward, or operator and auditor, in one account.
+            ProtocolError: The visitor may not, the account does not exist, the role cannot be given here, or the
+                account would combine operator with steward or auditor.
         """
         _require_may_assign(who, role)
         _require_assignable(role, dataset)
@@ -205,15 +212,15 @@ class People:
                 raise not_found("dataset")
             roles = {*_find_roles(connection, name), role.value}
             for keeper in sorted(KEEPERS & roles if Role.OPERATOR.value in roles else ()):
-                raise ProtocolError("role", f"nobody is operator and {keeper} in one account", 409)
-            mine = {"person": name, "role": role.value, "dataset": dataset}
-            if not has_row(connection, ROLES, **mine):
-                connection.execute(insert(ROLES), mine)
+                raise ProtocolError("role", f"an account cannot be both operator and {keeper}", 409)
+            assignment = {"person": name, "role": role.value, "dataset": dataset}
+            if not has_row(connection, ROLES, **assignment):
+                connection.execute(insert(ROLES), assignment)
 
         self._archive.run_logged(Event(who.name, f"gave role {role.value}", name, dataset), insert_role)
 
     def remove_role(self, who: Visitor, name: str, role: Role, dataset: str = "") -> None:
-        """Take a role away. Raises `ProtocolError`: they may not, or nobody has the name."""
+        """Remove a role. Raises `ProtocolError` if the visitor may not, or the account does not exist."""
         _require_may_assign(who, role)
         _require_assignable(role, dataset)
 
@@ -224,7 +231,7 @@ class People:
         self._archive.run_logged(Event(who.name, f"took role {role.value}", name, dataset), delete_role)
 
     def all(self, who: Visitor) -> tuple[Person, ...]:
-        """Every account, sorted by name. Raises `ProtocolError`."""
+        """Return all accounts, sorted by name. Raises `ProtocolError` for other visitors than operators."""
         require(who, Right.KEEP_PEOPLE)
 
         def select_people(connection: Connection) -> tuple[Person, ...]:
@@ -242,27 +249,31 @@ class People:
 
 
 def find_visitor(connection: Connection, name: str) -> Visitor | None:
-    """The current rights of an account; None if it is disabled or does not exist."""
+    """Return the visitor of an account with its current roles; None if it is locked or does not exist."""
     person = connection.execute(select(PEOPLE.c.locked).where(PEOPLE.c.name == name)).first()
     if person is None or person.locked:
         return None
-    found = _load_person(connection, name, False, "")
+    account = _load_person(connection, name, False, "")
     return Visitor(
-        name, found.is_operator, found.is_auditor, frozenset(found.stewarded_datasets), frozenset(found.projects)
+        name,
+        account.is_operator,
+        account.is_auditor,
+        frozenset(account.stewarded_datasets),
+        frozenset(account.projects),
     )
 
 
 def _load_person(connection: Connection, name: str, locked: bool, made_at: str) -> Person:
-    held = connection.execute(select(ROLES.c.role, ROLES.c.dataset).where(ROLES.c.person == name)).all()
+    assignments = connection.execute(select(ROLES.c.role, ROLES.c.dataset).where(ROLES.c.person == name)).all()
     projects = connection.execute(select(MEMBERS.c.project).where(MEMBERS.c.person == name)).scalars()
-    roles = {row.role for row in held}
-    stewards = tuple(sorted(row.dataset for row in held if row.role == Role.STEWARD.value))
+    roles = {row.role for row in assignments}
+    stewards = tuple(sorted(row.dataset for row in assignments if row.role == Role.STEWARD.value))
     is_operator, is_auditor = (role.value in roles for role in (Role.OPERATOR, Role.AUDITOR))
     return Person(name, bool(locked), is_operator, is_auditor, stewards, tuple(sorted(projects)), made_at)
 
 
 def _update_person(connection: Connection, name: str, facts: Mapping[str, object]) -> None:
-    """Change an account: all of its sessions and tokens end."""
+    """Change an account, and end all of its sessions and tokens."""
     connection.execute(update(PEOPLE).where(PEOPLE.c.name == name).values(**facts))
     _end_sessions(connection, name)
 
@@ -284,9 +295,9 @@ def _require_may_assign(who: Visitor, role: Role) -> None:
 
 def _require_assignable(role: Role, dataset: str) -> None:
     if role is Role.ANALYST:
-        raise ProtocolError("role", "analysts are admitted to projects by the steward of the dataset")
+        raise ProtocolError("role", "the steward of the dataset adds analysts to projects")
     if (role is Role.STEWARD) != bool(dataset):
-        raise ProtocolError("dataset", "a steward is one of a dataset; other roles have none")
+        raise ProtocolError("dataset", "name the dataset of a steward, and none for other roles")
 
 
 def _require_person(connection: Connection, name: str) -> None:
@@ -294,10 +305,13 @@ def _require_person(connection: Connection, name: str) -> None:
         raise not_found("person")
 
 
-# Rate limiters: failed sign-ins and requests a minute, per client, in memory, bounded.
+# Rate limiter of failed sign-ins, per client, in bounded memory.
 MOST_KEPT = 20_000
+"""Clients remembered; the oldest is dropped."""
 FREE_TRIES = 5
+"""Failed sign-ins before the back-off begins."""
 LONGEST_WAIT = 300.0
+"""Seconds: the cap of the back-off."""
 
 
 @dataclass
@@ -311,19 +325,19 @@ class SignInThrottle:
         """Count an attempt as a failure until `reset` clears it: concurrent attempts count, too.
 
         Raises:
-            ProtocolAborted: they have to wait. Says for how long.
+            ProtocolError: The client must wait; the message states for how long.
         """
         with self._lock:
             tries, until = self._failures.get(client, (0, 0.0))
-            left = until - time.monotonic()
-            if tries < FREE_TRIES or left <= 0:
+            remaining = until - time.monotonic()
+            if tries < FREE_TRIES or remaining <= 0:
                 wait = min(2.0 ** min(max(tries + 1 - FREE_TRIES, 0), 60), LONGEST_WAIT)
                 self._failures.pop(client, None)
                 self._failures[client] = (tries + 1, time.monotonic() + wait)
                 while len(self._failures) > MOST_KEPT:
                     self._failures.popitem(last=False)
                 return
-        raise ProtocolError("sign-in", f"too many wrong tries; try again in {left:.0f} seconds", 429)
+        raise ProtocolError("sign-in", f"too many failed attempts; try again in {remaining:.0f} seconds", 429)
 
     def reset(self, client: Hashable) -> None:
         """Clear the failures of a client that succeeded."""
@@ -332,22 +346,25 @@ class SignInThrottle:
 
 
 SESSION_SECONDS = 12 * 3600
+"""Seconds: lifetime of a browser session."""
 DAY = 24 * 3600
+"""Seconds in a day."""
 LONGEST_TOKEN = 366
-"""Days that a token is good for."""
+"""Days: the longest lifetime of a token."""
 MOST_TOKENS = 100
-UNKNOWN = "you are known there, and by no account here: an operator enters it first; or the account is locked"
-WRONG = "this name and this password do not belong together, or the account is locked"
+"""Tokens per account."""
+UNKNOWN = "no account here is linked to your identity, or the account is locked; ask an operator"
+WRONG = "wrong name or password, or the account is locked"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class BrowserSession:
-    """SECRET. A session that has begun. It has no repr.
+    """SECRET. A signed-in session. It has no repr, so that logs cannot show its cookie.
 
     Attributes:
-        cookie: What proves it from now on.
-        csrf: What every form of the session carries.
-        visitor: Who it is.
+        cookie: The session cookie.
+        csrf: The CSRF token in every form of the session.
+        visitor: The signed-in visitor.
     """
 
     cookie: str
@@ -357,14 +374,14 @@ class BrowserSession:
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A token, without its secret.
+    """An API token without its secret.
 
     Attributes:
-        id: Its name in lists and logs.
-        project: What it is good for.
-        label: What its owner calls it.
-        made_at: When it was made.
-        expires_at: When it ends, in seconds since 1970.
+        id: The identifier in lists and logs.
+        project: The only project in which it is valid.
+        label: The owner's label.
+        made_at: Creation time.
+        expires_at: Expiry in seconds since 1970.
     """
 
     id: str
@@ -383,27 +400,29 @@ class Sessions:
     def sign_in(self, name: str, password: str, address: str) -> BrowserSession:
         """Begin a session of 12 hours.
 
-        Who tries too often waits: that holds for a name from one address, so nobody can keep others from their account.
+        Failed attempts are throttled per name and address, so a stranger cannot lock other people out.
 
         Raises:
-            ProtocolAborted: name and password do not belong together; all wrong ones have these words and this time.
+            ProtocolError: Wrong name or password, or a locked account: all give the same message in the same time.
         """
         key = (name[:200], address)
         self._patience.count_attempt(key)
         query = select(PEOPLE.c.password).where(PEOPLE.c.name == name)
         hashed = self._archive.read_snapshot(lambda connection: connection.execute(query).scalars().first())
-        fits = self._passwords.verify_password(hashed, password)
-        visitor = self._archive.read_snapshot(lambda connection: find_visitor(connection, name)) if fits else None
+        is_verified = self._passwords.verify_password(hashed, password)
+        visitor = (
+            self._archive.read_snapshot(lambda connection: find_visitor(connection, name)) if is_verified else None
+        )
         if visitor is None:
             raise ProtocolError("sign-in", WRONG, 403)
         self._patience.reset(key)
         return self._begin_session(visitor)
 
     def begin_session(self, name: str) -> BrowserSession:
-        """Begin a session of somebody whom another authority has recognised.
+        """Begin a session of an account that was authenticated elsewhere.
 
         Raises:
-            ProtocolAborted: there is nobody of this name, or the account is locked.
+            ProtocolError: The account does not exist, or is locked.
         """
         visitor = self._archive.read_snapshot(lambda connection: find_visitor(connection, name))
         if visitor is None:
@@ -411,10 +430,10 @@ class Sessions:
         return self._begin_session(visitor)
 
     def begin_for_subject(self, issuer: str, subject: str) -> BrowserSession:
-        """Begin a session of whom another authority knows by this name. Nobody is made by it.
+        """Begin a session for a subject of an identity provider. Unknown subjects get no account.
 
         Raises:
-            ProtocolAborted: no account goes by it, or the account is locked: both have these words.
+            ProtocolError: No account is linked to the subject, or it is locked; both give the same message.
         """
         query = select(SUBJECTS.c.person).filter_by(issuer=issuer, subject=subject)
         name = self._archive.read_snapshot(lambda connection: connection.execute(query).scalars().first())
@@ -426,7 +445,7 @@ class Sessions:
         return self._begin_session(visitor, "signed in by another authority")
 
     def find(self, cookie: str) -> BrowserSession | None:
-        """The session that a cookie proves, with what its person may do now; None: it has ended, or never was."""
+        """Return the session of a cookie, with current roles; None if it does not exist or has ended."""
 
         def find_session(connection: Connection) -> BrowserSession | None:
             row = connection.execute(select(SESSIONS).where(SESSIONS.c.digest == hash_secret(cookie))).first()
@@ -439,8 +458,8 @@ class Sessions:
 
     def sign_out(self, cookie: str) -> None:
         """End a session."""
-        mine = SESSIONS.c.digest == hash_secret(cookie)
-        self._archive.write(lambda connection: connection.execute(delete(SESSIONS).where(mine)).rowcount)
+        ended = delete(SESSIONS).where(SESSIONS.c.digest == hash_secret(cookie))
+        self._archive.write(lambda connection: connection.execute(ended).rowcount)
 
     def _begin_session(self, visitor: Visitor, action: str = "signed in") -> BrowserSession:
         cookie, csrf = secrets.token_urlsafe(32), secrets.token_urlsafe(32)
@@ -462,21 +481,21 @@ class Sessions:
 
 
 class Tokens:
-    """Secrets by which a program asks for one person in one project."""
+    """API tokens: each lets a program act for one person in one project."""
 
     def __init__(self, archive: Archive) -> None:
         self._archive = archive
 
     def make(self, who: Visitor, project: str, label: str, days: int) -> str:
-        """A new token; it is shown this once.
+        """Create a token and return its secret, which is not stored.
 
         Raises:
-            ProtocolAborted: they are not in the project, or the token would last for too long.
+            ProtocolError: The visitor is not an analyst of the project, or `days` is out of range.
         """
         require(who, Right.KEEP_TOKENS, Subject(project=project))
         require_name("label", label)
         if not 1 <= days <= LONGEST_TOKEN:
-            raise ProtocolError("days", f"a token lasts from 1 to {LONGEST_TOKEN} days")
+            raise ProtocolError("days", f"choose 1 to {LONGEST_TOKEN} days")
         secret, name = secrets.token_urlsafe(32), secrets.token_hex(8)
         facts = {
             "digest": hash_secret(secret), "id": name, "person": who.name, "project": project, "label": label,
@@ -485,18 +504,18 @@ class Tokens:
 
         def insert_token(connection: Connection) -> None:
             if len(_find_tokens(connection, who.name)) >= MOST_TOKENS:
-                raise ProtocolError("token", f"at most {MOST_TOKENS} are kept; take one back first", 409)
+                raise ProtocolError("token", f"an account has at most {MOST_TOKENS} tokens; revoke one first", 409)
             connection.execute(insert(TOKENS), facts)
 
         self._archive.run_logged(Event(who.name, "made token", f"{name} for {project}"[:200]), insert_token)
         return secret
 
     def all(self, who: Visitor) -> tuple[Token, ...]:
-        """Tokens of the visitor, without their secrets."""
+        """Return the visitor's tokens, without their secrets."""
         return self._archive.read_snapshot(lambda connection: _find_tokens(connection, who.name))
 
     def revoke(self, who: Visitor, token: str) -> None:
-        """End a token of one's own. Raises `ProtocolError`: one has none of this name."""
+        """Revoke one of the visitor's tokens. Raises `ProtocolError` if the visitor has no token of this id."""
 
         def delete_token(connection: Connection) -> None:
             mine = (TOKENS.c.id == token, TOKENS.c.person == who.name)
@@ -506,22 +525,22 @@ class Tokens:
         self._archive.run_logged(Event(who.name, "took back token", token[:200] or "none"), delete_token)
 
     def find(self, secret: str) -> Visitor | None:
-        """Whom a token speaks for, in its project alone; None: it has ended, or never was."""
+        """Return the visitor a token acts for, restricted to its project; None if it does not exist or has expired."""
 
         def find_visitor_of_token(connection: Connection) -> Visitor | None:
             row = connection.execute(select(TOKENS).where(TOKENS.c.digest == hash_secret(secret))).first()
             if row is None or row.ends <= time.time():
                 return None
-            found = find_visitor(connection, row.person)
-            if found is None:
+            visitor = find_visitor(connection, row.person)
+            if visitor is None:
                 return None
-            kept = found.projects & {row.project}
+            projects = visitor.projects & {row.project}
             return replace(
-                found,
+                visitor,
                 is_operator=False,
                 is_auditor=False,
                 stewarded_datasets=frozenset(),
-                projects=frozenset(kept),
+                projects=frozenset(projects),
                 uses_token=True,
             )
 
@@ -529,7 +548,7 @@ class Tokens:
 
 
 def hash_secret(secret: str) -> str:
-    """The stored hash of a secret with enough entropy that nobody can guess it."""
+    """Hash a random secret for storage; its entropy makes a slow hash unnecessary."""
     return sha256(secret.encode(errors="replace")).hexdigest()
 
 

@@ -1,4 +1,4 @@
-"""Projects: people who ask one dataset together, out of an allowance that its steward sets."""
+"""Projects: analysts who query one dataset and share an allowance that its steward sets."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .store import DATASETS, MEMBERS, PEOPLE, PROJECTS, QUESTIONS, Archive, form
 from .visitors import Right, Subject, Visitor, may, not_found, require
 
 MOST_OPEN = 500
-"""Questions of one project that wait to be charged or counted."""
+"""Waiting questions of a project beyond which further ones are refused."""
 
 
 class NoLongerMember(ProtocolError):
@@ -28,11 +28,11 @@ class Project:
     """A project: analysts who share an allowance on a dataset.
 
     Attributes:
-        name: What it is called.
-        dataset: What it asks.
-        people: Who is in it, by name; empty where the visitor may not see them.
-        description: What it is about.
-        made_at: When it was made.
+        name: The name.
+        dataset: The dataset that it queries.
+        people: Names of its analysts; empty if the visitor may not see them.
+        description: A public description.
+        made_at: Creation time.
     """
 
     name: str
@@ -48,16 +48,16 @@ class Project:
 
 
 class Projects:
-    """Projects, who is in them, and what they may spend."""
+    """The projects, their analysts and their allowances."""
 
     def __init__(self, archive: Archive) -> None:
         self._archive = archive
 
     def make(self, who: Visitor, name: str, dataset: str, description: str = "") -> None:
-        """Make a project of a dataset, with nobody in it.
+        """Create a project of a dataset, without analysts.
 
         Raises:
-            ProtocolAborted: they are not its steward, or there is no such dataset, or a project of this name.
+            ProtocolError: The visitor is not the dataset's steward, the dataset does not exist, or the name is in use.
         """
         require(who, Right.KEEP_PROJECTS, Subject(dataset))
         require_name("project", name)
@@ -73,29 +73,29 @@ class Projects:
         self._archive.run_logged(Event(who.name, "made project", name, dataset), insert_project)
 
     def add_member(self, who: Visitor, project: str, person: str) -> None:
-        """Let somebody into a project, as an analyst.
+        """Add an account to a project, as an analyst.
 
         Raises:
-            ProtocolAborted: they are not the steward of its dataset, or there is nobody of this name.
+            ProtocolError: The visitor is not the dataset's steward, or the account does not exist.
         """
-        of = find_project_for(self._archive, who, project, Right.KEEP_PROJECTS)
+        dataset_project = find_project_for(self._archive, who, project, Right.KEEP_PROJECTS)
 
         def insert_member(connection: Connection) -> None:
             if not has_row(connection, PEOPLE, name=person):
                 raise not_found("person")
-            mine = {"project": project, "person": person}
-            if not has_row(connection, MEMBERS, **mine):
-                connection.execute(insert(MEMBERS), mine)
+            membership = {"project": project, "person": person}
+            if not has_row(connection, MEMBERS, **membership):
+                connection.execute(insert(MEMBERS), membership)
 
         self._archive.run_logged(
-            Event(who.name, "admitted to project", f"{person}: {project}"[:200], of.dataset), insert_member
+            Event(who.name, "admitted to project", f"{person}: {project}"[:200], dataset_project.dataset), insert_member
         )
 
     def remove_member(self, who: Visitor, project: str, person: str) -> None:
-        """Take somebody out of a project. What they asked stays the project's.
+        """Remove an analyst from a project. Their questions stay with the project.
 
         Raises:
-            ProtocolAborted: they are not the steward of its dataset.
+            ProtocolError: The visitor is not the dataset's steward.
         """
         of = find_project_for(self._archive, who, project, Right.KEEP_PROJECTS)
         mine = (MEMBERS.c.project == project, MEMBERS.c.person == person)
@@ -103,7 +103,7 @@ class Projects:
         self._archive.run_logged(event, lambda connection: connection.execute(delete(MEMBERS).where(*mine)).rowcount)
 
     def all(self, who: Visitor) -> tuple[Project, ...]:
-        """Projects that the visitor may see."""
+        """Return the projects that the visitor may see."""
 
         def select_projects(connection: Connection) -> list[Project]:
             names = connection.execute(select(PROJECTS.c.name).order_by(PROJECTS.c.name)).scalars().all()
@@ -113,7 +113,7 @@ class Projects:
         return tuple(_redact_members(who, each) for each in found if may(who, Right.SEE_PROJECT, each.subject))
 
     def get(self, who: Visitor, project: str) -> Project:
-        """Look up a project. Raises `ProtocolError`: there is none, or none that they may see."""
+        """Return a project. Raises `ProtocolError` if it does not exist or is hidden from the visitor."""
         return _redact_members(who, find_project_for(self._archive, who, project, Right.SEE_PROJECT))
 
     def set_allowance(
@@ -127,53 +127,57 @@ class Projects:
         """Set the allowance of a project within the cap, or of an analyst within the project.
 
         Raises:
-            ProtocolAborted: they are not the steward of its dataset, or the analyst is not in it.
-            ValueError: as of `Ledger.allow`.
+            ProtocolError: The visitor is not the dataset's steward, or the analyst is not in the project.
+            ValueError: See `Ledger.allow`.
         """
-        of = find_project_for(self._archive, who, project, Right.SET_BUDGETS)
-        if analyst is not None and analyst not in of.people:
+        found = find_project_for(self._archive, who, project, Right.SET_BUDGETS)
+        if analyst is not None and analyst not in found.people:
             raise not_found("analyst")
-        whom = project if analyst is None else f"{analyst}: {project}"
-        event = Event(who.name, f"set allowance to {limit}", whom[:200], of.dataset)
-        self._archive.ledger.allow(Allowance(self._account(of), project, limit, analyst), rule, event)
+        target = project if analyst is None else f"{analyst}: {project}"
+        event = Event(who.name, f"set allowance to {limit}", target[:200], found.dataset)
+        self._archive.ledger.allow(Allowance(self._account(found), project, limit, analyst), rule, event)
 
     def remaining(self, who: Visitor, project: str) -> MemberBalance | None:
-        """The budget left to the visitor, an analyst of a project; None: no allowance was set.
+        """Return the visitor's remaining budget in a project; None if no allowance was set.
 
         Raises:
-            ProtocolAborted: it is not theirs to see.
+            ProtocolError: The visitor is not an analyst of the project.
         """
-        of = find_project_for(self._archive, who, project, Right.SEE_OWN_BUDGET)
+        found = find_project_for(self._archive, who, project, Right.SEE_OWN_BUDGET)
         try:
-            return self._archive.ledger.find_member_balance(self._account(of), Member(project, who.name))
+            return self._archive.ledger.find_member_balance(self._account(found), Member(project, who.name))
         except ValueError as error:
             if getattr(error, "argument", "") in ("project", "analyst"):
                 return None
             raise
 
     def require_allowance(self, who: Visitor, project: str) -> None:
-        """Refuse to take in a question where nothing could pay for it, or where too many wait already.
+        """Refuse a question that no allowance could pay for, or a further one of a project with too many waiting.
 
         Raises:
-            ProtocolAborted: the project or the analyst has no share, or the project has too many open questions.
+            ProtocolError: The project or the analyst has no allowance, or too many questions wait.
         """
         if self.remaining(who, project) is None:
-            raise ProtocolError("share", "you have none yet; the steward of the dataset sets it", 409)
+            raise ProtocolError("share", "you have no share of the budget yet; ask the steward of the dataset", 409)
         waiting = (QUESTIONS.c.project == project, QUESTIONS.c.state.in_(("queued", "paid")))
         count = select(func.count()).select_from(QUESTIONS).where(*waiting)
         if self._archive.read_snapshot(lambda connection: int(connection.execute(count).scalar_one())) >= MOST_OPEN:
-            raise ProtocolError("questions", f"at most {MOST_OPEN} of a project wait; ask again later", 409)
+            raise ProtocolError(
+                "questions", f"at most {MOST_OPEN} questions of a project may wait; ask again later", 409
+            )
 
     @staticmethod
     def require_membership(connection: Connection, member: Member) -> None:
-        """Refuse a question of somebody who was dismissed or locked out since, in the transaction that charges it.
+        """Refuse a question whose author was removed or locked since, within the transaction that charges it.
 
         Raises:
-            HasGone: whoever asked is no analyst of the project any more.
+            NoLongerMember: The author is no longer an analyst of the project.
         """
-        asks = find_visitor(connection, member.analyst)
-        if asks is None or member.project not in asks.projects:
-            raise NoLongerMember("person", "whoever asked is no analyst of the project any more; ask it again")
+        author = find_visitor(connection, member.analyst)
+        if author is None or member.project not in author.projects:
+            raise NoLongerMember(
+                "person", "the author is no longer an analyst of the project; another analyst may ask again"
+            )
 
     def _account(self, project: Project) -> str:
         newest = DATASETS.c.version.desc()
@@ -182,14 +186,14 @@ class Projects:
 
 
 def find_project_for(archive: Archive, who: Visitor, project: str, right: Right) -> Project:
-    """Look up a project for somebody who has this right. Raises `ProtocolError`: there is none, or they have not."""
+    """Return a project if the visitor has this right on it. Raises `ProtocolError` otherwise."""
     found = archive.read_snapshot(lambda connection: find_project(connection, project))
     require(who, right, found.subject)
     return found
 
 
 def find_project(connection: Connection, name: str) -> Project:
-    """Look up a project with its members, for any visitor. Raises `ProtocolError`: there is none."""
+    """Return a project with all its members, unredacted. Raises `ProtocolError` if it does not exist."""
     row = connection.execute(select(PROJECTS).where(PROJECTS.c.name == name)).first()
     if row is None:
         raise not_found("project")

@@ -1,4 +1,4 @@
-"""Questions: planned from public facts, asked once by a member of a project, and waited for."""
+"""Questions: planned from public facts, asked once by an analyst of a project, and answered from a queue."""
 
 from __future__ import annotations
 
@@ -31,12 +31,13 @@ from .store import QUESTIONS, RELEASES, Archive, format_now
 from .visitors import Right, Subject, Visitor, may, not_found, require
 
 MOST_LISTED = 500
+"""Questions per listing."""
 WITH_RELEASES = select(QUESTIONS, RELEASES.c.published_at).outerjoin(RELEASES, RELEASES.c.id == QUESTIONS.c.id)
-"""Questions, and when their releases were published."""
+"""Selects questions with the publication times of their releases."""
 
 
 class State(Enum):
-    """Status of a question. Counted answers are shown at the next publication time, not before."""
+    """Status of a question. A counted answer is shown at the next publication time, not before."""
 
     QUEUED = "queued"
     PAID = "paid"
@@ -47,22 +48,22 @@ class State(Enum):
 
 @dataclass(frozen=True, slots=True)
 class AskedQuestion:
-    """A question in the queue or answered, as the server's tables have it.
+    """A question in the queue, answered or refused.
 
     Attributes:
-        id: That of the question, and of its release.
-        request: Under which the ledger has it.
-        project: Whose it is.
-        dataset: What it asks.
-        version: Which records.
-        person: Who asked it first.
-        question: Its form in JSON, as plain objects.
-        purpose: In words.
-        loss: What it may lose.
-        asked_at: When.
-        state: Where it stood when the public clock struck last.
-        refusal: Why it was not charged, if it was refused.
-        is_published: Whether everybody who may ask the dataset sees its release.
+        id: The identifier of the question and of its release.
+        request: The request id in the ledger.
+        project: The project that pays.
+        dataset: The dataset.
+        version: The version of the dataset.
+        person: The analyst who asked first.
+        question: The question as plain JSON objects.
+        purpose: The question in words.
+        loss: The privacy loss.
+        asked_at: Time of asking.
+        state: The status at the last publication time.
+        refusal: Reason of a refusal; None otherwise.
+        is_published: Whether all who may see the dataset may see the release.
     """
 
     id: str
@@ -86,7 +87,7 @@ class AskedQuestion:
 
 
 def question_from_row(row: Row[Any]) -> AskedQuestion:
-    """The question that a row stands for."""
+    """Return the question of a row of `WITH_RELEASES`."""
     return AskedQuestion(
         row.id, row.request, row.project, row.dataset, row.version, row.person, json.loads(row.question), row.purpose,
         loss_from_text(row.epsilon, row.rho), row.asked_at, State(row.shown),
@@ -95,30 +96,30 @@ def question_from_row(row: Row[Any]) -> AskedQuestion:
 
 
 def loss_from_text(epsilon: str | None, rho: str | None) -> PrivacyLoss:
-    """A loss that was written down."""
+    """Parse a stored loss."""
     return parse_loss(epsilon, None) if epsilon is not None else parse_loss(None, rho)
 
 
 def loss_to_json(loss: PrivacyLoss) -> dict[str, str | None]:
-    """A loss, exactly."""
+    """Return a loss as exact decimal or fractional texts."""
     if loss.epsilon is not None:
         return {"epsilon": str(loss.epsilon), "rho": None}
     return {"epsilon": None, "rho": str(loss.rho)}
 
 
 def find_question(connection: Connection, id: str) -> AskedQuestion | None:
-    """Look up a question of any analyst; None if there is none."""
+    """Return a question, unredacted; None if it does not exist."""
     row = connection.execute(WITH_RELEASES.where(QUESTIONS.c.id == id)).first()
     return None if row is None else question_from_row(row)
 
 
-def list_questions(archive: Archive, *mine: ColumnElement[bool]) -> tuple[AskedQuestion, ...]:
-    """Questions of this kind, the last one first, and not too many."""
-    query = WITH_RELEASES.where(*mine).order_by(QUESTIONS.c.number.desc()).limit(MOST_LISTED)
+def list_questions(archive: Archive, *conditions: ColumnElement[bool]) -> tuple[AskedQuestion, ...]:
+    """Return the newest `MOST_LISTED` questions that satisfy the conditions, newest first."""
+    query = WITH_RELEASES.where(*conditions).order_by(QUESTIONS.c.number.desc()).limit(MOST_LISTED)
     return archive.read_snapshot(lambda connection: tuple(map(question_from_row, connection.execute(query).all())))
 
 
-PAID = "the project has paid this for what is looked at: nothing more is charged"
+PAID = "the project has already paid this loss for the same query: nothing more is charged"
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,18 +127,18 @@ class QuestionPlan:
     """The cost and the expected error of a question, from public facts alone.
 
     Attributes:
-        project: Who would pay.
-        dataset: What would be asked.
-        question: What would be asked of it.
-        loss: The price.
-        plans: Turn by turn: query, price, mechanism and error.
-        notes: What has to be known before it is paid.
-        id: What the question would be called.
-        request: Under which it would be charged.
-        remaining: What is left to the analyst, the project and the dataset; None: no allowance was set yet.
-        earlier_question: This question for this loss, if the project has asked it before: its answer costs nothing more.
-        is_paid: Whether the project has paid this loss for what the question looks at: then it costs nothing more.
-        published_answers: Releases that answer the question already, whoever paid for them: they cost nothing.
+        project: The project that would pay.
+        dataset: The dataset.
+        question: The question.
+        loss: The privacy loss.
+        plans: The plan of each round: query, price, mechanism and error.
+        notes: Notes to read before paying.
+        id: The identifier that the question would have.
+        request: The request id under which it would be charged.
+        remaining: Remaining budgets of analyst, project and dataset; None if no allowance was set.
+        earlier_question: The same question for the same loss, if the project has asked it before; its answer is free.
+        is_paid: Whether the project has paid this loss for the same query; then the question is free.
+        published_answers: Published releases that answer the question, by any payer; they are free.
     """
 
     project: Project
@@ -160,7 +161,7 @@ class QuestionPlan:
 
     @property
     def is_affordable(self) -> bool:
-        """Tell whether the remaining budget covers it; a request that was charged before is covered."""
+        """Tell whether the remaining budget covers the price. A request that was charged before is always covered."""
         price = self.dataset.account.currency.price(self.loss)
         return (
             self.earlier_question is not None
@@ -170,7 +171,7 @@ class QuestionPlan:
 
 
 class Questions:
-    """Plans questions, takes them into the queue, and says where they stand."""
+    """Plans questions, puts them into the queue and reports their status."""
 
     def __init__(
         self, archive: Archive, datasets: Datasets, projects: Projects, notify: Callable[[], object] = int
@@ -178,43 +179,43 @@ class Questions:
         self._archive, self._datasets, self._projects, self._call = archive, datasets, projects, notify
 
     def plan(self, who: Visitor, project: str, question_json: Mapping[str, Any], loss: PrivacyLoss) -> QuestionPlan:
-        """The cost and the expected error of a question for a project. Touches no records.
+        """Plan a question for a project: its cost and expected error. Reads no records.
 
         Arguments:
             who: An analyst of the project.
-            project: Who would pay.
-            question_json: The question as plain objects, as in files of studies.
-            loss: What it may lose.
+            project: The project that would pay.
+            question_json: The question as plain objects, as in study files.
+            loss: The privacy loss.
 
         Raises:
-            ProtocolAborted: they are not in the project.
-            ValueError, UnsupportedQuery: it is no question, or one that can not be answered, or one of a column that
-                the dataset does not declare.
+            ProtocolError: The visitor is not an analyst of the project.
+            ValueError: The question is invalid, or reads a column that the dataset does not declare.
+            UnsupportedQuery: No mechanism can answer the question.
         """
-        found = find_project_for(self._archive, who, project, Right.ASK)
-        dataset = self._datasets.get(who, found.dataset)
+        payer = find_project_for(self._archive, who, project, Right.ASK)
+        dataset = self._datasets.get(who, payer.dataset)
         question, loss = _add_declared_categories(question_from_json(question_json), dataset), loss.as_single_release()
         Currency.require_countable(loss, loss)
         plans = plan_question(question, loss, dataset.adjacency)
         _require_declared(plans, dataset)
-        request = request_id(Member(found.name, who.name), dataset, question, loss)
-        name, remaining = question_id(request, question), self._projects.remaining(who, project)
-        asked, published = self._archive.read_snapshot(
-            lambda one: _find_earlier(one, name, answer_key(dataset, question))
+        request = request_id(Member(payer.name, who.name), dataset, question, loss)
+        id, remaining = question_id(request, question), self._projects.remaining(who, project)
+        earlier, published_answers = self._archive.read_snapshot(
+            lambda one: _find_earlier(one, id, answer_key(dataset, question))
         )
         is_paid = self._archive.read_snapshot(lambda one: _is_paid(one, request))
         notes = (*plans.notes, *((PAID,) if is_paid else ()))
         return QuestionPlan(
-            found, dataset, question, loss, plans, notes, name, request, remaining, asked, is_paid, published
+            payer, dataset, question, loss, plans, notes, id, request, remaining, earlier, is_paid, published_answers
         )
 
     def ask(self, who: Visitor, project: str, question_json: Mapping[str, Any], loss: PrivacyLoss) -> AskedQuestion:
-        """Put a question into the queue; if the project has asked it for this loss, it is that one, for nothing.
+        """Put a question into the queue. A question that the project has asked for this loss is returned, and is free.
 
-        It is charged by a worker before any record is read: against the analyst's allowance, the project's and the cap.
+        A worker charges it before any record is read, against the allowances of analyst and project and the cap.
 
         Raises:
-            ProtocolAborted, ValueError, UnsupportedQuery: as of `plan`.
+            ProtocolError, ValueError, UnsupportedQuery: See `plan`.
         """
         planned = self.plan(who, project, question_json, loss)
         facts = {
@@ -229,7 +230,7 @@ class Questions:
             row = connection.execute(select(QUESTIONS.c.state).where(QUESTIONS.c.id == planned.id)).first()
             if row is None:
                 connection.execute(insert(QUESTIONS), facts)
-            elif row.state == State.REFUSED.value:  # nothing was charged: it may fit by now
+            elif row.state == State.REFUSED.value:  # nothing was charged, and the budget may suffice now
                 again = {"state": State.QUEUED.value, "shown": State.QUEUED.value, "refusal": None, "worker": None}
                 mine = QUESTIONS.c.id == planned.id
                 connection.execute(QUESTIONS.update().where(mine).values(**again, person=who.name))
@@ -242,10 +243,10 @@ class Questions:
         return self.get(who, planned.id)
 
     def get(self, who: Visitor, id: str) -> AskedQuestion:
-        """A question and its status at the last publication time.
+        """Return a question with its status at the last publication time.
 
         Raises:
-            ProtocolAborted: there is none, or none that they may see.
+            ProtocolError: The question does not exist, or is hidden from the visitor.
         """
         asked = self._archive.read_snapshot(lambda connection: find_question(connection, id))
         if asked is None:
@@ -255,51 +256,51 @@ class Questions:
         return asked
 
     def all(self, who: Visitor, project: str) -> tuple[AskedQuestion, ...]:
-        """The questions of a project, the last one first.
+        """Return the questions of a project, newest first.
 
         Raises:
-            ProtocolAborted: there is no such project, or it is not theirs to see.
+            ProtocolError: The project does not exist, or is hidden from the visitor.
         """
         find_project_for(self._archive, who, project, Right.SEE_QUESTIONS)
         return list_questions(self._archive, QUESTIONS.c.project == project)
 
     def count_before(self, who: Visitor, asked: AskedQuestion) -> int:
-        """Number of questions of the same project that were asked earlier, and wait still.
+        """Return the number of earlier questions of the same project that still wait.
 
-        Formal guarantees: it is read off what every member of the project sees, the states when the public clock struck
-        last. How long counting took, which may depend on records, is not looked at, nor are other projects.
+        Formal guarantees: it is computed from the published states that every analyst of the project sees. It depends
+        neither on counting times, which may depend on records, nor on other projects.
 
         Raises:
-            ProtocolAborted: the project's questions are not theirs to see.
+            ProtocolError: The project's questions are hidden from the visitor.
         """
-        found = [each for each in self.all(who, asked.project) if each.state in (State.QUEUED, State.PAID)]
-        ids = [each.id for each in found]
+        waiting = [other for other in self.all(who, asked.project) if other.state in (State.QUEUED, State.PAID)]
+        ids = [other.id for other in waiting]
         return len(ids) - 1 - ids.index(asked.id) if asked.id in ids else 0
 
     def queue(self, who: Visitor, dataset: str) -> tuple[AskedQuestion, ...]:
-        """The questions of a dataset, newest first. Raises `ProtocolError`: it is not theirs to see."""
+        """Return the questions of a dataset, newest first. Raises `ProtocolError` if they are hidden."""
         require(who, Right.SEE_QUEUE, Subject(dataset))
         return list_questions(self._archive, QUESTIONS.c.dataset == dataset)
 
 
 def request_id(member: Member, dataset: Dataset, question: Any, loss: PrivacyLoss) -> str:
-    """Under which request a project asks a version of a dataset: what looks at the same for the same loss has one."""
+    """Return the request id of a project's question. It is equal for all analysts and for equal queries and losses."""
     version = f"version {dataset.version}"
     return make_request_id(member, question, loss, dataset.adjacency, dataset.account.dataset, about=version)
 
 
 def question_id(request: str, question: Any) -> str:
-    """The identifier of a question: one paid request may answer several that read it at other places."""
+    """Return the identifier of a question. Questions that read one paid request differently have different ones."""
     return sha256(json.dumps([request, _question_to_text(question)]).encode()).hexdigest()
 
 
 def answer_key(dataset: Dataset, question: Any) -> str:
-    """The key that questions share which one release answers, whatever they cost."""
+    """Return the key that is equal for questions that one release answers, whatever they cost."""
     return sha256(json.dumps([dataset.name, dataset.version, _question_to_text(question)]).encode()).hexdigest()
 
 
 def _question_to_text(question: Any) -> str:
-    return json.dumps(question_to_json(question))  # in the order of the columns of a model, which is part of it
+    return json.dumps(question_to_json(question))  # no sort_keys: the order of a model's columns is part of it
 
 
 def _number_to_text(number: object) -> str | None:
@@ -307,8 +308,8 @@ def _number_to_text(number: object) -> str | None:
 
 
 def _find_earlier(connection: Connection, id: str, same: str) -> tuple[AskedQuestion | None, tuple[AskedQuestion, ...]]:
-    mine = (QUESTIONS.c.same == same, RELEASES.c.published_at.is_not(None))
-    rows = connection.execute(WITH_RELEASES.where(*mine).order_by(QUESTIONS.c.number).limit(MOST_LISTED)).all()
+    published = (QUESTIONS.c.same == same, RELEASES.c.published_at.is_not(None))
+    rows = connection.execute(WITH_RELEASES.where(*published).order_by(QUESTIONS.c.number).limit(MOST_LISTED)).all()
     return find_question(connection, id), tuple(map(question_from_row, rows))
 
 
@@ -319,28 +320,28 @@ def _is_paid(connection: Connection, request: str) -> bool:
 
 
 def _add_declared_categories(question: Any, dataset: Dataset) -> Any:
-    """The question by the categories that the public schema declares, where it lists none of a column.
+    """Fill in the declared categories of a column whose categories the question does not list.
 
     Raises:
-        ValueError: the column is declared to hold numbers, or not at all.
+        ValueError: The schema declares no categories of the column.
     """
     unlisted = find_unlisted(question)
     if unlisted is None:
         return question
-    for each in dataset.columns:
-        if isinstance(each, Categories) and each.column == unlisted.column:
-            return replace_categories(question, unlisted, each)
-    rule = f"{dataset.name!r} declares no categories of {unlisted.column!r}: list those that you ask for"
+    for declared in dataset.columns:
+        if isinstance(declared, Categories) and declared.column == unlisted.column:
+            return replace_categories(question, unlisted, declared)
+    rule = f"{dataset.name!r} declares no categories of {unlisted.column!r}: list them in the question"
     raise InvalidArgument("by", rule[:LONGEST_NAME], unlisted.column)
 
 
 def _require_declared(plans: Sequence[Plan], dataset: Dataset) -> None:
-    """Refuse a question of a column or a category that the public schema does not have, before it is charged.
+    """Refuse a question of an undeclared column or category, before it is charged.
 
     Raises:
-        ValueError: names it.
+        ValueError: Names the first undeclared column or category.
     """
-    declared = {str(each.column): each for each in dataset.columns}
+    declared = {str(column.column): column for column in dataset.columns}
     for plan in plans:
         for axis in plan.query.input_axes:
             for column in find_columns(axis):
@@ -351,25 +352,25 @@ def _require_declared(plans: Sequence[Plan], dataset: Dataset) -> None:
             if not isinstance(axis, Categories | Predictor) and not isinstance(axis.column, Predictor):
                 _require_numbers(declared[str(axis.column)])
             if isinstance(axis, Categories):
-                for name, each in zip(axis.argument_names, axis.values, strict=True):
-                    if not _is_declared(each, declared[axis.column]):
-                        rule = f"{axis.column!r} declares no category {describe_value(each)}"[:LONGEST_NAME]
+                for name, category in zip(axis.argument_names, axis.values, strict=True):
+                    if not _is_declared(category, declared[axis.column]):
+                        rule = f"{axis.column!r} declares no category {describe_value(category)}"[:LONGEST_NAME]
                         raise InvalidArgument(name, rule, axis.column)
 
 
 def has_numbers(declared: Declared) -> bool:
-    """Tell whether a column is declared to hold numbers, or categories that are numbers."""
-    return not (isinstance(declared, Categories) and any(isinstance(each, str) for each in declared.values))
+    """Return True for a declared column of numbers, or of categories that are all numbers."""
+    return not (isinstance(declared, Categories) and any(isinstance(category, str) for category in declared.values))
 
 
 def _require_numbers(declared: Declared) -> None:
     if not has_numbers(declared):
         name = str(declared.column)
-        raise InvalidArgument("column", f"{name!r} is declared to hold categories; a column of numbers is needed", name)
+        raise InvalidArgument("column", f"{name!r} is declared with categories; use a column of numbers", name)
 
 
 def _is_declared(given: Category, declared: Declared) -> bool:
-    """Tell whether a category is declared; of a column of numbers, whether it is a number in its range."""
+    """Return True for a declared category, or for a number in the declared range of a column of numbers."""
     if isinstance(declared, Categories):
         return given in declared.values or str(given) in map(str, declared.values)
     number = parse_number(given) if isinstance(given, str) else given
@@ -377,23 +378,22 @@ def _is_declared(given: Category, declared: Declared) -> bool:
 
 
 def find_columns(axis: Any) -> list[str]:
-    """The columns that an axis reads: several, of a model."""
+    """Return the columns that an axis reads: several if it is the score of a model."""
     if isinstance(axis.column, Predictor):
-        return [each.column for each in axis.column.inputs]
+        return [model_input.column for model_input in axis.column.inputs]
     return [str(axis.column)]
 
 
-# Author names of questions and models, shown to visitors who may see people.
+# Redaction of author names.
 def redact_person(who: Visitor, person: str, subject: Subject) -> str:
-    """The name of whoever asked or handed in, if it is one's own or one may see who is in the project; else nothing."""
+    """Return an author's name if it is the visitor's own or the visitor may see the project's analysts, else ""."""
     return person if person == who.name or may(who, Right.SEE_PEOPLE_OF_PROJECT, subject) else ""
 
 
 def redact_question(who: Visitor, asked: AskedQuestion) -> AskedQuestion:
-    """A question without names of people and projects that a visitor may not see.
+    """Return a question without the names that the visitor may not see.
 
-    A published release is seen by analysts of other projects: neither its project nor who asked is theirs to see.
+    Analysts of other projects see a published release, but neither its project nor its author.
     """
-    of = asked.subject
-    project = asked.project if may(who, Right.SEE_PROJECT, of) else ""
-    return replace(asked, person=redact_person(who, asked.person, of), project=project)
+    project = asked.project if may(who, Right.SEE_PROJECT, asked.subject) else ""
+    return replace(asked, person=redact_person(who, asked.person, asked.subject), project=project)

@@ -1,4 +1,4 @@
-"""The queue of questions as workers see it, and actions of a steward on queued ones."""
+"""The queue of questions: leases of workers, state changes, and a steward's actions on waiting questions."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ from .questions import AskedQuestion, Questions, State, loss_from_text
 from .store import DATASETS, QUESTIONS, RELEASES, Archive, has_row
 from .visitors import Right, Visitor, not_found, require
 
-# The queue of questions, as workers and the public clock see it. What is done twice is done once.
+# States: `queued -> paid -> counted -> answered`, or `queued -> refused`.
 #
-# `queued -> paid -> counted -> answered`, or `queued -> refused`. A worker that was killed leaves its question in a
-# state from which any other goes on: the ledger charges a request once and has one answer for it, and a release is
-# stored once.
+# All transitions are idempotent. If a worker is killed, another one resumes from the stored state: the ledger charges a
+# request once and holds one answer for it, and a release is stored once.
 STALE = 600
-"""Seconds after which a claim counts no more, though nobody has seen its worker end."""
+"""Seconds: lease timeout of a worker."""
 MOST_DRAWN = 50
+"""Undrawn answers that a worker considers at a time."""
 LATER = "later"
-"""The owner of a question that could not be counted, until it is tried again."""
+"""Lease holder of a question that waits for a retry."""
 WAITS = (0, 2, 10, 60, 600)
-"""Seconds before a question that was paid is tried again where counting failed: a disk is full, an engine is away."""
+"""Seconds before each retry of a paid question whose counting failed, as when a disk is full or an engine is down."""
 
 
 class WorkerRole(Enum):
-    """The parts of the work on questions."""
+    """The transitions that a worker performs."""
 
     CHARGES = "charges"
     COUNTS = "counts"
@@ -54,17 +54,18 @@ STATES: Mapping[WorkerRole, tuple[State, ...]] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A question that a worker has claimed.
+    """A question that a worker has leased.
 
     Attributes:
-        id: That of the question, and of its release.
-        request: Under which the ledger has it.
-        member: Who pays.
-        dataset, version: What is asked.
-        question: What is asked of it.
-        loss: What it may lose.
-        state: Queued, or paid.
-        worker: Who has claimed it.
+        id: The identifier of the question and of its release.
+        request: The request id in the ledger.
+        member: The project and analyst who pay.
+        dataset: The dataset.
+        version: The version of the dataset.
+        question: The question.
+        loss: The privacy loss.
+        state: Queued or paid.
+        worker: The lease holder.
     """
 
     id: str
@@ -79,17 +80,17 @@ class Job:
 
 
 class LeaseLost(InvalidArgument):
-    """The claim of a worker counts no more: it was given back, or another one has it."""
+    """The lease has expired: it was returned, or another worker holds it."""
 
 
 class Queue:
-    """Queue of questions as workers use it: claims, and transitions from queued to paid to answered."""
+    """The worker's view of the queue: leases, and transitions from queued to paid to answered."""
 
     def __init__(self, archive: Archive) -> None:
         self._database = archive
 
     def lease_next(self, worker: str, role: WorkerRole = WorkerRole.ALL) -> Job | None:
-        """The next question for a worker, a name that no other process has: first those that wait to be paid."""
+        """Lease the next question to a worker (a unique name): queued before paid; None if all are leased."""
         now, states = int(time.time()), STATES[role]
         if self._database.read_snapshot(lambda connection: _select_next(connection, now, states)) is None:
             return None
@@ -97,8 +98,8 @@ class Queue:
         def lease_row(connection: Connection) -> Row[Any] | None:
             row = _select_next(connection, now, states, lock=True)
             if row is not None:
-                mine = QUESTIONS.c.number == row.number
-                connection.execute(update(QUESTIONS).where(mine).values(worker=worker, claimed=now))
+                is_row = QUESTIONS.c.number == row.number
+                connection.execute(update(QUESTIONS).where(is_row).values(worker=worker, claimed=now))
             return row
 
         row = self._database.write(lease_row)
@@ -106,12 +107,12 @@ class Queue:
 
     @staticmethod
     def require_lease(connection: Connection, job: Job) -> None:
-        """Refuse a question whose claim counts no more: looked at in the transaction that charges it.
+        """Refuse a question whose lease is no longer valid, within the transaction that charges it.
 
-        A worker that was held may go on long after its claim was given back, and after the question was taken back.
+        A suspended worker may resume long after its lease was returned and its question withdrawn.
 
         Raises:
-            Overtaken: it does not.
+            LeaseLost: The worker no longer holds the lease.
         """
         if (
             connection.execute(
@@ -119,101 +120,107 @@ class Queue:
             ).first()
             is None
         ):
-            raise LeaseLost("question", "another worker has it, or it was taken back")
+            raise LeaseLost("question", "another worker holds it, or it was withdrawn")
 
     def mark_paid(self, job: Job) -> None:
-        """It was charged; whoever counts may have it."""
+        """Record that the question was charged."""
         self._update_queued(job, state=State.PAID.value)
 
     def mark_refused(self, job: Job, reason: str) -> None:
-        """It was not charged, for this reason."""
+        """Record that the question was refused, uncharged, with its reason."""
         self._update_queued(job, state=State.REFUSED.value, refusal=reason, worker=None)
 
     def return_lease(self, job: Job) -> None:
-        """Somebody else may go on with it."""
+        """Return the lease, so that another worker may continue."""
         self._database.write(
             lambda one: one.execute(update(QUESTIONS).where(*_leased_by(job)).values(worker=None)).rowcount
         )
 
     @write_transaction
     def schedule_retry(self, connection: Connection, job: Job) -> None:
-        """It could not be counted now; it is tried again later."""
-        mine = and_(*_leased_by(job))
-        tries = connection.execute(select(QUESTIONS.c.tries).where(mine)).scalars().first()
+        """Record a failed count, and block the question until its next retry."""
+        is_leased = and_(*_leased_by(job))
+        tries = connection.execute(select(QUESTIONS.c.tries).where(is_leased)).scalars().first()
         if tries is None:
             return
         until = int(time.time()) + WAITS[min(tries + 1, len(WAITS) - 1)]
-        # A claim from the future: nobody's, and nobody takes it before.
-        connection.execute(update(QUESTIONS).where(mine).values(tries=tries + 1, worker=LATER, claimed=until - STALE))
+        # A lease of the placeholder `LATER` that expires at the time of the retry.
+        connection.execute(
+            update(QUESTIONS).where(is_leased).values(tries=tries + 1, worker=LATER, claimed=until - STALE)
+        )
 
     @write_transaction
     def store_answer(self, connection: Connection, id: str, curve: str, facts: Mapping[str, Any]) -> None:
-        """Its answer is here: it is shown when the public clock strikes. The first one stays."""
+        """Store the answer, which is shown at the next publication time. A stored answer is never replaced."""
         acquire_lock(connection, f"release {id}")
         if not has_row(connection, RELEASES, id=id):
-            told = {"id": id, "curve": curve, "facts": json.dumps(facts), "svg": "", "csv": ""}
-            connection.execute(insert(RELEASES), told)
-        mine = (QUESTIONS.c.id == id, QUESTIONS.c.state == State.PAID.value)
-        connection.execute(update(QUESTIONS).where(*mine).values(state=State.COUNTED.value, worker=None))
+            row = {"id": id, "curve": curve, "facts": json.dumps(facts), "svg": "", "csv": ""}
+            connection.execute(insert(RELEASES), row)
+        is_paid = (QUESTIONS.c.id == id, QUESTIONS.c.state == State.PAID.value)
+        connection.execute(update(QUESTIONS).where(*is_paid).values(state=State.COUNTED.value, worker=None))
 
     def find_undrawn(self) -> list[str]:
-        """Answers that have no picture yet and that nobody draws, the first one first."""
-        free = _is_unleased(int(time.time()))
-        query = _UNDRAWN.where(RELEASES.c.svg == "", free).order_by(QUESTIONS.c.number).limit(MOST_DRAWN)
-        return self._database.read_snapshot(
-            lambda connection: [str(each) for each in connection.execute(query).scalars()]
-        )
+        """Return answers without a picture that no worker is drawing, oldest first."""
+        is_free = _is_unleased(int(time.time()))
+        query = _UNDRAWN.where(RELEASES.c.svg == "", is_free).order_by(QUESTIONS.c.number).limit(MOST_DRAWN)
+        return self._database.read_snapshot(lambda connection: [str(id) for id in connection.execute(query).scalars()])
 
     def lease_drawing(self, worker: str, id: str) -> bool:
-        """Claim the drawing of an answer; False if another worker has it."""
+        """Lease the drawing of an answer; False if another worker holds it."""
         now = int(time.time())
         claim = update(QUESTIONS).where(QUESTIONS.c.id == id, _is_unleased(now)).values(worker=worker, claimed=now)
         return bool(self._database.write(lambda connection: connection.execute(claim).rowcount))
 
     def load_curve(self, id: str) -> str:
-        """An answer, as it was counted."""
+        """Return the stored curve of an answer, as JSON."""
         query = select(RELEASES.c.curve).where(RELEASES.c.id == id)
         return self._database.read_snapshot(lambda connection: str(connection.execute(query).scalar_one()))
 
     @write_transaction
     def store_drawing(self, connection: Connection, id: str, svg: str, csv: str) -> None:
-        """Its picture and its table are here."""
-        mine = (RELEASES.c.id == id, RELEASES.c.svg == "")
-        connection.execute(update(RELEASES).where(*mine).values(svg=svg, csv=csv))
+        """Store the picture and the table of an answer, and end the lease."""
+        is_undrawn = (RELEASES.c.id == id, RELEASES.c.svg == "")
+        connection.execute(update(RELEASES).where(*is_undrawn).values(svg=svg, csv=csv))
         connection.execute(update(QUESTIONS).where(QUESTIONS.c.id == id).values(worker=None))
 
     def publish_states(self) -> int:
-        """The public clock strikes: what was done since is shown. How many questions moved."""
-        moved = QUESTIONS.c.shown != QUESTIONS.c.state
-        if self._database.read_snapshot(lambda one: one.execute(select(QUESTIONS.c.id).where(moved)).first()) is None:
+        """Publish all state changes since the last publication time. Returns the number of changed questions."""
+        has_moved = QUESTIONS.c.shown != QUESTIONS.c.state
+        if (
+            self._database.read_snapshot(lambda one: one.execute(select(QUESTIONS.c.id).where(has_moved)).first())
+            is None
+        ):
             return 0
-        counted = QUESTIONS.c.state == State.COUNTED.value
+        is_counted = QUESTIONS.c.state == State.COUNTED.value
         answered = {"state": State.ANSWERED.value, "shown": State.ANSWERED.value}
 
         def update_states(connection: Connection) -> int:
-            done = connection.execute(update(QUESTIONS).where(counted).values(**answered)).rowcount
-            return done + connection.execute(update(QUESTIONS).where(moved).values(shown=QUESTIONS.c.state)).rowcount
+            answered_count = connection.execute(update(QUESTIONS).where(is_counted).values(**answered)).rowcount
+            return (
+                answered_count
+                + connection.execute(update(QUESTIONS).where(has_moved).values(shown=QUESTIONS.c.state)).rowcount
+            )
 
         return self._database.write(update_states)
 
     def return_leases(self, worker: str | None = None) -> None:
-        """Give back what a worker that has ended had claimed; None: what all had."""
-        mine = QUESTIONS.c.worker.is_not(None) if worker is None else QUESTIONS.c.worker == worker
+        """Return the leases of a worker that has ended; None returns all leases."""
+        is_leased = QUESTIONS.c.worker.is_not(None) if worker is None else QUESTIONS.c.worker == worker
         self._database.write(
-            lambda connection: connection.execute(update(QUESTIONS).where(mine).values(worker=None)).rowcount
+            lambda connection: connection.execute(update(QUESTIONS).where(is_leased).values(worker=None)).rowcount
         )
 
     def _update_queued(self, job: Job, **facts: object) -> None:
-        """Say what became of a question that was queued, if the claim still counts."""
-        moved = update(QUESTIONS).where(*_leased_by(job), _has_state(State.QUEUED)).values(**facts)
-        self._database.write(lambda connection: connection.execute(moved).rowcount)
+        """Update a queued question if the lease is still valid."""
+        change = update(QUESTIONS).where(*_leased_by(job), _has_state(State.QUEUED)).values(**facts)
+        self._database.write(lambda connection: connection.execute(change).rowcount)
 
 
 _UNDRAWN = select(RELEASES.c.id).join(QUESTIONS, QUESTIONS.c.id == RELEASES.c.id)
 
 
 def _is_unleased(now: int) -> ColumnElement[bool]:
-    """Tell whether a question is unclaimed, or its lease has expired."""
+    """Return the condition that a question has no lease, or an expired one."""
     return or_(QUESTIONS.c.worker.is_(None), QUESTIONS.c.claimed < now - STALE)
 
 
@@ -230,19 +237,19 @@ _TAKEN = or_(_OTHERS.c.worker.is_not(None), _OTHERS.c.state.in_([State.COUNTED.v
 _LAST_TAKEN = func.coalesce(
     select(func.max(_OTHERS.c.claimed)).where(_OTHERS.c.project == QUESTIONS.c.project, _TAKEN).scalar_subquery(), 0
 )
-"""Seconds since 1970 when a worker last began to count a question of the same project, or to draw it."""
+"""Seconds since 1970 when a worker last began to count or draw a question of the same project."""
 
 
 def _select_next(connection: Connection, now: int, states: Sequence[State], *, lock: bool = False) -> Row[Any] | None:
-    """The next free question; held, it is this transaction's, and who comes at the same time has the next one.
+    """Return the next free question. With `lock`, concurrent transactions skip it and get the one after.
 
-    Questions are charged in the order in which they were asked. They are counted project by project in turns, first
-    that of which one was taken longest ago: so who asks many that take long keeps others waiting for one of them.
+    Questions are charged in the order in which they were asked. They are counted round-robin over projects, the project
+    served longest ago first, so that a project with many slow questions delays another by at most one question.
     """
     for state in states:
-        mine = (QUESTIONS.c.state == state.value, _is_unleased(now))
-        turn = (_LAST_TAKEN,) if state is State.PAID else ()
-        query = select(QUESTIONS).where(*mine).order_by(*turn, QUESTIONS.c.number).limit(1)
+        is_free = (QUESTIONS.c.state == state.value, _is_unleased(now))
+        project_order = (_LAST_TAKEN,) if state is State.PAID else ()
+        query = select(QUESTIONS).where(*is_free).order_by(*project_order, QUESTIONS.c.number).limit(1)
         row = connection.execute(query.with_for_update(skip_locked=True) if lock else query).first()
         if row is not None:
             return row
@@ -255,50 +262,50 @@ def _job_from_row(row: Row[Any], worker: str) -> Job:
     return Job(row.id, row.request, member, row.dataset, row.version, question, loss, State(row.state), worker)
 
 
-# Actions of a steward on queued questions: withdraw one before it is charged, or have it counted again.
+# Actions of a steward on waiting questions: withdraw one before it is charged, or retry it.
 #
-# What is done is seen when the public clock strikes, and whoever does it is told the same before, whatever became of
-# it: else one could learn when a worker is done, which may tell of rows.
-TAKEN_BACK = "the steward of the dataset took it back before it was charged"
+# The effect is visible at the next publication time, and the response is the same whatever the effect: otherwise the
+# steward could learn when a worker finished, and counting times may depend on records.
+TAKEN_BACK = "the steward of the dataset withdrew the question before it was charged"
 SLOW = 60
-"""Seconds after which a worker may have been stopped that has what was paid."""
+"""Seconds after which a steward may take the lease of a paid question from its worker."""
 
 
 class Stewardship:
-    """Actions of a steward on questions of a dataset: to withdraw one, or to have it counted again.
+    """Actions of a steward on questions of a dataset: withdraw or retry.
 
-    Formal guarantees: nothing is charged here, and nothing is refunded. What was charged under its request stays so,
-    and is counted under the same grant, whose stored numbers stay as they are.
+    Formal guarantees: neither charges nor refunds anything. A charged request stays charged and is counted under the
+    same grant, whose stored noisy numbers are reused.
     """
 
     def __init__(self, archive: Archive, questions: Questions, notify: Callable[[], object] = int) -> None:
         self._archive, self._questions, self._call = archive, questions, notify
 
     def withdraw(self, who: Visitor, id: str) -> None:
-        """Take a question back, if nothing was charged under its request and no worker has begun with it.
+        """Withdraw a question if its request is uncharged and no worker has leased it.
 
-        The grants are looked at in the transaction of the chain: whatever charges comes before it, or after.
+        The grants are checked in the transaction that locks the chain, so a charge comes entirely before or after.
 
         Raises:
-            ProtocolAborted: they are not the steward of its dataset, there is none, or it waited no more when the
-                clock struck last.
+            ProtocolError: The visitor is not the dataset's steward, the question does not exist, or it was no longer
+                waiting at the last publication time.
         """
         asked = self._require_waiting(who, id)
 
         def withdraw_question(connection: Connection) -> None:
             if not _is_charged(connection, asked):
-                told = {"state": State.REFUSED.value, "refusal": TAKEN_BACK}
+                refusal = {"state": State.REFUSED.value, "refusal": TAKEN_BACK}
                 connection.execute(
-                    _update_in_state(id, State.QUEUED).where(QUESTIONS.c.worker.is_(None)).values(**told)
+                    _update_in_state(id, State.QUEUED).where(QUESTIONS.c.worker.is_(None)).values(**refusal)
                 )
 
         self._archive.run_logged(_log_event(who, "wanted taken back", asked), withdraw_question)
 
     def retry(self, who: Visitor, id: str) -> None:
-        """Have a question counted now that was charged and could not be counted, or that a worker has for long.
+        """Retry now a paid question that waits for its retry, or whose worker has held it for `SLOW` seconds.
 
         Raises:
-            ProtocolAborted: as of `withdraw`.
+            ProtocolError: See `withdraw`.
         """
         asked = self._require_waiting(who, id)
         stuck = (QUESTIONS.c.worker == LATER) | (QUESTIONS.c.claimed < int(time.time()) - SLOW)
@@ -313,7 +320,7 @@ class Stewardship:
         asked = self._questions.get(who, id)
         require(who, Right.KEEP_QUEUE, asked.subject)
         if asked.state in (State.ANSWERED, State.REFUSED):
-            raise ProtocolError("question", "it does not wait any more", 409)
+            raise ProtocolError("question", "the question is no longer waiting", 409)
         return asked
 
 
@@ -322,7 +329,7 @@ def _update_in_state(id: str, state: State) -> Update:
 
 
 def _is_charged(connection: Connection, asked: AskedQuestion) -> bool:
-    """Tell whether its request was charged, for this question or for another one that it answers."""
+    """Tell whether the question's request was charged, for this question or another that reads the same request."""
     version = {"name": asked.dataset, "version": asked.version}
     account = connection.execute(select(DATASETS.c.account).filter_by(**version)).scalars().first()
     if account is None:

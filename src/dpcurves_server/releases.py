@@ -1,4 +1,4 @@
-"""Releases: answers for all of a project, and for everybody once a steward publishes them; and models of projects."""
+"""Releases, seen by their project and, once published, by all analysts; and the predictive models of projects."""
 
 from __future__ import annotations
 
@@ -23,29 +23,30 @@ from .questions import WITH_RELEASES, AskedQuestion, State, list_questions, ques
 from .store import MODELS, QUESTIONS, RELEASES, Archive, format_now
 from .visitors import Right, Subject, Visitor, may, not_found, require
 
-# The picture and the table of an answer: post-processing, made once nobody waits for something to be counted.
+# Picture and table of an answer: post-processing, which workers do when no question waits.
 LEVEL = 0.95
-
+"""Confidence level of intervals in tables."""
 DRAWING = Lock()
-"""Settings of the drawing library are those of the process: one picture at a time."""
+"""One picture at a time: matplotlib's settings are global to the process."""
 
 
 def render_svg(curve: Any, title: str = "", **plot_options: Any) -> str:
-    """The picture, by itself, in ways that its `plot` knows; with a title, if there is one."""
+    """Return a standalone SVG of a curve, with the options of its `plot`, and a title if given."""
     with DRAWING:
         axes = curve.plot(ax=display.headless_axes(getattr(curve, "SIZE", display.LANDSCAPE)), **plot_options)
         return display.svg_text(display.set_title(axes, title) if title else axes)
 
 
 def render_csv(curve: Any) -> str:
-    """The numbers, with both ends at level 0.95 where it has intervals or a band. No text in it is a formula."""
+    """Return the CSV of a curve with interval bounds at level 0.95. Spreadsheet formulas in texts are escaped."""
     return str(curve.to_csv_text(level=LEVEL, population=False))
 
 
-# Answers, as those who may see them get them.
+# Answers.
 DRAWN = frozenset({"svg", "csv", "html"})
-"""Forms of an answer that workers make, or that hold what they make."""
+"""File formats that are drawn by workers or embed their drawings."""
 _HERE = BoundedSemaphore(1)
+"""At most one picture is drawn in the serving process."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +56,11 @@ class Answer:
     Attributes:
         asked_question: The question.
         json: The curve, in the published format.
-        kept_svg, kept_csv: Its picture and its table; empty: a worker has not made them yet.
-        facts: What its HTML summary says: ``title``, ``line``, ``summary`` (pairs), ``notes``, ``privacy`` (pairs).
-        published_at: When it was published; None: it is the project's.
-        published_by: By whom.
+        stored_svg: The picture; empty until a worker has drawn it.
+        stored_csv: The table; empty until a worker has drawn the picture.
+        facts: Contents of the HTML summary: ``title``, ``line``, ``summary`` (pairs), ``notes``, ``privacy`` (pairs).
+        published_at: Time of publication; None while only the project sees it.
+        published_by: The steward who published it.
     """
 
     asked_question: AskedQuestion
@@ -71,31 +73,31 @@ class Answer:
 
     @property
     def id(self) -> str:
-        """That of its question."""
+        """The identifier of the question."""
         return self.asked_question.id
 
     @property
     def is_drawn(self) -> bool:
-        """Tell whether a worker has made its picture and its table."""
+        """Tell whether a worker has drawn the picture and the table."""
         return bool(self.stored_svg)
 
     @property
     def svg(self) -> str:
-        """Its picture."""
+        """The picture: the stored one, or a new drawing."""
         return self.stored_svg or render_svg(self.load_curve())
 
     @property
     def csv(self) -> str:
-        """Its numbers, with ends of intervals where it has them."""
+        """The table with interval bounds: the stored one, or a new one."""
         return self.stored_csv or render_csv(self.load_curve())
 
     def load_curve(self) -> Any:
-        """The curve itself, as whoever asks a session has it."""
+        """Return the curve as `Session.ask` returns it."""
         return result_from_json(self.json)
 
 
 class Releases:
-    """Access to released answers, by role and by the public clock."""
+    """Access to released answers, by role and publication time."""
 
     def __init__(self, archive: Archive) -> None:
         self._archive = archive
@@ -104,7 +106,7 @@ class Releases:
         """Look up a release.
 
         Raises:
-            ProtocolAborted: there is none, or none that they may see, or the public clock has not struck yet.
+            ProtocolError: The release does not exist, is hidden from the visitor, or is not shown yet.
         """
         found = self._archive.read_snapshot(lambda connection: _find_answer(connection, id))
         if found is None or found.asked_question.state is not State.ANSWERED or not _may_see(who, found.asked_question):
@@ -112,40 +114,40 @@ class Releases:
         return found
 
     def is_drawn(self, id: str) -> bool:
-        """Tell whether the picture of an answer is ready, or there is no such answer: nobody has to wait."""
+        """Return True unless the answer exists and its picture is still to be drawn."""
         query = select(RELEASES.c.id).where(RELEASES.c.id == id, RELEASES.c.svg == "")
         return self._archive.read_snapshot(lambda connection: connection.execute(query).first()) is None
 
     def get_with_drawing(self, who: Visitor, id: str) -> Answer:
-        """A release with its picture and its table. Those that no worker has drawn are drawn here, one at a time.
+        """Return a release with its picture and table, drawn here if no worker has drawn them, one at a time.
 
         Raises:
-            ProtocolAborted: as of `get`; or another one is drawn here just now.
+            ProtocolError: See `get`; or another picture is being drawn here.
         """
         found = self.get(who, id)
         if found.is_drawn:
             return found
         if not _HERE.acquire(blocking=False):
-            raise ProtocolError("picture", "it is not drawn yet; look again in a minute", 503)
+            raise ProtocolError("picture", "the picture is not drawn yet; reload in a minute", 503)
         try:
             return replace(found, stored_svg=found.svg, stored_csv=found.csv)
         finally:
             _HERE.release()
 
     def all(self, who: Visitor, project: str) -> tuple[AskedQuestion, ...]:
-        """The questions of a project that are answered, the last one first.
+        """Return the answered questions of a project, newest first.
 
         Raises:
-            ProtocolAborted: there is no such project, or it is not theirs to see.
+            ProtocolError: The project does not exist, or is hidden from the visitor.
         """
         find_project_for(self._archive, who, project, Right.SEE_RELEASES)
         return list_questions(self._archive, QUESTIONS.c.project == project, ANSWERED)
 
     def list_published(self, who: Visitor, dataset: str) -> tuple[AskedQuestion, ...]:
-        """The published answers of a dataset, newest question first.
+        """Return the questions of a dataset with published answers, newest first.
 
         Raises:
-            ProtocolAborted: it is not theirs to see.
+            ProtocolError: The visitor may not see published releases.
         """
         require(who, Right.SEE_PUBLISHED)
         return list_questions(
@@ -153,10 +155,10 @@ class Releases:
         )
 
     def publish(self, who: Visitor, id: str) -> None:
-        """Show a release to everybody who may ask any dataset here. There is no way back.
+        """Publish a release to all who may list the datasets. This cannot be undone.
 
         Raises:
-            ProtocolAborted: they are not the steward of its dataset, or there is none.
+            ProtocolError: The visitor is not the dataset's steward, or the release does not exist.
         """
         found = self._archive.read_snapshot(lambda connection: _find_answer(connection, id))
         if found is None or found.asked_question.state is not State.ANSWERED:
@@ -165,9 +167,11 @@ class Releases:
         if found.published_at is not None:
             return
         facts = {"published_at": format_now(), "published_by": who.name}
-        mine = (RELEASES.c.id == id, RELEASES.c.published_at.is_(None))
+        is_unpublished = (RELEASES.c.id == id, RELEASES.c.published_at.is_(None))
         event = Event(who.name, "published", id, found.asked_question.dataset)
-        self._archive.run_logged(event, lambda one: one.execute(update(RELEASES).where(*mine).values(**facts)).rowcount)
+        self._archive.run_logged(
+            event, lambda one: one.execute(update(RELEASES).where(*is_unpublished).values(**facts)).rowcount
+        )
 
 
 ANSWERED = QUESTIONS.c.shown == State.ANSWERED.value
@@ -191,7 +195,7 @@ def _may_see(who: Visitor, asked: AskedQuestion) -> bool:
 
 
 MOST_KEPT = 1000
-"""Models of one project."""
+"""Models per project."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,11 +203,11 @@ class StoredModel:
     """A model of a project.
 
     Attributes:
-        digest: The SHA-256 of all that it is made of.
-        name: What it is called.
-        person: Who handed it in; empty where the visitor may not see it.
-        made_at: When.
-        text: All of it, as JSON.
+        digest: SHA-256 of the model.
+        name: The name, unique in the project.
+        person: The analyst who added it; empty if the visitor may not see it.
+        made_at: Time of adding.
+        text: The model as JSON.
     """
 
     digest: str
@@ -214,23 +218,23 @@ class StoredModel:
 
     @property
     def predictor(self) -> Predictor:
-        """The model, as it stands in questions."""
+        """The predictor, as questions use it."""
         return predictor_from_json(self.text)
 
     @property
     def model_json(self) -> Mapping[str, Any]:
-        """The model as plain objects: what a question takes as its score."""
+        """The model as plain objects, as a question takes it for its score."""
         return self.predictor.to_object()
 
 
 @dataclass(frozen=True, slots=True)
 class ModelsByName(Mapping[str, Predictor]):
-    """The predictive models that a project has stored, by name; each is loaded when it is looked up.
+    """Mapping of a project's model names to predictors, which are loaded on access.
 
     Attributes:
-        archive: Where they lie.
-        project: Whose they are.
-        names: What they are called, in the order in which they were handed in.
+        archive: The database.
+        project: The project.
+        names: The names in the order of adding.
     """
 
     archive: Archive
@@ -253,17 +257,18 @@ class ModelsByName(Mapping[str, Predictor]):
 
 
 class Models:
-    """Keeps the models of projects."""
+    """The predictive models of projects."""
 
     def __init__(self, archive: Archive) -> None:
         self._archive = archive
 
     def add(self, who: Visitor, project: str, text: str) -> StoredModel:
-        """Keep a model, unless it is there already.
+        """Store a model, unless the project has it.
 
         Raises:
-            ProtocolAborted: they are not in the project, or it has too many models, or another one of this name.
-            ValueError: it is no model; one line names what is wrong.
+            ProtocolError: The visitor is not an analyst of the project, the project has too many models, or the name
+                is in use.
+            ValueError: The text is not a valid model.
         """
         found = find_project_for(self._archive, who, project, Right.ASK)
         model = predictor_from_json(text)
@@ -273,14 +278,14 @@ class Models:
         }  # fmt: skip
 
         def insert_model(connection: Connection) -> StoredModel:
-            kept = _find_model(connection, project, model.digest)
-            if kept is not None:
-                return kept
+            stored = _find_model(connection, project, model.digest)
+            if stored is not None:
+                return stored
             if connection.execute(_select_by_name(project, model.name)).first() is not None:
-                raise ProtocolError("model", "the project has another one of this name: give this one its own", 409)
+                raise ProtocolError("model", "the project has another model of this name: rename this one", 409)
             count = select(func.count()).select_from(MODELS).where(MODELS.c.project == project)
             if connection.execute(count).scalar_one() >= MOST_KEPT:
-                raise ProtocolError("models", f"at most {MOST_KEPT} of a project are kept", 409)
+                raise ProtocolError("models", f"a project has at most {MOST_KEPT} models", 409)
             connection.execute(insert(MODELS), facts)
             return StoredModel(model.digest, model.name, who.name, facts["made_at"], facts["model"])
 
@@ -288,7 +293,7 @@ class Models:
         return self._archive.run_logged(Event(who.name, "handed in model", words, found.dataset), insert_model)
 
     def get(self, who: Visitor, project: str, digest: str) -> StoredModel:
-        """Look up a model. Raises `ProtocolError`: there is none, or it is not theirs to see."""
+        """Return a model. Raises `ProtocolError` if it does not exist or is hidden from the visitor."""
         of = find_project_for(self._archive, who, project, Right.SEE_QUESTIONS).subject
         found = self._archive.read_snapshot(lambda connection: _find_model(connection, project, digest))
         if found is None:
@@ -296,10 +301,10 @@ class Models:
         return _redact_owner(who, found, of)
 
     def index_by_name(self, who: Visitor, project: str) -> ModelsByName:
-        """The models of a project by their names, each read when it is looked up.
+        """Return the models of a project by name, loaded on access.
 
         Raises:
-            ProtocolAborted: there is no such project, or it is not theirs to see.
+            ProtocolError: The project does not exist, or is hidden from the visitor.
         """
         find_project_for(self._archive, who, project, Right.SEE_QUESTIONS)
         names = select(MODELS.c.name).where(MODELS.c.project == project).order_by(MODELS.c.made_at, MODELS.c.digest)
@@ -307,10 +312,10 @@ class Models:
         return ModelsByName(self._archive, project, tuple(dict.fromkeys(map(str, found))))
 
     def all(self, who: Visitor, project: str) -> tuple[StoredModel, ...]:
-        """The models of a project, in the order in which they were handed in.
+        """Return the models of a project in the order of adding.
 
         Raises:
-            ProtocolAborted: there is no such project, or it is not theirs to see.
+            ProtocolError: The project does not exist, or is hidden from the visitor.
         """
         of = find_project_for(self._archive, who, project, Right.SEE_QUESTIONS).subject
         query = select(MODELS).where(MODELS.c.project == project).order_by(MODELS.c.made_at, MODELS.c.digest)
@@ -319,7 +324,7 @@ class Models:
 
 
 def _select_by_name(project: str, name: str) -> Select[Any]:
-    """The model of a name; of several, which development versions took in, the last one."""
+    """Select the model of a name; the newest, as early versions allowed duplicates."""
     mine = select(MODELS).filter_by(project=project, name=name)
     return mine.order_by(MODELS.c.made_at.desc(), MODELS.c.digest.desc()).limit(1)
 

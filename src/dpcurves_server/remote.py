@@ -1,4 +1,4 @@
-"""Questions to a verification server, from a program: the same questions, and the same curves, as a session has."""
+"""Client of a verification server for programs: the same questions and curves as `Session`."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ from dpcurves_parties.serving.identity import parse_host
 
 API = "/api/1"
 PAUSE = 0.25
-"""Seconds between two polls of a question: the server's clock strikes less often."""
+"""Seconds between polls of a question; the server publishes less often."""
 OF_BUDGET = ("allowance", "budget")
 
 
 class Remote:
-    """Client of a verification server: it asks for one project, over HTTPS, under the project's budget.
+    """Client of a verification server: asks questions for one project over HTTPS, under the project's budget.
 
-    Args:
-        url: Where the server is: ``https://host:port``.
-        token: The access token that the server's page of the project showed once. SECRET.
-        project: The project; None: that of the token.
-        ca: The file with the server's certificate; None: the certificate authorities that this machine trusts.
-        patience: The timeout of an answer in seconds, time in the queue included.
+    Arguments:
+        url: The server's URL: ``https://host:port``.
+        token: SECRET. An access token from the project's page.
+        project: The project; None takes the token's.
+        ca: The file of the server's certificate; None trusts this machine's certificate authorities.
+        timeout: Seconds to wait for an answer, including time in the queue.
 
-    Formal guarantees: those of the server, which charges; nothing here opens records.
+    Formal guarantees: the server's, which charges; the client opens no records.
 
     Raises:
         ValueError: the URL is not valid, the server cannot be reached, its certificate is not the expected one, or the
@@ -93,35 +93,35 @@ class Remote:
     @property
     def statement(self) -> Mapping[str, Any]:
         """The spent and the remaining part of your own allowance, of the project's, and of the dataset's cap."""
-        found: Mapping[str, Any] | None = self._get("projects", self._project, "statement")["left"]
-        if found is None:
-            raise InvalidArgument("allowance", f"none was set yet for you in project {self._project!r}")
-        return found
+        balance: Mapping[str, Any] | None = self._get("projects", self._project, "statement")["left"]
+        if balance is None:
+            raise InvalidArgument("allowance", f"you have no allowance yet in project {self._project!r}")
+        return balance
 
     @property
     def remaining(self) -> PrivacyLoss:
         """The loss that you may still spend."""
-        left = self.statement["left"]
-        if Currency(left["currency"]) is Currency.EPSILON:
-            return _parse_loss(left["amount"], PrivacyLoss.pure)
-        return _parse_loss(left["amount"], PrivacyLoss.zcdp)
+        amount = self.statement["left"]
+        if Currency(amount["currency"]) is Currency.EPSILON:
+            return _parse_loss(amount["amount"], PrivacyLoss.pure)
+        return _parse_loss(amount["amount"], PrivacyLoss.zcdp)
 
     @property
     def releases(self) -> Sequence[Mapping[str, Any]]:
-        """The answered questions of the project, the latest one first."""
+        """The answered questions of the project, newest first."""
         found: Sequence[Mapping[str, Any]] = self._get("projects", self._project, "releases")
         return found
 
     def plan(self, question: Any, loss: PrivacyLoss) -> Plans:
-        """The plan of a question, made without the server: its losses, expected errors and refusals. Costs nothing."""
+        """Plan a question locally: losses, expected errors and refusals. Costs nothing."""
         return plan_question(question, loss, self.adjacency)
 
     def ask(self, question: Any, loss: PrivacyLoss) -> Any:
-        """The curve. The same question asked again by anyone in the project gives the same curve at no further loss.
+        """Ask a question and return its curve. A question that the project has asked before is free.
 
         Raises:
-            BudgetExceeded: less is left of an allowance, or of the cap; nothing was charged.
-            UnsupportedQuery, ValueError, TypeError: as of `Session.ask`.
+            BudgetExceeded: The remaining budget is too small; nothing was charged.
+            UnsupportedQuery, ValueError, TypeError: See `Session.ask`.
         """
         loss = require_askable(question, loss).as_single_release()
         self.plan(question, loss)
@@ -132,11 +132,11 @@ class Remote:
         return self.curve(self._wait_for_answer(asked["id"]))
 
     def curve(self, release: str) -> Any:
-        """A release of the project, or a published one, by its id."""
+        """Return the curve of a release of the project, or of a published one, by its id."""
         return result_from_json(self.export(release, "json").decode())
 
     def export(self, release: str, ending: str) -> bytes:
-        """A release as ``json``, ``svg``, ``png``, ``csv``, ``xlsx`` or ``html``."""
+        """Return a release as ``json``, ``svg``, ``png``, ``csv``, ``xlsx`` or ``html``."""
         return self._channel.get(_build_path("releases", f"{release}.{ending}"), self._token)
 
     def add_model(self, model: Predictor) -> str:
@@ -145,14 +145,14 @@ class Remote:
         return str(self._post("projects", self._project, "models", message={"model": model.to_object()})["digest"])
 
     def _wait_for_answer(self, question: str) -> str:
-        """Wait for the public clock; the id."""
+        """Wait until a question is answered and published, and return its id."""
         end = time.monotonic() + self._patience
         while time.monotonic() < end:
-            found = self._get("questions", question)
-            if found["state"] == "answered":
+            status = self._get("questions", question)
+            if status["state"] == "answered":
                 return question
-            if found["state"] == "refused":
-                raise _refusal_from_line(str(found["refusal"]))
+            if status["state"] == "refused":
+                raise _refusal_from_line(str(status["refusal"]))
             time.sleep(PAUSE)
         raise ProtocolError(
             "server", f"no answer came in {self._patience:g} seconds; asked again, it costs nothing", 504

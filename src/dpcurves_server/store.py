@@ -24,22 +24,23 @@ from dpcurves_parties.serving.database import (
 
 from .visitors import NOTHING, Right, Subject, Visitor, require
 
-# The tables in which a verification server keeps who may do what, what was asked, and what was released.
+# Tables of a verification server: accounts, roles, questions and releases.
 #
-# Nothing of a record stands in them. Passwords, sessions and tokens stand as hashes.
+# They hold no records. Passwords, session cookies and tokens are stored as hashes.
 METADATA = sql.MetaData()
 # Passwords are hashed by Argon2id.
 PEOPLE = Table(
-    "dpcurves_people", METADATA, *text_key_columns("name"), *text_columns("password"), Column("locked", sql.Boolean, nullable=False),
-    *text_columns("made_at"),
+    "dpcurves_people", METADATA, *text_key_columns("name"), *text_columns("password"),
+    Column("locked", sql.Boolean, nullable=False), *text_columns("made_at"),
 )  # fmt: skip
-# The dataset is that of a steward; else it is empty.
+# `dataset` is set for stewards, and empty for other roles.
 ROLES = Table("dpcurves_roles", METADATA, *text_key_columns("person", "role", "dataset"))
-# As whom another authority knows people: what it calls them says nothing of what another one does.
+# Subject identifiers, one per identity provider: they are unique within an issuer only.
 SUBJECTS = Table("dpcurves_subjects", METADATA, *text_key_columns("issuer", "subject"), *text_columns("person"))
-# Sessions and tokens end so many seconds after the beginning of 1970.
+# `ends` of sessions and tokens is in seconds since 1970.
 SESSIONS = Table(
-    "dpcurves_sessions", METADATA, *text_key_columns("digest"), *text_columns("person", "csrf", "made_at"), integer_column("ends"),
+    "dpcurves_sessions", METADATA, *text_key_columns("digest"), *text_columns("person", "csrf", "made_at"),
+    integer_column("ends"),
     sql.Index("dpcurves_sessions_of_person", "person"),
 )  # fmt: skip
 TOKENS = Table(
@@ -47,11 +48,12 @@ TOKENS = Table(
     *text_columns("person", "project", "label", "made_at"), integer_column("ends"),
     sql.Index("dpcurves_tokens_of_person", "person"),
 )  # fmt: skip
-# The account is one of the ledger; the source (JSON) says where the records lie, and is shown to nobody; the columns
-# (JSON) are the public schema.
+# `account` names an account of the ledger; `source` (JSON) is the secret location of the records; `columns` (JSON) is
+# the public schema.
 DATASETS = Table(
     "dpcurves_datasets", METADATA, *text_key_columns("name"), *integer_key_columns("version"),
-    *text_columns("account", "relation", "source", "columns"), Column("units", BigInteger), *text_columns("description", "made_at"),
+    *text_columns("account", "relation", "source", "columns"), Column("units", BigInteger),
+    *text_columns("description", "made_at"),
 )  # fmt: skip
 PROJECTS = Table(
     "dpcurves_projects", METADATA, *text_key_columns("name"), *text_columns("dataset", "description", "made_at")
@@ -63,12 +65,13 @@ MODELS = Table(
     *text_key_columns("project", "digest"),
     *text_columns("name", "model", "person", "made_at"),
 )
-# The queue. What stands in `state` is what was done; everybody is shown `shown`, which follows on the public clock. The
-# id is that of the question, and of its release; the ledger has it under `request`, which may pay for several
-# questions; `same` is what questions have in common that one release answers.
+# The queue. `state` is internal; `shown` is published on a fixed schedule, so that it leaks no timing. A question and
+# its release have the same `id`. The ledger charges `request`, which may pay for several questions. Questions that one
+# release answers have the same `same`.
 QUESTIONS = Table(
     "dpcurves_questions", METADATA, Column("number", sql.Integer, primary_key=True, autoincrement=True),
-    Column("id", Text, nullable=False, unique=True), *text_columns("request", "project", "dataset"), integer_column("version"),
+    Column("id", Text, nullable=False, unique=True), *text_columns("request", "project", "dataset"),
+    integer_column("version"),
     *text_columns("person", "question", "purpose", "same"), Column("epsilon", Text), Column("rho", Text),
     *text_columns("asked_at", "state", "shown"), Column("refusal", Text), Column("worker", Text),
     Column("claimed", BigInteger), integer_column("tries"),  # claimed: seconds since 1970
@@ -76,15 +79,15 @@ QUESTIONS = Table(
     sql.Index("dpcurves_questions_by_state", "state", "number"),
     sql.Index("dpcurves_questions_of_project", "project", "number"),
 )  # fmt: skip
-# The id is that of the question; picture and table are empty as long as they are not drawn; the facts (JSON) are those
-# of its HTML summary.
+# `id` is the question's; `svg` and `csv` are empty until a worker has drawn them; `facts` (JSON) feed the HTML summary.
 RELEASES = Table(
     "dpcurves_releases", METADATA, *text_key_columns("id"), *text_columns("curve", "svg", "csv", "facts"),
     Column("published_at", Text), Column("published_by", Text),
 )  # fmt: skip
-# The statement says how private the table is, which is packed as Parquet.
+# `statement` is the privacy statement of the table; `packed` is the table as Parquet.
 SYNTHETIC = Table(
-    "dpcurves_synthetic_tables", METADATA, *text_key_columns("dataset"), *integer_key_columns("version"), *text_columns("statement"),
+    "dpcurves_synthetic_tables", METADATA, *text_key_columns("dataset"), *integer_key_columns("version"),
+    *text_columns("statement"),
     *bytes_columns("packed"), *text_columns("made_at"),
 )  # fmt: skip
 
@@ -95,15 +98,15 @@ def has_row(connection: Connection, table: Table, **facts: object) -> bool:
 
 
 def format_now() -> str:
-    """The time, as it is written down."""
+    """Return the current time in UTC, ISO 8601, to the second."""
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 class Archive(Transactions):
-    """The server's tables, and its ledger.
+    """The server's database: its tables and its ledger.
 
     Attributes:
-        ledger: What was spent, and what was done.
+        ledger: The budget ledger and audit log.
     """
 
     def __init__(self, url: str) -> None:
@@ -111,15 +114,16 @@ class Archive(Transactions):
         super().__init__(self.ledger.database, METADATA)
 
     def run_logged(self, event: Event, work: Work[Result]) -> Result:
-        """Do all of `work` and enter who did it, or neither."""
+        """Run `work` and log the event in one transaction."""
         return self.run_transaction(lambda both: self.ledger.record_event(event, both), work)
 
 
 MOST_AT_ONCE = 1000
+"""Events per page of the audit log."""
 
 
 class AuditLog:
-    """Reads the log."""
+    """Reads the audit log."""
 
     def __init__(self, archive: Archive) -> None:
         self._archive = archive
@@ -127,10 +131,16 @@ class AuditLog:
     def events(
         self, who: Visitor, after: int = 0, limit: int = MOST_AT_ONCE, dataset: str | None = None
     ) -> tuple[EventEntry, ...]:
-        """The audit log in order of time: whole for an auditor; for a steward the events of the own datasets.
+        """Return the audit log in order of time: all of it for an auditor, the events of one dataset for its steward.
+
+        Arguments:
+            who: The visitor.
+            after: The entry number after which the page begins.
+            limit: Events, at most `MOST_AT_ONCE`.
+            dataset: The dataset; None for the whole log.
 
         Raises:
-            ProtocolAborted: it is not theirs to see.
+            ProtocolError: The visitor may not see the log.
         """
         if dataset is None:
             require(who, Right.AUDIT, NOTHING)
@@ -139,10 +149,10 @@ class AuditLog:
         return self._archive.ledger.events(after, min(max(limit, 1), MOST_AT_ONCE), dataset)
 
     def latest_events(self, who: Visitor, limit: int, dataset: str) -> tuple[EventEntry, ...]:
-        """The last events of a dataset, at most so many, in order of time.
+        """Return the last `limit` events of a dataset, in order of time.
 
         Raises:
-            ProtocolAborted: it is not theirs to see.
+            ProtocolError: The visitor may not see the log.
         """
         require(who, Right.SEE_LOG, Subject(dataset))
         newest = select(EVENTS.c.entry).where(EVENTS.c.dataset == dataset).order_by(EVENTS.c.entry.desc()).limit(limit)
@@ -150,28 +160,28 @@ class AuditLog:
         return self.events(who, min(entries, default=1) - 1, limit, dataset)
 
     def iterate_lines(self, who: Visitor) -> Iterator[str]:
-        """The whole log, each event as one line of JSON. Raises `ProtocolError`: it is not theirs to see."""
+        """Yield the whole log, a line of JSON per event. Raises `ProtocolError` for other visitors than auditors."""
         after = 0
         while events := self.events(who, after):
-            for each in events:
-                yield json.dumps(event_to_json(each))
+            for entry in events:
+                yield json.dumps(event_to_json(entry))
             after = events[-1].entry
 
     def verify(self, who: Visitor, head: str | None = None) -> VerificationResult:
-        """Recompute every seal of the chain.
+        """Recompute all seals of the hash chain.
 
         Raises:
-            ProtocolAborted: it is not theirs to do.
-            ValueError: something was changed without the key. Names the first row.
+            ProtocolError: The visitor is not an auditor.
+            ValueError: A row was altered without the key; the message names the first.
         """
         require(who, Right.AUDIT, NOTHING)
         return self._archive.ledger.verify(head)
 
 
-def event_to_json(entered: EventEntry) -> dict[str, object]:
-    """An event as plain objects."""
-    event = entered.event
+def event_to_json(entry: EventEntry) -> dict[str, object]:
+    """Return a log entry as plain objects."""
+    event = entry.event
     return {
-        "entry": entered.entry, "when": entered.when, "actor": event.actor, "action": event.action,
+        "entry": entry.entry, "when": entry.when, "actor": event.actor, "action": event.action,
         "subject": event.subject, "dataset": event.dataset,
     }  # fmt: skip

@@ -1,4 +1,4 @@
-"""Pictures of forecasts and comparisons: the worker process that draws them, its cache, and the queue of requests."""
+"""The renderer: a process that draws sketches, comparisons and files, its cache, and the queue of requests."""
 
 from __future__ import annotations
 
@@ -46,33 +46,36 @@ from .questions import QuestionPlan, find_columns, loss_from_text, loss_to_json
 from .releases import DRAWING, LEVEL, Answer, Releases, render_svg
 from .synthetic import LruCache, SyntheticTable, count_trial_rows
 
-# Pictures that cost nothing: questions tried on public tables, and curves beside those of synthetic ones.
+# Drawings without privacy loss: sketches on public tables, and comparisons of released curves with synthetic tables.
 #
-# What they are made from is plain, so that a process makes them that has no store and can open no records.
+# Their inputs are plain objects, so that a process without database access can draw them.
 
 
 SEED = 1
-DUMMY, SYNTHETIC = "the dummy table", "the synthetic table"
-SKETCH, BESIDE, FILE = "sketch", "beside", "file"
-"""Kinds of pictures."""
+"""Seed of the noise of sketches: reloading a page shows the same sketch."""
+DUMMY = "the dummy table"
+SYNTHETIC = "the synthetic table"
+SKETCH = "sketch"
+BESIDE = "beside"
+FILE = "file"
 Facts = Mapping[str, Any]
-"""Facts that a picture is made from, but for the table: plain objects, public or released."""
+"""Inputs of a drawing except its table: plain objects, public or released."""
 MADE = {"png": "image/png", "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"}
-"""Media types of files of answers that are made when somebody wants them."""
+"""Media types of files that are drawn on request."""
 MOST_SHADED = 5000
-"""Cells of the finest grid whose sketch has a band: that of a finer one takes seconds."""
+"""Cells of the finest grid whose sketch has a band; bands on finer grids take seconds."""
 _COMPARED = LruCache[bool](1000)
 
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """A drawn picture, with the verdict of a comparison if it is one; or a file.
+    """A drawing, with the verdict of a comparison, or a file.
 
     Attributes:
         svg: The picture.
-        verdict: Whether the tables are told apart, in words; empty: they were not compared.
-        differs: Whether they are; None: there is no verdict.
-        file: A file in base64, where one was wanted that is no SVG.
+        verdict: Whether the curves differ significantly, in words; empty if not compared.
+        differs: Whether they differ significantly; None if not compared.
+        file: A file other than SVG, in base64.
     """
 
     svg: str
@@ -82,7 +85,7 @@ class Drawing:
 
 
 def collect_sketch_inputs(question_plan: QuestionPlan) -> Facts:
-    """Inputs of the sketch of an answer: public facts alone."""
+    """Return the inputs of a sketch: public facts only."""
     dataset, account = question_plan.dataset, question_plan.dataset.account
     wanted = (each for plan in question_plan.plans for axis in plan.query.input_axes for each in find_columns(axis))
     return {
@@ -96,7 +99,7 @@ def collect_sketch_inputs(question_plan: QuestionPlan) -> Facts:
 
 
 def collect_comparison_inputs(release: Answer) -> Facts:
-    """Inputs of a comparison with the curve of a synthetic table: released numbers alone."""
+    """Return the inputs of a comparison with a synthetic table: released numbers only."""
     return {"draw": BESIDE, "question": dict(release.asked_question.question), "curve": release.json}
 
 
@@ -105,26 +108,26 @@ def _release_label(release: Answer) -> str:
 
 
 def collect_file_inputs(releases: Sequence[Answer], form: str) -> Facts:
-    """Inputs of a file of releases: released numbers alone.
+    """Return the inputs of a file of releases: released numbers only.
 
     Arguments:
-        releases: One, or several of a kind that are drawn on one picture, each by its question.
-        form: ``svg``, ``render_png`` or ``xlsx``.
+        releases: One release, or several of one type for a joint picture.
+        form: ``svg``, ``png`` or ``xlsx``.
     """
-    return {"draw": FILE, "form": form, "curves": [[_release_label(each), each.json] for each in releases]}
+    return {"draw": FILE, "form": form, "curves": [[_release_label(release), release.json] for release in releases]}
 
 
 def is_comparable(release: Answer) -> bool:
-    """Tell whether curves of this kind are compared with those of synthetic tables."""
+    """Tell whether curves of this type can be compared with a synthetic table."""
     return _COMPARED.get_or_compute(release.id, lambda: isinstance(result_from_json(release.json), tuple(MEASURES)))
 
 
 def draw(facts: Facts, table: Any | None) -> Drawing:
-    """Draw it.
+    """Draw a sketch, a comparison or a file.
 
     Arguments:
         facts: From `collect_sketch_inputs` or `collect_comparison_inputs`.
-        table: The synthetic table; None: there is none, and a sketch is made from the dummy table.
+        table: The synthetic table; None draws a sketch from the dummy table.
     """
     if facts["draw"] == FILE:
         return _draw_file(facts)
@@ -132,7 +135,7 @@ def draw(facts: Facts, table: Any | None) -> Drawing:
 
 
 def _draw_file(facts: Facts) -> Drawing:
-    """A picture or a workbook of releases; several are drawn on one picture, each by its name."""
+    """Draw a picture or a workbook of releases; several share a picture."""
     curves = [result_from_json(text) for _, text in facts["curves"]]
     names = [name for name, _ in facts["curves"]]
     with DRAWING:
@@ -140,17 +143,17 @@ def _draw_file(facts: Facts) -> Drawing:
             (curve,) = curves
             axes = curve.plot(ax=headless_axes(getattr(curve, "SIZE", LANDSCAPE)))
         else:
-            # Two releases of one question are told apart by their order.
-            named = [f"{name} ({place})" if names.count(name) > 1 else name for place, name in enumerate(names, 1)]
-            axes = plot_results_together(dict(zip(named, curves, strict=True)), LEVEL, population=False)
+            # Releases of the same question are numbered.
+            labels = [f"{name} ({place})" if names.count(name) > 1 else name for place, name in enumerate(names, 1)]
+            axes = plot_results_together(dict(zip(labels, curves, strict=True)), LEVEL, population=False)
         if facts["form"] == "svg":
             return Drawing(to_standalone_svg(svg_text(axes)))
-        made = curves[0].to_workbook(axes, LEVEL) if facts["form"] == "xlsx" else render_png(axes)
-    return Drawing("", file=b64encode(made).decode())
+        content = curves[0].to_workbook(axes, LEVEL) if facts["form"] == "xlsx" else render_png(axes)
+    return Drawing("", file=b64encode(content).decode())
 
 
 def _draw_sketch(facts: Facts, table: Any | None) -> Drawing:
-    """An answer from a public table, with noise of its size. It is drawn from a seed, and says so."""
+    """Draw the question's answer on a public table, with seeded noise of the planned scale; it is marked as seeded."""
     loss, unit = loss_from_text(**facts["loss"]), facts["unit"]
     with (
         catch_warnings(action="ignore", category=CurveWarning),
@@ -165,7 +168,7 @@ def _draw_sketch(facts: Facts, table: Any | None) -> Drawing:
 
 
 def _render_sketch(question: Any, curve: Any, cells: int) -> str:
-    """The picture of a sketch, which comes soon: nothing is said of a population, and a fine grid has no band."""
+    """Draw a sketch fast: no intervals for the population, and no band on a fine grid."""
     if not isinstance(curve, IntervalResult):
         return render_svg(curve)
     shaded = cells <= MOST_SHADED
@@ -174,7 +177,7 @@ def _render_sketch(question: Any, curve: Any, cells: int) -> str:
 
 
 def _describe_half_width(question: Any, curve: Any) -> str:
-    """Half width of the band or the intervals of a sketch, in words; empty where forecasts say nothing of it."""
+    """Describe the half width of the sketch's band or intervals; "" if forecasts do not support the question."""
     kind = KINDS.get(type(question))
     if kind is None or kind.half_width is None or getattr(question, "by", None) is not None:
         return ""
@@ -183,15 +186,15 @@ def _describe_half_width(question: Any, curve: Any) -> str:
 
 
 def _draw_comparison(facts: Facts, table: Any) -> Drawing:
-    """A released curve beside the same curve of a synthetic table, counted openly."""
-    found = compare(result_from_json(facts["curve"]), question_from_json(facts["question"]), table)
+    """Draw a released curve and the exact curve of a synthetic table."""
+    comparison = compare(result_from_json(facts["curve"]), question_from_json(facts["question"]), table)
     with DRAWING:
-        axes = found.plot(ax=headless_axes(found.private.SIZE), names=("confidential", "synthetic"))
-        return Drawing(to_standalone_svg(svg_text(axes)), found.verdict, found.differs)
+        axes = comparison.plot(ax=headless_axes(comparison.private.SIZE), names=("confidential", "synthetic"))
+        return Drawing(to_standalone_svg(svg_text(axes)), comparison.verdict, comparison.differs)
 
 
 def to_standalone_svg(svg: str) -> str:
-    """A picture from a page as a file of its own.
+    """Add the XML namespace to an SVG from a page, so that it is a valid file.
 
     >>> to_standalone_svg('<svg width="1"/>')
     '<svg xmlns="http://www.w3.org/2000/svg" width="1"/>'
@@ -203,40 +206,40 @@ def to_standalone_svg(svg: str) -> str:
 
 def _build_trial_table(facts: Facts, table: Any | None) -> Any:
     if table is not None:
-        found = _repeat_rows(table.select(facts["wanted"]), facts)
+        trial = _repeat_rows(table.select(facts["wanted"]), facts)
     else:
-        found = dummy_table(columns_from_json(facts["columns"]), facts["rows"], facts["wanted"])
+        trial = dummy_table(columns_from_json(facts["columns"]), facts["rows"], facts["wanted"])
     unit = facts["unit"]
-    if not unit or unit in found.column_names:
-        return found
-    return found.append_column(unit, pa.array(np.arange(found.num_rows)))  # each record is somebody's
+    if not unit or unit in trial.column_names:
+        return trial
+    return trial.append_column(unit, pa.array(np.arange(trial.num_rows)))  # each row is a unit
 
 
 def _repeat_rows(table: Any, facts: Facts) -> Any:
-    """The rows of a table over and over, until there are as many as units, where their number is public.
-
-    Noise is as large beside them as it will be.
-    """
+    """Repeat the rows of a table up to the public number of units, so that relative noise is realistic."""
     if not facts["is_counted"] or not table.num_rows:
         return table
     return table.take(pa.array(np.arange(facts["rows"]) % table.num_rows))
 
 
-# The process that draws sketches and comparisons, a cache of results, and requests that wait for pictures.
+# The drawing process, its cache, and waiting requests.
 #
-# It is no pool's: one that takes too long is killed and another begun, and it ends with the server, even a killed one.
+# The process is managed by hand instead of in a pool: it is killed on timeout and restarted, and ends with the server.
 
 
-MOST_KEPT, MOST_WAITING = 64, 128
+MOST_KEPT = 64
+"""Drawings in the cache."""
+MOST_WAITING = 128
+"""Requests per queue."""
 SECONDS = 600.0
-"""Seconds for one picture, behind all others on a busy machine; then its process is ended, and another begins."""
-NO_PICTURE = "it can not be drawn now; look again later"
+"""Seconds after which a drawing is aborted and its process restarted."""
+NO_PICTURE = "the picture cannot be drawn now; try again later"
 
 
 class Renderer:
-    """Client of the process that draws pictures which cost no privacy loss: requests never draw, and never wait for it.
+    """Client of the drawing process. Requests neither draw nor block on it.
 
-    Formal guarantees: what goes to the process is public or was released, and it is given no store.
+    Formal guarantees: the process receives public or released data only, and no database URL.
     """
 
     def __init__(self) -> None:
@@ -248,41 +251,41 @@ class Renderer:
         self._has = ""
 
     def start(self) -> None:
-        """Begin the process, which reads what it needs while nobody waits for it."""
+        """Start the process, so that it imports its modules before the first request."""
         self._hands[SKETCH].submit(self._warm_up)
 
     def stop(self) -> None:
-        """End, whatever is being drawn."""
+        """Stop the process, even while it draws."""
         for hand in self._hands.values():
             hand.shutdown(wait=False, cancel_futures=True)
         self._stop_process()
 
     def find(self, facts: Facts, table: SyntheticTable | None) -> Drawing | None:
-        """A picture that was drawn lately."""
+        """Return a cached drawing, or None."""
         return self._kept.peek(_cache_key(facts, table))
 
     def submit(self, facts: Facts, table: SyntheticTable | None, person: str = "") -> Future[Drawing]:
-        """Have it drawn, unless it is kept. An earlier one of the same person that still waits is not drawn any more.
+        """Queue a drawing unless it is cached. Cancels the person's earlier waiting request.
 
         Arguments:
-            facts: What it is made from.
-            table: The synthetic table; None: there is none.
-            person: Who looks at one picture at a time; empty: nobody does.
+            facts: The inputs.
+            table: The synthetic table, or None.
+            person: The person who waits for one drawing at a time; empty cancels nothing.
 
         Raises:
-            ProtocolAborted: too many wait.
+            ProtocolError: Too many requests wait.
         """
         earlier = self._last.pop(person, None)
         if earlier is not None:
             earlier.cancel()
-        hand = self._hands[facts["draw"]]
-        if hand._work_queue.qsize() >= MOST_WAITING:
+        queue = self._hands[facts["draw"]]
+        if queue._work_queue.qsize() >= MOST_WAITING:
             raise ProtocolError("picture", NO_PICTURE, 503)
-        coming = hand.submit(self._kept.get_or_compute, _cache_key(facts, table), lambda: self._draw(facts, table))
+        future = queue.submit(self._kept.get_or_compute, _cache_key(facts, table), lambda: self._draw(facts, table))
         if person:
-            self._last[person] = coming
-            coming.add_done_callback(lambda done: self._forget_last(person, done))
-        return coming
+            self._last[person] = future
+            future.add_done_callback(lambda future: self._forget_last(person, future))
+        return future
 
     def _forget_last(self, person: str, done: Future[Drawing]) -> None:
         if self._last.get(person) is done:
@@ -293,7 +296,7 @@ class Renderer:
             self._ensure_process()
 
     def _draw(self, facts: Facts, table: SyntheticTable | None) -> Drawing:
-        with self._turn:  # of sketches and of comparisons by turns, however many wait of either
+        with self._turn:  # alternates between the queues
             return self._draw_now(facts, table)
 
     def _draw_now(self, facts: Facts, table: SyntheticTable | None) -> Drawing:
@@ -311,15 +314,15 @@ class Renderer:
         return Drawing(**answer)
 
     def _send_job(self, process: subprocess.Popen[bytes], facts: Facts, table: SyntheticTable | None) -> Facts:
-        """Tell the process, and read what it answers. Raises `OSError` or `ValueError`: it has ended."""
-        sent = b"" if table is None or table.digest == self._has else table.parquet_bytes
-        line = json.dumps({**facts, "octets": len(sent), "has_table": table is not None})
-        to, back = cast("IO[bytes]", process.stdin), cast("IO[bytes]", process.stdout)
-        to.write(line.encode() + b"\n" + sent)
-        to.flush()
-        if sent and table is not None:
+        """Send a job to the process and return its answer. Raises `OSError` or `ValueError` if it has ended."""
+        table_bytes = b"" if table is None or table.digest == self._has else table.parquet_bytes
+        line = json.dumps({**facts, "octets": len(table_bytes), "has_table": table is not None})
+        request_pipe, answer_pipe = cast("IO[bytes]", process.stdin), cast("IO[bytes]", process.stdout)
+        request_pipe.write(line.encode() + b"\n" + table_bytes)
+        request_pipe.flush()
+        if table_bytes and table is not None:
             self._has = table.digest
-        return cast("Facts", json.loads(back.readline()))
+        return cast("Facts", json.loads(answer_pipe.readline()))
 
     def _ensure_process(self) -> subprocess.Popen[bytes]:
         if self._process is None or self._process.poll() is not None:
@@ -366,7 +369,7 @@ async def wait_for_drawing(drawing: Future[Drawing]) -> Drawing:
     """Wait for a sketch or a comparison, for so long at most.
 
     Raises:
-        ProtocolAborted: it was not drawn in time, or can not be, or the same person wanted another one instead.
+        ProtocolError: it was not drawn in time, or can not be, or the same person wanted another one instead.
     """
     try:
         return await asyncio.wait_for(asyncio.wrap_future(drawing), PATIENCE)

@@ -1,4 +1,4 @@
-"""Synthetic tables: what analysts work on, and how private it is; and a bounded cache of recent results."""
+"""Synthetic tables, on which analysts try questions, with their privacy statements; and an LRU cache."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ Result = TypeVar("Result")
 class LruCache(Generic[Result]):
     """Cache of computed results that drops the least recently used one (LRU).
 
-    >>> squares = LruCache[int](most=1)
-    >>> squares.get(3, lambda: 9), squares.get(3, lambda: 0), squares.get(4, lambda: 16), squares.get(3, lambda: 0)
-    (9, 9, 16, 0)
+    >>> squares = LruCache[int](capacity=1)
+    >>> [squares.get_or_compute(key, lambda: value) for key, value in ((3, 9), (3, 0), (4, 16), (3, 0))]
+    [9, 9, 16, 0]
     """
 
     capacity: int
@@ -38,7 +38,7 @@ class LruCache(Generic[Result]):
     _lock: Lock = field(default_factory=Lock)
 
     def peek(self, key: Hashable) -> Result | None:
-        """The cached value of a key, or None."""
+        """Return the cached value of a key, or None."""
         with self._lock:
             if key not in self._entries:
                 return None
@@ -46,31 +46,31 @@ class LruCache(Generic[Result]):
             return self._entries[key]
 
     def get_or_compute(self, key: Hashable, compute: Callable[[], Result]) -> Result:
-        """The cached value of a key, computed if it is absent."""
-        found = self.peek(key)
-        if found is not None:
-            return found
-        made = compute()
+        """Return the cached value of a key, computed if it is absent."""
+        cached = self.peek(key)
+        if cached is not None:
+            return cached
+        result = compute()
         with self._lock:
-            self._entries[key] = made
+            self._entries[key] = result
             while len(self._entries) > self.capacity:
                 self._entries.popitem(last=False)
-        return made
+        return result
 
 
 SHOWN_ROWS = 1000
-"""Rows of the dummy table that are sent."""
+"""Rows of a downloaded dummy table."""
 _READ = LruCache[Any](capacity=2)
 
 
 @dataclass(frozen=True, slots=True)
 class SyntheticTable:
-    """A table that stands beside the confidential one.
+    """A synthetic table of a dataset.
 
     Attributes:
-        statement: How private it is, as whoever made it says.
-        parquet_bytes: The table, as Parquet.
-        digest: What tells it from all others.
+        statement: The privacy statement of its author.
+        parquet_bytes: The table as Parquet.
+        digest: SHA-256 of `parquet_bytes`.
     """
 
     statement: str
@@ -82,11 +82,11 @@ class SyntheticTable:
 
     @property
     def table(self) -> Any:
-        """The table."""
+        """The Arrow table."""
         return _READ.get_or_compute(self.digest, lambda: parquet.read_table(BytesIO(self.parquet_bytes)))
 
     def to_csv(self) -> bytes:
-        """The table as a CSV file."""
+        """Return the table as CSV."""
         return _table_to_csv(self.table)
 
 
@@ -95,8 +95,8 @@ class SyntheticDescription:
     """Description of a synthetic table.
 
     Attributes:
-        statement: How private it is, as whoever made it says.
-        made_at: When it was put there.
+        statement: The privacy statement of its author.
+        made_at: Time of the upload.
     """
 
     statement: str
@@ -104,44 +104,44 @@ class SyntheticDescription:
 
 
 class SyntheticTables:
-    """Keeps at most one synthetic table for each version of a dataset."""
+    """The synthetic tables, at most one per version of a dataset."""
 
     def __init__(self, archive: Archive) -> None:
         self._archive = archive
 
     def replace_table(self, who: Visitor, dataset: Dataset, table: bytes, statement: str) -> None:
-        """Take a table in, in the place of the one that was there.
+        """Store a synthetic table in place of the earlier one.
 
         Arguments:
             who: The machine, or the dataset's steward.
-            dataset: Beside which version it stands.
+            dataset: The version of the dataset.
             table: A CSV or Parquet file.
-            statement: How it was made, and how private it is.
+            statement: How the table was made, and how private it is.
 
         Raises:
-            ProtocolAborted: it is not theirs to do, or the table is too large.
-            ValueError: nothing is said of how private it is, or it is no table of the dataset's schema.
+            ProtocolError: The visitor is not the dataset's steward, or the table is too large.
+            ValueError: The statement is missing, or the table does not fit the schema.
         """
         require(who, Right.PUT_SYNTHETIC, Subject(dataset.name))
         require_name("statement", statement)
-        whole = pack_table(table, dataset.columns)
-        mine = {"dataset": dataset.name, "version": dataset.version}
+        packed = pack_table(table, dataset.columns)
+        version = {"dataset": dataset.name, "version": dataset.version}
 
         def insert_table(connection: Connection) -> None:
-            connection.execute(delete(SYNTHETIC).filter_by(**mine))
+            connection.execute(delete(SYNTHETIC).filter_by(**version))
             connection.execute(
-                insert(SYNTHETIC), {**mine, "statement": statement, "packed": whole, "made_at": format_now()}
+                insert(SYNTHETIC), {**version, "statement": statement, "packed": packed, "made_at": format_now()}
             )
 
-        about = f"version {dataset.version}: {sha256(whole).hexdigest()[:16]}"
-        event = Event(who.name, "put a synthetic table beside", about, dataset.name)
+        subject = f"version {dataset.version}: {sha256(packed).hexdigest()[:16]}"
+        event = Event(who.name, "put a synthetic table beside", subject, dataset.name)
         self._archive.run_logged(event, insert_table)
 
     def describe(self, who: Visitor, dataset: str, version: int) -> SyntheticDescription | None:
-        """The description of the synthetic table of a version; None: it has none. The table is not read.
+        """Return the description of a version's synthetic table, without reading the table; None if there is none.
 
         Raises:
-            ProtocolAborted: they may not see datasets.
+            ProtocolError: The visitor may not list datasets.
         """
         require(who, Right.SEE_DATASETS)
         query = select(SYNTHETIC.c.statement, SYNTHETIC.c.made_at).filter_by(dataset=dataset, version=version)
@@ -149,24 +149,24 @@ class SyntheticTables:
         return None if row is None else SyntheticDescription(row.statement, row.made_at)
 
     def find(self, who: Visitor, dataset: str, version: int) -> SyntheticTable | None:
-        """The table of a version, if there is one. Raises `ProtocolError`: they may not see datasets."""
+        """Return the synthetic table of a version, or None. Raises `ProtocolError` without the right to it."""
         require(who, Right.SEE_DATASETS)
         query = select(SYNTHETIC).filter_by(dataset=dataset, version=version)
         row: Row[Any] | None = self._archive.read_snapshot(lambda connection: connection.execute(query).first())
         return None if row is None else SyntheticTable(row.statement, row.packed)
 
     def dummy_csv(self, dataset: Dataset) -> bytes:
-        """Some rows of the dummy table of a dataset, as a CSV file."""
+        """Return rows of a dataset's dummy table as CSV."""
         rows = min(dataset.units or USUAL_ROWS, SHOWN_ROWS)
         return _table_to_csv(dummy_table(dataset.columns, rows))
 
 
 def count_trial_rows(dataset: Dataset) -> int:
-    """Rows of the table on which questions are tried: as many as there are units, where that is public."""
+    """Return the number of rows of a trial table: the number of units if public, within `MOST_ROWS`."""
     return min(dataset.units or USUAL_ROWS, MOST_ROWS)
 
 
 def _table_to_csv(table: Any) -> bytes:
-    drain = BytesIO()
-    csv.write_csv(table, drain)
-    return drain.getvalue()
+    buffer = BytesIO()
+    csv.write_csv(table, buffer)
+    return buffer.getvalue()

@@ -21,16 +21,16 @@ class Role(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Visitor:
-    """A person who has signed in, or holds a token, with all that they may do at this moment.
+    """A signed-in person or the holder of a token, with their current roles.
 
     Attributes:
-        name: Who it is.
-        is_operator: Whether they make and lock accounts of people.
-        is_auditor: Whether they see budgets, questions and the log of all datasets.
-        stewarded_datasets: The datasets that they are stewards of.
-        projects: The projects that they are analysts of; for a token, only the project it was made for.
-        is_machine: Whether it is the administrator at the machine's own command line, who may do everything.
-        uses_token: Whether a program holds a token of theirs.
+        name: The name of the account.
+        is_operator: Whether they create and lock accounts.
+        is_auditor: Whether they see the budgets, questions and logs of all datasets.
+        stewarded_datasets: The datasets that they manage as steward.
+        projects: The projects in which they are analysts; for a token, only the project it was made for.
+        is_machine: Whether this is the administrator at the machine's command line, who has all rights.
+        uses_token: Whether a program signs in with their token.
     """
 
     name: str
@@ -43,38 +43,38 @@ class Visitor:
 
     @property
     def roles(self) -> tuple[Role, ...]:
-        """The roles, in the order in which they are listed."""
-        held = (self.is_operator, bool(self.stewarded_datasets), bool(self.projects), self.is_auditor)
-        return tuple(role for role, has in zip(Role, held, strict=True) if has)
+        """The roles in the order of `Role`."""
+        flags = (self.is_operator, bool(self.stewarded_datasets), bool(self.projects), self.is_auditor)
+        return tuple(role for role, has_role in zip(Role, flags, strict=True) if has_role)
 
 
 MACHINE = Visitor("the machine", is_machine=True)
 
 
 class Right(Enum):
-    """A permission; its subject is passed beside it."""
+    """A permission; the dataset or project it applies to is a `Subject`."""
 
-    KEEP_PEOPLE = "make and lock accounts of people"
-    NAME_KEEPERS = "name stewards and auditors, or give them passwords: that is done on the machine"
-    KEEP_DATASETS = "make datasets"
-    PUT_SYNTHETIC = "put synthetic tables beside a dataset"
-    SEE_DATASETS = "see which datasets there are"
-    KEEP_PROJECTS = "make projects of a dataset and admit people"
-    SEE_PROJECT = "see a project"
-    SEE_PEOPLE_OF_PROJECT = "see who is in a project"
-    SET_BUDGETS = "set allowances of a dataset"
-    SEE_BUDGETS = "see what all have spent of a dataset"
-    SEE_OWN_BUDGET = "see one's own allowance"
-    ASK = "ask questions"
-    SEE_QUESTIONS = "see questions of a project"
-    KEEP_QUEUE = "take questions back, or have them counted again"
-    SEE_QUEUE = "see all questions of a dataset"
-    SEE_RELEASES = "see releases of a project"
-    SEE_PUBLISHED = "see published releases"
-    PUBLISH = "publish releases of a dataset"
-    KEEP_TOKENS = "make tokens"
-    SEE_LOG = "see the log of a dataset"
-    AUDIT = "see the whole log and verify the chain"
+    KEEP_PEOPLE = "allow you to create and lock accounts"
+    NAME_KEEPERS = "allow you to appoint stewards and auditors or set their passwords: use the machine's command line"
+    KEEP_DATASETS = "allow you to register datasets"
+    PUT_SYNTHETIC = "allow you to add synthetic tables to a dataset"
+    SEE_DATASETS = "allow you to list the datasets"
+    KEEP_PROJECTS = "allow you to create projects and add analysts"
+    SEE_PROJECT = "allow you to see a project"
+    SEE_PEOPLE_OF_PROJECT = "allow you to see the analysts of a project"
+    SET_BUDGETS = "allow you to set allowances of a dataset"
+    SEE_BUDGETS = "allow you to see the budget of a dataset"
+    SEE_OWN_BUDGET = "give you an allowance"
+    ASK = "allow you to ask questions"
+    SEE_QUESTIONS = "allow you to see the questions of a project"
+    KEEP_QUEUE = "allow you to withdraw or retry questions"
+    SEE_QUEUE = "allow you to see the questions of a dataset"
+    SEE_RELEASES = "allow you to see the releases of a project"
+    SEE_PUBLISHED = "allow you to see published releases"
+    PUBLISH = "allow you to publish releases of a dataset"
+    KEEP_TOKENS = "allow you to create tokens"
+    SEE_LOG = "allow you to see the log of a dataset"
+    AUDIT = "allow you to see the whole log and verify the chain"
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,8 +126,8 @@ RULES: Mapping[Right, Rule] = MappingProxyType(
         Right.AUDIT: lambda who, of: who.is_auditor,
     }
 )
-"""Rights of each role, but for the machine, which has all. A token is never good for more than its own project."""
-OF_TOKENS = frozenset(
+"""The rule of each right. The machine has all rights; a token has the rights of its own project only."""
+TOKEN_RIGHTS = frozenset(
     {
         Right.SEE_DATASETS, Right.SEE_PROJECT, Right.SEE_OWN_BUDGET, Right.ASK, Right.SEE_QUESTIONS,
         Right.SEE_RELEASES, Right.SEE_PUBLISHED,
@@ -139,18 +139,22 @@ def may(who: Visitor, right: Right, subject: Subject = NOTHING) -> bool:
     """Tell whether a visitor has this right."""
     if who.is_machine:
         return True
-    return (not who.uses_token or right in OF_TOKENS) and RULES[right](who, subject)
+    return (not who.uses_token or right in TOKEN_RIGHTS) and RULES[right](who, subject)
 
 
 def require(who: Visitor, right: Right, subject: Subject = NOTHING) -> None:
-    """Refuse who may not do this. What is not theirs to see looks as if it were not there. Raises `ProtocolError`."""
+    """Refuse a visitor without this right. A hidden object gives the same error as an absent one.
+
+    Raises:
+        ProtocolError: The visitor does not have the right.
+    """
     if may(who, right, subject):
         return
     if subject.project or subject.dataset:
         raise not_found("project" if subject.project else "dataset")
-    raise ProtocolError("role", f"yours does not {right.value}", 403)
+    raise ProtocolError("role", f"your role does not {right.value}", 403)
 
 
 def not_found(kind: str) -> ProtocolError:
-    """The refusal of an object that is absent, or hidden from this visitor: both have the same words."""
-    return ProtocolError(kind, "there is none of this name that is open to you", 404)
+    """Return the error for an object that is absent or hidden; the text is the same, so it leaks nothing."""
+    return ProtocolError(kind, "no such object, or your account has no access to it", 404)

@@ -1,4 +1,4 @@
-"""Workers: steps that charge, count and draw, and a process that takes them until its standard input ends."""
+"""Workers: they charge, count and draw, in a process that runs until its standard input closes."""
 
 from __future__ import annotations
 
@@ -29,28 +29,28 @@ from .releases import render_csv, render_svg
 from .store import Archive
 from .visitors import MACHINE
 
-UNREADABLE = "the records can not be read now"
+UNREADABLE = "the records cannot be read now"
 
 
 class TamperedQuestion(InvalidArgument):
-    """A row of the queue does not match the question that the ledger has: it was altered."""
+    """A row of the queue was altered: it does not match its request id."""
 
 
 PUBLIC = (BudgetExceeded, NoAllowance, UnsupportedQuery, TamperedQuestion, NoLongerMember)
-"""Errors that were made from public facts alone. All others may speak of what records have, and nobody hears them."""
+"""Errors whose messages use public facts only. Other messages may quote records, and are never shown."""
 
 
 class Worker:
-    """Works on questions, one at a time. It is the part of a server that opens records, and has no ear for people.
+    """Processes questions, one at a time. Only workers open records, and they accept no requests from people.
 
-    Formal guarantees: a question is charged before a record is read for it, and what was paid is answered: whatever
-    fails after the charge is tried again under the same grant, whose stored numbers stay as they are. Who charges alone
-    counts nothing: when a question is charged does not depend on how long others are counted.
+    Formal guarantees: a question is charged before its records are read, and a charged question is answered: a failure
+    after the charge is retried under the same grant, whose stored noisy numbers are reused. A worker of role `CHARGES`
+    counts nothing, so the time of a charge does not depend on counting times.
 
-    Args:
-        url: The store.
-        worker: What it is called: no other process has this name, before or after.
-        does: The parts of the work that are its own.
+    Arguments:
+        url: The database.
+        worker: A name that no other process ever has.
+        role: The transitions that it performs.
     """
 
     def __init__(self, url: str, worker: str, role: WorkerRole = WorkerRole.ALL) -> None:
@@ -61,16 +61,16 @@ class Worker:
         self._left: set[str] = set()
 
     def work_once(self) -> bool:
-        """Work on the next question; where there is none, draw what is not drawn yet. Whether there was anything."""
+        """Process the next question, or draw an answer if none waits. Returns False if there was nothing to do."""
         job = self._queue.lease_next(self._worker, self._does)
         if job is not None:
             self._work_on(job)
         return job is not None or (self._does is not WorkerRole.CHARGES and self._draw_next())
 
     def _draw_next(self) -> bool:
-        """Draw one answer that nobody draws yet, if there is one. One that fails is left to whoever looks at it."""
-        waiting = (each for each in self._queue.find_undrawn() if each not in self._left)
-        chosen = next((each for each in waiting if self._queue.lease_drawing(self._worker, each)), None)
+        """Draw one undrawn answer, if any. If drawing fails, this worker leaves it to the serving process."""
+        waiting = (id for id in self._queue.find_undrawn() if id not in self._left)
+        chosen = next((id for id in waiting if self._queue.lease_drawing(self._worker, id)), None)
         if chosen is None:
             return False
         self._left.add(chosen)
@@ -83,7 +83,7 @@ class Worker:
             dataset = self._datasets.get(MACHINE, job.dataset, job.version)
             request = request_id(job.member, dataset, job.question, job.loss)
             if (request, question_id(request, job.question)) != (job.request, job.id):
-                raise TamperedQuestion("question", "it is not what was asked under this request; ask again")
+                raise TamperedQuestion("question", "the stored question does not match its request; ask again")
             session = self._open_session(dataset)
             about = f"version {job.version}"
             grant = session.charge_for(
@@ -92,7 +92,7 @@ class Worker:
         except LeaseLost:
             return
         except ArgumentError as error:
-            # it was charged, or may have been: again, later
+            # the charge was made, or may have been: retry later
             if job.state is State.PAID or receipt_of(error) is not None:
                 self._queue.schedule_retry(job)
                 raise
@@ -105,17 +105,17 @@ class Worker:
             self._count(job, dataset, session, grant)
 
     def _require_chargeable(self, connection: Connection, job: Job) -> None:
-        """Refuse what may not be charged any more, in the transaction that charges."""
+        """Check lease and membership within the transaction that charges."""
         self._queue.require_lease(connection, job)
         self._projects.require_membership(connection, job.member)
 
     def _count(self, job: Job, dataset: Dataset, session: Session, grant: Grant) -> None:
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", CurveWarning)  # notes stand on the curve
+                warnings.simplefilter("ignore", CurveWarning)  # the curve carries its notes
                 curve = session.answer_grant(job.question, grant)
         except Exception:
-            # Open the records anew next time: an engine may have been away.
+            # Reopen the records next time: an engine may have been down.
             self._sessions.pop((dataset.name, dataset.version)).close()
             self._queue.schedule_retry(job)
             raise
@@ -134,54 +134,54 @@ class Worker:
         return self._sessions[key]
 
 
-# The process: told by its standard input that there is something to do, and that the server has ended.
+# The worker process. Standard input wakes it up, and its end says that the server has ended.
 PATIENCE = 0.2
-"""Seconds between polls, where nobody says that there is something to do: so of what was charged nobody does."""
+"""Seconds between polls; the server does not signal charged questions."""
 
 STORE = frozenset({"ledger", "store"})
-"""The name in errors of the server's own database."""
+"""Arguments of errors about the server's own database, which quote no records."""
 BEHIND = 10
-"""Steps of niceness by which workers stand behind who serves."""
+"""Niceness of counting workers, so that the serving process has priority."""
 
 
 def main() -> None:
-    """Work until standard input ends. Its first line has the URL of the store: nobody else reads it there."""
+    """Work until standard input closes. Its first line holds the secret database URL, hidden from other processes."""
     disable_core_dumps()
-    url, *given = _read_first_line().rsplit(" ", 2)
-    if not url:  # the server has ended before it said for what
+    url, *arguments = _read_first_line().rsplit(" ", 2)
+    if not url:  # the server ended first
         return
-    name, does = given[0], WorkerRole(given[1])
-    if does is not WorkerRole.CHARGES and hasattr(os, "nice"):
-        os.nice(BEHIND)  # where the processor is short, people wait for pages, and for the clock
-    counting, is_ready = Worker(url, name, does), does is WorkerRole.CHARGES
+    name, role = arguments[0], WorkerRole(arguments[1])
+    if role is not WorkerRole.CHARGES and hasattr(os, "nice"):
+        os.nice(BEHIND)
+    worker, is_ready = Worker(url, name, role), role is WorkerRole.CHARGES
     while True:
-        while _try_step(counting):
+        while _try_step(worker):
             pass
         if not is_ready:
-            svg_text(headless_axes())  # what draws is read while nobody waits for it
+            svg_text(headless_axes())  # import the plotting library while idle
             is_ready = True
         if not _wait_for_signal():
             return
 
 
-def _try_step(counting: Worker) -> bool:
-    """Process one more question; of errors that may quote records, type and place alone are logged."""
+def _try_step(worker: Worker) -> bool:
+    """Process one question. Errors that may quote records are logged by type and function only."""
     try:
-        return counting.work_once()
+        return worker.work_once()
     except Exception as error:
         print(f"dpcurves worker: {format_error(error)}", file=sys.stderr, flush=True)
     return False
 
 
 def format_error(error: Exception) -> str:
-    """The log line of an error: its message where it speaks of the store or of public facts alone."""
+    """Return the log line of an error: its message if that quotes no records, else its type and function."""
     if isinstance(error, PUBLIC) or (isinstance(error, ArgumentError) and error.argument in STORE):
         return str(error)
     return f"{type(error).__name__} in {extract_tb(error.__traceback__)[-1].name}"
 
 
 def _wait_for_signal() -> bool:
-    """Wait until there may be something to do; whether the server is still there."""
+    """Wait for a signal or `PATIENCE` seconds. Returns False if the server has ended."""
     ready, _, _ = select.select([sys.stdin.fileno()], [], [], PATIENCE)
     if not ready:
         return True
@@ -189,7 +189,7 @@ def _wait_for_signal() -> bool:
 
 
 def _read_first_line() -> str:
-    """Read to the end of the line and no further: what follows is waited for."""
+    """Read one line, byte by byte: later bytes are wake-up signals."""
     line = b""
     while (byte := os.read(sys.stdin.fileno(), 1)) not in (b"", b"\n"):
         line += byte

@@ -1,11 +1,10 @@
-"""Transport of sites' encrypted messages in batches by another system; it holds no key, and reads none of them.
+"""Transport of sites' messages in batches by another system, such as Flower or NVFlare. It holds no keys.
 
-A site that is *carried* does not connect to its coordinator by itself. Somebody who runs beside it takes its requests
-in batches, and somebody beside the coordinator makes them in its place, and brings back the answers: Flower, NVFlare,
-or whatever moves bytes. Each batch has a number, and nobody is done with it before the next one has come: what is lost
-is asked for again, and what comes twice is said again.
+A site with another transport does not connect to its coordinator. A process beside the site fetches its requests in
+batches; a process beside the coordinator sends them and returns the answers. Batches are numbered and kept until the
+next one, so that lost batches are repeated and duplicates are harmless.
 
-This file needs the standard library alone, as it runs where dpcurves is not installed.
+This file imports the standard library only, as it runs where dpcurves is not installed.
 """
 
 from __future__ import annotations
@@ -20,17 +19,21 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 LENGTH = 8
+"""Bytes of a length prefix, little endian."""
 LARGEST = 2**30
+"""Bytes of a part."""
 SITE_PATIENCE = 600.0
-"""Seconds that a site may take for a batch: it counts in that time."""
+"""Seconds: timeout of a site's batch, in which it counts."""
 COORDINATOR_PATIENCE = 60.0
+"""Seconds: timeout of a request to the coordinator."""
 PAUSE = 1.0
+"""Seconds between retries."""
 OVER = b"over"
-"""The answer to nobody: the coordinator is gone."""
+"""The answer if the coordinator is gone."""
 
 
 def pack_parts(parts: Sequence[bytes]) -> bytes:
-    """Parts one behind the other, each with its length.
+    """Concatenate parts, each behind its length.
 
     >>> pack_parts([b"a", b""])
     b'\\x01\\x00\\x00\\x00\\x00\\x00\\x00\\x00a\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x00'
@@ -39,29 +42,29 @@ def pack_parts(parts: Sequence[bytes]) -> bytes:
 
 
 def unpack_parts(octets: bytes) -> list[bytes]:
-    """The inverse of `pack_parts`.
+    """Split the output of `pack_parts`.
 
     Raises:
-        ValueError: it is cut off.
+        ValueError: It is truncated.
 
     >>> unpack_parts(pack_parts([b"a", b""]))
     [b'a', b'']
     """
-    found, place = [], 0
-    while place < len(octets):
-        size = int.from_bytes(octets[place : place + LENGTH], "little")
-        place += LENGTH + size
-        if place > len(octets):
-            raise ValueError("a message is cut off")
-        found.append(octets[place - size : place])
-    return found
+    parts, end = [], 0
+    while end < len(octets):
+        size = int.from_bytes(octets[end : end + LENGTH], "little")
+        end += LENGTH + size
+        if end > len(octets):
+            raise ValueError("a message is truncated")
+        parts.append(octets[end - size : end])
+    return parts
 
 
 def receive_part(connection: socket.socket) -> bytes:
-    """One part from a stream; nothing where it ended.
+    """Receive one part from a stream.
 
     Raises:
-        OSError: it ended on the way, or is too long.
+        OSError: The stream ended early, or the part is too long.
     """
     head = _receive_exactly(connection, LENGTH)
     size = int.from_bytes(head, "little")
@@ -75,20 +78,20 @@ def _receive_exactly(connection: socket.socket, size: int) -> bytes:
     while len(found) < size:
         piece = connection.recv(min(2**20, size - len(found)))
         if not piece:
-            raise OSError("a message is cut off")
+            raise OSError("a message is truncated")
         found += piece
     return bytes(found)
 
 
 def exchange_batch(socket_path: str, answer: bytes) -> bytes:
-    """The batch that a site at a socket has to say next, once it was told the answer to the one before.
+    """Pass the answer to a batch to a site, and fetch its next batch.
 
-    Args:
-        socket_path: Path of the socket on which the site's process listens.
-        answer: What `Forwarder.forward_batch` gave, or nothing at first.
+    Arguments:
+        socket_path: The socket of the site's process.
+        answer: The result of `Forwarder.forward_batch`, or b"" at first.
 
     Raises:
-        OSError: nobody listens, or what came was cut off.
+        OSError: The site's process is not there, or its message was truncated.
     """
     with socket.socket(socket.AF_UNIX) as connection:
         connection.settimeout(SITE_PATIENCE)
@@ -98,12 +101,12 @@ def exchange_batch(socket_path: str, answer: bytes) -> bytes:
 
 
 class Forwarder:
-    """Makes requests of sites to their coordinator, which proves itself by the certificate in the task.
+    """Sends requests of sites to their coordinator, authenticated by the certificate in the task document.
 
-    Args:
-        task: The task document.
-        over: Whether nobody waits for answers any more.
-        patience: Seconds that the coordinator may be away.
+    Arguments:
+        task: The path of the task document.
+        is_over: Tells whether to stop.
+        timeout: Seconds that the coordinator may be down.
     """
 
     def __init__(
@@ -117,22 +120,23 @@ class Forwarder:
         self._context.load_verify_locations(cadata=coordinator["certificate"])
 
     def forward_batch(self, batch: bytes) -> bytes:
-        """The answer to a batch: to its last request, or to the first that was refused. It may take long.
+        """Send the requests of a batch, and return the answer to the last one, or to the first that was refused.
 
-        It says which batch it is of, the status, how many requests were left, and what came. An empty answer is no news
-        yet: the same request is made again. `OVER` says that the coordinator was away for longer than there is
-        patience, or that nobody waits any more.
+        The answer has the batch number, the status, the number of unsent requests, and the body. An empty body means no
+        news, and the request is repeated. `OVER` means that the coordinator was down too long, or that `is_over` holds.
         """
         number, token, *requests = unpack_parts(batch)
-        left, status, body = len(requests) // 2, 200, b""
-        while left and status == 200:
-            path, said = requests[-2 * left], requests[1 - 2 * left]
-            left -= 1
-            status, body = self._post_request(path.decode(), said, token.decode(), wait=not left)
-        return OVER if status == 0 else pack_parts([number, *(str(each).encode() for each in (status, left)), body])
+        unsent, status, body = len(requests) // 2, 200, b""
+        while unsent and status == 200:
+            path, content = requests[-2 * unsent], requests[1 - 2 * unsent]
+            unsent -= 1
+            status, body = self._post_request(path.decode(), content, token.decode(), wait=not unsent)
+        return (
+            OVER if status == 0 else pack_parts([number, *(str(value).encode() for value in (status, unsent)), body])
+        )
 
     def _post_request(self, path: str, content: bytes, token: str, *, wait: bool) -> tuple[int, bytes]:
-        away = time.monotonic()
+        last_contact = time.monotonic()
         while not self._over():
             connection = HTTPSConnection(
                 self._url.hostname or "", self._url.port, timeout=COORDINATOR_PATIENCE, context=self._context
@@ -143,9 +147,9 @@ class Forwarder:
                 status, body = response.status, response.read(LARGEST)
                 if status != 200 or body or not wait:
                     return status, body
-                away = time.monotonic()
+                last_contact = time.monotonic()
             except (OSError, HTTPException):
-                if time.monotonic() - away > self._patience:
+                if time.monotonic() - last_contact > self._patience:
                     return 0, b""
                 time.sleep(PAUSE)
             finally:

@@ -1,4 +1,4 @@
-"""Sites whose messages Flower or NVFlare transports: requests over a local socket, and the apps that these run."""
+"""Transport of a site's messages by Flower or NVFlare: a local socket, and the apps that these systems run."""
 
 from __future__ import annotations
 
@@ -22,32 +22,32 @@ from dpcurves_parties.serving.messages import parse_refusal
 from .carrier import OVER, SITE_PATIENCE, pack_parts, receive_part, unpack_parts
 
 UNANSWERED = re.compile(r"/turns/[0-9a-f]+/([0-9]+|refused)$")
-"""Requests whose answer is empty unless they are refused."""
-SILENT = "coordinator: it refused without a word"
+"""Requests whose answer is empty on success."""
+SILENT = "coordinator: refused without a reason"
 NEXT = "/waiting"
-"""Request for the next turn."""
+"""Path of the request for the next round."""
 
 
 class SocketTransport:
-    """Requests of a site in the place of a connection to its coordinator: see `carrier`.
+    """Transport of a site's requests by a local socket instead of a connection to the coordinator: see `carrier`.
 
-    What leaves is what would leave by HTTPS, and no more: signed messages, masked vectors, and the site's ticket.
-    Whoever carries it may read it, as a coordinator may. So the socket is for the user whose process carries, and the
-    records, the key and the ledger are for the site's own: another user's. It has no repr.
+    The socket transfers the same bytes as HTTPS: signed messages, masked vectors and the site's ticket. The carrier can
+    read them, as a coordinator can. Run the carrier as another user than the site, with access to the socket only, not
+    to records, key and ledger. It has no repr.
 
-    Formal guarantees: as `SiteAgent`'s, whatever the carrier does with messages. Answers are believed for what they are
-    signed for, batches are handed out again as they were, and an answer to another batch changes nothing.
+    Formal guarantees: as `SiteAgent`, for any behaviour of the carrier. Answers are verified by their signatures,
+    batches are repeated unchanged, and an answer to another batch is ignored.
 
-    Args:
-        place: Path of the socket, which is made, for its user and group alone.
-        patience: Seconds for which whoever fetches a batch is kept waiting for it.
+    Arguments:
+        socket_path: Path of the socket, created for its user and group only.
+        timeout: Seconds for which a fetch waits for a batch.
     """
 
     __slots__ = ("_answer", "_batch", "_changed", "_number", "_patience", "_place", "_server", "_waiting")
 
     def __init__(self, socket_path: Path, timeout: float = SITE_PATIENCE / 2) -> None:
         self._place, self._patience = socket_path, timeout
-        self._number, self._waiting = secrets.randbits(62), list[bytes]()  # a process that was here before had others
+        self._number, self._waiting = secrets.randbits(62), list[bytes]()  # differs from an earlier process's numbers
         self._batch, self._answer = b"", b""
         self._changed = Condition()
         with suppress(FileNotFoundError):
@@ -57,17 +57,19 @@ class SocketTransport:
         try:
             self._server.bind(str(socket_path))
         except OSError as error:
-            raise ProtocolError("carried", f"{str(socket_path)!r} can not be a socket ({error.strerror})") from None
+            raise ProtocolError(
+                "carried", f"{str(socket_path)!r} cannot be created as a socket ({error.strerror})"
+            ) from None
         finally:
             os.umask(before)
         self._server.listen()
         Thread(target=self._accept_connections, daemon=True).start()
 
     def post(self, path: str, body: bytes, token: str = "") -> bytes:
-        """Have a request made; messages that are answered by nothing wait for the next request that is not.
+        """Send a request and return its answer. Messages without an answer are batched with the next request.
 
         Raises:
-            ProtocolAborted: it is refused, or a message before it was.
+            ProtocolError: The request, or an earlier message of its batch, was refused.
         """
         self._waiting += [path.encode(), body]
         if UNANSWERED.search(path):
@@ -79,22 +81,22 @@ class SocketTransport:
             self._changed.notify_all()
             while not self._answer:
                 self._changed.wait()
-            _, status, left, said = unpack_parts(self._answer)
+            _, status, unsent_count, body_received = unpack_parts(self._answer)
             self._batch = b""
-        if left != b"0" and path.endswith(NEXT):
-            return b""  # a turn ended before its last message came: that is no news to who asks for the next
+        if unsent_count != b"0" and path.endswith(NEXT):
+            return b""  # a late message of a round that is over
         if status != b"200":
-            raise ProtocolError.from_error_line(parse_refusal(said, SILENT), int(status))
-        return said
+            raise ProtocolError.from_error_line(parse_refusal(body_received, SILENT), int(status))
+        return body_received
 
     def close(self) -> None:
-        """Let nobody fetch any more."""
+        """Close and remove the socket."""
         self._server.close()
         with suppress(FileNotFoundError):
             self._place.unlink()
 
     def fetch_batch(self, answer: bytes) -> bytes:
-        """The batch that waits, once the answer to the one before was taken; nothing after a while."""
+        """Store the answer to a batch, then return the next batch, or nothing after the timeout."""
         with self._changed:
             if (
                 answer not in (b"", OVER)
@@ -122,10 +124,10 @@ class SocketTransport:
 
 
 def _parse_batch_number(answer: bytes) -> int:
-    """The batch that it belongs to.
+    """Return the number of an answer's batch.
 
     Raises:
-        ValueError: it is no answer.
+        ValueError: The answer is malformed.
     """
     number, status, left, _ = unpack_parts(answer)
     if not status.isdigit() or not left.isdigit():
@@ -135,7 +137,7 @@ def _parse_batch_number(answer: bytes) -> int:
 
 HERE = Path(__file__).parent
 FLOWER = "1.42.0"
-"""The version of Flower that the app was tested with."""
+"""Tested version of Flower."""
 PROJECT = """[build-system]
 requires = ["hatchling"]
 build-backend = "hatchling.build"
@@ -194,7 +196,7 @@ META = """{"name": "dpcurves-carrier", "resource_spec": {}, "deploy_map": {"app"
 CONTROLLER = """{
   "format_version": 2,
   "workflows": [
-    {"id": "carry", "path": "dpcurves_sites.nvflare.CarryingController", "args": {"task": TASK, "patience": 300.0}}
+    {"id": "carry", "path": "dpcurves_sites.nvflare.TransportController", "args": {"task": TASK, "patience": 300.0}}
   ],
   "components": []
 }
@@ -202,7 +204,7 @@ CONTROLLER = """{
 EXECUTOR = """{
   "format_version": 2,
   "executors": [
-    {"tasks": ["carry"], "executor": {"path": "dpcurves_sites.nvflare.CarryingExecutor", "args": {}}}
+    {"tasks": ["carry"], "executor": {"path": "dpcurves_sites.nvflare.TransportExecutor", "args": {}}}
   ],
   "components": []
 }
@@ -211,16 +213,16 @@ EXECUTOR = """{
 
 @dataclass(frozen=True)
 class TransportOptions:
-    """Options for the system that carries messages, and for the folder of its app."""
+    """Options of the transport system and of the folder of its app."""
 
-    by: str = option("WHO", "Who carries: flower or nvflare.")
-    task: str = option("FILE", "The task document, where the coordinator runs.")
-    out: str = option("FOLDER", "A new folder for what they run.")
-    address: str = option("HOST:PORT", "Where Flower's SuperLink is reached.", "127.0.0.1:8000")
+    by: str = option("WHO", "The transport system: flower or nvflare.")
+    task: str = option("FILE", "The path of the task document on the coordinator's machine.")
+    out: str = option("FOLDER", "A new folder for the app.")
+    address: str = option("HOST:PORT", "The address of Flower's SuperLink.", "127.0.0.1:8000")
 
 
 def write_transport(options: TransportOptions) -> None:
-    """Write what Flower or NVFlare runs to carry the messages of a federation, where sites have one of them anyway.
+    """Write an app for Flower or NVFlare that transports the messages of a federation.
 
     Example: dpcurves federation carry --by flower --task task.json --out carrier
     """
@@ -238,7 +240,7 @@ def write_transport(options: TransportOptions) -> None:
 
 
 def write_flower_app(options: TransportOptions, folder: Path) -> str:
-    """Write an app for Flower, its settings, and a script that starts it; what to do with them."""
+    """Write an app for Flower, its settings and a start script; return usage instructions."""
     task = str(Path(options.task).resolve())
     settings = SETTINGS.replace("ADDRESS", options.address)
     texts = {
@@ -251,25 +253,25 @@ def write_flower_app(options: TransportOptions, folder: Path) -> str:
 
 
 def write_nvflare_job(options: TransportOptions, folder: Path) -> str:
-    """Write a job for NVFlare; what to do with it."""
+    """Write a job for NVFlare; return usage instructions."""
     task = json.dumps(str(Path(options.task).resolve()))
     texts = {
         "meta.json": META, "app/config/config_fed_server.json": CONTROLLER.replace("TASK", task),
         "app/config/config_fed_client.json": EXECUTOR,
     }  # fmt: skip
     write_files(folder, texts)
-    return "submit it as a job; each site says in DPCURVES_SOCKET where its own process listens"
+    return "submit it as a job; set DPCURVES_SOCKET at each site to the socket of its process"
 
 
 def read_sources(package: str, app: str) -> Mapping[str, str]:
-    """Files of this package that need no other of it."""
+    """Return the source files of the app, which import nothing else of dpcurves."""
     files = {name: (HERE / name).read_text(encoding="utf-8") for name in ("__init__.py", "carrier.py", app)}
     return MappingProxyType({f"{package}/{name}": text for name, text in files.items()})
 
 
 def write_files(folder: Path, texts: Mapping[str, str]) -> None:
-    """Write files, each into its place."""
+    """Write files below a folder."""
     for name, text in texts.items():
-        place = folder / name
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_text(text, encoding="utf-8")
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")

@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     from .remote import ApprovalRequest
     from .task import FederationTask
 
-# Commands that ask the sites of a task: questions to one table, with terms of a federation in place of a file's.
-ASSUMED = "Assumed: each site counts its own records and tells the truth; it could move sums by any amount"
+# Commands that ask the sites of a task: as questions to one table, with the terms of a federation.
+ASSUMED = "Assumed: each site counts its own records correctly; a malicious site could change sums by any amount"
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class TaskFileOption:
     task: str = option("FILE", "The task document.")
 
     def read_task(self) -> FederationTask:
-        """The task."""
+        """Load the task document."""
         from .task import FederationTask
 
         return FederationTask.load(self.task)
@@ -62,22 +62,20 @@ class AnalystOptions:
     """Options of an analyst who asks."""
 
     ticket: str = option("FILE", "The analyst's ticket; its key lies beside it.")
-    request_id: str | None = optional(
-        "ID", "A name for this request: the same question under it is answered alike, for nothing."
-    )
-    patience: str = option("SECONDS", "How long the coordinator may be away.", "60")
+    request_id: str | None = optional("ID", "An id of this request: repeating the same question under it is free.")
+    patience: str = option("SECONDS", "How long the coordinator may be down.", "60")
 
 
 @dataclass(frozen=True)
 class AskTerms:
-    """Terms of a question that all sites answer: the task, a privacy loss, and who asks."""
+    """Terms of a question that all sites answer: task, privacy loss and analyst."""
 
     file: TaskFileOption
     price: LossOptions
     analyst: AnalystOptions
 
     def answer(self, question: Question[Any], view: View[Any], output: Output) -> None:
-        """Ask all sites, write what `output` names, and say who had to be trusted."""
+        """Ask all sites, write the files of `output`, and print the trust assumptions."""
         from dpcurves_parties.serving.task_document import Role, Ticket
 
         from .remote import RemoteFederation
@@ -94,7 +92,7 @@ class AskTerms:
             parse_integer("patience", self.analyst.patience),
         )
         with RemoteFederation(task, Ticket.load(ticket, Role.ANALYST), key, patience) as federation:
-            federation.plan(question, loss)  # refused: nobody was asked
+            federation.plan(question, loss)  # refuses before any site is asked
             with _reporting_request_id(request), show_spinner("the sites count"), suppress_curve_warnings():
                 curve: Any = federation.ask(question, loss, request)
         with _reporting_request_id(request):
@@ -114,13 +112,13 @@ def _reporting_request_id(request: str) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class PlanTerms:
-    """Terms of a question that is planned, but not asked: the task, and a privacy loss."""
+    """Terms of a dry run: task and privacy loss."""
 
     file: TaskFileOption
     price: LossOptions
 
     def answer(self, question: Question[Any], view: View[Any], output: Output) -> None:
-        """Print the privacy loss of each site and the expected errors, and how approved questions name this one."""
+        """Print the privacy loss of each site, the expected errors, and the question's fingerprint."""
         from .remote import fingerprint_question
 
         task, loss = self.file.read_task(), self.price.loss()
@@ -133,21 +131,22 @@ class PlanTerms:
 
 
 def describe_assumptions(task: FederationTask) -> tuple[str, ...]:
-    """Limits of the proofs, in lines for people."""
+    """Return the assumptions of the privacy proof, as lines to print."""
     if task.most_rows is None:
         return (ASSUMED,)
-    return (ASSUMED, f"Promised by each site, and unproved: at most {task.most_rows} records")
+    return (ASSUMED, f"Stated by each site, unverified: at most {task.most_rows} records")
 
 
 def describe_task(task: FederationTask) -> tuple[str, ...]:
-    """Lines for people on what a task promises."""
+    """Return the guarantee and the columns of a task, as lines to print."""
     model, roster = task.model, task.terms.roster
     columns = ", ".join(f"{name} ({kind.value})" for name, kind in task.columns.items())
     return (
         f"Task {task.name!r} of {', '.join(member.name for member in task.members)}; its hash is {task.hash}",
-        f"Promise: each site spends at most {task.budget}, for {task.unit}, under {task.neighbours.value},"
+        f"Guarantee: each site spends at most {task.budget}, for {task.unit}, under {task.neighbours.value},"
         f" against the coordinator together with {model.tolerated - model.absent} sites",
-        f"Noise: {model.variance_factor} of one curator's variance; {roster.max_failures} sites may fail once their vectors are sent",
+        f"Noise: {model.variance_factor} of one curator's variance;"
+        f" {roster.max_failures} sites may fail after sending their vectors",
         *([f"Columns: {columns}"] if columns else []),
         *describe_assumptions(task),
     )
@@ -157,89 +156,88 @@ def describe_task(task: FederationTask) -> tuple[str, ...]:
 class NewSiteOptions:
     """Options of a new site: its folder, its name, and its public size."""
 
-    folder: str = argument("FOLDER", "Where its key is kept; made if it is not there.")
-    name: str = option("NAME", "Its name for people to read.")
-    units: str | None = optional("N", "Under replace-one: how many units its table has, in public.")
+    folder: str = argument("FOLDER", "The folder of its signing key; created if missing.")
+    name: str = option("NAME", "The display name of the site.")
+    units: str | None = optional("N", "Under replace-one: the public number of units in its table.")
 
 
 @dataclass(frozen=True)
 class NewTaskOptions:
-    """Options of a new task: its sites, how many are tolerated, and its files."""
+    """Options of a new task: its sites, tolerated collusion, and files."""
 
-    sites: str = option("FILE,...", "Files site.json of all sites, with commas between.")
+    sites: str = option("FILE,...", "The site.json files of all sites, separated by commas.")
     coordinator: str = option("FILE", "The coordinator's server.json: dpcurves task identity.")
     out: str = option("FILE", "The task document: a new file.")
-    tickets: str = option("FOLDER", "A folder for tickets, and keys of analysts.")
-    tolerated: str = option("C", "How many sites may collude with the coordinator, or be left out of a sum.")
-    absent: str = option("A", "How many of these may be left out of a sum when they do not answer.", "0")
-    sites_per_unit: str = option("K", "The most sites that hold records of one unit: the noise grows with it.", "1")
-    analysts: str = option("N", "How many analysts there are.", "1")
+    tickets: str = option("FOLDER", "A folder for tickets and analysts' keys.")
+    tolerated: str = option("C", "The number of sites that may collude with the coordinator or be left out of a sum.")
+    absent: str = option("A", "The number of these that may be left out of a sum when they do not answer.", "0")
+    sites_per_unit: str = option(
+        "K", "The largest number of sites with records of one unit: the noise grows with it.", "1"
+    )
+    analysts: str = option("N", "The number of analysts.", "1")
     columns: str | None = optional(
         "NAME:KIND,...",
-        "The columns that each site has to hold, and that questions may ask of: age:number,sex:category.",
+        "The columns that each site must have and questions may use: age:number,sex:category.",
     )
     most_rows: str | None = optional(
-        "N", "The most records that each site says it has: sites check it at home, nothing proves it."
+        "N", "A bound on the records of a site; each site checks it locally, unverified by others."
     )
-    name: str = option("NAME", "A name for people to read.", "federation")
+    name: str = option("NAME", "The display name.", "federation")
 
 
 @dataclass(frozen=True)
 class CoordinatorOptions:
     """Options of a coordinator."""
 
-    identity: str = option("FOLDER", "The folder with its keys: dpcurves task identity.")
-    listen: str | None = optional("HOST:PORT", "Where to listen; left out: at the URL in the task.")
-    patience: str = option("SECONDS", "How long a site may be silent before a sum goes on without it, or ends.", "60")
+    identity: str = option("FOLDER", "The folder of its TLS identity: dpcurves task identity.")
+    listen: str | None = optional("HOST:PORT", "The address to listen at; default: the URL in the task.")
+    patience: str = option("SECONDS", "How long a site may be silent before a sum continues without it, or ends.", "60")
 
 
 @dataclass(frozen=True)
 class SiteOptions:
     """Options of a site that answers."""
 
-    key: str = option("FOLDER", "Its folder, as federation join made it.")
+    key: str = option("FOLDER", "The folder of the site, from federation join.")
     ticket: str = option("FILE", "Its ticket: owner-1 for the first site of the task, ...")
     ledger: str = option("URL", "Its ledger: sqlite:///budget.db, or postgresql+psycopg://...")
     dataset: str = option("NAME", "The name of its account.", "data")
-    column: list[str] | None = optional(
-        "NAME=OWN", "A column that is called otherwise in DATA, as in age=years; may be given again."
-    )
+    column: list[str] | None = optional("NAME=OWN", "A column with another name in DATA, as in age=years; repeatable.")
     approve: str = option(
-        "HOW", "all: every question is answered; ask: somebody says yes to each; list: those of --approved are.", "all"
+        "HOW", "all: answer every question; ask: confirm each at the terminal; list: answer those of --approved.", "all"
     )
     approved: str | None = optional(
-        "FILE", "Approved questions, a JSON list: each with question (or fingerprint), and the most epsilon or rho."
+        "FILE",
+        "Approved questions, a JSON list of entries with question or fingerprint, and the largest epsilon or rho.",
     )
-    patience: str = option(
-        "SECONDS", "How long it waits in a turn for other sites, before it sees what else is asked.", "600"
-    )
-    carried: str | None = optional("PATH", "A socket at which others fetch its messages: see federation carry.")
+    patience: str = option("SECONDS", "How long to wait in a round for other sites before the next request.", "600")
+    carried: str | None = optional("PATH", "A socket for another transport of its messages: see federation carry.")
 
     def choose_approval(self) -> Callable[[ApprovalRequest], bool]:
-        """Who says yes to a question."""
+        """Return the function that approves questions."""
         from .remote import ApprovedList
 
         if self.approve == "list":
             if self.approved is None:
-                raise Misuse("approved", "name the file of approved questions")
+                raise Misuse("approved", "give a file of approved questions")
             return ApprovedList(Path(self.approved))
         if self.approved is not None:
-            raise Misuse("approve", "list is needed where a file of approved questions is named")
-        return parse_choice("approve", self.approve, {"all": lambda asked: True, "ask": _ask_officer})
+            raise Misuse("approve", "must be list if --approved is given")
+        return parse_choice("approve", self.approve, {"all": lambda question: True, "ask": _ask_officer})
 
     def parse_column_names(self) -> dict[str, str]:
-        """Names of columns in the table, by those in questions."""
-        found: dict[str, str] = {}
-        for each in self.column or []:
-            name, sign, own = each.partition("=")
-            if not sign or not name or not own or name in found:
-                raise Misuse("column", f"each once, as in age=years, is needed, got {each!r}")
-            found[name] = own
-        return found
+        """Return column names in the table by their names in questions."""
+        names: dict[str, str] = {}
+        for text in self.column or []:
+            name, sign, table_name = text.partition("=")
+            if not sign or not name or not table_name or name in names:
+                raise Misuse("column", f"write each column once, as in age=years, got {text!r}")
+            names[name] = table_name
+        return names
 
 
 def join(site: NewSiteOptions) -> None:
-    """Make the key of a site, and a file site.json that whoever founds the task needs.
+    """Create the signing key of a site, and its public site.json for the task.
 
     Example: dpcurves federation join airline-a --name "Airline A"
     """
@@ -247,11 +245,11 @@ def join(site: NewSiteOptions) -> None:
 
     units = None if site.units is None else parse_integer("units", site.units)
     Member.create(Path(site.folder), site.name, units)
-    print_to_console(make_console(), f"made: {Path(site.folder) / PUBLIC}, for whoever founds the task")
+    print_to_console(make_console(), f"written: {Path(site.folder) / PUBLIC}, which the creator of the task needs")
 
 
 def create_task(sites: NewTaskOptions, promise: GuaranteeOptions, price: LossOptions) -> None:
-    """Found a task: its document, which every site signs when it starts, and tickets of all who take part.
+    """Create a task: its document, which every site signs at start, and the tickets of all participants.
 
     Example: dpcurves federation found --sites a/site.json,b/site.json,c/site.json --coordinator hub/server.json
     --tolerated 1 --adjacency add-remove --epsilon 4 --out task.json --tickets tickets
@@ -264,7 +262,8 @@ def create_task(sites: NewTaskOptions, promise: GuaranteeOptions, price: LossOpt
 
     members = tuple(Member.load(Path(file)) for file in sites.sites.split(","))
     model = SecureSum(
-        len(members), parse_integer("tolerated", sites.tolerated, least=0), parse_integer("absent", sites.absent, least=0),
+        len(members), parse_integer("tolerated", sites.tolerated, least=0),
+        parse_integer("absent", sites.absent, least=0),
         parse_integer("sites-per-unit", sites.sites_per_unit),
     )  # fmt: skip
     task = create_federation_task(
@@ -278,7 +277,7 @@ def create_task(sites: NewTaskOptions, promise: GuaranteeOptions, price: LossOpt
 
 
 def coordinator(file: TaskFileOption, running: CoordinatorOptions, watching: MonitoringOptions) -> None:
-    """Carry the messages of a task. It holds no key of anybody, and runs until it is stopped.
+    """Run the coordinator of a task, which passes messages and holds no secret keys of participants.
 
     Example: dpcurves federation coordinator --task task.json --identity hub
     """
@@ -298,7 +297,7 @@ def coordinator(file: TaskFileOption, running: CoordinatorOptions, watching: Mon
 
 
 def site(source: SourceOptions, file: TaskFileOption, home: SiteOptions) -> None:
-    """Answer questions with the records of a file, which stay here. It connects outwards alone, until it is stopped.
+    """Run a site that answers questions with the records of a file. It opens no port.
 
     Example: dpcurves federation site a.csv --task task.json --key a --ticket tickets/owner-1 --ledger sqlite:///a.db
     """
@@ -316,9 +315,9 @@ def site(source: SourceOptions, file: TaskFileOption, home: SiteOptions) -> None
     require_lasting(home.ledger)
     task, key = file.read_task(), read_key(Path(home.key) / KEY)
     public = key.public_key().public_bytes_raw()
-    number = next((place for place, each in enumerate(task.members) if each.key == public), None)
+    number = next((index for index, member in enumerate(task.members) if member.key == public), None)
     if number is None:
-        raise Misuse("key", "it is of no site of this task")
+        raise Misuse("key", "the key belongs to no site of this task")
     approve, patience = home.choose_approval(), parse_integer("patience", home.patience)
     console = make_console()
     held = Site(
@@ -336,7 +335,7 @@ def site(source: SourceOptions, file: TaskFileOption, home: SiteOptions) -> None
 
 
 def _ask_officer(request: ApprovalRequest) -> bool:
-    """Ask an officer; who is not there has not said yes."""
+    """Ask the officer at the terminal; no answer means no."""
     try:
         return input("answer? yes or no: ").strip().lower() == "yes"
     except EOFError:
@@ -344,17 +343,17 @@ def _ask_officer(request: ApprovalRequest) -> bool:
 
 
 def status(file: TaskFileOption) -> None:
-    """Show what a task promises, and which sites have signed it.
+    """Show the guarantee of a task, and the sites that have signed it.
 
     Example: dpcurves federation status --task task.json
     """
     from .remote import fetch_status
 
     task = file.read_task()
-    said = fetch_status(task)
-    signed = ", ".join(said["signed"]) or "nobody yet"
+    report = fetch_status(task)
+    signed = ", ".join(report["signed"]) or "none"
     print_to_console(
-        make_console(), *describe_task(task), f"signed by {len(said['signed'])} of {said['sites']}: {signed}"
+        make_console(), *describe_task(task), f"signed by {len(report['signed'])} of {report['sites']}: {signed}"
     )
 
 
@@ -377,7 +376,8 @@ PROVIDED = PackageCommands(
             groups={
                 "ask": Group("Questions that all sites of a task answer together.", commands_for_terms(AskTerms)),
                 "plan": Group(
-                    "What a question would cost every site, and its errors.", commands_for_terms(PlanTerms, plans=True)
+                    "The privacy loss of a question at every site, and its errors.",
+                    commands_for_terms(PlanTerms, plans=True),
                 ),
             },
         )

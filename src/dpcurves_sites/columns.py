@@ -1,4 +1,4 @@
-"""SENSITIVE. Columns of a task: what each site has to hold, whatever it is called there."""
+"""SENSITIVE. The columns of a task, which each site must have, under any local name."""
 
 from __future__ import annotations
 
@@ -16,68 +16,70 @@ Axes = Sequence[Axis | Categories]
 
 
 class ColumnKind(Enum):
-    """The kind of values of a column of a task."""
+    """The type of a task's column."""
 
     NUMBER = "number"
     CATEGORY = "category"
 
     @property
     def axis_builders(self) -> Sequence[Callable[[str], Axis | Categories]]:
-        """Ways to ask for a column of this kind, one of which its site has to allow."""
+        """Constructors of axes on a column of this type; a site must support at least one."""
         if self is ColumnKind.NUMBER:
             return (lambda name: Axis(name, Grid(0, 1, cells=1)),)
         return (lambda name: Categories(name, ("a",)), lambda name: Categories(name, (0,)))
 
 
 Schema = Mapping[str, ColumnKind]
-"""Columns of a task by their names; empty: none are declared, and questions may name any."""
+"""The columns of a task by name; an empty schema allows any column."""
 
 
 def parse_schema(text: str) -> Schema:
-    """Read columns and kinds, as in ``age:number,sex:category``.
+    """Parse columns and types, as in ``age:number,sex:category``.
 
     Raises:
-        ValueError: it is of another form, or a column is there twice.
+        ValueError: The form is wrong, or a column is repeated.
     """
-    found: dict[str, ColumnKind] = {}
+    schema: dict[str, ColumnKind] = {}
     kinds = {kind.value: kind for kind in ColumnKind}
-    for each in text.split(","):
-        name, sign, kind = each.rpartition(":")
-        if not sign or not name or kind not in kinds or name in found:
-            raise InvalidArgument("columns", f"each once, as in age:number,sex:category, is needed, got {each!r}")
-        found[name] = kinds[kind]
-    return found
+    for entry in text.split(","):
+        name, sign, kind = entry.rpartition(":")
+        if not sign or not name or kind not in kinds or name in schema:
+            raise InvalidArgument("columns", f"write each column once, as in age:number,sex:category, got {entry!r}")
+        schema[name] = kinds[kind]
+    return schema
 
 
 def require_known_columns(schema: Schema, axes: Axes) -> None:
-    """Refuse axes along columns that the task does not have, or numbers where it has categories.
+    """Refuse axes on columns that the task does not have, or numeric axes on categories.
 
     Raises:
-        ValueError: names the column.
+        ValueError: Names the column.
     """
     if not schema:
         return
     for name, is_number in _iterate_columns(axes):
         if name not in schema:
-            raise InvalidArgument("column", f"{name!r} is none of the task, which has {', '.join(schema)}", name)
+            raise InvalidArgument(
+                "column", f"{name!r} is not a column of the task, which has {', '.join(schema)}", name
+            )
         if is_number and schema[name] is ColumnKind.CATEGORY:
-            raise InvalidArgument("column", f"{name!r} has categories in this task, a number is needed", name)
+            raise InvalidArgument("column", f"{name!r} has categories in this task; use a column of numbers", name)
 
 
 def _iterate_columns(axes: Axes) -> Iterator[tuple[str, bool]]:
-    """Names of columns that are read, those of models among them, and whether as numbers."""
+    """Yield the columns that axes read, including inputs of models, and whether as numbers."""
     for axis in axes:
         if isinstance(axis.column, Predictor):
-            yield from ((each.column, each.values is None) for each in axis.column.inputs)
+            yield from ((model_input.column, model_input.values is None) for model_input in axis.column.inputs)
         else:
             yield axis.column, isinstance(axis, Axis)
 
 
 def require_task_columns(records: Records, schema: Schema) -> None:
-    """Refuse a table that has not the columns of the task, or not of their kinds. Looks at the schema alone.
+    """Refuse a table that lacks a column of the task or has it with another type. Reads the schema only.
 
     Raises:
-        ValueError: names the first one.
+        ValueError: Names the first such column.
     """
     for name, kind in schema.items():
         refusals = [error for axis in kind.axis_builders if (error := _find_refusal(records, axis(name))) is not None]
@@ -86,17 +88,19 @@ def require_task_columns(records: Records, schema: Schema) -> None:
 
 
 def count_used_rows(records: Records, schema: Schema, unit: Unit) -> int:
-    """SECRET: the number of records that this site uses.
+    """SECRET. Return the number of records that the site uses.
 
     Raises:
-        ValueError: there is no column that they could be counted by.
+        ValueError: No column can count them.
     """
     if unit == EACH_RECORD:
         return records.units()
     for axis in _build_axes([*schema, unit.column]):
         with suppress(InvalidArgument):
             return int(records.counts((axis,)).sum())
-    raise InvalidArgument("most_rows", "name the columns of the task: records of units are counted by one of them")
+    raise InvalidArgument(
+        "most_rows", "declare the columns of the task: one of them is needed to count the records of units"
+    )
 
 
 def _build_axes(names: Iterable[str]) -> list[Axis | Categories]:

@@ -1,4 +1,4 @@
-"""The coordinator of a federation: a board on which sites and analysts leave messages. It holds no key of anybody."""
+"""The coordinator of a federation: a message board for sites and analysts. It holds no secret keys of theirs."""
 
 from __future__ import annotations
 
@@ -33,37 +33,40 @@ from .secure_sum import KEYS, MASKED, OPENED, SIGNATURE, SIGNED, STAGES
 from .task import FederationTask
 
 WAIT = 20.0
-"""Seconds that a guest waits for an answer at most, before it asks again."""
+"""Seconds: the longest wait of a long poll."""
 GRACE = 0.5
-"""Seconds that are given to the last ones, where enough have signed, or opened."""
+"""Seconds that a stage stays open after a quorum has signed or revealed shares."""
 LARGEST_ASK = 2**27
+"""Bytes: the largest request of an analyst."""
 LARGEST_MESSAGE = 2**26
+"""Bytes: the largest message of a site."""
 RECEIPT_HEAD = 48
-"""Place of the number of words in a message."""
+"""Offset in bytes of the vector length in a message: version line (8), task (32), round number (8)."""
 MOST_TURNS = 2**12
+"""Rounds in memory; the oldest is dropped."""
 
 
 def unpack_messages(octets: bytes) -> list[bytes]:
-    """The messages that a board has packed. Raises `ProtocolError`: they are cut off."""
+    """Unpack the messages of a board. Raises `ProtocolError` if they are truncated."""
     try:
         return unpack_parts(octets)
     except ValueError:
-        raise ProtocolError("coordinator", "a message is cut off", 502) from None
+        raise ProtocolError("coordinator", "a message is truncated", 502) from None
 
 
 @dataclass(slots=True)
 class OpenRound:
-    """A turn on the board.
+    """A round on the board.
 
     Attributes:
-        name: A hash of what was asked.
-        signed_request: What the analyst asked.
+        name: SHA-256 of the signed request.
+        signed_request: The analyst's message.
         messages: Messages by stage and site.
-        closed_stages: The sites of each stage that others were shown: later ones come too late.
-        stage_starts: When a stage began.
-        quorum_times: When enough of a stage were there.
-        refusal: Why the turn ended, in one line.
-        request_id: Under which request it is asked: who was left out of a sum stays out in the turns after it.
+        closed_stages: The sites of each stage whose messages were handed out; later messages are refused.
+        stage_starts: Start time of each stage.
+        quorum_times: Time at which each stage had enough messages.
+        refusal: Reason why the round ended, in one line.
+        request_id: The request id; a site left out of a sum stays out in later rounds of the request.
     """
 
     name: str
@@ -77,11 +80,11 @@ class OpenRound:
 
 
 class MessageBoard:
-    """Messages that were left for others. They may be read, altered or lost: whoever reads a message checks it.
+    """The message board of a task. It is untrusted: recipients verify each message.
 
-    Args:
-        task: Whose board it is.
-        patience: Seconds after which a site that says nothing is left out, as far as the task allows, or the turn ends.
+    Arguments:
+        task: The task.
+        timeout: Seconds after which a silent site is left out, if the task allows it, or the round ends.
     """
 
     def __init__(self, task: FederationTask, timeout: float) -> None:
@@ -92,23 +95,23 @@ class MessageBoard:
         self._changed = Condition()
 
     def add_consent(self, site: int, signature: bytes) -> bytes:
-        """Take a site's signature of the task; all that are there."""
+        """Store a site's consent to the task, and return all consents."""
         with self._changed:
             self._consents[site] = signature
             self._changed.notify_all()
-            return pack_parts([bytes([number]) + one for number, one in sorted(self._consents.items())])
+            return pack_parts([bytes([number]) + consent for number, consent in sorted(self._consents.items())])
 
     def describe_status(self, task: str) -> bytes:
-        """Names of the sites that have signed, for anybody who names the task."""
+        """Return the names of the sites that have signed, to anyone who knows the task's hash."""
         if task != self.task.hash:
-            raise ProtocolError("task", "this coordinator has another task, not this one", 404)
+            raise ProtocolError("task", "this coordinator serves another task", 404)
         with self._changed:
             names = [self.task.members[site].name for site in sorted(self._consents)]
             facts = {"task": task, "signed": names, "sites": len(self.task.members), "turns": len(self._turns)}
         return json.dumps(facts).encode()
 
     def start_round(self, signed_request: bytes) -> bytes:
-        """A new turn, or the one that is asked already: its name."""
+        """Open a round, unless it is open already, and return its name."""
         name = sha256(signed_request).hexdigest()
         with self._changed:
             if name not in self._turns or self._turns[name].refusal:
@@ -120,40 +123,43 @@ class MessageBoard:
         return name.encode()
 
     def wait_for_round(self, site: int, signature: bytes) -> bytes:
-        """The first turn that waits for this site, or nothing after a while. It signs again: a board may be new."""
+        """Return the first request that waits for this site, or nothing after `WAIT` seconds.
+
+        The site repeats its consent, since the board may have restarted.
+        """
         end = monotonic() + WAIT
         self.add_consent(site, signature)
         with self._changed:
             while True:
-                for turn in self._turns.values():
+                for open_round in self._turns.values():
                     if (
-                        site not in self._find_excluded(turn)
-                        and not turn.refusal
-                        and site not in turn.messages[OPENED]
-                        and OPENED not in turn.closed_stages
+                        site not in self._find_excluded(open_round)
+                        and not open_round.refusal
+                        and site not in open_round.messages[OPENED]
+                        and OPENED not in open_round.closed_stages
                     ):
-                        return turn.signed_request
+                        return open_round.signed_request
                 if not self._changed.wait(max(0.0, end - monotonic())):
                     return b""
 
     def post_message(self, name: str, stage: int, site: int, message: bytes) -> bytes:
-        """Take a message."""
+        """Store a message of a site."""
         with self._changed:
-            turn = self._find_round(name)
-            before = turn.messages[stage].get(site)
-            if before is None and stage in turn.closed_stages:
-                raise ProtocolError("turn", f"the {STAGES[stage]} were handed out without this site", 409)
-            if before not in (None, message):
-                raise ProtocolError("turn", "this site said something else before", 409)
-            turn.messages[stage][site] = message
-            turn.stage_starts.setdefault(stage, monotonic())
-            if len(turn.messages[stage]) >= self._count_required(stage):
-                turn.quorum_times.setdefault(stage, monotonic())
+            open_round = self._find_round(name)
+            earlier = open_round.messages[stage].get(site)
+            if earlier is None and stage in open_round.closed_stages:
+                raise ProtocolError("round", f"the {STAGES[stage]} were handed out without this site's", 409)
+            if earlier not in (None, message):
+                raise ProtocolError("round", "this site sent another message before", 409)
+            open_round.messages[stage][site] = message
+            open_round.stage_starts.setdefault(stage, monotonic())
+            if len(open_round.messages[stage]) >= self._count_required(stage):
+                open_round.quorum_times.setdefault(stage, monotonic())
             self._changed.notify_all()
         return b""
 
     def refuse_round(self, name: str, site: int, line: str) -> bytes:
-        """End a turn, for a site can not answer."""
+        """End a round that a site cannot answer."""
         with self._changed:
             self._find_round(name).refusal = f"site {self.task.members[site].name!r}: {line[:300]}"
             self._changed.notify_all()
@@ -188,7 +194,7 @@ class MessageBoard:
             late = now - open_round.stage_starts.setdefault(stage, now) >= self._patience
             few = stage >= SIGNED and stage in open_round.quorum_times and now - open_round.quorum_times[stage] >= GRACE
             if not everyone and not few and late and len(there) < self._count_required(stage):
-                gone = next(each.name for number, each in enumerate(self.task.members) if number not in there)
+                gone = next(member.name for number, member in enumerate(self.task.members) if number not in there)
                 open_round.refusal = f"site {gone!r} did not answer within {self._patience:g} seconds"
                 self._require_open(open_round)
             if not everyone and not few and not late:
@@ -205,7 +211,7 @@ class MessageBoard:
         return frozenset(range(len(self.task.members)))
 
     def _find_excluded(self, open_round: OpenRound) -> frozenset[int]:
-        """Sites that were left out of a sum before, under the same request: it goes on without them."""
+        """Return the sites that were left out of an earlier sum of the same request."""
         name, sites = self._left_out.get(open_round.request_id, (open_round.name, frozenset[int]()))
         return frozenset() if name == open_round.name else sites
 
@@ -221,17 +227,17 @@ class MessageBoard:
 
     def _find_round(self, name: str) -> OpenRound:
         if name not in self._turns:
-            raise ProtocolError("turn", "there is no such turn here; ask again", 404)
+            raise ProtocolError("round", "the round is unknown here; ask again", 404)
         self._require_open(self._turns[name])
         return self._turns[name]
 
     def _require_open(self, open_round: OpenRound) -> None:
         if open_round.refusal:
-            raise ProtocolError("open_round", open_round.refusal, 410)
+            raise ProtocolError("round", open_round.refusal, 410)
 
 
 def _parse_request_id(signed_request: bytes) -> str:
-    """The request that a question names, as far as it can be read; it is not believed, and sites check."""
+    """Return the request id of a message, or "". It is untrusted; sites verify it."""
     try:
         return str(json.loads(signed_request[SIGNATURE:])["request"])
     except (ValueError, KeyError, TypeError, RecursionError):
@@ -244,16 +250,16 @@ def _cut_receipt(message: bytes) -> bytes:
 
 
 def create_app(board: MessageBoard) -> Starlette:
-    """The app of a coordinator: it checks tickets, and passes requests to the board."""
-    threads = ThreadPoolExecutor(4 * len(board.task.members) + 16)  # guests wait, and most of the time
+    """Return the app of a coordinator: it authenticates tickets and passes requests to the board."""
+    threads = ThreadPoolExecutor(4 * len(board.task.members) + 16)  # most threads wait in long polls
 
     def authenticate_member(task: str, request: Request, role: Role) -> int:
         if task != board.task.hash:
-            raise ProtocolError("task", "this coordinator has another task, not this one", 404)
+            raise ProtocolError("task", "this coordinator serves another task", 404)
         return authenticate_bearer(board.task, request, role)
 
     def build_handler(role: Role, limit: int, respond: Callable[..., bytes]) -> Handler:
-        """A handler of messages of so many bytes: `respond` gets the number of who sends it, the message, and the path."""
+        """Return a handler of messages up to `limit` bytes; `respond` gets sender number, message and path."""
 
         async def handle_message(task: str, *path: str | Request) -> Response:
             *parts, request = path
@@ -295,19 +301,20 @@ def create_app(board: MessageBoard) -> Starlette:
 
 def _parse_stage(text: str) -> int:
     if text not in {str(stage) for stage in range(KEYS, OPENED + 1)}:
-        raise ProtocolError("turn", "there is no such stage", 404)
+        raise ProtocolError("round", "the stage must be a number from 1 to 5", 404)
     return int(text)
 
 
 @dataclass(frozen=True, slots=True)
 class Coordinator:
-    """The coordinator as a process, before it runs.
+    """Configuration of a coordinator process.
 
     Attributes:
-        task: Its task.
-        identity: The keys that prove it to its guests.
+        task: The task.
+        identity: The TLS identity.
         timeout: See `MessageBoard`.
-        limits: What guests without a ticket may occupy.
+        limits: Limits on unauthenticated clients.
+        monitoring: Log and metrics.
     """
 
     task: FederationTask
@@ -317,14 +324,14 @@ class Coordinator:
     monitoring: Monitoring = UNWATCHED
 
     def serve(self, address: Address, ready: Callable[[], object]) -> None:
-        """Serve until stopped. `ready` is called once it listens.
+        """Serve until stopped. Calls `ready` when the server listens.
 
         Raises:
-            ValueError: the task names another coordinator, or the address can not be had.
+            ValueError: The task names another coordinator, or the address is not available.
         """
         if self.task.coordinator != self.identity.public:
             raise ProtocolError("identity", f"task {self.task.name!r} names another coordinator")
         self.identity.require_valid()
         context = make_server_context(self.identity.certificate_file, self.identity.private_key_file, ())
-        door = ServerSettings(address, context, self.limits, self.monitoring)
-        serve(create_app(MessageBoard(self.task, self.timeout)), door, ready)
+        settings = ServerSettings(address, context, self.limits, self.monitoring)
+        serve(create_app(MessageBoard(self.task, self.timeout)), settings, ready)

@@ -1,4 +1,4 @@
-"""A site as a process, questions that its officer approves, and the federation as an analyst asks it."""
+"""A site as a process, approval of questions by its officer, and the federation as an analyst's client."""
 
 from __future__ import annotations
 
@@ -35,25 +35,25 @@ from .task import FederationTask
 from .trust import build_release, derive_round, rebuild_release
 
 WHOLE = 64
-"""Hexadecimal digits of a fingerprint."""
+"""Hexadecimal digits of a question's fingerprint (SHA-256)."""
 
 
 def fingerprint_question(question: Any) -> str:
-    """Hash of all that a question asks, in 64 hexadecimal digits: whoever names it means that very question."""
+    """Return the SHA-256 of a question's JSON, in 64 hexadecimal digits."""
     return sha256(
         to_canonical_json(["dpcurves federation question", 1, question_to_json(question)]).encode()
     ).hexdigest()
 
 
 class ApprovalRequest(NamedTuple):
-    """A question as a site's officer is shown it before a question is answered.
+    """A question as the site's officer sees it before approval.
 
     Attributes:
-        question: In words.
-        loss: The loss of the whole question.
-        request: Its id.
-        plan: The plan of this turn: what will leave the house, masked.
-        fingerprint: That of the question, as files of approved ones name it.
+        question: The question in words.
+        loss: The privacy loss of all rounds.
+        request: The request id.
+        plan: The plan of this round, whose masked answer leaves the site.
+        fingerprint: The fingerprint of the question, as in files of approved questions.
     """
 
     question: str
@@ -64,21 +64,21 @@ class ApprovalRequest(NamedTuple):
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """The question, its price, and what leaves the house, for people."""
+        """The question, its price, and the data that leaves the site, one line each."""
         return (
-            f"asked: {self.question} (question {self.fingerprint})",
-            f"price: {self.loss} in all, {self.plan.loss} for this turn, under request {self.request!r}",
-            f"leaves the house: {self.plan.law.size} masked numbers, {self.plan.made_by}",
+            f"question: {self.question} (fingerprint {self.fingerprint})",
+            f"price: {self.loss} in total, {self.plan.loss} for this round, under request {self.request!r}",
+            f"leaves the site: {self.plan.law.size} masked numbers, {self.plan.made_by}",
         )
 
 
 @dataclass(frozen=True, slots=True)
 class ApprovedQuestion:
-    """A question that is approved.
+    """An approved question.
 
     Attributes:
-        fingerprint: That of the question.
-        max_loss: The most that it may lose each time it is asked.
+        fingerprint: The fingerprint of the question.
+        max_loss: The largest loss of each request.
     """
 
     fingerprint: str
@@ -86,42 +86,42 @@ class ApprovedQuestion:
 
     @classmethod
     def from_json(cls, entry: Mapping[str, Any]) -> ApprovedQuestion:
-        """From a file: a question or its fingerprint, and epsilon or rho.
+        """Parse an entry of a file: a question or its fingerprint, and epsilon or rho.
 
         Raises:
-            ValueError, KeyError, TypeError: it is none.
+            ValueError, KeyError, TypeError: The entry is invalid.
         """
         if entry.keys() - {"question", "fingerprint", "epsilon", "rho"}:
             raise KeyError
         (name,) = entry.keys() & {"question", "fingerprint"}
-        (kind,) = entry.keys() & {"epsilon", "rho"}
-        most = (PrivacyLoss.pure if kind == "epsilon" else PrivacyLoss.zcdp)(str(entry[kind]))
+        (currency,) = entry.keys() & {"epsilon", "rho"}
+        max_loss = (PrivacyLoss.pure if currency == "epsilon" else PrivacyLoss.zcdp)(str(entry[currency]))
         if name == "question":
-            return cls(fingerprint_question(question_from_json(entry[name])), most)
+            return cls(fingerprint_question(question_from_json(entry[name])), max_loss)
         if len(bytes.fromhex(entry[name])) != WHOLE // 2:
             raise ValueError
-        return cls(entry[name].lower(), most)
+        return cls(entry[name].lower(), max_loss)
 
     def allows(self, request: ApprovalRequest) -> bool:
-        """Tell whether this is the question, at a loss that is approved: a pure one has a rho, too, and not back."""
+        """Tell whether this is the question, at most at the approved loss. An approved rho admits epsilon too."""
         if self.max_loss.epsilon is None:
-            within = request.loss.rho <= self.max_loss.rho
+            is_affordable = request.loss.rho <= self.max_loss.rho
         else:
-            within = request.loss.epsilon is not None and request.loss.epsilon <= self.max_loss.epsilon
-        return request.fingerprint == self.fingerprint and within
+            is_affordable = request.loss.epsilon is not None and request.loss.epsilon <= self.max_loss.epsilon
+        return request.fingerprint == self.fingerprint and is_affordable
 
 
 class ApprovedList:
-    """A file of approved questions. It is read again at each question, so that it can be changed meanwhile.
+    """A file of approved questions, reread at each question so that changes take effect at once.
 
     The file is a JSON list. Each entry has ``question``, as in ``{"ask": "cdf", "column": "age", ...}``, or its
-    ``fingerprint``, as plans and sites print it; and the most that it may lose each time: ``epsilon`` or ``rho``.
+    ``fingerprint``, as plans and sites print it; and the largest loss of each request: ``epsilon`` or ``rho``.
 
-    Args:
-        file: Its path.
+    Arguments:
+        file: The path.
 
     Raises:
-        ValueError: it can not be read, or is no such list.
+        ValueError: The file cannot be read, or is invalid.
     """
 
     def __init__(self, file: Path) -> None:
@@ -129,7 +129,7 @@ class ApprovedList:
         self._load()
 
     def __call__(self, request: ApprovalRequest) -> bool:
-        """Tell whether a question is approved. Refused as above."""
+        """Tell whether a question is approved. Raises `ValueError` if the file is invalid."""
         return any(entry.allows(request) for entry in self._load())
 
     def _load(self) -> Sequence[ApprovedQuestion]:
@@ -137,39 +137,42 @@ class ApprovedList:
             stored = json.loads(self._file.read_text(encoding="utf-8"))
             if not isinstance(stored, list):
                 raise TypeError
-            return [ApprovedQuestion.from_json(each) for each in stored]
+            return [ApprovedQuestion.from_json(entry) for entry in stored]
         except InvalidArgument:
             raise
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
-            rule = "it is no list of approved questions, each with question or fingerprint, and epsilon or rho"
+            rule = "the file must be a JSON list of entries with question or fingerprint, and epsilon or rho"
             raise InvalidArgument("approved", rule) from None
 
 
 Curve = TypeVar("Curve")
-PAUSE, LONGEST_PAUSE = 0.1, 2.0
-"""Seconds between two tries to reach a coordinator."""
+PAUSE = 0.1
+"""Seconds before the first retry of a request to the coordinator."""
+LONGEST_PAUSE = 2.0
+"""Seconds: the cap of the back-off."""
 AT_HOME = 600.0
-"""Seconds that a site waits in a turn for the others."""
-LEFT_OUT = "left out, for they did not send what they counted in time: "
+"""Seconds that a site waits in a round for the other sites."""
+LEFT_OUT = "left out because their vectors did not arrive in time: "
 GONE = frozenset({404, 409, 410})
-"""Answers of a coordinator of a turn that is over, or goes on without this site, or that it does not know any more."""
+"""HTTP statuses of a round that is over, unknown to the coordinator, or continues without this site."""
 RETRIED = frozenset({500, 502, 503, 504})
+"""HTTP statuses after which a request is retried."""
 
 
 @dataclass(frozen=True, slots=True)
 class RoundRequest:
-    """A turn of a question.
+    """An analyst's request for one round of a question.
 
-    Formal guarantees: sites believe nothing in it but who asked. They make the plan by themselves, from the question
-    and from the answers that are named here: were these not those that were released, the plan would be that of
-    another query, at the same price, and turns are priced for whatever query is asked next. Sites that are told
-    different things make different plans, and none of the others' messages is theirs.
+    Formal guarantees: sites trust only its signature. They compute the plan themselves, from the question and the
+    stated earlier answers. If these were false, the plan would be of another query at the same price, and the price of
+    a round holds for any query. Sites that receive different requests compute different plans, and reject each other's
+    messages.
 
     Attributes:
-        question: What is asked.
-        loss: What all of it may lose.
-        request: The id under which sites charge it.
-        answers: The numbers released in the turns before.
+        question: The question.
+        loss: The privacy loss of all rounds.
+        request: The request id under which sites charge it.
+        answers: The released numbers of the earlier rounds.
     """
 
     question: Any
@@ -178,7 +181,7 @@ class RoundRequest:
     answers: tuple[tuple[int, ...], ...]
 
     def to_signed_bytes(self, task: FederationTask, key: Ed25519PrivateKey) -> bytes:
-        """The message of an analyst."""
+        """Return the request as a signed message of the analyst."""
         facts = {
             "task": task.hash, "question": question_to_json(self.question), "loss": STORED.encode(self.loss),
             "request": self.request, "answers": self.answers, "analyst": key.public_key().public_bytes_raw().hex(),
@@ -188,50 +191,51 @@ class RoundRequest:
 
     @classmethod
     def from_signed_bytes(cls, octets: bytes, task: FederationTask) -> RoundRequest:
-        """A message of an analyst of this task.
+        """Parse and verify the message of an analyst of this task.
 
         Raises:
-            ProtocolAborted: it is none.
+            ProtocolError: The message is invalid, or its author is not an analyst of the task.
         """
         try:
             signature, text = octets[:64], octets[64:]
             facts = json.loads(text)
             analyst = bytes.fromhex(facts["analyst"])
             if facts["task"] != task.hash or analyst not in task.analysts:
-                raise ProtocolError("question", "it is of nobody who may ask in this task", 403)
+                raise ProtocolError("question", "its author is not an analyst of this task", 403)
             Ed25519PublicKey.from_public_bytes(analyst).verify(signature, b"dpcurves federation: asks\n" + text)
-            answers = tuple(tuple(map(int, each)) for each in facts["answers"])
+            answers = tuple(tuple(map(int, values)) for values in facts["answers"])
             loss = STORED.decode(PrivacyLoss, facts["loss"]).as_single_release()
             return cls(question_from_json(facts["question"]), loss, str(facts["request"]), answers)
         except InvalidSignature:
-            raise ProtocolError("question", "it is not signed by an analyst of this task", 403) from None
+            raise ProtocolError("question", "its signature is invalid", 403) from None
         except (KeyError, TypeError, json.JSONDecodeError):
-            raise ProtocolError("question", "what was asked can not be read") from None
+            raise ProtocolError("question", "the request is not a valid message") from None
 
     def plan_round(self, task: FederationTask) -> tuple[Plan, Allotment]:
-        """The plan of this turn, from the question and the answers before.
+        """Plan this round from the question and the earlier answers.
 
         Raises:
-            UnsupportedQuery, ValueError: sums can not answer it, or it ends before this turn.
+            UnsupportedQuery: Secure sums cannot answer the question.
+            ProtocolError: The question ends before this round.
         """
-        terms, turns = task.terms, list(self.answers)
+        terms, earlier = task.terms, list(self.answers)
 
         def reply(step: Step, allotment: Allotment) -> Release:
             plan = terms.plan_query(step.query, allotment.loss)
-            if not turns:
+            if not earlier:
                 raise _StopAtRound(plan, allotment)
-            return rebuild_release(plan, turns.pop(0), allotment)
+            return rebuild_release(plan, earlier.pop(0), allotment)
 
         try:
             budget = QuestionBudget.from_external_charge(self.request, self.loss, charged_by_round=True)
             ask_with_budget(self.question, terms.adjacency, terms.model, budget, reply)
         except _StopAtRound as reached:
             return reached.plan, reached.allotment
-        raise ProtocolError("question", "it has no such turn")
+        raise ProtocolError("question", "it has no such round")
 
 
-class _StopAtRound(Exception):  # the turn that was looked for
-    """Ends a rehearsed conversation at the turn that was looked for, with its plan."""
+class _StopAtRound(Exception):
+    """Ends a rehearsal at the requested round, and carries its plan."""
 
     def __init__(self, plan: Plan, allotment: Allotment) -> None:
         super().__init__()
@@ -239,21 +243,22 @@ class _StopAtRound(Exception):  # the turn that was looked for
 
 
 class SiteAgent:
-    """A site of a federation that works through its coordinator, and opens no port.
+    """A site of a federation, connected to its coordinator as a client, without an open port.
 
     Args:
-        task: What all agreed on.
-        site: The site, with its records.
-        key: Its key.
-        ticket: That of the site, which lets it in at the coordinator.
-        approve: Whether a question may be answered: it is asked once for all turns of one.
-        tell: Is told what happens, one line each.
-        patience: Seconds that this site waits in a turn for the others, before it sees what else is asked.
+        task: The task document.
+        site: The site with its records.
+        key: The site's signing key.
+        ticket: The site's credential at the coordinator.
+        approve: Decides on a question, once for all of its rounds.
+        tell: Receives log lines.
+        timeout: Seconds that the site waits in a round for other sites, before it looks for the next request.
     """
 
     def __init__(
         self, task: FederationTask, site: Site, key: Ed25519PrivateKey, ticket: Ticket, *,
-        approve: Callable[[ApprovalRequest], bool] = lambda asked: True, tell: Callable[[str], object] = lambda line: None,
+        approve: Callable[[ApprovalRequest], bool] = lambda question: True,
+        tell: Callable[[str], object] = lambda line: None,
         timeout: float = AT_HOME,
     ) -> None:  # fmt: skip
         self._task, self._site, self._key = task, site, key
@@ -262,15 +267,15 @@ class SiteAgent:
         self._line = _CoordinatorConnection(task, ticket, round_timeout=timeout)
 
     def use_transport(self, transport: Transport) -> SiteAgent:
-        """Let others carry the messages of this site; returns the agent."""
+        """Send messages through another transport. Returns the agent."""
         self._line.use_transport(transport)
         return self
 
     def run(self) -> None:
-        """Answer until the process is stopped.
+        """Answer rounds until the process is stopped.
 
         Raises:
-            ValueError: the records are not as the task says.
+            ValueError: The records do not fit the task.
         """
         self._site.open()
         self._wait_for_consents()
@@ -284,12 +289,12 @@ class SiteAgent:
     def _wait_for_consents(self) -> None:
         pause = PAUSE
         while True:
-            found = unpack_messages(self._line.post("consents", self._task.sign_consent(self._key)))
+            consents = unpack_messages(self._line.post("consents", self._task.sign_consent(self._key)))
             try:
-                self._task.require_consents({one[0]: one[1:] for one in found})
+                self._task.require_consents({consent[0]: consent[1:] for consent in consents})
                 return
-            except ProtocolError as waiting:
-                if waiting.status != 409:
+            except ProtocolError as error:
+                if error.status != 409:
                     raise
                 sleep(pause)
                 pause = min(1.5 * pause, LONGEST_PAUSE)
@@ -297,41 +302,43 @@ class SiteAgent:
     def _answer_request(self, octets: bytes) -> None:
         name = sha256(octets).hexdigest()
         try:
-            asked = RoundRequest.from_signed_bytes(octets, self._task)
-            plans = self._task.terms.plan_question(asked.question, asked.loss)
-            if not asked.answers:
-                self._site.require_answerable(plans, asked.request)
-            plan, allotment = asked.plan_round(self._task)
-            self._require_approval(asked, plan)
-            given: Sequence[bytes] = ()
+            request = RoundRequest.from_signed_bytes(octets, self._task)
+            plans = self._task.terms.plan_question(request.question, request.loss)
+            if not request.answers:
+                self._site.require_answerable(plans, request.request)
+            plan, allotment = request.plan_round(self._task)
+            self._require_approval(request, plan)
+            previous: Sequence[bytes] = ()
             for stage in (KEYS, SHARES, MASKED, SIGNED, OPENED):
-                message = self._site.answer(plan, allotment, stage, given)
+                message = self._site.answer(plan, allotment, stage, previous)
                 self._line.post(f"turns/{name}/{stage}", message)
-                given = self._line.collect_messages(name, stage) if stage < OPENED else ()
-            self._tell(f"answered: {asked.question}, {plan.made_by}")
+                previous = self._line.collect_messages(name, stage) if stage < OPENED else ()
+            self._tell(f"answered: {request.question}, {plan.made_by}")
         except RoundOver as error:
             self._tell(str(error))
             sleep(PAUSE)
-        except ArgumentError as error:  # refusals of all kinds: one line, without a value of a record
+        except ArgumentError as error:  # refusals quote no records
             self._refuse_request(name, *redact_refusal(error))
-        except Exception as error:  # what it says may quote a record, and its kind may depend on one
-            self._refuse_request(name, f"it failed ({type(error).__name__})", "site: it failed, and tells nothing else")
+        except Exception as error:  # message and type may depend on records
+            self._refuse_request(name, f"it failed ({type(error).__name__})", "site: internal error")
 
     def _require_approval(self, round_request: RoundRequest, plan: Plan) -> None:
-        """Show the officer each turn, and ask once for all turns of a question.
+        """Show each round to the officer, and ask for approval once per question.
 
         Raises:
-            ProtocolAborted: the question was not approved.
+            ProtocolError: The officer did not approve the question.
         """
-        mark = fingerprint_question(round_request.question)
-        shown = ApprovalRequest(str(round_request.question), round_request.loss, round_request.request, plan, mark)
-        for line in shown.lines:
+        digest = fingerprint_question(round_request.question)
+        approval_request = ApprovalRequest(
+            str(round_request.question), round_request.loss, round_request.request, plan, digest
+        )
+        for line in approval_request.lines:
             self._tell(line)
-        decided = mark, round_request.loss, round_request.request
-        if decided not in self._decided:
-            self._decided[decided] = self._approve(shown)
-        if not self._decided[decided]:
-            raise ProtocolError("question", "it was not approved", 403)
+        key = digest, round_request.loss, round_request.request
+        if key not in self._decided:
+            self._decided[key] = self._approve(approval_request)
+        if not self._decided[key]:
+            raise ProtocolError("question", "the site's officer did not approve it", 403)
 
     def _refuse_request(self, name: str, internal_line: str, public_line: str) -> None:
         self._tell(f"refused: {internal_line}")
@@ -340,31 +347,31 @@ class SiteAgent:
 
 
 def redact_refusal(error: ArgumentError) -> tuple[str, str]:
-    """A refusal as it is told in the house, and outside: which columns a site has, and of which kind, stays in it."""
+    """Return a refusal for the site's log and for others: the latter does not reveal the site's columns."""
     if error.argument != "column":
         return str(error), str(error)
     column = "one of them" if error.given is None else repr(error.given)
-    return str(error), f"column: {column} can not be counted at this site"
+    return str(error), f"column: {column} cannot be counted at this site"
 
 
 class RoundOver(ProtocolError):
-    """The coordinator has ended a turn, or goes on without who asks."""
+    """The coordinator has ended a round, or continues it without this site."""
 
 
 class Transport(Protocol):
-    """Interface of connections to a coordinator: HTTPS, or a system that carries messages."""
+    """Interface of connections to a coordinator, by HTTPS or another messaging system."""
 
     def post(self, path: str, body: bytes, token: str = "") -> bytes:
-        """The answer of the coordinator."""
+        """Send a request and return the coordinator's answer."""
         ...
 
     def close(self) -> None:
-        """Let go of it."""
+        """Close the connection."""
         ...
 
 
 class _CoordinatorConnection:
-    """The connection to a coordinator, which may go and come back."""
+    """A connection to a coordinator that retries while the coordinator is down."""
 
     def __init__(
         self, task: FederationTask, ticket: Ticket, timeout: float | None = None, round_timeout: float | None = None
@@ -376,40 +383,42 @@ class _CoordinatorConnection:
         self._turn = round_timeout
 
     def use_transport(self, transport: Transport) -> None:
-        """Send what is sent from now on another way."""
+        """Send later messages through another transport."""
         self._channel.close()
         self._channel = transport
 
     def post(self, path: str, body: bytes) -> bytes:
-        """Its answer; while nobody can be reached, it is tried again.
+        """Send a request and return the answer; retry with back-off while the coordinator is down.
 
         Raises:
-            ProtocolAborted: it refuses, or was away for longer than there is patience.
+            ProtocolError: The coordinator refused, or was down for longer than the timeout.
         """
-        pause, spent = PAUSE, 0.0
+        pause, waited = PAUSE, 0.0
         while True:
             try:
                 return self._channel.post(f"{self._path}/{path}", body, self._token)
             except ProtocolError as error:
                 if error.status in GONE:
                     raise RoundOver(error.argument, error.rule, error.status) from None
-                away = error.status in RETRIED and not error.rule.startswith("who answers")
-                if not away or (self._patience is not None and spent > self._patience):
+                is_down = error.status in RETRIED and not error.rule.startswith("who answers")
+                if not is_down or (self._patience is not None and waited > self._patience):
                     raise
             sleep(pause)
-            spent += pause
+            waited += pause
             pause = min(1.5 * pause, LONGEST_PAUSE)
 
     def collect_messages(self, name: str, stage: int) -> list[bytes]:
-        """The messages of a stage, once they are there.
+        """Wait for the messages of a stage and return them.
 
         Raises:
-            TurnOver: that takes longer than there is patience.
+            RoundOver: They did not arrive within the timeout.
         """
         begun = monotonic()
         while not (octets := self.post(f"turns/{name}/{stage}/all", b"")):
             if self._turn is not None and monotonic() - begun > self._turn:
-                raise RoundOver("turn", f"{STAGES[stage]} of others did not come within {self._turn:g} seconds", 408)
+                raise RoundOver(
+                    "round", f"{STAGES[stage]} of other sites did not arrive within {self._turn:g} seconds", 408
+                )
         return unpack_messages(octets)
 
     def close(self) -> None:
@@ -417,16 +426,16 @@ class _CoordinatorConnection:
 
 
 class RemoteFederation:
-    """The sites of a task, asked through its coordinator.
+    """An analyst's client of a federation, connected through its coordinator.
 
-    All messages of a turn are fetched and checked here, and the sum is opened here: a coordinator that alters, swaps,
-    repeats or invents messages is found out, and nothing is shown.
+    The client fetches and verifies all messages of a round and unmasks the sum. A coordinator that alters, swaps,
+    repeats or invents messages is detected, and no result is returned.
 
-    Args:
-        task: What all agreed on.
-        ticket: That of an analyst, which lets it in at the coordinator.
-        key: The analyst's key, by which sites know who asks.
-        patience: Seconds that the coordinator may be away.
+    Arguments:
+        task: The task document.
+        ticket: The analyst's credential at the coordinator.
+        key: The analyst's signing key.
+        timeout: Seconds that the coordinator may be down.
     """
 
     def __init__(self, task: FederationTask, ticket: Ticket, key: Ed25519PrivateKey, timeout: float = PATIENCE) -> None:
@@ -439,18 +448,20 @@ class RemoteFederation:
         self._line.close()
 
     def plan(self, question: Question[Curve], loss: PrivacyLoss) -> Plans:
-        """The plan of a question without any data."""
+        """Plan a question. Reads no records."""
         return self._task.terms.plan_question(question, loss)
 
     def ask(self, question: Question[Curve], loss: PrivacyLoss, request: str | None = None) -> Curve:
-        """Plan, and have the sites charge and answer: as `Session.ask`. The same request again gives the same curve.
+        """Plan a question, and let the sites charge and answer it, like `Session.ask`.
+
+        A repeated request id returns the same curve without a further charge.
 
         Warns:
             CurveWarning: each of the curve's `notes`.
 
         Raises:
-            UnsupportedQuery: nothing was charged.
-            ProtocolAborted: a site refused, in its own words, or is gone; or a message was altered.
+            UnsupportedQuery: Secure sums cannot answer it; nothing was charged.
+            ProtocolError: A site refused or did not answer, or a message was altered.
         """
         self.plan(question, loss)
         terms, loss = self._task.terms, loss.as_single_release()
@@ -459,15 +470,17 @@ class RemoteFederation:
 
         def reply(step: Step, allotment: Allotment) -> Release:
             plan = terms.plan_query(step.query, allotment.loss)
-            asked = RoundRequest(question, loss, name, tuple(answers)).to_signed_bytes(self._task, self._key)
-            turn = self._line.post("asks", asked).decode()
-            sent = [self._line.collect_messages(turn, stage) for stage in (KEYS, SHARES, MASKED, SIGNED, OPENED)]
-            place = derive_round(terms.roster, plan, allotment)
-            release = build_release(plan, place, RoundMessages(*sent), allotment)
-            there = {parse_message(place, MASKED, cut_receipt(place, octets)).site for octets in sent[MASKED - KEYS]}
-            absent = [member.name for number, member in enumerate(self._task.members) if number not in there]
+            signed_request = RoundRequest(question, loss, name, tuple(answers)).to_signed_bytes(self._task, self._key)
+            round_name = self._line.post("asks", signed_request).decode()
+            sent = [self._line.collect_messages(round_name, stage) for stage in (KEYS, SHARES, MASKED, SIGNED, OPENED)]
+            sum_round = derive_round(terms.roster, plan, allotment)
+            release = build_release(plan, sum_round, RoundMessages(*sent), allotment)
+            included = {
+                parse_message(sum_round, MASKED, cut_receipt(sum_round, octets)).site for octets in sent[MASKED - KEYS]
+            }
+            left_out = [member.name for number, member in enumerate(self._task.members) if number not in included]
             answers.append(release.values)
-            return replace(release, notes=(LEFT_OUT + ", ".join(absent),)) if absent else release
+            return replace(release, notes=(LEFT_OUT + ", ".join(left_out),)) if left_out else release
 
         budget = QuestionBudget.from_external_charge(name, loss, charged_by_round=True)
         curve = ask_with_budget(question, terms.adjacency, terms.model, budget, reply)
@@ -476,14 +489,14 @@ class RemoteFederation:
 
 
 def fetch_status(task: FederationTask) -> Mapping[str, Any]:
-    """Standing of a task, as the coordinator says: which sites have signed it.
+    """Return the status of a task from its coordinator: the sites that have signed it.
 
     Raises:
-        ProtocolAborted: it can not be reached, or is another one.
+        ProtocolError: The coordinator cannot be reached, or has another task.
     """
     channel = Channel.from_certificate(task.coordinator.url, task.coordinator.certificate)
     try:
-        found: Mapping[str, Any] = json.loads(channel.get(f"/tasks/{task.hash}"))
+        status: Mapping[str, Any] = json.loads(channel.get(f"/tasks/{task.hash}"))
     finally:
         channel.close()
-    return found
+    return status

@@ -1,7 +1,7 @@
-"""Noise in shares: what each of several parties adds, so that a number of shares are the noise of a curator.
+"""Distributed noise: shares of several parties that sum to a curator's noise.
 
-Laplace noise divides exactly: a share is the difference of two Polya (negative binomial) variables. Gaussian noise on
-integers does not: a sum of discrete Gaussians is not one, and `gaussian_overhead` bounds what that costs.
+Discrete Laplace noise is infinitely divisible: a share is the difference of two Polya (negative binomial) variables.
+A sum of discrete Gaussians is not a discrete Gaussian; `gaussian_overhead` bounds the extra privacy loss.
 """
 
 from __future__ import annotations
@@ -20,47 +20,48 @@ from dpcurves.noise import discrete_gaussian
 from dpcurves.noise.exponential import WORD, Bracket, InversionTable, bound_exp_neg
 from dpcurves.noise.randomness import Randomness
 
-# The difference of two Polya variables of a rational shape, drawn exactly.
+# The difference of two Polya variables of a rational shape, sampled exactly.
 
 
 LARGEST_SCALE = 2**50
+"""Largest scale of the Laplace noise."""
 AT_ONCE = 2**14
-"""Integers that are drawn together: what is held does not grow with how many are asked."""
+"""Integers per batch: bounds the memory of large requests."""
 SURE = 2.0**-40
-"""A uniform number so far from a chance that is known in floating point is proven to be on its side of it."""
+"""Distance from a floating-point probability beyond which a comparison with a uniform number is proven correct."""
 LARGEST_PLACE = 61
-"""Blocks up to this place have integers that fit a word; others are drawn one by one."""
+"""Largest block whose integers fit 64 bits; points of higher blocks are drawn one by one."""
 
 
 def sample_polya_differences(scale: Fraction, shape: Fraction, size: int, randomness: Randomness) -> NDArray[np.int64]:
-    """Independent integers, each the difference of two Polya variables of this shape and of ratio ``exp(-1 / scale)``.
+    """Draw independent integers, each the difference of two Polya variables of ratio ``exp(-1 / scale)``.
 
-    A Polya variable of shape a and ratio r is k with chance ``(1 - r)**a * a (a + 1) ... (a + k - 1) / k! * r**k``.
-    With shape 1 it is geometric, and the difference of two is discrete Laplace of that scale. Shapes of independent
-    ones add up: so shares of shape ``1 / n`` of n parties add up to discrete Laplace noise, exactly.
+    A Polya variable of shape a and ratio r is k with probability ``(1 - r)**a * a (a + 1) ... (a + k - 1) / k! *
+    r**k``. With shape 1 it is geometric, and the difference of two is discrete Laplace of that scale. Shapes of
+    independent variables add up, so n shares of shape ``1 / n`` sum exactly to discrete Laplace noise.
 
-    Formal guarantees: the law is exact, no floating point decides. *Proof.* The generating function of a Polya variable
-    is ``((1 - r) / (1 - r z))**a = exp(a * sum_k r**k / k * (z**k - 1))``: it is the sum of the points of a Poisson
-    process on k = 1, 2, ... of intensity ``a r**k / k`` at k, and powers of it multiply, which is why shapes add up.
-    That process is thinned out of another one (points that are kept independently, with a chance that depends on k
-    alone, are a Poisson process of the intensity times that chance). Let J be the least number with ``2**J >= scale``.
-    Below ``2**J``, each block of the integers from ``2**j`` on to ``2**(j + 1)`` has a Poisson number of points, of
-    mean a, evenly spread: intensity ``a / 2**j``. A point is kept with chance ``2**j / k * r**k``, which is at most 1.
-    From ``2**J`` on, a Poisson number of points of mean a have block ``j = J + i`` with chance ``2**-(i + 1)``: their
-    intensity is ``a / 2**(i + 1) / 2**j``, and one is kept with chance ``2**(i + 1) * 2**j / k * r**k``, which is at
-    most ``2**(i + 1) * exp(-2**i)``, below 1. Both times ``a r**k / k`` is left. The numbers of points are drawn by
-    inversion, blocks and places from even bits, and a point is kept if a uniform number is below its chance: where 64
-    bits and a double do not prove on which side it is, both are refined until it is proven. A sum that does not fit 64
-    bits, with probability below exp(-2**11), wraps around.
+    Formal guarantees: the law is exact; floating point decides nothing. *Proof.* The generating function of a Polya
+    variable is ``((1 - r) / (1 - r z))**a = exp(a * sum_k r**k / k * (z**k - 1))``: it is the sum of the points of a
+    Poisson process on k = 1, 2, ... of intensity ``a r**k / k`` at k, and powers of it multiply, which is why shapes
+    add up. That process is obtained by thinning another one (keeping points independently, with a probability that
+    depends on k, gives a Poisson process of the intensity times that probability). Let J be the least number with
+    ``2**J >= scale``. Below ``2**J``, each block of the integers from ``2**j`` to below ``2**(j + 1)`` has a Poisson
+    number of points, of mean a, uniformly spread: intensity ``a / 2**j``. A point is kept with probability ``2**j / k *
+    r**k``, at most 1. For the integers from ``2**J``, a Poisson number of points of mean a have block ``j = J + i``
+    with probability ``2**-(i + 1)``: their intensity is ``a / 2**(i + 1) / 2**j``, and a point is kept with probability
+    ``2**(i + 1) * 2**j / k * r**k``, at most ``2**(i + 1) * exp(-2**i)``, below 1. In both cases, ``a r**k / k``
+    remains. The numbers of points are drawn by inversion, blocks and places from random bits, and a point is kept if a
+    uniform number is below its probability: if 64 bits and a double do not prove the comparison, both are refined until
+    they do. A sum that does not fit 64 bits, with probability below exp(-2**11), wraps around.
 
-    Args:
-        scale: That of the Laplace noise which shares of shapes that add up to 1 make up together.
-        shape: A fraction above 0, of 1 at most.
-        size: How many.
-        randomness: Where they come from.
+    Arguments:
+        scale: The scale of the Laplace noise to which shares of shapes with sum 1 add up.
+        shape: The shape, above 0 and at most 1.
+        size: The number of integers.
+        randomness: Source of random bits.
 
     Raises:
-        ValueError: `scale` is not above zero, or above 2**50; `shape` is not above zero, or above 1; `size` is below 0.
+        ValueError: `scale` is not in (0, 2**50], `shape` is not in (0, 1], or `size` is negative.
 
     >>> sample_polya_differences(Fraction(10, 3), Fraction(1, 4), 8, Randomness.from_seed(1))
     array([-1,  0,  0, -6,  0,  0,  0,  1])
@@ -76,11 +77,11 @@ def sample_polya_differences(scale: Fraction, shape: Fraction, size: int, random
 
 @dataclass(frozen=True, slots=True)
 class PolyaBlocks:
-    """The blocks that points are proposed in, and the chances that they are kept with.
+    """The proposal blocks of points and their acceptance probabilities.
 
     Attributes:
-        scale: That of the ratio ``exp(-1 / scale)``.
-        shape: The mean number of points that are proposed in each block, and in all of the tail.
+        scale: The ratio of the Polya law is ``exp(-1 / scale)``.
+        shape: The mean number of proposed points per block, and in the whole tail.
     """
 
     scale: Fraction
@@ -88,15 +89,15 @@ class PolyaBlocks:
 
     @property
     def first_tail_block(self) -> int:
-        """The number of the first block of the tail: the least j with ``2**j >= scale``."""
+        """The first block of the tail: the smallest j with ``2**j >= scale``."""
         return max(0, (ceil(self.scale) - 1).bit_length())
 
     def compute_factor(self, block: int) -> int:
-        """The factor that makes up for how rarely a block is proposed: 1 below the tail."""
+        """Return the inverse probability of proposing a block of the tail; 1 below the tail."""
         return 1 << max(0, block - self.first_tail_block + 1)
 
     def bound_acceptance(self, block: int, integer: int, bits: int) -> tuple[Fraction, Fraction]:
-        """Bounds on the chance that a point of a block is kept, times ``2**bits``; they meet as `bits` grows."""
+        """Bound the acceptance probability of a point, times ``2**bits``; the bounds converge as `bits` grows."""
         factor = Fraction(self.compute_factor(block) << block, integer)
         more = max(0, factor.numerator.bit_length() - factor.denominator.bit_length() + 2)
         low, high = bound_exp_neg(integer / self.scale, bits + more)
@@ -105,19 +106,19 @@ class PolyaBlocks:
 
 @dataclass(frozen=True, slots=True)
 class PoissonNumber:
-    """A Poisson number of a rational mean, of 1 at most."""
+    """A Poisson variable of a rational mean, at most 1."""
 
     mean: Fraction
 
     def weights(self, bits: int) -> tuple[list[Bracket], int]:
-        """``mean**k / k!`` down to about ``2**-bits``; each of the others is at most half of the one before."""
-        listed, weight = list[Bracket](), Fraction(1 << bits)
+        """Return brackets of ``mean**k / k!`` down to about ``2**-bits``; later weights at least halve each time."""
+        brackets, weight = list[Bracket](), Fraction(1 << bits)
         for k in count(1):
-            listed.append((int(weight), int(weight) + 1))
+            brackets.append((int(weight), int(weight) + 1))
             weight *= self.mean / k
             if weight < 1:
                 break
-        return listed, 2
+        return brackets, 2
 
 
 @lru_cache(maxsize=64)  # a pure function of a public number
@@ -126,38 +127,38 @@ def _build_poisson_table(mean: Fraction) -> InversionTable:
 
 
 def _add_points(noise: NDArray[np.int64], law: PolyaBlocks, randomness: Randomness) -> None:
-    """Add the points of both signs to each integer."""
-    lines = law.first_tail_block + 1  # the blocks below the tail, and the tail
-    numbers = _build_poisson_table(law.shape).sample(noise.size * 2 * lines, randomness)
-    which = np.repeat(np.arange(numbers.size), numbers)
-    blocks = which % lines
+    """Add the accepted points of both signs to each integer."""
+    block_count = law.first_tail_block + 1  # the blocks below the tail, plus one for the tail
+    point_counts = _build_poisson_table(law.shape).sample(noise.size * 2 * block_count, randomness)
+    streams = np.repeat(np.arange(point_counts.size), point_counts)
+    blocks = streams % block_count
     blocks[blocks == law.first_tail_block] += _sample_geometric(int((blocks == law.first_tail_block).sum()), randomness)
-    signs, owners = 1 - 2 * (which // lines % 2), which // (2 * lines)
+    signs, owners = 1 - 2 * (streams // block_count % 2), streams // (2 * block_count)
     small = blocks <= LARGEST_PLACE
     integers = _sample_integers(blocks[small], randomness)
-    kept = _sample_acceptances(blocks[small], integers, law, randomness)
-    np.add.at(noise, owners[small][kept], (signs[small] * integers)[kept])
-    for place in np.flatnonzero(~small):
-        block = int(blocks[place])
+    accepted = _sample_acceptances(blocks[small], integers, law, randomness)
+    np.add.at(noise, owners[small][accepted], (signs[small] * integers)[accepted])
+    for index in np.flatnonzero(~small):
+        block = int(blocks[index])
         integer = (1 << block) + randomness.sample_below(1 << block)
         if decide_acceptance(law, block, integer, int(randomness.sample_words(1)[0]), randomness):
-            wrapped = (int(noise[owners[place]]) + int(signs[place]) * integer + 2**63) % 2**64 - 2**63
-            noise[owners[place]] = wrapped
+            wrapped = (int(noise[owners[index]]) + int(signs[index]) * integer + 2**63) % 2**64 - 2**63
+            noise[owners[index]] = wrapped
 
 
 def _sample_geometric(size: int, randomness: Randomness) -> NDArray[np.int64]:
-    """Numbers i with chance ``2**-(i + 1)``: how many even bits are 1 before the first that is 0."""
-    found, opened = np.zeros(size, dtype=np.int64), np.arange(size)
-    while opened.size:
-        ended = ~randomness.sample_words(opened.size)
-        lowest = ended & -ended
-        found[opened] += np.where(ended == 0, WORD, np.frexp(lowest.astype(np.float64))[1] - 1)
-        opened = opened[ended == 0]
-    return found
+    """Draw numbers i with probability ``2**-(i + 1)``: the number of leading random bits that are 1."""
+    numbers, pending = np.zeros(size, dtype=np.int64), np.arange(size)
+    while pending.size:
+        words = ~randomness.sample_words(pending.size)
+        lowest = words & -words
+        numbers[pending] += np.where(words == 0, WORD, np.frexp(lowest.astype(np.float64))[1] - 1)
+        pending = pending[words == 0]
+    return numbers
 
 
 def _sample_integers(blocks: NDArray[np.int64], randomness: Randomness) -> NDArray[np.int64]:
-    """An integer of each block, evenly: ``2**block`` and `block` even bits."""
+    """Draw a uniform integer of each block: ``2**block`` plus `block` random bits."""
     places = blocks.astype(np.uint64)
     low = (randomness.sample_words(blocks.size) >> np.uint64(1)) >> (np.uint64(WORD - 1) - places)
     return (np.uint64(1) << places | low).astype(np.int64)
@@ -168,16 +169,18 @@ def _sample_acceptances(
 ) -> NDArray[np.bool_]:
     words = randomness.sample_words(blocks.size)
     factors = np.ldexp(1.0 / integers, (blocks + np.maximum(0, blocks - law.first_tail_block + 1)).astype(np.intc))
-    chances = factors * np.exp(integers / -float(law.scale))
+    probabilities = factors * np.exp(integers / -float(law.scale))
     uniform = words / 2.0**WORD
-    kept: NDArray[np.bool_] = uniform < chances
-    for place in np.flatnonzero(np.abs(uniform - chances) < SURE):
-        kept[place] = decide_acceptance(law, int(blocks[place]), int(integers[place]), int(words[place]), randomness)
-    return kept
+    accepted: NDArray[np.bool_] = uniform < probabilities
+    for index in np.flatnonzero(np.abs(uniform - probabilities) < SURE):
+        accepted[index] = decide_acceptance(
+            law, int(blocks[index]), int(integers[index]), int(words[index]), randomness
+        )
+    return accepted
 
 
 def decide_acceptance(law: PolyaBlocks, block: int, integer: int, word: int, randomness: Randomness) -> bool:
-    """Tell whether a uniform number that begins with `word` is below a chance; further places are drawn."""
+    """Decide exactly whether a uniform number with leading bits `word` is below the acceptance probability."""
     bits = WORD
     while True:
         low, high = law.bound_acceptance(block, integer, bits)
@@ -188,22 +191,22 @@ def decide_acceptance(law: PolyaBlocks, block: int, integer: int, word: int, ran
         word, bits = word << WORD | int(randomness.sample_words(1)[0]), bits + WORD
 
 
-# Sums of discrete Gaussians: nearly one, by a bound that is proven.
+# Sums of discrete Gaussians: close to a discrete Gaussian, by a proven bound.
 
 
 DEAREST = Fraction(1, 100)
-"""The most that noise in shares may have more variance than noise that is drawn at once, for a sum is no Gaussian."""
+"""Largest relative increase in variance that compensates for summing discrete Gaussians."""
 _GRAIN = 2**30
 _ENDS = [2.0**power for power in range(-40, 41)]
 
 
 def gaussian_overhead(variance: float, shares: int) -> float:
-    """A bound on the part by which a sum of discrete Gaussians loses more than one of the same variance.
+    """Bound the relative excess loss of a sum of discrete Gaussians over a discrete Gaussian of the same variance.
 
     Let P be the law of the sum of n independent discrete Gaussians of variance parameter ``variance / n`` each. Moved
-    by an integer d, it is ``(1 + overhead) * d**2 / (2 * variance)``-zero-concentrated, as one is without the overhead
-    (Canonne, Kamath and Steinke 2020, Theorem 14). Sums that do not differ lose nothing, so losses of many are added up
-    with the same overhead, whatever their number. (Kairouz, Liu and Steinke 2021, Theorem 1, sums over all.)
+    by an integer d, it is ``(1 + overhead) * d**2 / (2 * variance)``-zero-concentrated, as a discrete Gaussian is
+    without the overhead (Canonne, Kamath and Steinke 2020, Theorem 14). Sums that do not differ lose nothing, so the
+    losses of several sums add up with the same overhead. (Kairouz, Liu and Steinke 2021, Theorem 1, sums over all.)
 
     *Proof.* Let V be the variance and g(y) = exp(-y**2 / 2V). First, P is proportional to ``g(y) phi(y)`` with
     ``|ln phi| <= H`` everywhere: adding the (k + 1)-th to the sum of k, complete the square. What is left is a sum over
@@ -222,8 +225,7 @@ def gaussian_overhead(variance: float, shares: int) -> float:
     square of ``y + t d`` under that Gaussian is at most ``V (1 + e)``, by Poisson's summation again, with
     ``1 + e = (1 + 2 sum_j (4 pi**2 V j**2 - 1) Q_j) / (1 - 2 sum_j Q_j)`` and ``Q_j = exp(-2 pi**2 V j**2)``. So by
     Minkowski the variance of L is at most ``exp(2 (1 + 2b) H) (|d| sqrt((1 + e) / V) + 2H)**2``. Both bounds, in parts
-    of ``d**2 / V``, are largest for d = 1. *End of proof.* The b that makes the larger of both least is searched among
-    powers of two.
+    of ``d**2 / V``, are largest for d = 1. *End of proof.* The best b is searched among powers of two.
 
     >>> [f"{gaussian_overhead(variance, 7):.1e}" for variance in (3.5, 7.0, 14.0, 70.0)]
     ['3.0e-01', '2.2e-03', '1.5e-07', '1.0e-12']
@@ -247,20 +249,20 @@ def gaussian_overhead(variance: float, shares: int) -> float:
         near = exp(power) * (sqrt(spread) + 2 * logarithm * sqrt(variance)) ** 2 - 1
         return max(4 * logarithm * variance / end, near)
 
-    return min(map(bound_at, _ENDS)) * (1 + 1e-9) + 1e-12  # more than doubles round off
+    return min(map(bound_at, _ENDS)) * (1 + 1e-9) + 1e-12  # covers rounding of doubles
 
 
 def _bound_tail(variance: float) -> float:
-    """``sum_j exp(-2 pi**2 variance j**2)``, from above: a geometric series beyond its first terms."""
+    """Bound ``sum_j exp(-2 pi**2 variance j**2)`` from above by a geometric series."""
     first = exp(-2 * pi**2 * variance)
     return inf if first >= 1 else first + first**4 / -expm1(-2 * pi**2 * variance)
 
 
 def gaussian_parameter(variance: Fraction, shares: int) -> Fraction:
-    """The variance parameter of n shares together that lose at most what one discrete Gaussian of `variance` does.
+    """Return the total variance parameter of n shares whose sum loses at most as much as a discrete Gaussian.
 
     Raises:
-        ValueError: that costs more than 1 % of variance, for each share would have too little.
+        ValueError: The increase in variance exceeds `DEAREST`, as the shares are too small.
     """
     extra = gaussian_overhead(float(variance), shares)
     if extra <= DEAREST:
@@ -276,5 +278,5 @@ def gaussian_parameter(variance: Fraction, shares: int) -> Fraction:
 
 
 def sample_gaussian_share(variance: Fraction, shares: int, size: int, randomness: Randomness) -> NDArray[np.int64]:
-    """Independent shares of one party: discrete Gaussians of the n-th part of the variance parameter of all."""
+    """Draw one party's independent shares: discrete Gaussians of 1 / n of the total variance parameter."""
     return discrete_gaussian.sample(variance / shares, size, randomness)

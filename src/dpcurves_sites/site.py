@@ -1,4 +1,4 @@
-"""SECRET. A site of a federation, which answers turn by turn; and the federation, as whoever asks it sees it."""
+"""SECRET. A site of a federation, which answers round by round; and the federation as analysts see it."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ from .secure_sum import (
 from .secure_sum import Step as Taken
 from .trust import SecureSum, derive_round
 
-# SECRET. Turns of a site, kept: a step is taken once, and written down before a message leaves the house.
+# SECRET. Stored rounds of a site: each stage is computed once, and stored before its message is sent.
 METADATA = MetaData()
 STEPS = Table(
     "dpcurves_sum_steps", METADATA, *text_key_columns("task", "turn"),
@@ -60,18 +60,17 @@ LISTS = Table("dpcurves_sum_lists", METADATA, *text_key_columns("task", "payment
 
 
 class RoundStore:
-    """The steps of one site, in tables beside its ledger: as durable as that, and as secret. It has no repr.
+    """SECRET. The stored rounds of one site, in the database of its ledger. It has no repr.
 
-    Formal guarantees: of each turn a stage is answered once. Who asks again, after whatever crash, gets the bytes of
-    the first time; who asks with other messages of others, or for another plan or roster under the same number, is
-    refused. A message is returned once it is on disk together with what has to be remembered, and the vector is on disk
-    before it is masked: so noise is not drawn twice, and not two lists are signed. Of all turns under one payment, the
-    lists that a site signs are of the same sites.
+    Formal guarantees: each stage of a round is answered once. A repeated request, after any crash, gets the same bytes;
+    a request with other messages, or with another plan or roster under the same number, is refused. A message is
+    returned after it is stored together with the new state, and a vector is stored before it is masked: so noise is not
+    drawn twice, and no two lists are signed. In all rounds under one payment, a site signs lists of the same sites.
 
-    Args:
-        signer: The site, and its key.
-        ledger: What the tables stand beside.
-        randomness: Where secrets come from.
+    Arguments:
+        signer: The site and its key.
+        ledger: The ledger whose database holds the tables.
+        randomness: Source of secrets.
     """
 
     __slots__ = ("_database", "_randomness", "_signer")
@@ -88,17 +87,17 @@ class RoundStore:
         vector: Callable[[], Vector],
         payment: str,
     ) -> bytes:
-        """The message of a stage.
+        """Return the site's message of a stage.
 
-        Args:
-            sum_round: Which one.
-            payment: What it is paid under: turns of one payment may share their noise.
+        Arguments:
+            sum_round: The round.
             stage: From `KEYS` to `OPENED`.
-            previous_messages: What others sent in the stage before.
-            vector: SECRET. Makes what is summed: it is called once, for the stage `MASKED`.
+            previous_messages: The messages of all sites in the previous stage.
+            vector: SECRET. Computes the site's summand; called once, in stage `MASKED`.
+            payment: The payment; its rounds may share noise.
 
         Raises:
-            ProtocolAborted: it was answered otherwise before, or what is given is not what it should be.
+            ProtocolError: The stage was answered to other messages, or a message is invalid.
         """
         if stage == MASKED:
             self._store_vector(sum_round, vector)
@@ -107,16 +106,16 @@ class RoundStore:
         )
 
     def has_answered(self, sum_round: SumRound, stage: int) -> bool:
-        """Tell whether a stage was answered."""
+        """Return True if the stage was answered."""
         return self._database.run_read(lambda connection: stage in _load_steps(connection, sum_round))
 
     def _store_vector(self, sum_round: SumRound, vector: Callable[[], Vector]) -> None:
-        kept = select(VECTORS.c.vector).where(*_round_conditions(VECTORS, sum_round))
-        if self._database.run_read(lambda connection: connection.execute(kept).first()) is None:
+        stored = select(VECTORS.c.vector).where(*_round_conditions(VECTORS, sum_round))
+        if self._database.run_read(lambda connection: connection.execute(stored).first()) is None:
             octets = vector().astype("<u8").tobytes()
 
             def insert_vector(connection: Connection) -> None:
-                if connection.execute(kept).first() is None:  # else another process was first, and its vector stays
+                if connection.execute(stored).first() is None:  # another process may have been first
                     connection.execute(insert(VECTORS).values(**_round_columns(sum_round), vector=octets))
 
             self._database.run_write(insert_vector)
@@ -124,22 +123,26 @@ class RoundStore:
     def _answer_once(
         self, connection: Connection, sum_round: SumRound, stage: int, previous_messages: Sequence[bytes], payment: str
     ) -> bytes:
-        said = sha256(b"".join(sorted({sha256(message).digest() for message in previous_messages}))).hexdigest()
-        before = _load_steps(connection, sum_round)
-        if any(place != sum_round.header.hex() for place, *_ in before.values()):
-            raise ProtocolError("sum_round", "it was begun for another plan or roster")
-        if stage in before:
-            _, answered, _, message = before[stage]
-            if stage != OPENED and answered != said:  # a quorum may grow; what is opened is the same
-                raise ProtocolError(STAGES[stage], "this stage was answered before, to other messages")
+        messages_digest = sha256(
+            b"".join(sorted({sha256(message).digest() for message in previous_messages}))
+        ).hexdigest()
+        steps = _load_steps(connection, sum_round)
+        if any(header != sum_round.header.hex() for header, *_ in steps.values()):
+            raise ProtocolError("round", "this site began the round with another plan or roster")
+        if stage in steps:
+            _, answered_digest, _, message = steps[stage]
+            if (
+                stage != OPENED and answered_digest != messages_digest
+            ):  # a quorum may grow, and the revealed shares are the same
+                raise ProtocolError(STAGES[stage], "this site answered the stage before, to other messages")
             return message
-        if stage != len(before) + 1:
-            raise ProtocolError(STAGES[stage], f"{STAGES[len(before) + 1]} come first", 409)
-        state = before[stage - 1][2] if stage > KEYS else b""
+        if stage != len(steps) + 1:
+            raise ProtocolError(STAGES[stage], f"the round is at stage {STAGES[len(steps) + 1]}", 409)
+        state = steps[stage - 1][2] if stage > KEYS else b""
         after, message = self._take_step(connection, sum_round, stage, state, previous_messages)
         if stage == SIGNED:
             _require_same_sites(connection, sum_round, payment, SiteState.from_bytes(after).signed_list[0])
-        row = {**_round_columns(sum_round), "stage": stage, "place": sum_round.header.hex(), "given": said}
+        row = {**_round_columns(sum_round), "stage": stage, "place": sum_round.header.hex(), "given": messages_digest}
         connection.execute(insert(STEPS).values(**row, state=after, message=message))
         return message
 
@@ -151,22 +154,22 @@ class RoundStore:
         if stage == SHARES:
             return share_keys(sum_round, self._signer, state, previous_messages, self._randomness)
         if stage == MASKED:
-            kept = connection.execute(
+            stored = connection.execute(
                 select(VECTORS.c.vector).where(*_round_conditions(VECTORS, sum_round))
             ).scalar_one()
-            return mask_vector(sum_round, self._signer, state, previous_messages, np.frombuffer(kept, dtype="<u8"))
+            return mask_vector(sum_round, self._signer, state, previous_messages, np.frombuffer(stored, dtype="<u8"))
         return (sign_list if stage == SIGNED else unmask)(sum_round, self._signer, state, previous_messages)
 
 
 def _require_same_sites(connection: Connection, sum_round: SumRound, payment: str, sites: Sequence[int]) -> None:
-    """Refuse a list of other sites than those of a turn before under this payment, with which it may share noise."""
+    """Refuse a list of other sites than in an earlier round under this payment, which may have the same noise."""
     task, listed = sum_round.roster.task.hex(), json.dumps(list(sites))
     query = select(LISTS.c.listed).where(LISTS.c.task == task, LISTS.c.payment == payment)
-    before = connection.execute(query).scalar()
-    if before is None:
+    earlier = connection.execute(query).scalar()
+    if earlier is None:
         connection.execute(insert(LISTS).values(task=task, payment=payment, listed=listed))
-    elif before != listed:
-        raise ProtocolError(STAGES[SIGNED], "other sites were in the sums before, under the same payment")
+    elif earlier != listed:
+        raise ProtocolError(STAGES[SIGNED], "the sums of earlier rounds under this payment had other sites")
 
 
 def _round_columns(sum_round: SumRound) -> dict[str, str]:
@@ -184,25 +187,25 @@ def _load_steps(connection: Connection, sum_round: SumRound) -> dict[int, tuple[
 
 Curve = TypeVar("Curve")
 TASK = 16
-"""Digits of a task's hash in the request of a charge."""
+"""Hexadecimal digits of a task's hash in the request id of a charge."""
 
 
 @dataclass(frozen=True, slots=True)
 class FederationTerms:
-    """Public facts of a task, on which all sites agreed.
+    """The public facts of a task on which all sites agreed.
 
     Attributes:
-        model: How many sites there are, and how many are tolerated.
+        model: The trust model: numbers of sites, of tolerated and of absent ones.
         roster: The sites by their keys.
-        neighbours: Whether the number of units is public.
-        unit: The unit that is protected, and how many of its records a site uses.
-        units: The number of units of each site; empty where it is private.
-        budget: What each site may lose in all.
-        columns: What questions may ask of; empty: they may name any column.
-        most_rows: The most records that a site says it has; None: none was promised.
+        neighbours: Add-remove or replace-one.
+        unit: The protected unit, and its contribution bound at one site.
+        units: The public number of units of each site; empty under add-remove.
+        budget: The total privacy loss of each site.
+        columns: The columns that questions may use; empty allows any column.
+        most_rows: The promised bound on the records of a site; None if none was promised.
 
     Raises:
-        ValueError: the numbers of sites differ, or the numbers of units are there though they are private, or are not.
+        ValueError: The roster does not fit the model, or `units` does not fit `neighbours`.
     """
 
     model: SecureSum
@@ -216,7 +219,7 @@ class FederationTerms:
 
     def __post_init__(self) -> None:
         if self.roster != self.model.build_roster(self.roster.task, self.roster.keys):
-            raise InvalidArgument("roster", "it is not that of these sites")
+            raise InvalidArgument("roster", "the roster does not fit the model of the sites")
         if len(self.units) != (self.model.sites if self.neighbours.has_public_units else 0):
             raise InvalidArgument(
                 "units", "replace-one needs the public number of units of each site; add-remove needs none"
@@ -224,14 +227,15 @@ class FederationTerms:
 
     @property
     def adjacency(self) -> Adjacency:
-        """The adjacency of all records together."""
+        """The adjacency of the union of all sites' records."""
         return self.model.build_adjacency(self.neighbours, self.unit, sum(self.units) if self.units else None)
 
     def plan_question(self, question: Question[Any], loss: PrivacyLoss) -> Plans:
-        """The plan of a question, turn by turn, without any data.
+        """Plan the rounds of a question. Reads no records.
 
         Raises:
-            UnsupportedQuery, ValueError: sums can not answer it, or it names a column that is none of the task.
+            UnsupportedQuery: Secure sums cannot answer the question.
+            ValueError: The question uses a column that the task does not have.
         """
         plans = plan_question(question, loss, self.adjacency, self.model)
         for plan in plans:
@@ -239,30 +243,30 @@ class FederationTerms:
         return plans
 
     def plan_query(self, query: Query, loss: PrivacyLoss) -> Plan:
-        """The plan of a turn. Raises as `plan_question`."""
+        """Plan one round. Raises as `plan_question`."""
         require_known_columns(self.columns, query.axes)
         return self.model.plan_query(query, loss, self.adjacency)
 
 
 class Site:
-    """A site, with its records and its ledger. It has no repr.
+    """A site with its records and its ledger. It has no repr.
 
-    Formal guarantees: what the site sends of a turn is one answer to one plan (`RoundStore`), which it made itself from
-    the query and the terms, and charged to its own account before it counted. All that it ever adds to sums loses at
-    most its budget; by itself, what it sends is masked.
+    Formal guarantees: in a round, the site sends one answer to one plan (`RoundStore`). It computes the plan itself
+    from the query and the terms, and charges its own account before it counts. The privacy loss of all of its summands
+    is at most its budget; each message by itself is masked.
 
-    Args:
-        terms: What was agreed on.
-        signer: Which site this is, and its key.
-        table: Its records, as a session takes them.
-        ledger: Its ledger.
+    Arguments:
+        terms: The agreed terms.
+        signer: The site and its key.
+        table: The records, as `Session` takes them.
+        ledger: The site's ledger.
         dataset: The name of its account.
-        delimiter: What separates the fields of a CSV file.
-        columns: Names of columns in the table, by those in questions, where they differ.
-        randomness: Where its shares of the noise, and its secrets, come from.
+        delimiter: The field separator of a CSV file.
+        columns: Column names in the table by their names in questions, where they differ.
+        randomness: Source of noise shares and secrets.
 
     Raises:
-        ValueError: the key is not that of the roster; or the account was opened under other facts.
+        ValueError: The key is not in the roster, or the account exists with other facts.
     """
 
     def __init__(
@@ -278,7 +282,7 @@ class Site:
         randomness: Randomness | None = None,
     ) -> None:
         if terms.roster.keys[signer.site] != signer.key.public_key().public_bytes_raw():
-            raise InvalidArgument("key", f"it is not that of site {signer.site} in the roster")
+            raise InvalidArgument("key", f"the key differs from that of site {signer.site} in the roster")
         self._terms, self._number, self._ledger, self._dataset = terms, signer.site, ledger, dataset
         self._table, self._delimiter, self._names = table, delimiter, dict(columns or {})
         self._randomness = randomness if randomness is not None else Randomness.from_system()
@@ -288,36 +292,36 @@ class Site:
 
     @property
     def roster(self) -> Roster:
-        """Sites of the task."""
+        """The roster of the task."""
         return self._terms.roster
 
     def open(self) -> None:
-        """Open the records, and refuse what is not as the task says, before any question is asked.
+        """Open the records and check them against the task, before any question is asked.
 
         Raises:
-            ValueError: a column of the task is not there, or of another kind; there are other numbers of units, or more
-                records, than were promised.
+            ValueError: A column of the task is missing or has another type, or the number of units or records differs
+                from the promise.
         """
         self._open_records()
 
     def require_answerable(self, plans: Plans, request: str) -> None:
-        """Refuse a question before its first turn, if one of its turns could not be paid, or asks for other columns.
+        """Refuse a question before its first round if the site cannot pay for all rounds or lacks a column.
 
-        Args:
-            plans: All turns, as they were rehearsed.
-            request: Its id. What was charged under it before is not charged again.
+        Arguments:
+            plans: The plans of all rounds, from a rehearsal.
+            request: The request id; a repeated request is not charged again.
 
         Raises:
-            BudgetExceeded: there is not so much left; nothing was charged.
-            ValueError: the records do not have what it asks.
+            BudgetExceeded: The remaining budget is too small; nothing was charged.
+            ValueError: The records lack a column of the question.
         """
         records = self._open_records()
         for plan in plans:
             records.check(plan.query.axes)
         if self._ledger.find_grant(self._dataset, self._build_request_id(request, 0)) is None:
-            left = self._ledger.balance(self._dataset).remaining
-            prices = {plan.query.charged_query: left.currency.price(plan.loss).billionths for plan in plans}
-            self._require_budget(Amount(left.currency, sum(prices.values())), left, "this question")
+            remaining = self._ledger.balance(self._dataset).remaining
+            prices = {plan.query.charged_query: remaining.currency.price(plan.loss).billionths for plan in plans}
+            self._require_budget(Amount(remaining.currency, sum(prices.values())), remaining, "this question")
 
     def close(self) -> None:
         """Close the records."""
@@ -329,9 +333,9 @@ class Site:
         """See `SiteHolder`.
 
         Raises:
-            BudgetExceeded: there is not so much left; nothing was charged.
+            BudgetExceeded: The remaining budget is too small; nothing was charged.
             UnsupportedQuery, ValueError: it is no plan of this task, or the records do not have what it asks.
-            ProtocolAborted: see `RoundStore.answer_stage`.
+            ProtocolError: see `RoundStore.answer_stage`.
         """
         made = self._terms.plan_query(plan.query, allotment.loss)
         if made.fingerprint != plan.fingerprint:
@@ -365,7 +369,7 @@ class Site:
         )  # fmt: skip
 
     def _build_request_id(self, request: str, part: int) -> str:
-        """The request of a charge. It names the task: in another one, noise is drawn anew, and is paid for anew."""
+        """Return the request id of a charge. It includes the task, since other tasks draw and pay for fresh noise."""
         return f"{self.roster.task.hex()[:TASK]}/{request}/{part}"
 
     def _require_budget(self, needed: Amount, remaining: Amount, purpose: str) -> None:
@@ -379,9 +383,11 @@ class Site:
     def _open_records(self) -> Records:
         if self._records is None:
             unit = self._terms.unit
-            own = replace(unit, column=self._names.get(unit.column, unit.column)) if unit != EACH_RECORD else unit
+            table_unit = (
+                replace(unit, column=self._names.get(unit.column, unit.column)) if unit != EACH_RECORD else unit
+            )
             key = self._ledger.dataset_key(self._dataset)
-            opened = open_records(self._table, unit=own, key=key, delimiter=self._delimiter)
+            opened = open_records(self._table, unit=table_unit, key=key, delimiter=self._delimiter)
             records = opened.with_column_names(self._names)
             try:
                 self._require_agreed_records(records)
@@ -395,26 +401,24 @@ class Site:
         terms = self._terms
         require_task_columns(records, terms.columns)
         if self._units is not None and records.units() != self._units:
-            raise InvalidArgument(
-                "units", f"{self._units} were promised in public; the table has another number of units"
-            )
+            raise InvalidArgument("units", f"{self._units} were promised; the table has another number of units")
         if terms.most_rows is not None and count_used_rows(records, terms.columns, terms.unit) > terms.most_rows:
             raise InvalidArgument("most_rows", f"at most {terms.most_rows} records were promised; the table has more")
 
 
 class AnswerFunction(Protocol):
-    """Interface of functions that have a plan answered by the sites."""
+    """Interface of functions that let the sites answer a plan."""
 
     def __call__(self, plan: Plan, allotment: Allotment) -> Release: ...
 
 
 class Federation:
-    """The sites together, as whoever asks sees them: plans, and curves.
+    """A federation as analysts see it: it plans questions and returns curves.
 
-    Args:
-        terms: What the sites agreed on.
-        asked: Has a plan answered.
-        sites: Those that are asked beforehand whether they could pay for a whole question, and answer it.
+    Arguments:
+        terms: The agreed terms.
+        answer: Lets the sites answer a plan.
+        sites: Sites to check before a question for budget and columns.
     """
 
     def __init__(self, terms: FederationTerms, answer: AnswerFunction, sites: Sequence[Site] = ()) -> None:
@@ -422,24 +426,26 @@ class Federation:
 
     @classmethod
     def from_sites(cls, terms: FederationTerms, sites: Sequence[Site]) -> Federation:
-        """Sites that are all in this process: for tests, and to try it out."""
+        """Return a federation of sites in this process, for tests and experiments."""
         unused = Randomness.from_system()
         return cls(terms, lambda plan, allotment: terms.model.run(plan, sites, allotment, unused), sites)
 
     def plan(self, question: Question[Curve], loss: PrivacyLoss) -> Plans:
-        """The plan of a question without any data."""
+        """Plan a question. Reads no records."""
         return self._terms.plan_question(question, loss)
 
     def ask(self, question: Question[Curve], loss: PrivacyLoss, request: str | None = None) -> Curve:
-        """Plan, and have the sites charge and answer: as `Session.ask`. The same request again gives the same curve.
+        """Plan a question, and let the sites charge and answer it, like `Session.ask`.
+
+        A repeated request id returns the same curve without a further charge.
 
         Warns:
             CurveWarning: each of the curve's `notes`.
 
         Raises:
-            UnsupportedQuery: nothing was charged.
-            BudgetExceeded: a site has not so much left for all turns; nothing was charged.
-            ProtocolAborted: a site did not answer, or a message was altered.
+            UnsupportedQuery: Secure sums cannot answer it; nothing was charged.
+            BudgetExceeded: A site's remaining budget is too small; nothing was charged.
+            ProtocolError: A site did not answer, or a message was altered.
         """
         plans, name = self.plan(question, loss), request if request is not None else secrets.token_hex(16)
         for site in self._sites:

@@ -1,4 +1,4 @@
-"""The task of a federation: all that sites, coordinator and analysts agree on, in one public document."""
+"""The task of a federation: the public document on which sites, coordinator and analysts agree."""
 
 from __future__ import annotations
 
@@ -22,17 +22,20 @@ from .columns import ColumnKind, Schema
 from .site import FederationTerms
 from .trust import SecureSum
 
-KEY, PUBLIC = "site.key", "site.json"
+KEY = "site.key"
+"""File of a site's signing key (SECRET)."""
+PUBLIC = "site.json"
+"""File of a site's public facts."""
 
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A site, as all know it.
+    """The public facts of a site.
 
     Attributes:
-        name: Its name for people to read.
-        key: Its Ed25519 key.
-        units: How many units it has, where that is public.
+        name: The display name.
+        key: The Ed25519 public key.
+        units: The number of its units, if public.
     """
 
     name: str
@@ -41,10 +44,10 @@ class Member:
 
     @classmethod
     def create(cls, folder: Path, name: str, units: int | None) -> Self:
-        """A new site: its key goes into a folder that has none, and what all may know beside it.
+        """Create a site: write a new signing key and the public facts into a folder.
 
         Raises:
-            ValueError: there is one, or the folder takes no files.
+            ValueError: The folder has a key already, or cannot be written.
         """
         key = Ed25519PrivateKey.generate()
         try:
@@ -58,10 +61,10 @@ class Member:
 
     @classmethod
     def load(cls, file: Path) -> Self:
-        """The one in a file.
+        """Load the public facts of a site.
 
         Raises:
-            ValueError: it says nothing of a site.
+            ValueError: The file does not describe a site.
         """
         try:
             return STORED.decode_fields(cls, json.loads(file.read_text(encoding="utf-8")))
@@ -70,10 +73,10 @@ class Member:
 
 
 def read_key(file: Path) -> Ed25519PrivateKey:
-    """SECRET: the key in a file.
+    """SECRET. Load a signing key.
 
     Raises:
-        ValueError: there is none. Nothing of it is shown.
+        ValueError: The file holds no key; the message quotes nothing of it.
     """
     try:
         return Ed25519PrivateKey.from_private_bytes(bytes.fromhex(file.read_text().strip()))
@@ -83,20 +86,20 @@ def read_key(file: Path) -> Ed25519PrivateKey:
 
 @dataclass(frozen=True)
 class FederationTask(TaskDocument):
-    """A task of many sites. Public; it never changes: its hash is its name, and every site signs that.
+    """A task of many sites, a public and immutable document. Every site signs its hash.
 
     Attributes:
-        name: Its name for people to read.
-        model: How many sites there are, and how many are tolerated.
-        members: The sites, with the keys that they sign with.
-        neighbours: Whether the number of units is public.
-        unit: The unit that is protected, and how many of its records a site uses.
-        budget: What each site may lose in all.
-        coordinator: Who carries the messages.
-        analysts: The Ed25519 keys of those who may ask.
-        tokens: Hashes of tickets, by which the coordinator knows its guests.
-        columns: What questions may ask of, and each site has to hold; empty: questions may name any column.
-        most_rows: The most records that each site says it has; None: no cap. Nothing proves it.
+        name: The display name.
+        model: The trust model: numbers of sites, of tolerated and of absent ones.
+        members: The sites with their public keys.
+        neighbours: Add-remove or replace-one.
+        unit: The protected unit, and its contribution bound at one site.
+        budget: The total privacy loss of each site.
+        coordinator: The address and certificate of the coordinator.
+        analysts: The Ed25519 public keys of the analysts.
+        tokens: Hashes of the tickets that the coordinator accepts.
+        columns: The columns that questions may use and each site must have; empty allows any column.
+        most_rows: The promised bound on the records of a site, unverified; None for no bound.
     """
 
     KIND: ClassVar[str] = "federation"
@@ -120,10 +123,10 @@ class FederationTask(TaskDocument):
 
     @cached_property
     def terms(self) -> FederationTerms:
-        """Terms that the sites agreed on.
+        """The agreed terms.
 
         Raises:
-            ValueError: they could not have.
+            ValueError: They are inconsistent.
         """
         roster = self.model.build_roster(bytes.fromhex(self.hash), [member.key for member in self.members])
         units = tuple(member.units for member in self.members if member.units is not None)
@@ -132,13 +135,14 @@ class FederationTask(TaskDocument):
             self.model, roster, self.neighbours, self.unit, known, self.budget, self.columns, self.most_rows
         )
         if self.most_rows is not None and self.most_rows < 1:
-            raise InvalidArgument("most_rows", f"a whole number of at least 1 is needed, got {self.most_rows}")
+            raise InvalidArgument("most_rows", f"must be at least 1, got {self.most_rows}")
         return terms
 
     def to_fields(self) -> Mapping[str, Any]:
         model = self.model
         return {
-            **STORED.encode_fields(self), "most_rows": self.most_rows, "tolerated": model.tolerated, "absent": model.absent,
+            **STORED.encode_fields(self), "most_rows": self.most_rows, "tolerated": model.tolerated,
+            "absent": model.absent,
             "sites_per_unit": model.sites_per_unit, "unit": self.unit.column, "rows_per_unit": self.unit.records,
             "columns": [[name, kind.value] for name, kind in self.columns.items()],
         }  # fmt: skip
@@ -151,20 +155,20 @@ class FederationTask(TaskDocument):
         return STORED.decode_fields(cls, stored, model=model, unit=unit, tokens=tokens, columns=columns)
 
     def sign_consent(self, key: Ed25519PrivateKey) -> bytes:
-        """A site's word that it takes part in this very task."""
+        """Return a site's signed consent to the task."""
         return key.sign(self._consent_text)
 
     def require_consents(self, signatures: Mapping[int, bytes]) -> None:
-        """Refuse to answer as long as one site did not sign the task.
+        """Refuse to answer until all sites have signed the task.
 
         Raises:
-            ProtocolAborted: one did not, or what came is not its signature.
+            ProtocolError: A consent is missing or invalid.
         """
         for number, member in enumerate(self.members):
             try:
                 Ed25519PublicKey.from_public_bytes(member.key).verify(signatures.get(number, b""), self._consent_text)
             except (InvalidSignature, ValueError):
-                raise ProtocolError("task", f"site {member.name!r} has not signed it", 409) from None
+                raise ProtocolError("task", f"site {member.name!r} has not signed the task", 409) from None
 
     @property
     def _consent_text(self) -> bytes:
@@ -176,10 +180,10 @@ def create_federation_task(
     unit: Unit, budget: PrivacyLoss, coordinator: Server, analysts: int, columns: Schema | None = None,
     most_rows: int | None = None,
 ) -> FederationTask:  # fmt: skip
-    """Write the document of a new task, a ticket for each site and analyst, and a key for each analyst.
+    """Write the document of a new task, a ticket per site and analyst, and a signing key per analyst.
 
     Raises:
-        ValueError: a file is there, or a folder takes none; or the sites could not agree on this.
+        ValueError: A file exists, a folder cannot be written, or the terms are inconsistent.
     """
     from dpcurves_parties.serving.task_document import create_task
 
@@ -188,7 +192,7 @@ def create_federation_task(
     draft = FederationTask(
         name, model, members, neighbours, unit, budget, coordinator, public, {}, dict(columns or {}), most_rows,
     )  # fmt: skip
-    draft.terms  # noqa: B018  # refuses what can not be, before anything is written
+    draft.terms  # noqa: B018  # validates before anything is written
     numbers = {Role.OWNER: len(members), Role.ANALYST: analysts, Role.COORDINATOR: 1}
     task = create_task(draft, numbers, document, tickets)
     for number, key in enumerate(keys, start=1):

@@ -1,4 +1,4 @@
-"""SECRET. Secure sums: many sites count their own records and add shares of the noise; only the sum is seen."""
+"""SECRET. Secure sums: sites count their own records and add shares of the noise; only the noisy sum is revealed."""
 
 from __future__ import annotations
 
@@ -60,83 +60,86 @@ from . import shares
 from .secure_sum import KEYS, MASKED, OPENED, SHARES, SIGNED, Roster, RoundMessages, SumRound, cut_receipt, sum_vectors
 
 RING = 2**64
-"""Sums are integers modulo this."""
+"""Modulus of the sums."""
 ROOM = 2**62
-"""Exact sums of all sites together: half of what the ring has, so that noise has room, too."""
+"""Largest exact sum over all sites: half of the signed range of the ring, so that noise cannot wrap around."""
 LINEAR_QUERIES = (CountQuery, SumQuery, PartitionQuery, RegionQuery)
 MOST_PRICE = 64
-"""The most noise that is added, in units of a curator's variance."""
+"""Largest variance of the noise, in units of a curator's variance."""
 LARGEST_DEVIATION = 2**50
+"""Largest standard deviation of the noise: sums of 64 bits must not wrap around."""
 LOOK = 64
-"""Even intervals of a look: finer than where private cuts take over in crowded ones."""
+"""Even intervals of the pilot query."""
 LOOK_SHARE = Fraction(1, 10)
+"""Budget fraction of the pilot query."""
 EVENLY = 0.02
-"""The share of the records that is taken to lie evenly, so that no group is of no width where noise hides records."""
+"""Fraction of the records assumed uniform, so that no group has zero width where noise hides its records."""
 
 
 class SiteHolder(Protocol):
-    """SECRET. A site: its records, its memory, its ledger and its kept turns. It has no repr."""
+    """SECRET. A site: its records, noise memory, ledger and stored rounds. It has no repr."""
 
     def answer(self, plan: Plan, allotment: Allotment, stage: int, previous_messages: Sequence[bytes]) -> bytes:
-        """The message of one stage of the turn in which the plan is answered.
+        """Return the site's message of one stage of the round that answers the plan.
 
-        Args:
-            plan: What is asked. The site makes it again by itself, and pays for it before it counts.
-            allotment: The request and the part under which it pays, and the loss.
+        Arguments:
+            plan: The plan. The site recomputes it, and charges its ledger before it counts.
+            allotment: The request, the paid part and its loss.
             stage: From `KEYS` to `OPENED`.
-            previous_messages: What all sites sent in the stage before.
+            previous_messages: The messages of all sites in the previous stage.
         """
         ...
 
     @property
     def roster(self) -> Roster:
-        """Sites of the task, as this one knows them."""
+        """The roster of the task, as the site has verified it."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class SecureSum:
-    """Many sites with records of their own: each adds its share of the noise and masks, and the sum is opened.
+    """Secure sums over many sites: each adds its counts, a share of the noise and masks; only the sum is revealed.
 
-    Barczewski, Mawass and Ramon, section 4.1: the same curves from any secure aggregator. Sites stay online, so a turn
-    may depend on earlier answers. All that is linear in the table is answered: sums of cells of nested tilings, of
-    regions and of records, and counts of prefixes; what is chosen in private (exponential mechanism, sparse vector) is
-    not, and is refused before anything is charged.
+    Barczewski, Mawass and Ramon, section 4.1: the same curves from any secure aggregator. Sites stay online, so rounds
+    may be adaptive. All linear queries are answered: cells of nested tilings, regions, sums of values and prefix
+    counts. Private selection (exponential mechanism, sparse vector) is not linear, and is refused before anything is
+    charged.
 
-    Formal guarantees: `plan.loss` under `plan.adjacency` against whoever sees the answers, and against the coordinator
-    together with ``tolerated - absent`` of the m sites, if they are computationally bounded. *Proof idea.* Let c be
-    `tolerated`, and n = m - c. Each site adds a share of noise of which any n add up to the curator's: differences of
-    Polya variables of shape 1 / n, whose sum is discrete Laplace exactly (`shares.sample_polya_differences`), or discrete Gaussians of an
-    n-th of a variance that `shares.gaussian_parameter` raised, so that their sum loses no more than one (its proof
-    covers every number of sums). What is opened is the sum over the sites of one list (`secure_sum`), which leaves out
-    `absent` at most; so it has the shares of at least ``m - absent - (c - absent) = n`` honest sites. Those that pool
-    know their own vectors and the sum, and see masked vectors that look uniform: the sum of the honest vectors, and
-    what a simulator makes of it. That is the honest sites' table with the noise of n shares or more, and what is more
-    is independent and costs nothing. Failures after the vectors were sent take no noise away. *A coordinator that
-    lies* about who failed can leave out `absent` honest sites, no more: they count as failed, and it may have as many
-    fewer on its side. (With none to be left out, all that are tolerated may be.)
+    Formal guarantees: `plan.loss` under `plan.adjacency` against analysts, and against the coordinator together
+    with ``tolerated - absent`` of the m sites, if they are computationally bounded. *Proof idea.* Let c be
+    `tolerated`, and n = m - c. Each site adds a share of noise such that any n shares sum to a curator's noise:
+    differences of Polya variables of shape 1 / n, whose sum is exactly discrete Laplace
+    (`shares.sample_polya_differences`), or discrete Gaussians of 1 / n of a variance that `shares.gaussian_parameter`
+    has raised, so that their sum loses no more than a single discrete Gaussian (the proof there covers any number of
+    sums). The revealed sum is over the sites of one list (`secure_sum`), which leaves out at most `absent` sites, so it
+    has the shares of at least ``m - absent - (c - absent) = n`` honest sites. Colluding parties know their own vectors
+    and the sum, and see masked vectors that are indistinguishable from uniform; so they learn the sum of the honest
+    vectors, from which a simulator produces the rest. That sum is a count of the honest sites' table with n or more
+    shares of noise, and further shares are independent post-processing. Dropouts after the vectors were sent remove no
+    noise. *A coordinator that lies* about dropouts can leave out at most `absent` honest sites; therefore only
+    ``tolerated - absent`` may collude.
 
-    *A unit that several sites know*, in at most `sites_per_unit` of them, moves the sum by that many times what it
-    moves one table (`build_adjacency`). *Adaptive turns* have noise of their own each. Counts of prefixes that go on under one
-    payment have the same noise in blocks that they share: of the sites that are in all of these sums, with n honest
-    shares in each, they are together the tree's counts, priced once (`LazyTree`). Were another site left out of one of
-    them, their difference would show that site's block with one share of noise. So a site signs lists of the same sites
-    alone, for all turns of a payment: two quorums have an honest site in common, and the sums that are opened are of
-    one list. Who was left out of the first turn of a question stays out.
+    *A unit with records at several sites*, at most `sites_per_unit`, changes the sum by that many times its effect on
+    one table (`build_adjacency`). *Adaptive rounds* have independent noise. Prefix counts under one payment reuse the
+    noise of shared blocks: over the sites that are in all of these sums, with n honest shares in each, they are the
+    counts of one tree, charged once (`LazyTree`). If a further site were left out of one of them, the difference would
+    reveal that site's block under one share of noise. Therefore a site signs lists of the same sites only, in all
+    rounds of a payment: two quorums share an honest site, so all revealed sums are over one list. A site left out of
+    the first round of a question stays out.
 
-    *Assumed*: a site counts its own records and no others, and tells the truth: it can move sums by any amount. How
-    long it takes to count, and to draw, is not hidden from the coordinator.
+    *Assumed*: a site counts its own records only, and correctly: a malicious site can change sums by any amount. Times
+    of counting and of drawing noise are visible to the coordinator.
 
     Attributes:
         INSTEAD: Advice to a caller whose session would open all records.
-        CHARGED_BY_TURN: Each site's ledger charges each turn by itself: see `QuestionBudget`.
-        sites: How many there are.
-        tolerated: How many may collude with the coordinator, or be left out.
-        absent: How many of these may be left out of a sum, if their vectors do not come.
-        sites_per_unit: The most sites that hold records of one unit: a public cap.
+        CHARGED_BY_TURN: Each site's ledger charges each round separately: see `QuestionBudget`.
+        sites: The number of sites.
+        tolerated: The number of sites that may collude with the coordinator or be left out.
+        absent: The number of these that may be left out of a sum because their vectors did not arrive.
+        sites_per_unit: Public bound on the number of sites with records of one unit.
 
     Raises:
-        ValueError: so many can not be.
+        ValueError: A number is out of range.
     """
 
     INSTEAD: ClassVar[str] = "sites answer in a federation, as dpcurves federation found makes one"
@@ -152,63 +155,63 @@ class SecureSum:
             self, sites="sites", tolerated="tolerated", absent="absent", sites_per_unit="sites_per_unit"
         )
         if not 0 <= self.absent <= self.tolerated:
-            raise InvalidArgument(
-                "absent", f"from 0 to the {self.tolerated} tolerated may be left out, got {self.absent}"
-            )
+            raise InvalidArgument("absent", f"must be from 0 to tolerated ({self.tolerated}), got {self.absent}")
         self.build_roster(bytes(32), tuple(sha256(bytes([site])).digest() for site in range(self.sites)))
         if self.sites > MOST_PRICE * self.honest_sites:
-            raise InvalidArgument("tolerated", f"noise would be {self.sites // self.honest_sites} times a curator's")
+            rule = f"the noise would have {self.sites // self.honest_sites} times a curator's variance; tolerate fewer"
+            raise InvalidArgument("tolerated", rule)
         if not 1 <= self.sites_per_unit <= self.sites:
-            raise InvalidArgument("sites_per_unit", f"from 1 to {self.sites} sites hold records of one unit")
+            raise InvalidArgument("sites_per_unit", f"must be from 1 to {self.sites}")
 
     @property
     def honest_sites(self) -> int:
-        """The number of shares that are the curator's noise."""
+        """The number of noise shares that sum to a curator's noise."""
         return self.sites - self.tolerated
 
     @property
     def variance_factor(self) -> Fraction:
         """The variance of the noise, in units of a curator's.
 
-        >>> SecureSum(10, 3).price
+        >>> SecureSum(10, 3).variance_factor
         Fraction(10, 7)
         """
         return Fraction(self.sites, self.honest_sites)
 
     @property
     def holders(self) -> tuple[type, ...]:
-        """The sites."""
+        """The type of each party."""
         return (SiteHolder,) * self.sites
 
     def build_roster(self, task: bytes, keys: Sequence[bytes]) -> Roster:
-        """The sites by their keys.
+        """Return the roster of a task from the sites' public keys.
 
         Raises:
-            ValueError: there are not so many, or what is tolerated can not be.
+            ValueError: The number of keys is wrong, or `tolerated` is out of range.
         """
         if len(keys) != self.sites:
-            raise InvalidArgument("keys", f"one for each of {self.sites} sites is needed, got {len(keys)}")
+            raise InvalidArgument("keys", f"{self.sites} sites need {self.sites} keys, got {len(keys)}")
         return Roster(task, tuple(keys), self.tolerated - self.absent, self.absent)
 
     def build_adjacency(self, neighbours: Neighbours, unit: Unit, units: int | None) -> Adjacency:
-        """The adjacency of all records together.
+        """Return the adjacency of the union of all sites' records.
 
-        Args:
-            neighbours: Whether the number of units is public.
-            unit: The unit, and how many of its records a site uses.
-            units: The sum of the numbers of units of all sites, where those are public.
+        Arguments:
+            neighbours: Add-remove or replace-one.
+            unit: The unit, and its contribution bound at one site.
+            units: The total number of units over all sites, if public.
 
         Raises:
-            ValueError: several sites may hold the same record, which no column tells.
+            ValueError: `sites_per_unit` is above 1, but no column names the unit.
         """
         if self.sites_per_unit > 1 and unit == EACH_RECORD:
-            raise InvalidArgument("sites_per_unit", "above 1 it needs a unit: the column that says whose record it is")
+            raise InvalidArgument("sites_per_unit", "above 1 it needs a unit: give the column that identifies the unit")
         return neighbours.to_adjacency(replace(unit, records=unit.records * self.sites_per_unit), units)
 
     def plan(self, workload: Workload[Answer], loss: PrivacyLoss, adjacency: Adjacency) -> Strategy[Answer]:
-        """In several turns where they pay and are linear.
+        """Choose the strategy of a workload: adaptive rounds if they pay and are linear.
 
-        Cuts and comparisons are not: groups follow a noisy look, and bounds the noisy counts of doubled units.
+        Private cuts and comparisons are not linear: groups are cut after a pilot query instead, and contribution bounds
+        follow noisy counts at powers of two.
         """
         setting = Setting(loss, adjacency)
         if isinstance(workload, CoverageWorkload):
@@ -219,23 +222,25 @@ class SecureSum:
         return (choose_adaptive if adaptive else choose_one_round)(workload, setting)
 
     def plan_query(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """Plan of all sites for a query. Raises `UnsupportedQuery`; touches no data."""
+        """Plan a query over all sites. Reads no records. Raises `UnsupportedQuery`."""
         if not query.is_dense:
-            made = LazyTree().plan(query, loss, adjacency)
+            plan = LazyTree().plan(query, loss, adjacency)
         elif isinstance(query, LINEAR_QUERIES):
             if prod(query.shape) > MOST_COUNTED:
-                raise UnsupportedQuery("grid", f"at most {MOST_COUNTED} cells are counted one by one")
-            made = LINEAR.plan(query, loss, adjacency)
+                raise UnsupportedQuery(
+                    "grid", f"at most {MOST_COUNTED} cells can be counted exactly; use a coarser grid"
+                )
+            plan = LINEAR.plan(query, loss, adjacency)
         elif query.is_weighted:
-            raise UnsupportedQuery("weight", "sites add up counts and sums of values, and no survey weights")
+            raise UnsupportedQuery("weight", "secure sums do not support survey weights")
         else:
-            raise UnsupportedQuery("question", f"sums are linear; they can not answer {type(query).__name__}")
-        law = _map_noises(made.law, lambda noise: self._share_noise(noise, loss))
-        error = round_error(made.error * sqrt(_compute_variance_growth(made.law, law)))
-        return replace(made, law=law, made_by=f"{self}: {made.made_by}", error=error)
+            raise UnsupportedQuery("question", f"secure sums answer linear queries only, not {type(query).__name__}")
+        law = _map_noises(plan.law, lambda noise: self._share_noise(noise, loss))
+        error = round_error(plan.error * sqrt(_compute_variance_growth(plan.law, law)))
+        return replace(plan, law=law, made_by=f"{self}: {plan.made_by}", error=error)
 
     def __str__(self) -> str:
-        """In words, as plans and curves say it.
+        """Describe the trust model, as plans and curves print it.
 
         >>> print(SecureSum(10, 3, absent=1))
         secure sum of 10 sites, 2 of which may collude and 1 be left out, noise 10/7 of a curator's variance
@@ -254,7 +259,7 @@ class SecureSum:
         """Run all sites in one process, each with its own ledger and secrets; `randomness` is not used.
 
         Raises:
-            ValueError: the payment is for another loss, or there are not as many sites.
+            ValueError: The payment is for another loss, or the number of sites is wrong.
         """
         require_charged(allotment, plan)
         if len(holders) != self.sites:
@@ -262,74 +267,75 @@ class SecureSum:
         turn = derive_round(holders[0].roster, plan, allotment)
         sent: list[list[bytes]] = []
         for stage in (KEYS, SHARES, MASKED, SIGNED, OPENED):
-            given = sent[-1] if sent else []
-            seen = [cut_receipt(turn, octets) for octets in given] if stage == SIGNED else given
-            sent.append([holder.answer(plan, allotment, stage, seen) for holder in holders])
+            previous = sent[-1] if sent else []
+            visible = [cut_receipt(turn, octets) for octets in previous] if stage == SIGNED else previous
+            sent.append([holder.answer(plan, allotment, stage, visible) for holder in holders])
         return build_release(plan, turn, RoundMessages(*sent), allotment)
 
     def build_vector(self, plan: Plan, records: Records, memory: Memory, randomness: Randomness) -> IntArray:
-        """SECRET: what one site adds: its exact sums and its shares of the noise, modulo 2**64.
+        """SECRET. Return the summand of one site: exact sums plus shares of the noise, modulo 2**64.
 
-        Args:
-            plan: What is asked.
-            records: The site's own.
-            memory: What it noted under the paid part: sums of blocks of prefixes.
-            randomness: Where its shares come from.
+        Arguments:
+            plan: The plan.
+            records: The site's records.
+            memory: Noise stored under the payment: sums of blocks of prefixes.
+            randomness: Source of the noise.
         """
         query = plan.query
         if not query.is_dense:
 
             def count_prefixes(at: tuple[int, ...]) -> list[int]:
-                counted: list[int] = tabulate(records, PrefixQuery(query.axes, at)).tolist()
-                return counted
+                counts: list[int] = tabulate(records, PrefixQuery(query.axes, at)).tolist()
+                return counts
 
             tree: LazyMechanism = LazyTree(self.sample_noise_share)
             noisy = tree.answer(count_prefixes, plan, memory, randomness)
             return np.array([number % RING for number in noisy], dtype=np.uint64)
-        parts = compute_exact_sums(query.reorder_table(tabulate(records, query)), plan.law.require_type(NoisySums))  # type: ignore[type-abstract]
-        added = [
+        exact = compute_exact_sums(query.reorder_table(tabulate(records, query)), plan.law.require_type(NoisySums))  # type: ignore[type-abstract]
+        summands = [
             clip_to_ring(sums, self.sites) + self.sample_noise_share(noise, sums.size, randomness)
-            for sums, noise in parts
+            for sums, noise in exact
         ]
-        return np.concatenate(added).view(np.uint64)
+        return np.concatenate(summands).view(np.uint64)
 
     def sample_noise_share(self, noise: Noise, size: int, randomness: Randomness) -> IntArray:
-        """SECRET: one site's independent shares of a noise of a plan."""
+        """SECRET. Draw `size` independent shares of a noise of the plan for one site."""
         if noise.family is Family.LAPLACE:
             return shares.sample_polya_differences(noise.parameter, Fraction(1, self.honest_sites), size, randomness)
         return shares.sample_gaussian_share(noise.parameter, self.honest_sites, size, randomness)
 
     def _share_noise(self, noise: Noise, loss: PrivacyLoss) -> Noise:
-        """The noise of all sites together."""
+        """Return the noise of the sum of all sites' shares."""
         laplace = noise.family is Family.LAPLACE
         if noise.parameter > (LARGEST_DEVIATION if laplace else LARGEST_DEVIATION**2):
-            raise UnsupportedQuery("epsilon, rho", f"{loss} needs more noise than sums have room for")
+            raise UnsupportedQuery("epsilon, rho", f"{loss} needs more noise than sums of 64 bits can hold")
         if laplace:
             return noise.sum_over_parties(self.variance_factor)
         try:
             parameter = shares.gaussian_parameter(noise.parameter, self.honest_sites)
         except InvalidArgument as error:
-            raise UnsupportedQuery("rho", f"a sum of discrete Gaussians is none: {error.rule}") from None
+            rule = f"the sum of discrete Gaussians differs too much from one: {error.rule}"
+            raise UnsupportedQuery("rho", rule) from None
         return replace(noise, parameter=parameter).sum_over_parties(self.variance_factor)
 
 
 def clip_to_ring(sums: NDArray[Any], sites: int) -> IntArray:
-    """SECRET: exact sums, each cut off where the total of all sites could leave the ring: it never wraps around.
+    """SECRET. Clip the exact sums of a site so that the total over all sites cannot wrap around.
 
-    Cutting off changes no two sums further apart than they were, so no record moves a sum by more than it did. Sums of
-    distances in groups reach the end from some 8 million records a group on; counts never do.
+    Clipping is 1-Lipschitz, so it does not increase sensitivity. Sums of distances in groups reach the bound at about 8
+    million records per group; counts never do.
 
     >>> clip_to_ring(np.array([3, -(10**30), 10**30], dtype=object), 2) == np.array([3, -(2**61), 2**61])
     array([ True,  True,  True])
     """
-    room = ROOM // sites
-    bounded: IntArray = np.clip(sums, -room, room).astype(np.int64)
-    return bounded
+    bound = ROOM // sites
+    clipped: IntArray = np.clip(sums, -bound, bound).astype(np.int64)
+    return clipped
 
 
 def _map_noises(law: Law, change: Any) -> Law:
-    """The law with each of its noises changed."""
-    found: Any = law
+    """Apply `change` to every noise of a law."""
+    copied: Any = law
 
     def map_value(value: Any) -> Any:
         match value:
@@ -338,51 +344,54 @@ def _map_noises(law: Law, change: Any) -> Law:
             case Tier():
                 return replace(value, noise=change(value.noise))
             case tuple():
-                return tuple(map_value(each) for each in value)
+                return tuple(map_value(item) for item in value)
         return value
 
-    changed: Law = replace(found, **{each.name: map_value(getattr(law, each.name)) for each in fields(found)})
+    changed: Law = replace(copied, **{field.name: map_value(getattr(law, field.name)) for field in fields(copied)})
     return changed
 
 
 def _compute_variance_growth(before: Law, after: Law) -> float:
-    """By how much the variance of a law grew, at the most."""
-    grown: list[float] = []
+    """Return the largest ratio of variances of corresponding noises."""
+    variances: list[float] = []
 
     def record_variance(noise: Noise) -> Noise:
-        grown.append(noise.variance)
+        variances.append(noise.variance)
         return noise
 
     _map_noises(before, record_variance)
-    ends = len(grown)
+    old_count = len(variances)
     _map_noises(after, record_variance)
-    return max((new / old for old, new in zip(grown[:ends], grown[ends:], strict=True) if old > 0), default=1.0)
+    return max(
+        (new / old for old, new in zip(variances[:old_count], variances[old_count:], strict=True) if old > 0),
+        default=1.0,
+    )
 
 
 def groups_from_pilot_query(workload: ScoreGroupWorkload, setting: Setting) -> Strategy[ScoreGroupReleases]:
-    """Groups of about equal size between quantiles of a noisy look at all scores; of few cells, all cells are counted.
+    """Cut groups of about equal size at quantiles of a pilot query; with at most `LOOK` cells, count all cells instead.
 
-    Where small groups would be joined, there are as many groups as leave the least number of records in each, by the
-    look.
+    If a smallest group size is requested, the number of groups is reduced until the pilot query shows that many records
+    in each.
 
-    Formal guarantees: each turn is priced by itself, and what the second asks is a function of the first one's answer.
+    Formal guarantees: each round is charged separately, and the second query is a function of the first answer.
     """
     score = workload.score
     if score.grid.cells <= LOOK:
         return (yield from ask_all_cells(workload, setting))
     require_cuttable(score)
-    shares, ends, look = yield from ask_even_intervals(score, LOOK, LOOK_SHARE)
-    pieces = workload.max_groups
+    shares, edges, pilot = yield from ask_even_intervals(score, LOOK, LOOK_SHARE)
+    groups = workload.max_groups
     if workload.min_records is not None:
-        records = float(setting.adjacency.public_record_count or Evidence.from_release(look).unbiased_cells[0].sum())
-        pieces = max(1, min(pieces, int(records / workload.min_records)))
-    cells = score.grid.merge_cells(cut_at_quantiles(shares, ends, pieces, EVENLY))
-    rest = GroupBudgetFractions(Fraction(0), ALL - LOOK_SHARE - SUMS_AFTER_A_LOOK, SUMS_AFTER_A_LOOK)
-    return (yield from measure_groups(replace(workload, budget_fractions=rest), cells, [look]))
+        records = float(setting.adjacency.public_record_count or Evidence.from_release(pilot).unbiased_cells[0].sum())
+        groups = max(1, min(groups, int(records / workload.min_records)))
+    cells = score.grid.merge_cells(cut_at_quantiles(shares, edges, groups, EVENLY))
+    remaining_fractions = GroupBudgetFractions(Fraction(0), ALL - LOOK_SHARE - SUMS_AFTER_A_LOOK, SUMS_AFTER_A_LOOK)
+    return (yield from measure_groups(replace(workload, budget_fractions=remaining_fractions), cells, [pilot]))
 
 
 def derive_round(roster: Roster, plan: Plan, allotment: Allotment) -> SumRound:
-    """The turn in which a plan is answered: the same for the same plan, request and part, and no other one."""
+    """Return the round that answers a plan, a function of the plan, the request and the paid part."""
     facts = f"{plan.fingerprint}\n{allotment.part}\n{allotment.request}".encode()
     digest = sha256(b"dpcurves sites turn 1\n" + facts).digest()
     size = plan.law.require_type(CountLaw).size  # type: ignore[type-abstract]
@@ -390,10 +399,10 @@ def derive_round(roster: Roster, plan: Plan, allotment: Allotment) -> SumRound:
 
 
 def build_release(plan: Plan, sum_round: SumRound, messages: RoundMessages, allotment: Allotment) -> Release:
-    """The release that all messages of a turn add up to.
+    """Unmask the sum of a round's messages and return it as a release.
 
     Raises:
-        ProtocolAborted: one is missing, altered or of another turn.
+        ProtocolError: A message is missing, altered or of another round.
     """
     require_charged(allotment, plan)
     counts = sum_vectors(sum_round, messages).view(np.int64).tolist()
@@ -401,9 +410,10 @@ def build_release(plan: Plan, sum_round: SumRound, messages: RoundMessages, allo
 
 
 def rebuild_release(plan: Plan, values: Sequence[int], allotment: Allotment) -> Release:
-    """A release of an earlier turn, as an analyst says it was: what comes next is planned from it, at its own price.
+    """Rebuild a release of an earlier round from an analyst's statement, to plan the next round, which is charged
+    anyway.
 
     Raises:
-        ValueError: there are not as many values as the plan has.
+        ValueError: The number of values does not fit the plan.
     """
     return Release(plan, tuple(values), allotment, seeded=False)

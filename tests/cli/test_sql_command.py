@@ -67,7 +67,7 @@ def test_a_plan_opens_no_table(run: Run) -> None:
         (CDF.replace("delay", "salary"), (), "column: 'salary' is not in the data"),
         (BY.format("flights"), (), "statement: GROUP BY carrier: its values are declared"),
         (BY.format("flights"), ("--by", "carrier"), "by: a column and its values are needed"),
-        (BY.format("flights"), ("--by", "tail=N1"), "by: 'tail' is no column of GROUP BY"),
+        (BY.format("flights"), ("--by", "tail=N1"), "by: 'tail' is not a column of GROUP BY"),
         (CDF, ("--plot", "x.txt"), "plot: a file that ends in"),
     ],
 )

@@ -77,8 +77,8 @@ def test_a_reader_needs_the_columns_that_are_asked_and_nothing_else(admin: Any, 
 WRONG_URLS = {
     "postgresql://reader:{word}@127.0.0.1:1/db": "nobody listens there",
     "postgresql://reader:{word}@host.invalid/db": "no such host|host, port|nobody listens",
-    "postgresql://reader:{word}@host.invalid/db?sslmode=prefer": "TLS is demanded off loopback",
-    "postgresql://reader:{word}@host.invalid/db?sslmode=disable": "TLS is demanded off loopback",
+    "postgresql://reader:{word}@host.invalid/db?sslmode=prefer": "TLS is required except on loopback",
+    "postgresql://reader:{word}@host.invalid/db?sslmode=disable": "TLS is required except on loopback",
     "postgresql://reader:{word}@[/db": "a URL as postgresql://reader@host/database is needed",
     "postgresql://reader:{word}@/db?nonsense=1": "a URL as postgresql://reader@host/database is needed",
 }
@@ -117,7 +117,7 @@ def test_wrong_databases_roles_tables_types_and_rights_are_one_line_each(
 def test_a_query_is_no_table(admin: Any, postgres_url: str, text: str) -> None:
     line = refused(lambda: opened(postgres_url, text))
     assert line.startswith("table: ")
-    assert line.endswith("make a view of a query")
+    assert line.endswith("create a view for a query")
     assert admin.execute("SELECT count(*) FROM visits").fetchone() == (3,)
 
 

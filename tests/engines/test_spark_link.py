@@ -81,7 +81,7 @@ def test_who_does_not_answer_is_given_up_and_the_token_is_not_shown(monkeypatch:
 
 @pytest.mark.parametrize(
     ("url", "line"),
-    [("sc://warehouse:15002", "TLS is demanded off loopback"), ("sc://localhost/path", "sc://host:port is needed")],
+    [("sc://warehouse:15002", "TLS is required except on loopback"), ("sc://localhost/path", "use sc://host:port")],
 )
 def test_wrong_urls_are_one_line_each(url: str, line: str) -> None:
     with pytest.raises(ValueError, match=line):

@@ -94,7 +94,7 @@ def test_with_the_noise_fixed_the_answer_is_that_of_a_session(connection: Any, s
     assert asked(connection, statement, **terms).to_json() == by_question.to_json()
 
 
-WHERE, JOIN, ONE = "WHERE .*: column = value", "JOIN is not taken", "one function of a question is needed"
+WHERE, JOIN, ONE = "WHERE .*: write column = value", "JOIN is not taken", "one function of a question is needed"
 NUMBER, COLUMN, TABLE = "TRUE or FALSE is needed", "is no name of a column", "the name of a table or view is needed"
 REFUSED = {
     "SELECT * FROM t": "a function of a question is needed",
@@ -259,9 +259,9 @@ def test_values_of_groups_are_declared_once_or_found(connection: Any) -> None:
     )
     for text, declared, rule in (
         ("count(wage) FROM people GROUP BY region", {}, "GROUP BY region: its values are declared"),
-        ("count(wage) FROM people GROUP BY region", {"sex": ("F",)}, "categories: 'sex' is no column of GROUP BY"),
+        ("count(wage) FROM people GROUP BY region", {"sex": ("F",)}, "categories: 'sex' is not a column of GROUP BY"),
         ("count(x) FROM t WHERE y IN (1, 2)", {}, "add GROUP BY y"),
-        ("count(x) FROM t WHERE y = 1 GROUP BY y", {"y": (1,)}, "declared once"),
+        ("count(x) FROM t WHERE y = 1 GROUP BY y", {"y": (1,)}, "listed in WHERE already"),
         ("roc(x, s) FROM t WHERE y = 1", {}, "neither WHERE nor GROUP BY; these do: dp_cdf"),
         ("cdf(x) FROM t WHERE y = 1", {}, "cells are needed"),
     ):

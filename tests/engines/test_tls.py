@@ -112,8 +112,8 @@ def test_a_verified_server_is_counted(encrypted: Encrypted, mode: str) -> None:
 @pytest.mark.parametrize(
     ("more", "line"),
     [
-        ("?sslmode=disable", "TLS is demanded off loopback: give sslmode=verify-full and sslrootcert=FILE"),
-        ("?sslmode=prefer", "TLS is demanded off loopback: give sslmode=verify-full and sslrootcert=FILE"),
+        ("?sslmode=disable", "TLS is required except on loopback: give sslmode=verify-full and sslrootcert=FILE"),
+        ("?sslmode=prefer", "TLS is required except on loopback: give sslmode=verify-full and sslrootcert=FILE"),
         ("?sslrootcert={0.stranger}", "PostgreSQL was not reached: the certificate of the server is not verified"),
         ("", "PostgreSQL was not reached: the certificate of the server is not verified"),
     ],

@@ -29,7 +29,7 @@ from dpcurves_server.pages.visits import Site
 from dpcurves_server.people import UNKNOWN, RateLimiter
 
 HERE = "https://flights.example"
-NOT_TRUSTED = "has not said who you are in a way that can be trusted"
+NOT_TRUSTED = "did not authenticate you"
 
 
 class Gates:
@@ -157,7 +157,7 @@ def test_what_does_not_prove_who_somebody_is_is_refused_in_one_line(gates: Gates
 
 
 def test_a_state_that_is_none_or_anothers_is_refused_before_the_issuer_is_asked(gates: Gates) -> None:
-    browser, other, words = gates.browser(), gates.browser(), "this did not begin in this browser"
+    browser, other, words = gates.browser(), gates.browser(), "this sign-in began in another browser"
     gates.elsewhere.says.update(state="guessed")
     refused(gates.through(browser), words)
     gates.elsewhere.be_honest()
@@ -240,7 +240,7 @@ def test_an_issuer_that_is_away_or_calls_itself_otherwise_is_one_line_and_passwo
     browser = TestClient(
         create_app(front, build_routes(Site(front, {}, Issuer(url, CLIENT)))), HERE, follow_redirects=False
     )
-    refused(browser.get("/oidc"), "can not be asked now", 503)
+    refused(browser.get("/oidc"), "cannot be reached now", 503)
     typed = {"name": "ann", "password": PASSWORD}
     assert browser.post("/sign-in", data=typed, headers={"origin": HERE}).status_code == 303
 
@@ -264,13 +264,13 @@ def test_operators_say_who_goes_by_which_subject_and_of_keepers_the_machine_alon
     scene = gates.scene
     people, oda = scene.gate.people, scene.visitor("oda")
     people.set_subject(oda, "eve", gates.elsewhere.url, "of eve")
-    with pytest.raises(ProtocolError, match="somebody else goes by it already"):
+    with pytest.raises(ProtocolError, match="another account has this subject"):
         people.set_subject(oda, "bob", gates.elsewhere.url, "of eve")
     for keeper in ("stu", "aud"):
-        with pytest.raises(ProtocolError, match="done on the machine"):
+        with pytest.raises(ProtocolError, match="appoint stewards and auditors"):
             people.set_subject(oda, keeper, gates.elsewhere.url, f"of {keeper}")
     for name in ("ann", "stu", "aud"):
-        with pytest.raises(ProtocolError, match="yours does not"):
+        with pytest.raises(ProtocolError, match="your role does not"):
             people.set_subject(scene.visitor(name), "eve", gates.elsewhere.url, "mine")
     begun = scene.gate.sessions.begin_for_subject(gates.elsewhere.url, "of eve")
     people.set_subject(oda, "eve", gates.elsewhere.url, "")

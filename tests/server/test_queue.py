@@ -233,7 +233,7 @@ def test_where_the_records_lie_is_told_to_nobody(scene: Scene) -> None:
     Queue(scene.gate.archive).publish_states()
     refused = scene.gate.questions.get(scene.ann, asked.id)
     assert refused.state is State.REFUSED
-    assert refused.refusal == "the records can not be read now"
+    assert refused.refusal == "the records cannot be read now"
 
 
 def test_nothing_that_the_records_have_is_told_to_who_asks_them(scene: Scene) -> None:
@@ -360,7 +360,7 @@ def test_a_question_of_somebody_who_has_gone_is_refused_before_it_is_charged(sce
     Queue(scene.gate.archive).publish_states()
     found = scene.gate.questions.get(scene.bob, asked.id)
     assert (found.state, found.refusal) == (
-        State.REFUSED, "person: whoever asked is no analyst of the project any more; ask it again",
+        State.REFUSED, "person: the author is no longer an analyst of the project; another analyst may ask again",
     )  # fmt: skip
     assert scene.gate.datasets.balance(scene.stu, "flights").spent.billionths == 0
     assert scene.gate.questions.ask(scene.bob, "delays", HISTOGRAM, LOSS).state is State.QUEUED

@@ -98,11 +98,11 @@ def test_no_table_is_taken_without_the_token_of_the_session_or_from_another_page
 
 
 WRONG: dict[str, tuple[bytes, str]] = {
-    "lacks a column": (b"delay\n1\n", "lacks the column 'late'"),
-    "has one twice": (b"delay,late,late\n1,2,3\n", "lacks the column 'late' of the dataset, or has it twice"),
+    "lacks a column": (b"delay\n1\n", "column 'late' of the dataset is missing"),
+    "has one twice": (b"delay,late,late\n1,2,3\n", "column 'late' of the dataset is missing, or there twice"),
     "text for numbers": (b"delay,late\nsoon,1\n", "column 'delay' does not hold numbers"),
     "text for codes": (b"delay,late\n1,yes\n", "column 'late' does not hold numbers"),
-    "no rows": (b"delay,late\n", "1 to 1,000,000 rows are needed"),
+    "no rows": (b"delay,late\n", "a table must have 1 to 1,000,000 rows"),
     "nothing": (b"", NO_TABLE),
     "a picture": (b"\x89PNG\r\n\x1a\n" + bytes(100), NO_TABLE),
     "a torn line": (b"delay,late\n1,2\n1,2,3\n", NO_TABLE),
@@ -127,7 +127,7 @@ def test_what_was_refused_stands_on_the_page_with_what_was_typed_and_the_earlier
     answer = uploads.send("stu", WRONG["text for numbers"][0], "what I typed")
     assert answer.status_code == 400
     (line,) = (each for each in answer.text.splitlines() if 'role="alert"' in each)
-    assert "its column &#39;delay&#39; does not hold numbers, as declared" in line
+    assert "column &#39;delay&#39; does not hold numbers, as declared" in line
     assert 'value="what I typed"' in answer.text
     assert uploads.scene.gate.synthetic.find(uploads.scene.ann, "flights", 1) == before
 
@@ -182,5 +182,5 @@ def test_columns_are_of_the_kind_that_is_declared_whatever_rows_look_like(
 
 def test_more_rows_than_are_drawn_for_a_dummy_table_are_refused() -> None:
     zeros = np.zeros(MOST_ROWS + 1)
-    with pytest.raises(ValueError, match="rows are needed"):
+    with pytest.raises(ValueError, match="a table must have 1 to"):
         repack_table(parquet(delay=zeros, late=zeros), COLUMNS)

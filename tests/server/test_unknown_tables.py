@@ -79,7 +79,7 @@ def test_groups_that_a_question_does_not_list_are_those_that_the_schema_declares
     planned = scene.gate.questions.plan(scene.ann, "delays", declared, LOSS)
     assert planned.earlier_question is not None
     assert question_to_json(planned.question) == declared
-    with pytest.raises(ValueError, match=r"^by: 'flights' declares no categories of 'delay': list those"):
+    with pytest.raises(ValueError, match=r"^by: 'flights' declares no categories of 'delay': list them"):
         scene.gate.questions.plan(scene.ann, "delays", {**stored, "by": {**by, "column": "delay"}}, LOSS)
 
 

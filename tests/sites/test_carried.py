@@ -69,7 +69,7 @@ def test_what_is_carried_is_answered_alike(carried: Federated) -> None:
 
 
 def test_what_a_carried_site_refuses_ends_the_turn_in_its_words(carried: Federated) -> None:
-    with carried.analyst() as analyst, pytest.raises(ProtocolError, match=r"turn: site 'airline \d'.*height"):
+    with carried.analyst() as analyst, pytest.raises(ProtocolError, match=r"round: site 'airline \d'.*height"):
         analyst.ask(dp.HistogramQuestion("height", AGE), ONE)
 
 

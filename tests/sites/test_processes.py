@@ -85,7 +85,7 @@ def test_what_a_site_can_not_answer_ends_the_turn_in_its_words(five: Federated) 
     before = spent(five)
     with five.analyst(2) as analyst:
         with pytest.raises(
-            ProtocolError, match=r"site 'airline \d': column: 'height' can not be counted at this site$"
+            ProtocolError, match=r"site 'airline \d': column: 'height' cannot be counted at this site$"
         ):
             analyst.ask(dp.HistogramQuestion("height", AGE), ONE)
         with pytest.raises(ProtocolError, match="has epsilon"):

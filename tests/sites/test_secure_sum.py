@@ -83,11 +83,11 @@ def test_one_failure_more_than_promised_holds_the_sum_up_and_opens_nothing() -> 
     turn, signers = of(10, 3)
     assert turn.roster.max_failures == 3
     messages, _ = simulate_round(turn, signers, vectors(turn), SOURCE, {0: OPENED, 1: OPENED, 2: OPENED, 3: OPENED})
-    with pytest.raises(ProtocolError, match="7 are needed, 6 are there"):
+    with pytest.raises(ProtocolError, match="7 are needed, 6 were sent"):
         sum_vectors(turn, messages)
     with pytest.raises(ProtocolError, match="7 sites must have signed the same list, 6 have"):
         simulate_round(turn, signers, vectors(turn), SOURCE, {0: SIGNED, 1: SIGNED, 2: SIGNED, 3: SIGNED})
-    with pytest.raises(ProtocolError, match="10 of 10 sites are needed, 9 are there"):
+    with pytest.raises(ProtocolError, match="10 of 10 sites are needed, 9 are present"):
         simulate_round(turn, signers, vectors(turn), SOURCE, {0: MASKED})
 
 
@@ -163,10 +163,10 @@ def test_messages_of_another_turn_plan_or_roster_are_refused() -> None:
         replace(turn, roster=replace(turn.roster, tolerated=0)),
     )  # fmt: skip
     for other in others:
-        with pytest.raises(ProtocolError, match="another task, turn, plan or roster"):
+        with pytest.raises(ProtocolError, match="another task, round, plan or roster"):
             parse_message(other, KEYS, messages.keys[0])
         state, _ = advertise_keys(other, signers[0], SOURCE)
-        with pytest.raises(ProtocolError, match="another task, turn, plan or roster"):
+        with pytest.raises(ProtocolError, match="another task, round, plan or roster"):
             share_keys(other, signers[0], state, messages.keys, SOURCE)
 
 
@@ -177,9 +177,9 @@ def test_a_coordinator_that_shows_different_messages_is_found_out() -> None:
     keys = [message for _, message in begun]
     shown = [keys, keys, keys[:3], keys[:3]]
     dealt = [share_keys(turn, signer, begun[signer.site][0], shown[signer.site], SOURCE) for signer in signers[:3]]
-    with pytest.raises(ProtocolError, match="own is not among them"):
+    with pytest.raises(ProtocolError, match="own message is missing"):
         share_keys(turn, signers[3], begun[3][0], keys[:3], SOURCE)
-    with pytest.raises(ProtocolError, match="site 2 was shown other keys"):
+    with pytest.raises(ProtocolError, match="site 2 received other keys"):
         mask_vector(turn, signers[0], dealt[0][0], [message for _, message in dealt], SOURCE.sample_words(7))
 
 
@@ -187,7 +187,7 @@ def test_two_lists_are_not_signed_in_one_turn_and_neither_is_opened_without_a_qu
     turn, signers = of(5, 1, absent=1)
     messages, states = simulate_round(turn, signers, vectors(turn), SOURCE)
     receipts = [cut_receipt(turn, octets) for octets in messages.masked_vectors]
-    with pytest.raises(ProtocolError, match="another list was signed in this turn"):
+    with pytest.raises(ProtocolError, match="this site has signed another list in this round"):
         sign_list(turn, signers[0], states[0], receipts[:4])
     unsigned = replace(SiteState.from_bytes(states[4]), signed_list=((), b"")).to_bytes()
     state, signed = sign_list(turn, signers[4], unsigned, receipts[:4])

@@ -87,7 +87,7 @@ def test_a_site_with_another_schema_refuses_before_any_question() -> None:
         with pytest.raises(ValueError, match=rule):
             site(table, columns=parse_schema(columns)).open()
     for text in ("age", "age:date", "age:number,age:number", ":number", ""):
-        with pytest.raises(ValueError, match="columns: each once"):
+        with pytest.raises(ValueError, match="columns: write each column once"):
             parse_schema(text)
 
 
@@ -97,9 +97,12 @@ def test_questions_ask_of_columns_of_the_task_alone() -> None:
     terms.plan_question(dp.HistogramQuestion("age", AGE, by=dp.Categories("label", (0, 1))), ONE)
     card = scorecard("age", "height")
     for question, rule in (
-        (dp.HistogramQuestion("height", AGE), "'height' is none of the task, which has age, score, label, person"),
-        (dp.HistogramQuestion("score", AGE), "'score' has categories in this task, a number is needed"),
-        (dp.RocQuestion("label", card), "'height' is none of the task"),
+        (
+            dp.HistogramQuestion("height", AGE),
+            "'height' is not a column of the task, which has age, score, label, person",
+        ),
+        (dp.HistogramQuestion("score", AGE), "'score' has categories in this task; use a column of numbers"),
+        (dp.RocQuestion("label", card), "'height' is not a column of the task"),
     ):
         with pytest.raises(ValueError, match=rule):
             terms.plan_question(question, ONE)
@@ -244,7 +247,7 @@ def test_an_officer_says_yes_or_has_not_said_it(monkeypatch: pytest.MonkeyPatch)
             wrong.choose_approval()
     assert replace(home, column=["age=years", "a=b=c"]).parse_column_names() == {"age": "years", "a": "b=c"}
     for twice in (["age"], ["=a"], ["age="], ["age=a", "age=b"]):
-        with pytest.raises(ValueError, match="column: each once"):
+        with pytest.raises(ValueError, match="column: write each column once"):
             replace(home, column=twice).parse_column_names()
 
 
@@ -254,5 +257,5 @@ def test_a_site_waits_in_a_turn_as_long_as_it_has_patience(monkeypatch: pytest.M
     line = object.__new__(_CoordinatorConnection)
     line._turn = 60
     monkeypatch.setattr(_CoordinatorConnection, "post", lambda self, path, body: b"")
-    with pytest.raises(RoundOver, match="keys of others did not come within 60 seconds"):
+    with pytest.raises(RoundOver, match="keys of other sites did not arrive within 60 seconds"):
         line.collect_messages("name", KEYS)

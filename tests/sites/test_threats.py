@@ -50,16 +50,18 @@ def test_sites_with_other_names_and_without_records_answer_what_the_list_approve
         assert abs(analyst.ask(BINS, ONE).count.sum() - 600) < 60
         before = spent(three)
         for question, loss in ((BINS, PrivacyLoss.pure("1.01")), (dp.MeanQuestion("age", 0, 100), ONE)):
-            with pytest.raises(ProtocolError, match="site 'airline 0': question: it was not approved"):
+            with pytest.raises(
+                ProtocolError, match="site 'airline 0': question: the site's officer did not approve it"
+            ):
                 analyst.ask(question, loss)
-        with pytest.raises(ValueError, match="'weight' is none of the task, which has age, height"):
+        with pytest.raises(ValueError, match="'weight' is not a column of the task, which has age, height"):
             analyst.ask(dp.HistogramQuestion("weight", dp.Grid(0, 100, cells=4)), ONE)
     assert spent(three) == before
     told = three.log("s0")
-    assert f"question {fingerprint_question(BINS)}" in told.replace("\n", " ")
-    assert "price: epsilon 1 in all, epsilon 1 for this turn" in told
-    assert "leaves the house: 5 masked numbers, secure sum of 3 sites" in told
-    assert "refused: question: it was not approved" in told
+    assert f"fingerprint {fingerprint_question(BINS)}" in told.replace("\n", " ")
+    assert "price: epsilon 1 in total, epsilon 1 for this round" in told
+    assert "leaves the site: 5 masked numbers, secure sum of 3 sites" in told
+    assert "refused: question: the site's officer did not approve it" in told
 
 
 def test_a_site_that_could_pay_one_of_two_turns_refuses_the_first(three: Federated) -> None:
@@ -92,7 +94,7 @@ def test_analysts_ask_and_plan_with_the_options_of_files(three: Federated) -> No
     assert "count" in three.log("shown")
     dear = ("--column", "height", "--grid", "0:300:4", "--epsilon", "1")
     assert three.run("refused", ["federation", "ask", "histogram", *dear, *task, *ticket]) != 0
-    assert "it was not approved; it may be paid for" in three.log("refused").replace("\n", " ")
+    assert "the site's officer did not approve it; it may be paid for" in three.log("refused").replace("\n", " ")
 
 
 def test_a_site_with_another_schema_stops_before_any_question_with_a_clear_line(three: Federated) -> None:
@@ -116,7 +118,7 @@ def test_a_site_of_another_version_is_found_out_and_nothing_is_shown(three: Fede
     before = spent(three)
     three.again(2, version="other")
     with three.analyst() as analyst:
-        with pytest.raises(ProtocolError, match="of another task, turn, plan or roster"):
+        with pytest.raises(ProtocolError, match="to another task, round, plan or roster"):
             analyst.ask(BINS, ONE)
         three.again(2)
         assert spent(three) == before

@@ -217,7 +217,7 @@ def test_what_is_not_linear_is_refused_before_anything_is_charged() -> None:
     claim = dp.VerifyQuestion(dp.NumericColumn("score", 0, 1), (dp.NumericColumn("age", 0, 100),), "age", above=0)
     cut = dp.CdfQuestion("age", AGE, method=dp.QuantileCuts(8))
     for question in (dp.SmoothAucQuestion("label", "score", model="public"), claim, cut):
-        with pytest.raises(UnsupportedQuery, match="sums are linear"):
+        with pytest.raises(UnsupportedQuery, match="secure sums answer linear queries only"):
             of.federation.ask(question, ONE)
     with pytest.raises(UnsupportedQuery, match="sum of discrete Gaussians"):
         of.terms.model.plan_query(
@@ -294,7 +294,7 @@ def test_prefixes_that_go_on_are_of_the_sites_of_their_first_sum(tmp_path: Path)
     again = asked((16, 32), everyone[:4])
     assert first[0] == again[1]  # the same noise
     for at, others in ((48, everyone), (40, everyone[1:])):
-        with pytest.raises(ProtocolError, match="other sites were in the sums before, under the same payment"):
+        with pytest.raises(ProtocolError, match="the sums of earlier rounds under this payment had other sites"):
             asked((16, at), others)
     assert {str(ledger.balance("flights").spent) for ledger in of.ledgers} == {"epsilon 1"}
 
@@ -354,7 +354,7 @@ def test_a_site_that_comes_back_sends_the_same_bytes_and_refuses_a_second_list(t
     receipts = [cut_receipt(turn, one) for one in sent[2]]
     assert back.answer(plan, allotment, SIGNED, receipts) == sent[3][1]
     for stage, fewer in ((SHARES, sent[0][:3]), (MASKED, sent[1][:3]), (SIGNED, receipts[:3])):
-        with pytest.raises(ProtocolError, match="answered before, to other messages"):
+        with pytest.raises(ProtocolError, match="answered the stage before, to other messages"):
             back.answer(plan, allotment, stage, fewer)
     assert released.plan == plan
     other = of.terms.model.plan_query(plan.query, PrivacyLoss.pure(2), of.terms.adjacency)

@@ -111,7 +111,7 @@ def build_forms(questions: Mapping[str, of.Command]) -> dict[str, Form]:
 
     >>> from dpcurves.cli.one_table import QUESTIONS
     >>> form = build_forms(QUESTIONS)["histogram"]
-    >>> print(form.question({"column": ["age"], "grid": ["0:90:9"]}, {}))
+    >>> print(form.build_question({"column": ["age"], "grid": ["0:90:9"]}, {}))
     histogram of age
     """
     return {
@@ -270,9 +270,13 @@ def serve(store: StoreOption, listening: ListenOptions, authority: IssuerOptions
             f"written: {certificate} (public: programs trust it with --ca), and its key, which is secret",
         )
     server = VerificationServer(
-        store.store, certificate, key, of.parse_integer("workers", listening.workers), _parse_seconds("every", listening.every),
-        Limits(of.parse_integer("connections", listening.connections), of.parse_integer("deadline", listening.deadline)),
-        of.parse_integer("rate", listening.rate), build_forms(QUESTIONS), authority.open_issuer(), watching.create_monitoring(),
+        store.store, certificate, key, of.parse_integer("workers", listening.workers),
+        _parse_seconds("every", listening.every),
+        Limits(
+            of.parse_integer("connections", listening.connections), of.parse_integer("deadline", listening.deadline)
+        ),
+        of.parse_integer("rate", listening.rate), build_forms(QUESTIONS), authority.open_issuer(),
+        watching.create_monitoring(),
     )  # fmt: skip
     console = make_console()
     server.serve(

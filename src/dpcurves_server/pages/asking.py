@@ -1,4 +1,4 @@
-"""Pages of questions: their forms, plans and sketches, those that were asked, and their answers."""
+"""Pages of questions: forms, plans, sketches, status and answers."""
 
 from __future__ import annotations
 
@@ -36,21 +36,26 @@ from ..studio import (
     to_standalone_svg,
 )
 from ..synthetic import SyntheticTable
-from ..visitors import Right, Subject, may, require
+from ..visitors import Right, Subject, may, not_found, require
 from .visits import CSRF, NOT_DRAWN, PendingResponse, Visit, download, parse_price, redirect_to
 
-AMOUNT, DO, SEEN = "amount", "do", "seen"
+AMOUNT = "amount"
+"""The form field of the price."""
+DO = "do"
+"""The form field of the pressed button."""
+SEEN = "seen"
+"""The form field of the plan that the analyst saw."""
 OWN = frozenset({CSRF, DO, SEEN})
-"""Fields that say nothing of the question."""
+"""Form fields that are not part of the question."""
 
 
 @dataclass(frozen=True, slots=True)
 class FormError:
-    """Refusal of a question before it is planned: the field of the form, and the reason.
+    """An error in a question's form.
 
     Attributes:
-        field: The field.
-        message: What is wrong with it.
+        field: The form field.
+        message: The error message.
     """
 
     field: str
@@ -58,68 +63,68 @@ class FormError:
 
 
 def show_question_types(visit: Visit) -> Response:
-    """Kinds of questions that may be asked."""
+    """Page of the question types."""
     found = visit.services.projects.get(visit.visitor, visit.path_params["project"])
     require(visit.visitor, Right.ASK, found.subject)
     return visit.render("kinds.html", project=found, forms=visit.site.forms.values())
 
 
 def show_form(visit: Visit) -> Response:
-    """The form of one question, empty or as an address has it."""
+    """Page of a question's form, empty or filled in from the URL."""
     return _render_form(visit, visit.query, question_plan=None, error=None)
 
 
 def submit_form(visit: Visit) -> Response:
-    """Show the plan, or ask: as the button says that was pressed. What was changed since its plan is planned again."""
+    """Show the plan, or ask, by the pressed button. A question that differs from the plan shown is planned again."""
     project, form = _find_project_and_form(visit)
     try:
-        stored, loss = _parse_form(visit, project, form, visit.form)
-        planned = visit.services.questions.plan(visit.visitor, project.name, stored, loss)
-        if visit.form_value(DO) == "ask" and visit.form_value(SEEN) in ("", _format_plan(planned)):
-            asked = visit.services.questions.ask(visit.visitor, project.name, stored, loss)
+        question_json, loss = _parse_form(visit, project, form, visit.form)
+        question_plan = visit.services.questions.plan(visit.visitor, project.name, question_json, loss)
+        if visit.form_value(DO) == "ask" and visit.form_value(SEEN) in ("", _format_plan(question_plan)):
+            asked = visit.services.questions.ask(visit.visitor, project.name, question_json, loss)
             return redirect_to("questions", asked.id)
     except ProtocolError:
         raise
     except ValueError as error:
         return _render_form(visit, visit.form, question_plan=None, error=_form_error(error), status=400)
-    return _render_form(visit, visit.form, question_plan=planned, error=None)
+    return _render_form(visit, visit.form, question_plan=question_plan, error=None)
 
 
 def show_plan(visit: Visit) -> Response:
-    """The plan alone, as one types. While there is nothing to plan yet, what is missing is not called wrong."""
+    """Return the plan as a fragment while the form is edited. Missing fields are not reported as errors."""
     project, form = _find_project_and_form(visit)
-    planned, wrong = None, None
+    question_plan, form_error = None, None
     try:
-        stored, loss = _parse_form(visit, project, form, visit.form)
-        planned = visit.services.questions.plan(visit.visitor, project.name, stored, loss)
+        question_json, loss = _parse_form(visit, project, form, visit.form)
+        question_plan = visit.services.questions.plan(visit.visitor, project.name, question_json, loss)
     except ProtocolError:
         raise
     except ValueError as error:
-        wrong = _form_error(error) if _is_complete(visit, project, form) else None
-    return visit.render("plan.html", **_form_context(visit, project, form, planned, wrong))
+        form_error = _form_error(error) if _is_complete(visit, project, form) else None
+    return visit.render("plan.html", **_form_context(visit, project, form, question_plan, form_error))
 
 
 def _is_complete(visit: Visit, project: Project, form: Form) -> bool:
-    """Tell whether all that a question needs was typed, be it wrong."""
+    """Tell whether all required fields are filled in, correctly or not."""
     columns = visit.services.datasets.get(visit.visitor, project.dataset).columns
     with suppress(InvalidArgument):
         typed = complete_fields(form, visit.form, columns)
-        needed = (*(each.name for each in form.fields if each.is_required), AMOUNT)
-        return all("".join(typed.get(name, ())).strip() for name in needed)
+        required = (*(field.name for field in form.fields if field.is_required), AMOUNT)
+        return all("".join(typed.get(name, ())).strip() for name in required)
     return True
 
 
 def show_sketch(visit: Visit) -> Response:
-    """The sketch of an answer."""
+    """Picture of a question's sketch."""
     project, form = _find_project_and_form(visit)
-    stored, loss = _parse_form(visit, project, form, visit.query)
-    planned = visit.services.questions.plan(visit.visitor, project.name, stored, loss)
-    synthetic = visit.services.synthetic.find(visit.visitor, planned.dataset.name, planned.dataset.version)
-    facts, studio = collect_sketch_inputs(planned), visit.services.studio
-    found = studio.find(facts, synthetic)
+    question_json, loss = _parse_form(visit, project, form, visit.query)
+    question_plan = visit.services.questions.plan(visit.visitor, project.name, question_json, loss)
+    synthetic = visit.services.synthetic.find(visit.visitor, question_plan.dataset.name, question_plan.dataset.version)
+    facts, studio = collect_sketch_inputs(question_plan), visit.services.studio
+    drawing = studio.find(facts, synthetic)
     return (
-        _download_sketch(found)
-        if found
+        _download_sketch(drawing)
+        if drawing
         else PendingResponse(visit, studio.submit(facts, synthetic, visit.visitor.name), _download_sketch)
     )
 
@@ -133,17 +138,17 @@ def _find_project_and_form(visit: Visit) -> tuple[Project, Form]:
     require(visit.visitor, Right.ASK, project.subject)
     form = visit.site.forms.get(visit.path_params["word"])
     if form is None:
-        raise ProtocolError("question", "there is none of this name", 404)
+        raise ProtocolError("question", "unknown question type", 404)
     return project, form
 
 
 def _parse_form(visit: Visit, project: Project, form: Form, values: Given) -> tuple[Mapping[str, Any], PrivacyLoss]:
     dataset = visit.services.datasets.get(visit.visitor, project.dataset)
     typed = complete_fields(form, values, dataset.columns)
-    stored = question_to_json(
+    question_json = question_to_json(
         form.build_question(typed, visit.services.models.index_by_name(visit.visitor, project.name))
     )
-    return stored, parse_price(AMOUNT, dataset.account.currency, "".join(values.get(AMOUNT, ())).strip())
+    return question_json, parse_price(AMOUNT, dataset.account.currency, "".join(values.get(AMOUNT, ())).strip())
 
 
 def _form_error(error: ValueError) -> FormError:
@@ -157,7 +162,7 @@ def _render_form(
     facts = _form_context(visit, project, form, question_plan, error)
     names = visit.services.models.index_by_name(visit.visitor, project.name).names
     first, others = build_inputs(form, facts["dataset"].columns, names)
-    aside = [each.field.name for each in others]
+    aside = [other.field.name for other in others]
     parts = [f"{name}{part}" for name in aside for part in ("", ".lower", ".upper", ".cells")]
     opened = any("".join(values.get(name, ())).strip() for name in parts) or (error and error.field in aside)
     return visit.render(
@@ -186,21 +191,22 @@ def _form_context(
 
 
 def _plan_context(visit: Visit, question_plan: QuestionPlan, form: Form) -> dict[str, Any]:
-    """A plan in words: what is paid for, what has to be known before, releases that are free, and where a sketch is."""
+    """Return the template context of a plan: rounds, price, notes, free answers and the URL of the sketch."""
     table = visit.services.synthetic.describe(visit.visitor, question_plan.dataset.name, question_plan.dataset.version)
     earlier = (
         ()
         if question_plan.earlier_question is None or question_plan.earlier_question.state is State.REFUSED
         else (question_plan.earlier_question,)
     )
-    free = {each.id: each for each in (*question_plan.published_answers, *earlier)}
-    own = {name: texts for name, texts in visit.form.items() if name not in OWN and any(texts)}
-    place = "/".join(quote(each, safe="") for each in (question_plan.project.name, "ask", form.command, "sketch.svg"))
+    free = {answer.id: answer for answer in (*question_plan.published_answers, *earlier)}
+    fields = {name: texts for name, texts in visit.form.items() if name not in OWN and any(texts)}
+    path = "/".join(quote(part, safe="") for part in (question_plan.project.name, "ask", form.command, "sketch.svg"))
     return {
         "words": _format_plan(question_plan), "notes": question_plan.notes, "free": tuple(free.values()),
-        "turns": tuple(plan_lines(question_plan.plans, question_plan.dataset.units)), "too_much": _budget_message(question_plan),
+        "turns": tuple(plan_lines(question_plan.plans, question_plan.dataset.units)),
+        "too_much": _budget_message(question_plan),
         "price": question_plan.dataset.account.currency.price(question_plan.loss), "cost": _format_cost(question_plan),
-        "sketch": f"/projects/{place}?{urlencode(own, doseq=True)}",
+        "sketch": f"/projects/{path}?{urlencode(fields, doseq=True)}",
         "sketched_from": DUMMY if table is None else SYNTHETIC,
     }  # fmt: skip
 
@@ -210,7 +216,7 @@ def _format_plan(question_plan: QuestionPlan) -> str:
 
 
 def _format_cost(question_plan: QuestionPlan) -> str:
-    """The price on the button: nothing where the project has paid for it before."""
+    """Return the price on the button: "nothing" if the project has paid for the query."""
     return "nothing" if question_plan.is_paid or question_plan.earlier_question is not None else str(question_plan.loss)
 
 
@@ -218,19 +224,19 @@ def _budget_message(question_plan: QuestionPlan) -> str:
     if question_plan.is_affordable:
         return ""
     if question_plan.remaining is None:
-        return "No share of the budget was set for you yet: the steward of the dataset does that."
-    return f"This is more than the {question_plan.remaining.remaining} that is left to you."
+        return "You have no share of the budget yet. Ask the steward of the dataset."
+    return f"This is more than the {question_plan.remaining.remaining} that you have left."
 
 
 ARTIST = {"svg": "image/svg+xml", **MADE}
-"""Media types of what the process draws. Kept pictures are as workers drew them."""
+"""Media types of drawings. Stored pictures are as workers drew them."""
 MOST_ON_ONE = 6
-"""Releases that one picture shows."""
-NO_SYNTHETIC = "No synthetic table was put beside this dataset yet."
+"""Releases per joint picture."""
+NO_SYNTHETIC = "This dataset has no synthetic table yet."
 
 
 def show_question(visit: Visit) -> Response:
-    """Page of a question: its status, and its answer once there is one."""
+    """Page of a question's status; redirects to the answer once it is released."""
     asked = visit.services.questions.get(visit.visitor, visit.path_params["question"])
     if asked.state is State.ANSWERED:
         return redirect_to("releases", asked.id)
@@ -238,7 +244,7 @@ def show_question(visit: Visit) -> Response:
 
 
 def show_progress(visit: Visit) -> Response:
-    """The status of a question as a fragment of its page; at the end the page reloads by itself."""
+    """The status of a question as a page fragment; redirects once the answer is released."""
     asked = visit.services.questions.get(visit.visitor, visit.path_params["question"])
     answer = visit.render("progress.html", **_progress_context(visit, asked))
     if asked.state is State.ANSWERED:
@@ -247,40 +253,41 @@ def show_progress(visit: Visit) -> Response:
 
 
 def show_release(visit: Visit) -> Response:
-    """An answer: its picture, what was found, and the same curve of the synthetic table."""
-    found = visit.services.releases.get(visit.visitor, visit.path_params["release"])
-    asked = redact_question(visit.visitor, found.asked_question)
-    compared = is_comparable(found)
-    synthetic = visit.services.synthetic.find(visit.visitor, asked.dataset, asked.version) if compared else None
-    beside = None if synthetic is None else _find_or_submit_comparison(visit, found, synthetic)
-    can_publish = found.published_at is None and may(visit.visitor, Right.PUBLISH, Subject(asked.dataset))
+    """Page of an answer: its picture, its summary, and a comparison with the synthetic table."""
+    answer = visit.services.releases.get(visit.visitor, visit.path_params["release"])
+    asked = redact_question(visit.visitor, answer.asked_question)
+    can_compare = is_comparable(answer)
+    synthetic = visit.services.synthetic.find(visit.visitor, asked.dataset, asked.version) if can_compare else None
+    comparison = None if synthetic is None else _find_or_submit_comparison(visit, answer, synthetic)
+    can_publish = answer.published_at is None and may(visit.visitor, Right.PUBLISH, Subject(asked.dataset))
     return visit.render(
-        "release.html", asked=asked, facts=found.facts, published_at=found.published_at, may_publish=can_publish,
-        comparison=beside, statement="" if synthetic is None else synthetic.statement,
-        may_compare=NO_SYNTHETIC if compared else "", python=_python_example(asked, visit.host), drawn=found.is_drawn,
+        "release.html", asked=asked, facts=answer.facts, published_at=answer.published_at, may_publish=can_publish,
+        comparison=comparison, statement="" if synthetic is None else synthetic.statement,
+        may_compare=NO_SYNTHETIC if can_compare else "", python=_python_example(asked, visit.host),
+        drawn=answer.is_drawn,
     )  # fmt: skip
 
 
 def show_figure(visit: Visit) -> Response:
-    """The place of the picture, as a piece of its page: it comes again until the picture is there."""
-    found = visit.services.releases.get(visit.visitor, visit.path_params["release"])
+    """The picture of an answer as a page fragment, which reloads until the picture is drawn."""
+    answer = visit.services.releases.get(visit.visitor, visit.path_params["release"])
     return visit.render(
         "figure.html",
-        asked=redact_question(visit.visitor, found.asked_question),
-        facts=found.facts,
-        drawn=found.is_drawn,
+        asked=redact_question(visit.visitor, answer.asked_question),
+        facts=answer.facts,
+        drawn=answer.is_drawn,
     )
 
 
 def send_picture(visit: Visit) -> Response:
-    """The picture of an answer."""
+    """Download of an answer's picture."""
     return _respond_when_drawn(visit, lambda found: download(to_standalone_svg(found.svg), "image/svg+xml"))
 
 
 def show_comparison(visit: Visit) -> Response:
-    """An answer beside the synthetic table, as a piece of its page."""
-    found, synthetic = _find_compared(visit)
-    asked = redact_question(visit.visitor, found.asked_question)
+    """Comparison of an answer with the synthetic table, as a page fragment."""
+    answer, synthetic = _find_compared(visit)
+    asked = redact_question(visit.visitor, answer.asked_question)
 
     def render_comparison(drawing: Drawing) -> Response:
         return visit.render(
@@ -288,37 +295,39 @@ def show_comparison(visit: Visit) -> Response:
         )
 
     return PendingResponse(
-        visit, visit.services.studio.submit(collect_comparison_inputs(found), synthetic), render_comparison
+        visit, visit.services.studio.submit(collect_comparison_inputs(answer), synthetic), render_comparison
     )
 
 
 def send_comparison_picture(visit: Visit) -> Response:
-    """The picture of an answer beside the synthetic table."""
-    found, synthetic = _find_compared(visit)
-    coming = visit.services.studio.submit(collect_comparison_inputs(found), synthetic)
-    return PendingResponse(visit, coming, lambda drawn: download(drawn.svg, "image/svg+xml"))
+    """Picture of the comparison of an answer with the synthetic table."""
+    answer, synthetic = _find_compared(visit)
+    future = visit.services.studio.submit(collect_comparison_inputs(answer), synthetic)
+    return PendingResponse(visit, future, lambda drawn: download(drawn.svg, "image/svg+xml"))
 
 
 def _find_compared(visit: Visit) -> tuple[Answer, SyntheticTable]:
-    found = visit.services.releases.get(visit.visitor, visit.path_params["release"])
-    synthetic = visit.services.synthetic.find(visit.visitor, found.asked_question.dataset, found.asked_question.version)
-    if synthetic is None or not is_comparable(found):
-        raise ProtocolError("comparison", "there is none", 404)
-    return found, synthetic
+    answer = visit.services.releases.get(visit.visitor, visit.path_params["release"])
+    synthetic = visit.services.synthetic.find(
+        visit.visitor, answer.asked_question.dataset, answer.asked_question.version
+    )
+    if synthetic is None or not is_comparable(answer):
+        raise ProtocolError("comparison", "not available for this answer", 404)
+    return answer, synthetic
 
 
 def _find_or_submit_comparison(visit: Visit, answer: Answer, synthetic: SyntheticTable) -> Drawing | None:
-    """The comparison, or None after it was queued."""
+    """Return a cached comparison, or queue it and return None."""
     facts, studio = collect_comparison_inputs(answer), visit.services.studio
-    kept = studio.find(facts, synthetic)
-    with suppress(ProtocolError):  # too many wait: who looks again begins it
-        if kept is None:
+    drawing = studio.find(facts, synthetic)
+    with suppress(ProtocolError):  # the queue is full; the next request tries again
+        if drawing is None:
             studio.submit(facts, synthetic)
-    return kept
+    return drawing
 
 
 def export_release(visit: Visit) -> Response:
-    """An answer as a file."""
+    """Download of an answer as a file."""
     ending = visit.path_params["ending"]
     if ending in ARTIST and ending not in DRAWN:
         found = visit.services.releases.get(visit.visitor, visit.path_params["release"])
@@ -329,7 +338,7 @@ def export_release(visit: Visit) -> Response:
 
 
 def _export_drawing(visit: Visit, releases: Sequence[Answer], form: str, name: str = "") -> Response:
-    """A file that the process makes which draws; nobody else draws while pages are served."""
+    """Return a file that the renderer draws; the serving process itself does not draw."""
 
     def download_drawing(drawing: Drawing) -> Response:
         content = drawing.svg.encode() if form == "svg" else b64decode(drawing.file)
@@ -341,51 +350,52 @@ def _export_drawing(visit: Visit, releases: Sequence[Answer], form: str, name: s
 
 
 def show_combined(visit: Visit) -> Response:
-    """Several releases of a project on one picture: which, and the picture once two are chosen."""
+    """Page of a joint picture of several releases of a project."""
     project = visit.services.projects.get(visit.visitor, visit.path_params["project"])
     answered = [
-        redact_question(visit.visitor, each) for each in visit.services.releases.all(visit.visitor, project.name)
+        redact_question(visit.visitor, question)
+        for question in visit.services.releases.all(visit.visitor, project.name)
     ]
-    chosen, wrong = _find_chosen(visit), ""
+    chosen, error = _find_chosen(visit), ""
     if len(chosen) == 1 or len(chosen) > MOST_ON_ONE:
-        wrong = f"Choose two to {MOST_ON_ONE} releases."
-    elif len({_plot_axis(each.asked_question.question) for each in chosen}) > 1:
-        wrong = "Releases on one picture are of one kind and one column; these are not."
-    ids = [each.id for each in chosen]
+        error = f"Choose two to {MOST_ON_ONE} releases."
+    elif len({_plot_axis(answer.asked_question.question) for answer in chosen}) > 1:
+        error = "Choose releases of the same question type and column."
+    ids = [answer.id for answer in chosen]
     return visit.render(
-        "together.html", project=project, answered=answered, chosen=ids, wrong=wrong,
-        address=urlencode([("of", each) for each in ids]),
+        "together.html", project=project, answered=answered, chosen=ids, wrong=error,
+        address=urlencode([("of", id) for id in ids]),
     )  # fmt: skip
 
 
 def _plot_axis(question: Mapping[str, Any]) -> tuple[Any, ...]:
-    """The kind of a question, and the column along which its answer is drawn."""
+    """Return the type of a question and the column on the x axis of its picture."""
     return question["ask"], question.get("column"), question.get("time")
 
 
 def send_combined_picture(visit: Visit) -> Response:
-    """The picture of several releases, to be shown or kept."""
+    """Joint picture of several releases, inline or as a download."""
     form, chosen = visit.path_params["ending"], _find_chosen(visit)
     if form not in ("svg", "png") or not 2 <= len(chosen) <= MOST_ON_ONE:
-        raise ProtocolError("picture", f"svg or png of two to {MOST_ON_ONE} releases is there", 404)
+        raise ProtocolError("picture", f"choose svg or png, and two to {MOST_ON_ONE} releases", 404)
     return _export_drawing(visit, chosen, form, f"releases.{form}" if visit.query.get("keep") else "")
 
 
 def _find_chosen(visit: Visit) -> list[Answer]:
-    """The releases that an address names, each of which the visitor may see."""
+    """Return the releases that a URL names; the visitor may see each of them."""
     project = visit.services.projects.get(visit.visitor, visit.path_params["project"])
     ids = list(dict.fromkeys(visit.query.get("of", ())))[: MOST_ON_ONE + 1]
-    found = [visit.services.releases.get(visit.visitor, each) for each in ids]
-    if any(each.asked_question.project != project.name for each in found):
-        raise ProtocolError("release", "there is none of this name", 404)
-    return found
+    answers = [visit.services.releases.get(visit.visitor, id) for id in ids]
+    if any(answer.asked_question.project != project.name for answer in answers):
+        raise not_found("release")
+    return answers
 
 
 def _respond_when_drawn(visit: Visit, respond: Callable[[Answer], Response]) -> Response:
-    """Respond with an artefact of a drawn answer; with the status "not drawn" where a client has to try again."""
+    """Respond with a drawn answer, or with status `NOT_DRAWN` if the client must try again."""
     releases, id = visit.services.releases, visit.path_params["release"]
-    found = (releases.get_with_drawing if visit.has_waited else releases.get)(visit.visitor, id)
-    return respond(found) if found.is_drawn else Response(status_code=NOT_DRAWN)
+    answer = (releases.get_with_drawing if visit.has_waited else releases.get)(visit.visitor, id)
+    return respond(answer) if answer.is_drawn else Response(status_code=NOT_DRAWN)
 
 
 def _download_answer(answer: Answer, ending: str) -> Response:
@@ -394,18 +404,18 @@ def _download_answer(answer: Answer, ending: str) -> Response:
         head = f'<meta charset="utf-8"><title>{escape(answer.asked_question.purpose)}</title>'
         text = f'<!doctype html><html lang="en">{head}{answer.load_curve().render_html(answer.svg)}</html>'
         return download(text, "text/html", f"{name}.html")
-    kept = {
+    formats = {
         "svg": (to_standalone_svg(answer.svg), "image/svg+xml"),
         "csv": (answer.csv, "text/csv"),
         "json": (answer.json, "application/json"),
     }
-    if ending not in kept:
-        raise ProtocolError("export", "svg, png, csv, xlsx, json or html is there", 404)
-    return download(*kept[ending], f"{name}.{ending}")
+    if ending not in formats:
+        raise ProtocolError("export", "choose svg, png, csv, xlsx, json or html", 404)
+    return download(*formats[ending], f"{name}.{ending}")
 
 
 def publish_release(visit: Visit) -> Response:
-    """Show a release to everybody who sees datasets here."""
+    """Publish a release to all who may list the datasets."""
     visit.services.releases.publish(visit.visitor, visit.path_params["release"])
     return redirect_to("releases", visit.path_params["release"], message="published")
 

@@ -1,4 +1,4 @@
-"""Pages beside those that ask: signing in, datasets and projects; budgets, the audit log and accounts."""
+"""Pages of sign-in, datasets, projects, budgets, the audit log and accounts."""
 
 from __future__ import annotations
 
@@ -21,14 +21,18 @@ from ..questions import redact_question
 from ..visitors import Right, Role, Subject, may, not_found, require
 from .visits import ADMITTED, Visit, download, parse_price, redirect_to
 
-OUT, BACK = "/oidc", "/oidc/back"
+OUT = "/oidc"
+"""Path that redirects to the issuer."""
+BACK = "/oidc/back"
+"""Redirect URI of the issuer."""
 ERRAND = "__Host-dpcurves-errand"
+"""Cookie of a pending sign-in at the issuer."""
 ERRAND_SECONDS = 600
-"""Seconds for signing in at the issuer."""
+"""Seconds: lifetime of a pending sign-in."""
 
 
 def redirect_home(visit: Visit) -> Response:
-    """Lead everybody to what they came for."""
+    """Redirect to the first page of the visitor's role."""
     who = visit.visitor
     if may(who, Right.SEE_DATASETS):
         return redirect_to("datasets")
@@ -36,12 +40,12 @@ def redirect_home(visit: Visit) -> Response:
 
 
 def show_sign_in(visit: Visit) -> Response:
-    """The form to sign in with."""
+    """Page of the sign-in form."""
     return redirect_to() if visit.session else visit.render("sign_in.html", name="")
 
 
 def sign_in(visit: Visit) -> Response:
-    """Check the name and password of the sign-in form, and answer with a session cookie, or with the form again."""
+    """Sign in by name and password; respond with a session cookie, or with the form and an error."""
     try:
         signed = visit.services.sessions.sign_in(
             visit.form_value("name"), "".join(visit.form.get("password", ())), visit.address
@@ -52,7 +56,7 @@ def sign_in(visit: Visit) -> Response:
 
 
 def redirect_to_issuer(visit: Visit) -> Response:
-    """Send a browser to the issuer, with what will prove that it went out from here."""
+    """Redirect to the issuer, and store the secret of the authorization request in a cookie."""
     try:
         errand = AuthorizationRequest.generate()
         answer: Response = RedirectResponse(_find_issuer(visit).authorization_url(errand, visit.host + BACK), 303)
@@ -65,11 +69,11 @@ def redirect_to_issuer(visit: Visit) -> Response:
 
 
 def finish_issuer_sign_in(visit: Visit) -> Response:
-    """Begin a session of whom the issuer has recognised, if an account goes by that; always at the first page."""
-    brought = {name: texts[0] for name, texts in visit.query.items() if len(texts) == 1}
+    """Begin a session for the subject that the issuer has authenticated, at the home page."""
+    parameters = {name: texts[0] for name, texts in visit.query.items() if len(texts) == 1}
     try:
         issuer = _find_issuer(visit)
-        subject = issuer.authenticate(AuthorizationRequest(visit.sign_in_secret), visit.host + BACK, brought)
+        subject = issuer.authenticate(AuthorizationRequest(visit.sign_in_secret), visit.host + BACK, parameters)
         answer = _set_session_cookie(visit.services.sessions.begin_for_subject(issuer.url, subject))
     except ProtocolError as error:
         answer = _render_sign_in(visit, error)
@@ -85,12 +89,12 @@ def sign_out(visit: Visit) -> Response:
 
 
 def show_account(visit: Visit) -> Response:
-    """The account of the visitor."""
+    """Page of the visitor's account."""
     return visit.render("account.html", who=visit.visitor, shortest=SHORTEST)
 
 
 def change_password(visit: Visit) -> Response:
-    """Give oneself a new password: all sessions end."""
+    """Change the visitor's own password; all sessions end."""
     visit.services.people.set_password(visit.visitor, visit.visitor.name, _password_field(visit))
     return _clear_session_cookie("again")
 
@@ -102,8 +106,8 @@ def _find_issuer(visit: Visit) -> Issuer:
 
 
 def _render_sign_in(visit: Visit, error: ProtocolError) -> Response:
-    wrong = {"kind": "bad", "words": error.rule}
-    return visit.render("sign_in.html", error.status, name=visit.form_value("name"), said=wrong)
+    message = {"kind": "bad", "words": error.rule}
+    return visit.render("sign_in.html", error.status, name=visit.form_value("name"), said=message)
 
 
 def _set_session_cookie(signed: BrowserSession) -> Response:
@@ -121,61 +125,60 @@ def _clear_session_cookie(message: str) -> Response:
 def show_datasets(visit: Visit) -> Response:
     """Page of the datasets, each with its remaining budget."""
     projects = visit.services.projects.all(visit.visitor)
-    found = [
-        {
-            "dataset": each, "balance": _find_balance(visit, each, _projects_of(each, projects)),
-            "projects": [one.name for one in _projects_of(each, projects)],
-        }
-        for each in visit.services.datasets.all(visit.visitor)
-    ]  # fmt: skip
-    return visit.render("datasets.html", datasets=found)
+    rows = []
+    for dataset in visit.services.datasets.all(visit.visitor):
+        own_projects = _projects_of(dataset, projects)
+        balance = _find_balance(visit, dataset, own_projects)
+        rows.append({"dataset": dataset, "balance": balance, "projects": [project.name for project in own_projects]})
+    return visit.render("datasets.html", datasets=rows)
 
 
 def show_dataset(visit: Visit) -> Response:
     """Page of a dataset: public schema, privacy guarantee and published answers."""
-    found = visit.services.datasets.get(visit.visitor, visit.path_params["dataset"])
-    projects = _projects_of(found, visit.services.projects.all(visit.visitor))
+    dataset = visit.services.datasets.get(visit.visitor, visit.path_params["dataset"])
+    projects = _projects_of(dataset, visit.services.projects.all(visit.visitor))
+    published = visit.services.releases.list_published(visit.visitor, dataset.name)
     return visit.render(
-        "dataset.html", dataset=found, balance=_find_balance(visit, found, projects), projects=projects,
-        synthetic=visit.services.synthetic.find(visit.visitor, found.name, found.version),
-        published=[redact_question(visit.visitor, each) for each in visit.services.releases.list_published(visit.visitor, found.name)],
-        steward=may(visit.visitor, Right.SET_BUDGETS, Subject(found.name)),
+        "dataset.html", dataset=dataset, balance=_find_balance(visit, dataset, projects), projects=projects,
+        synthetic=visit.services.synthetic.find(visit.visitor, dataset.name, dataset.version),
+        published=[redact_question(visit.visitor, question) for question in published],
+        steward=may(visit.visitor, Right.SET_BUDGETS, Subject(dataset.name)),
     )  # fmt: skip
 
 
 def send_dummy_table(visit: Visit) -> Response:
-    """The dummy table of a dataset."""
-    found = visit.services.datasets.get(visit.visitor, visit.path_params["dataset"])
-    return download(visit.services.synthetic.dummy_csv(found), "text/csv", "dummy.csv")
+    """Download of a dataset's dummy table."""
+    dataset = visit.services.datasets.get(visit.visitor, visit.path_params["dataset"])
+    return download(visit.services.synthetic.dummy_csv(dataset), "text/csv", "dummy.csv")
 
 
 def send_synthetic_table(visit: Visit) -> Response:
-    """The synthetic table of a dataset."""
-    found = visit.services.datasets.get(visit.visitor, visit.path_params["dataset"])
-    table = visit.services.synthetic.find(visit.visitor, found.name, found.version)
+    """Download of a dataset's synthetic table."""
+    dataset = visit.services.datasets.get(visit.visitor, visit.path_params["dataset"])
+    table = visit.services.synthetic.find(visit.visitor, dataset.name, dataset.version)
     if table is None:
-        raise ProtocolError("table", "there is no synthetic one yet", 404)
+        raise ProtocolError("table", "this dataset has no synthetic table yet", 404)
     return download(table.to_csv(), "text/csv", "synthetic.csv")
 
 
 def show_project(visit: Visit, secret: str = "", wrong_model: str = "", error: str = "", status: int = 200) -> Response:
-    """Page of a project; with a new token, shown this once, or with the refusal of a model."""
-    who, gate = visit.visitor, visit.services
-    found = gate.projects.get(who, visit.path_params["project"])
-    may_ask = may(who, Right.ASK, found.subject)
-    asked = [redact_question(who, each) for each in gate.questions.all(who, found.name)]
-    said = {"said": {"kind": "bad", "words": error}} if error else {}
+    """Page of a project, with the secret of a new token, or with the error of a refused model."""
+    who, services = visit.visitor, visit.services
+    project = services.projects.get(who, visit.path_params["project"])
+    may_ask = may(who, Right.ASK, project.subject)
+    asked = [redact_question(who, each) for each in services.questions.all(who, project.name)]
+    message = {"said": {"kind": "bad", "words": error}} if error else {}
     return visit.render(
-        "project.html", status, project=found, asked=asked, may_ask=may_ask,
-        remaining=gate.projects.remaining(who, found.name) if may_ask else None,
-        models=gate.models.all(who, found.name),
-        tokens=[each for each in gate.tokens.all(who) if each.project == found.name], secret=secret,
-        wrong_model=wrong_model, **said,
+        "project.html", status, project=project, asked=asked, may_ask=may_ask,
+        remaining=services.projects.remaining(who, project.name) if may_ask else None,
+        models=services.models.all(who, project.name),
+        tokens=[each for each in services.tokens.all(who) if each.project == project.name], secret=secret,
+        wrong_model=wrong_model, **message,
     )  # fmt: skip
 
 
 def add_model(visit: Visit) -> Response:
-    """Take in a model."""
+    """Add a model to a project."""
     text = visit.form_value("model")
     try:
         visit.services.models.add(visit.visitor, visit.path_params["project"], text)
@@ -187,7 +190,7 @@ def add_model(visit: Visit) -> Response:
 
 
 def make_token(visit: Visit) -> Response:
-    """Make a token, and show it this once."""
+    """Create a token, and show its secret once."""
     days = visit.form_value("days")
     number = int(days) if days.isascii() and days.isdigit() and len(days) < 5 else 0
     secret = visit.services.tokens.make(visit.visitor, visit.path_params["project"], visit.form_value("label"), number)
@@ -195,62 +198,67 @@ def make_token(visit: Visit) -> Response:
 
 
 def revoke_token(visit: Visit) -> Response:
-    """End a token."""
+    """Revoke a token."""
     visit.services.tokens.revoke(visit.visitor, visit.path_params["token"])
     return redirect_to("projects", visit.path_params["project"], message="back")
 
 
 def _projects_of(dataset: Dataset, projects: tuple[Project, ...]) -> list[Project]:
-    return [each for each in projects if each.dataset == dataset.name]
+    return [project for project in projects if project.dataset == dataset.name]
 
 
 def _find_balance(visit: Visit, dataset: Dataset, projects: list[Project]) -> Balance | None:
-    """Spent budget of a dataset: for its stewards and auditors, and for analysts with an allowance."""
+    """Return a dataset's balance for stewards, auditors and analysts with an allowance, else None."""
     if may(visit.visitor, Right.SEE_BUDGETS, Subject(dataset.name)):
         return visit.services.datasets.balance(visit.visitor, dataset.name)
-    mine = (each.name for each in projects if may(visit.visitor, Right.SEE_OWN_BUDGET, each.subject))
-    found = (visit.services.projects.remaining(visit.visitor, name) for name in mine)
-    return next((remaining.account for remaining in found if remaining is not None), None)
+    names = (project.name for project in projects if may(visit.visitor, Right.SEE_OWN_BUDGET, project.subject))
+    balances = (visit.services.projects.remaining(visit.visitor, name) for name in names)
+    return next((remaining.account for remaining in balances if remaining is not None), None)
 
 
 LOG_LINES = 200
-UNKNOWN = "there is nothing of this name to be done"
+"""Log entries per page."""
+UNKNOWN = "unknown action"
 
 
 def redirect_to_managed(visit: Visit) -> Response:
-    """Lead a steward to the first of their datasets."""
+    """Redirect a steward to the first of their datasets."""
     if not visit.visitor.stewarded_datasets:
-        raise ProtocolError("role", "yours is no steward's", 403)
+        raise ProtocolError("role", "only stewards manage datasets", 403)
     return redirect_to("manage", min(visit.visitor.stewarded_datasets))
 
 
 def show_managed(visit: Visit, error: str = "", typed_statement: str = "") -> Response:
-    """Budget, queue and log of a dataset, for who manages it; perhaps with what is wrong with a table that was sent."""
-    who, gate, name = visit.visitor, visit.services, visit.path_params["dataset"]
-    statement = gate.datasets.statement(who, name)
-    projects = [each for each in gate.projects.all(who) if each.dataset == name]
-    shares = [(each, [one for one in statement.allowances if one.project == each.name]) for each in projects]
-    queue = [redact_question(who, each) for each in gate.questions.queue(who, name)]
-    dataset, problem = gate.datasets.get(who, name), {"said": {"kind": "bad", "words": error}} if error else {}
+    """Page of a dataset's budget, queue and log, for its steward; with the error of a refused table, if any."""
+    who, services, name = visit.visitor, visit.services, visit.path_params["dataset"]
+    statement = services.datasets.statement(who, name)
+    projects = [project for project in services.projects.all(who) if project.dataset == name]
+    allowances = [
+        (project, [share for share in statement.allowances if share.project == project.name]) for project in projects
+    ]
+    queue = [redact_question(who, question) for question in services.questions.queue(who, name)]
+    dataset, message = services.datasets.get(who, name), {"said": {"kind": "bad", "words": error}} if error else {}
     return visit.render(
         "manage.html", 400 if error else 200, dataset=dataset, managed=sorted({*who.stewarded_datasets, name}),
-        statement=statement, projects=[{"project": each, **_split_allowances(of)} for each, of in shares], queue=queue,
-        currency=statement.account.currency.value, people=sorted({one for each in projects for one in each.people}),
-        events=gate.audit.latest_events(who, LOG_LINES, name), keeps=may(who, Right.KEEP_PROJECTS, Subject(name)),
-        beside=gate.synthetic.describe(who, name, dataset.version), said_of_table=typed_statement,
-        most_megabytes=LARGEST_FILE >> 20, **problem,
+        statement=statement, queue=queue,
+        projects=[{"project": project, **_split_allowances(shares)} for project, shares in allowances],
+        currency=statement.account.currency.value,
+        people=sorted({person for project in projects for person in project.people}),
+        events=services.audit.latest_events(who, LOG_LINES, name), keeps=may(who, Right.KEEP_PROJECTS, Subject(name)),
+        beside=services.synthetic.describe(who, name, dataset.version), said_of_table=typed_statement,
+        most_megabytes=LARGEST_FILE >> 20, **message,
     )  # fmt: skip
 
 
 def make_project(visit: Visit) -> Response:
-    """Make a project."""
+    """Create a project."""
     dataset = visit.path_params["dataset"]
     visit.services.projects.make(visit.visitor, visit.form_value("name"), dataset, visit.form_value("description"))
     return redirect_to("manage", dataset, message="made")
 
 
 def change_people(visit: Visit) -> Response:
-    """Admit somebody to a project, or dismiss them."""
+    """Add an analyst to a project, or remove one."""
     project, person = visit.form_value("project"), visit.form_value("person")
     if visit.form_value("do") == "dismiss":
         visit.services.projects.remove_member(visit.visitor, project, person)
@@ -260,36 +268,36 @@ def change_people(visit: Visit) -> Response:
 
 
 def set_allowance(visit: Visit) -> Response:
-    """Set the share of a project, or of an analyst in it."""
+    """Set the allowance of a project or of an analyst in it."""
     dataset = visit.path_params["dataset"]
     currency = visit.services.datasets.get(visit.visitor, dataset).account.currency
-    most = parse_price("most", currency, visit.form_value("most"))
-    together = AllowanceRule.MAY_EXCEED if visit.form_value("together") else AllowanceRule.WITHIN
+    limit = parse_price("most", currency, visit.form_value("most"))
+    rule = AllowanceRule.MAY_EXCEED if visit.form_value("together") else AllowanceRule.WITHIN
     visit.services.projects.set_allowance(
-        visit.visitor, visit.form_value("project"), most, visit.form_value("analyst") or None, together
+        visit.visitor, visit.form_value("project"), limit, visit.form_value("analyst") or None, rule
     )
     return redirect_to("manage", dataset, message="set")
 
 
 def change_question(visit: Visit) -> Response:
-    """Take a question back, or have it counted again."""
-    acts = {"take back": visit.services.stewardship.withdraw, "count again": visit.services.stewardship.retry}
-    act = acts.get(visit.form_value("do"))
-    if act is None:
+    """Withdraw or retry a question."""
+    actions = {"take back": visit.services.stewardship.withdraw, "count again": visit.services.stewardship.retry}
+    action = actions.get(visit.form_value("do"))
+    if action is None:
         raise ProtocolError("do", UNKNOWN)
     require(visit.visitor, Right.KEEP_QUEUE, Subject(visit.path_params["dataset"]))
-    act(visit.visitor, visit.form_value("question"))
+    action(visit.visitor, visit.form_value("question"))
     return redirect_to("manage", visit.path_params["dataset"], message="wanted")
 
 
 def check_upload_right(visit: Visit) -> Response:
-    """Refuse a table from who may not send one, before it is read."""
+    """Refuse an upload without the right to it, before its body is read."""
     require(visit.visitor, Right.PUT_SYNTHETIC, Subject(visit.path_params["dataset"]))
     return Response(status_code=ADMITTED)
 
 
 def upload_table(visit: Visit) -> Response:
-    """Put a synthetic table beside a dataset."""
+    """Add or replace the synthetic table of a dataset."""
     dataset = visit.services.datasets.get(visit.visitor, visit.path_params["dataset"])
     try:
         visit.services.synthetic.replace_table(visit.visitor, dataset, visit.file, visit.form_value("statement"))
@@ -301,20 +309,20 @@ def upload_table(visit: Visit) -> Response:
 
 
 def verify_log(visit: Visit) -> Response:
-    """Compute every seal again."""
+    """Recompute all seals of the log."""
     head = visit.form_value("head")
     require(visit.visitor, Right.AUDIT)
     try:
-        found = visit.services.audit.verify(visit.visitor, head or None)
+        result = visit.services.audit.verify(visit.visitor, head or None)
     except ProtocolError:
         raise
     except ValueError as error:
         return show_audit(visit, changed=str(error), head=head)
-    return show_audit(visit, verified=[("Entries", f"{found.entries:,}"), ("Head", found.head)], head=head)
+    return show_audit(visit, verified=[("Entries", f"{result.entries:,}"), ("Head", result.head)], head=head)
 
 
 def download_log(visit: Visit) -> Response:
-    """The log as JSON lines."""
+    """Download of the log as JSON lines."""
     return download(
         "".join(f"{line}\n" for line in visit.services.audit.iterate_lines(visit.visitor)),
         "application/jsonl",
@@ -324,19 +332,24 @@ def download_log(visit: Visit) -> Response:
 
 def show_people(visit: Visit) -> Response:
     """Page of the accounts."""
-    found = [
-        {"name": each.name, "locked": each.is_locked, "made_at": each.made_at, "roles": _role_names(each)}
-        for each in visit.services.people.all(visit.visitor)
+    rows = [
+        {
+            "name": person.name,
+            "locked": person.is_locked,
+            "made_at": person.made_at,
+            "roles": _role_names(person),
+        }
+        for person in visit.services.people.all(visit.visitor)
     ]
-    return visit.render("people.html", people=found, shortest=SHORTEST)
+    return visit.render("people.html", people=rows, shortest=SHORTEST)
 
 
 def change_person(visit: Visit) -> Response:
-    """Make, lock or unlock an account, give it a password or a role, or take a role away."""
-    work = CHANGES.get(visit.form_value("do"))
-    if work is None:
+    """Create, lock or unlock an account, set its password, or change its roles or subject."""
+    change = CHANGES.get(visit.form_value("do"))
+    if change is None:
         raise ProtocolError("do", UNKNOWN)
-    work(visit, visit.form_value("name"))
+    change(visit, visit.form_value("name"))
     return redirect_to("people", message="changed")
 
 
@@ -345,8 +358,10 @@ def _password_field(visit: Visit) -> str:
 
 
 def _role_field(visit: Visit) -> Role:
-    if visit.form_value("role") not in {each.value for each in Role}:
-        raise ProtocolError("role", "operator is given here; stewards and auditors are named on the machine")
+    if visit.form_value("role") not in {role.value for role in Role}:
+        raise ProtocolError(
+            "role", "choose operator; stewards and auditors are appointed on the machine's command line"
+        )
     return Role(visit.form_value("role"))
 
 
@@ -374,24 +389,24 @@ CHANGES: Mapping[str, Callable[[Visit, str], None]] = MappingProxyType(
 
 
 def _role_names(person: Any) -> list[str]:
-    plain = [word for word, has in (("operator", person.is_operator), ("auditor", person.is_auditor)) if has]
-    return [*plain, *(f"steward of {name}" for name in person.stewarded_datasets)]
+    names = [word for word, has_role in (("operator", person.is_operator), ("auditor", person.is_auditor)) if has_role]
+    return [*names, *(f"steward of {name}" for name in person.stewarded_datasets)]
 
 
 def _split_allowances(shares: list[AllowanceBalance]) -> dict[str, object]:
-    whole = next((each for each in shares if each.analyst is None), None)
-    return {"whole": whole, "analysts": [each for each in shares if each.analyst is not None]}
+    whole = next((share for share in shares if share.analyst is None), None)
+    return {"whole": whole, "analysts": [share for share in shares if share.analyst is not None]}
 
 
 def show_audit(visit: Visit, **facts: Any) -> Response:
-    """The log, and what all datasets have spent."""
+    """Page of the audit log and the budgets of all datasets."""
     after = (visit.query.get("after") or ["0"])[0]
     start = int(after) if after.isascii() and after.isdigit() and len(after) < 18 else 0
     events = visit.services.audit.events(visit.visitor, start, LOG_LINES)
     datasets = visit.services.datasets
     budgets = [
-        {"name": each.name, "balance": datasets.balance(visit.visitor, each.name)}
-        for each in datasets.all(visit.visitor)
+        {"name": dataset.name, "balance": datasets.balance(visit.visitor, dataset.name)}
+        for dataset in datasets.all(visit.visitor)
     ]
     common = {
         "events": events, "after": start, "later": events[-1].entry if len(events) == LOG_LINES else 0, "head": "",

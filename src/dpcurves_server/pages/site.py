@@ -1,4 +1,4 @@
-"""Routes of every page: public or signed in, and the page that a refusal becomes."""
+"""Routes of all pages, public or signed in, and the error page."""
 
 from __future__ import annotations
 
@@ -36,7 +36,9 @@ from .visits import (
 )
 
 LARGEST_FORM = 2**20
+"""Bytes of a form."""
 MOST_FIELDS = 200
+"""Fields of a form."""
 NUL = "\x00"
 KEPT = "public, max-age=31536000, immutable"
 
@@ -46,9 +48,9 @@ class Page(NamedTuple):
 
     Attributes:
         method: GET, or POST of a form.
-        path: The address, with names of its variable parts.
-        handler: What makes the answer.
-        is_public: Whether strangers may come, too.
+        path: The path, with parameter names.
+        handler: Builds the response.
+        is_public: Whether the page needs no session.
     """
 
     method: str
@@ -108,9 +110,9 @@ class Upload(NamedTuple):
     """A route that takes a file. The right to upload is checked before the body is read.
 
     Attributes:
-        path: The address.
-        access_check: What refuses who may not.
-        handler: What makes the answer.
+        path: The path.
+        access_check: Refuses visitors without the right.
+        handler: Builds the response.
     """
 
     path: str
@@ -122,17 +124,17 @@ UPLOADS = (Upload("/manage/{dataset}/synthetic", entrance.check_upload_right, en
 
 
 def build_routes(site: Site) -> list[BaseRoute]:
-    """The routes of all pages, and of the files that they ask for."""
-    made: list[BaseRoute] = [Routed("/static/{name}", _serve_static, methods=["GET"])]
+    """Return the routes of all pages and static files."""
+    routes: list[BaseRoute] = [Routed("/static/{name}", _serve_static, methods=["GET"])]
     for page in PAGES:
-        made.append(Routed(page.path, _page_endpoint(site, page), methods=[page.method]))
+        routes.append(Routed(page.path, _page_endpoint(site, page), methods=[page.method]))
     for upload in UPLOADS:
-        made.append(Routed(upload.path, _upload_endpoint(site, upload), methods=["POST"]))
-    return made
+        routes.append(Routed(upload.path, _upload_endpoint(site, upload), methods=["POST"]))
+    return routes
 
 
 def preload() -> None:
-    """Read all templates, and what draws pictures, before anybody waits for them."""
+    """Load all templates and the plotting library before the first request."""
     for name in load_templates().list_templates():
         load_templates().get_template(name)
     svg_text(headless_axes())
@@ -154,9 +156,9 @@ def _page_endpoint(site: Site, page: Page) -> Callable[..., object]:
 
 def _upload_endpoint(site: Site, upload: Upload) -> Callable[..., object]:
     async def serve_upload(request: Request) -> Response:
-        door = await run_in_threadpool(_respond, site, Page("GET", upload.path, upload.access_check), request, "")
-        if door.status_code != ADMITTED:
-            return door
+        check = await run_in_threadpool(_respond, site, Page("GET", upload.path, upload.access_check), request, "")
+        if check.status_code != ADMITTED:
+            return check
         sent = await read_body(request, LARGEST_FILE)
         page = Page("POST", upload.path, upload.handler)
         return await run_in_threadpool(_respond_to_upload, site, page, request, sent)
@@ -174,12 +176,12 @@ def _respond_to_upload(site: Site, page: Page, request: Request, body: bytes) ->
 
 def _parse_fields(text: str) -> Given:
     try:
-        found = parse_qs(text, keep_blank_values=True, max_num_fields=MOST_FIELDS)
+        fields = parse_qs(text, keep_blank_values=True, max_num_fields=MOST_FIELDS)
     except ValueError:
-        found = {"": [NUL]}
-    if any(NUL in each for name, texts in found.items() for each in (name, *texts)):  # no database takes it
-        raise ProtocolError("form", "it can not be read")
-    return found
+        fields = {"": [NUL]}
+    if any(NUL in text for name, texts in fields.items() for text in (name, *texts)):  # databases cannot store it
+        raise ProtocolError("form", "the form cannot be read")
+    return fields
 
 
 def _respond(
@@ -221,5 +223,5 @@ def _respond(
 async def _serve_static(request: Request) -> Response:
     name = request.path_params["name"]
     if name not in STATIC:
-        raise ProtocolError("file", "there is none of this name", 404)
+        raise ProtocolError("file", "not found", 404)
     return Response(read_static(name), media_type=STATIC[name], headers={"Cache-Control": KEPT})

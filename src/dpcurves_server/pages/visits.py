@@ -39,7 +39,7 @@ from ..people import BrowserSession
 from ..studio import Drawing, wait_for_drawing
 from ..visitors import Right, Visitor, may
 
-# Templates, and how facts are worded in them. All text is escaped.
+# Templates and their text filters. All text is escaped.
 OF_REQUESTS = re.compile(r" under the same --request-id| at --level")
 OPTION = re.compile(r"--([a-z][a-z-]*)")
 STATIC: Mapping[str, str] = {
@@ -50,24 +50,24 @@ STATIC: Mapping[str, str] = {
 
 @cache
 def load_templates() -> Environment:
-    """The environment of all pages."""
-    made = Environment(
+    """Return the Jinja environment of all pages."""
+    environment = Environment(
         loader=PackageLoader("dpcurves_server"), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
         lstrip_blocks=True,
     )  # fmt: skip
-    made.filters.update(on_page=adapt_help, values_of=format_domain, day=format_day, sentence=capitalize)
-    made.globals["stamp"] = sha256(b"".join(map(read_static, STATIC))).hexdigest()[:12]
-    return made
+    environment.filters.update(on_page=adapt_help, values_of=format_domain, day=format_day, sentence=capitalize)
+    environment.globals["stamp"] = sha256(b"".join(map(read_static, STATIC))).hexdigest()[:12]
+    return environment
 
 
 @cache
 def read_static(name: str) -> bytes:
-    """A file that pages ask for: one of `STATIC`."""
+    """Return the contents of a file of `STATIC`."""
     return (files("dpcurves_server") / "static" / name).read_bytes()
 
 
 def adapt_help(text: str) -> str:
-    """The help of an option, where options are fields of a form.
+    """Adapt command-line help to forms: name fields instead of options.
 
     >>> adapt_help("With --at or --points: others are free under the same --request-id.")
     'With “At” or “Points”: others are free.'
@@ -76,34 +76,34 @@ def adapt_help(text: str) -> str:
 
 
 def format_domain(column: Declared) -> str:
-    """The domain of a column, in words."""
+    """Describe the domain of a column."""
     if isinstance(column, Categories):
         return ", ".join(map(str, column.values))
     return f"{column.lower:g} to {column.upper:g}"
 
 
 def format_day(timestamp: float) -> str:
-    """The day of a moment in seconds since 1970, in UTC."""
+    """Return the UTC date of a time in seconds since 1970."""
     return datetime.fromtimestamp(timestamp, UTC).date().isoformat()
 
 
 def capitalize(words: str) -> str:
-    """Words that begin with a capital; an abbreviation stays one."""
+    """Capitalize the first letter, or the whole abbreviation."""
     return words.upper() if words == "auc" else words[:1].upper() + words[1:]
 
 
-# Prices as people type them: a number in the currency of a dataset's account.
+# Typed prices: a number in the currency of a dataset's account.
 def parse_price(field: str, currency: Currency, text: str) -> PrivacyLoss:
-    """The loss that was typed into this field.
+    """Parse the privacy loss typed into a field.
 
     Raises:
-        ValueError: nothing was typed, or no number above zero.
+        ValueError: The text is empty or not a number above zero.
 
     >>> print(parse_price("amount", Currency.EPSILON, "0.5"))
     epsilon 0.5
     """
     if not text:
-        raise InvalidArgument(field, f"a number above zero is needed, in {currency.value}")
+        raise InvalidArgument(field, f"type a number above zero, in {currency.value}")
     try:
         return parse_loss(text, None) if currency is Currency.EPSILON else parse_loss(None, text)
     except InvalidArgument as error:
@@ -111,29 +111,29 @@ def parse_price(field: str, currency: Currency, text: str) -> PrivacyLoss:
 
 
 SAID = {
-    "made": "It is made.", "changed": "It is changed.", "admitted": "Admitted.", "dismissed": "Dismissed.",
-    "wanted": "It is done if it still could be. What became of it is seen when the public clock strikes.",
+    "made": "Created.", "changed": "Changed.", "admitted": "Added.", "dismissed": "Removed.",
+    "wanted": "Requested. The result is shown at the next publication time.",
     "put": "The synthetic table is available now.",
-    "set": "The share is set.", "published": "Published: everybody who may see datasets here sees it now.",
-    "kept": "The model is kept. It can be chosen wherever a column of scores can.", "back": "The token has ended.",
+    "set": "The share is set.", "published": "Published to everyone with access to the datasets.",
+    "kept": "The model is stored. Choose it in any field of a score column.", "back": "The token is revoked.",
     "out": "You are signed out.", "again": "Sign in with the new password.",
 }  # fmt: skip
-"""Messages on a page after an action, by the word in its address."""
+"""Confirmation messages by the value of the query parameter `said`."""
 CSRF = "csrf"
 NOT_DRAWN = 202
-"""The status that says: wait for the picture, and come again."""
+"""Internal status: wait for the picture, then respond again."""
 ADMITTED = 204
-"""The status that says: go on, and read the file."""
+"""Internal status: the sender may upload, so read the body."""
 
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """Services that every page uses.
+    """The context of all pages.
 
     Attributes:
-        authenticator: Who may come, and the services.
-        forms: What may be asked, by the word that asks it.
-        issuer: Another authority by which people sign in; None: there is none.
+        authenticator: Authentication, and the services.
+        forms: The question forms by command word.
+        issuer: The OpenID Connect provider, or None.
     """
 
     authenticator: Authenticator
@@ -160,17 +160,17 @@ class Visit:
     """SECRET. A request of a page: path, form, session, address. It may hold a password and cookies: it has no repr.
 
     Attributes:
-        site: What all pages have.
-        path: The path that was asked for.
-        path_params: What its variable parts are.
-        query: What stands behind it.
-        form: What was typed.
-        session: The session; None: nobody has signed in.
-        address: Where from.
-        host: How the server is called, with its scheme.
-        sign_in_secret: What a browser keeps while it is at the issuer; empty: it is on no errand.
-        file: What was sent as a file.
-        has_waited: Whether they have waited for a picture.
+        site: The context of all pages.
+        path: The request path.
+        path_params: The path parameters.
+        query: The query parameters.
+        form: The form fields.
+        session: The session; None if nobody is signed in.
+        address: The client address.
+        host: The server's origin.
+        sign_in_secret: The secret of a pending sign-in at the provider; empty if there is none.
+        file: The uploaded file.
+        has_waited: Whether the request has waited for a drawing.
     """
 
     site: Site
@@ -192,27 +192,27 @@ class Visit:
 
     @property
     def visitor(self) -> Visitor:
-        """The signed-in account. Raises `ProtocolError`: nobody."""
+        """The signed-in visitor. Raises `ProtocolError` if nobody is signed in."""
         if self.session is None:
             raise ProtocolError("sign-in", "sign in first", 401)
         return self.session.visitor
 
     def form_value(self, name: str) -> str:
-        """The text of a form field; empty if it was left out."""
-        found = self.form.get(name, ())
-        return found[0].strip() if found else ""
+        """Return the text of a form field; "" if it is missing."""
+        values = self.form.get(name, ())
+        return values[0].strip() if values else ""
 
     def require_csrf_token(self) -> None:
         """Refuse a form that did not come from a page of this session.
 
         Raises:
-            ProtocolAborted: it carries another token, or none.
+            ProtocolError: The CSRF token is missing or wrong.
         """
         if self.session is not None and not compare_digest(self.form_value(CSRF).encode(), self.session.csrf.encode()):
-            raise ProtocolError("form", "it is too old, or comes from elsewhere; load the page again", 403)
+            raise ProtocolError("form", "the form is outdated or comes from another site; reload the page", 403)
 
     def render(self, template: str, status: int = 200, **facts: Any) -> Response:
-        """A page made of these facts."""
+        """Render a template with the facts and the common context."""
         signed = self.session
         token = "" if signed is None else f'<input type="hidden" name="{CSRF}" value="{escape(signed.csrf)}">'
         words = SAID.get((self.query.get("said") or [""])[0])
@@ -224,21 +224,22 @@ class Visit:
         return HTMLResponse(load_templates().get_template(template).render({**common, **facts}), status)
 
     def _menu_entries(self, visitor: Visitor) -> list[MenuEntry]:
-        found = [
-            ("Datasets", "/datasets", may(visitor, Right.SEE_DATASETS)), ("Manage", "/manage", bool(visitor.stewarded_datasets)),
+        entries = [
+            ("Datasets", "/datasets", may(visitor, Right.SEE_DATASETS)),
+            ("Manage", "/manage", bool(visitor.stewarded_datasets)),
             ("Audit", "/audit", may(visitor, Right.AUDIT)), ("People", "/people", may(visitor, Right.KEEP_PEOPLE)),
             ("Account", "/account", True),
         ]  # fmt: skip
-        return [MenuEntry(name, url, self.path.startswith(url)) for name, url, open_ in found if open_]
+        return [MenuEntry(name, url, self.path.startswith(url)) for name, url, is_allowed in entries if is_allowed]
 
 
 class PendingResponse(Response):
-    """An answer that waits for a picture which another process draws.
+    """A response that waits for the renderer.
 
-    Args:
-        visit: Who waits.
-        coming: The picture.
-        made: What is made of it.
+    Arguments:
+        visit: The waiting request.
+        drawing: The future drawing.
+        respond: Builds the response from the drawing.
     """
 
     def __init__(self, visit: Visit, drawing: Future[Drawing], respond: Callable[[Drawing], Response]) -> None:
@@ -246,7 +247,7 @@ class PendingResponse(Response):
         self._visit, self._coming, self._made = visit, drawing, respond
 
     async def wait_for_response(self) -> Response:
-        """The answer, once the picture is there; or why it is not."""
+        """Return the response once the drawing is done, or an error page."""
         try:
             return await run_in_threadpool(self._made, await wait_for_drawing(self._coming))
         except ArgumentError as error:
@@ -254,28 +255,30 @@ class PendingResponse(Response):
 
 
 def redirect_to(*parts: str, message: str = "") -> Response:
-    """Go on at another page: after something was done, so that looking again does not do it again."""
+    """Redirect to another page after an action, so that a reload does not repeat it."""
     path = "/" + "/".join(quote(part, safe="") for part in parts)
     return RedirectResponse(f"{path}?said={message}" if message else path, 303)
 
 
 def download(text: str | bytes, media: str, name: str = "") -> Response:
-    """A file; with a name, one to be kept."""
+    """Return a file; with a name, as a download."""
     headers = {"Content-Disposition": f'attachment; filename="{name}"'} if name else {}
     return Response(text, media_type=media, headers=headers)
 
 
-# Forms that bring a file along: fields as other forms have them, and one file, whose name nobody reads.
+# Multipart forms: fields, and one file whose name is ignored.
 MOST_FIELDS = 20
+"""Fields of a multipart form."""
 MOST_AT_ONCE = 2**16
-UNREADABLE = "one file and at most 20 fields are needed, as a page of this server sends them"
+"""Bytes per chunk of a parsed body."""
+UNREADABLE = "send one file and at most 20 fields, from a page of this server"
 
 
 def parse_multipart(headers: Headers, body: bytes) -> tuple[str, bytes]:
-    """The fields, as other forms send them, and what is in the file; empty: there is none.
+    """Return the fields of a multipart form, URL-encoded, and its file, or b"".
 
     Raises:
-        ProtocolAborted: it is no such form.
+        ProtocolError: The body is malformed.
     """
     if not headers.get("content-type", "").lower().startswith("multipart/form-data"):
         raise ProtocolError("form", UNREADABLE)
