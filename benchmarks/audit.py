@@ -27,13 +27,13 @@ import exam  # noqa: E402
 from exam import CELLS, Case, whole  # noqa: E402
 
 import dpcurves as dp  # noqa: E402
-from dpcurves_audit.bound import (  # noqa: E402
+from dpcurves_audit.confidence_limits import (  # noqa: E402
     find_log_ratio_lower_bound,
     find_probability_lower_bound,
     find_probability_upper_bound,
     sample_poisson,
 )
-from dpcurves_audit.feature import OutcomeParser, Sample  # noqa: E402
+from dpcurves_audit.outcome_scores import OutcomeParser, Sample  # noqa: E402
 from dpcurves_audit.report import Report  # noqa: E402
 from dpcurves_audit.targets import NoiseSampler  # noqa: E402
 

@@ -20,7 +20,7 @@ from rich.console import Console
 from rich.table import Table
 
 import dpcurves as dp
-from dpcurves.forecasts.true_readings import rehearse_answers
+from dpcurves.forecasts.rehearsals import rehearse_answers
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "docs"))
 import dial

@@ -21,7 +21,7 @@ sys.path.append(str(Path(__file__).resolve().parents[1] / "tests" / "server"))
 from running import Running
 from scene import HISTOGRAM, LOSS, made
 
-from dpcurves_server.front import COOKIE, CSRF_HEADER
+from dpcurves_server.authentication import COOKIE, CSRF_HEADER
 
 VISITORS = ("ann", "aud")
 EXAMPLES = 40

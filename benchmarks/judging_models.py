@@ -176,9 +176,7 @@ def scorer(releases: int) -> None:
         for seed in range(max(releases // 10, 2)):
             known, label = features(records, many, share, seed)
             for name, way in ways.items():
-                found[name].append(
-                    roc_auc_score(truth[:50_000], way.fit(known, label).decision_function(new[:50_000]))
-                )
+                found[name].append(roc_auc_score(truth[:50_000], way.fit(known, label).decision_function(new[:50_000])))
             given = {"y": label, **{f"x{place}": column for place, column in enumerate(known.T)}}
             for epsilon in ("0.5", "1", "2"):
                 told = answer(question, given, PrivacyLoss.pure(epsilon), both(records)[seed % 2], seed)

@@ -49,10 +49,7 @@ def tumours() -> dict[str, Any]:
     """Labels, two rounded scores of few measurements, and four groups by texture."""
     given, label = load_breast_cancer(return_X_y=True)
     scores = [
-        LogisticRegression(max_iter=5000)
-        .fit(given[:, part], label)
-        .predict_proba(given[:, part])[:, 1]
-        .round(2)
+        LogisticRegression(max_iter=5000).fit(given[:, part], label).predict_proba(given[:, part])[:, 1].round(2)
         for part in (slice(0, 2), slice(4, 6))
     ]
     cuts = np.quantile(given[:, 1], (0.25, 0.5, 0.75))

@@ -27,7 +27,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "papers"))
 from baselines import path_graph, regular_bounds
 
 from dpcurves.smoothing import AtMost, NoiseGraph, project_isotonic_l1, project_isotonic_l2
-from dpcurves.smoothing.least_change import compute_steps, solve_least_absolute, solve_least_squares
+from dpcurves.smoothing.isotonic_projection import compute_steps, solve_least_absolute, solve_least_squares
 
 FloatArray = NDArray[np.float64]
 

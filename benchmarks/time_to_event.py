@@ -93,8 +93,7 @@ def differences(cohort: Cohort) -> dict[str, float]:
     whole, months = np.arange(CELLS), int(np.quantile(cohort.t, 0.6))
     fits = [lifelines.KaplanMeierFitter().fit(cohort.t[part], cohort.e[part]) for part in parts]
     hazards = [
-        lifelines.NelsonAalenFitter(nelson_aalen_smoothing=False).fit(cohort.t[part], cohort.e[part])
-        for part in parts
+        lifelines.NelsonAalenFitter(nelson_aalen_smoothing=False).fit(cohort.t[part], cohort.e[part]) for part in parts
     ]
     found = {
         "Kaplan-Meier": _apart(arms[0].y[1:], fits[0].survival_function_at_times(whole)),

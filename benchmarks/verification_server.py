@@ -36,7 +36,7 @@ from scene import ROWS, made, written
 from dpcurves.ledger import AllowanceRule
 from dpcurves.privacy import PrivacyLoss
 from dpcurves_server import MACHINE
-from dpcurves_server.front import COOKIE
+from dpcurves_server.authentication import COOKIE
 
 THINK, VISIT = 5.0, 60.0
 """Seconds between what analysts do, and between two pages of who is signed in besides."""

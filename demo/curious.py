@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from dpcurves.cli.app import build
-from dpcurves_sites.carrier import LENGTH, unpack_parts
 from dpcurves_sites.relay import MessageBoard
 from dpcurves_sites.secure_sum import STAGES
+from dpcurves_sites.transport import LENGTH, unpack_parts
 
 ASKED, TAKEN = 0, tuple(STAGES)
 """Kinds of log entries: a question, or a message of a stage."""

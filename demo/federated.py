@@ -48,10 +48,10 @@ from dpcurves.curves.question import parse_class_labels
 from dpcurves_parties.serving.channel import Channel, make_pinned_context
 from dpcurves_parties.serving.identity import Identity
 from dpcurves_parties.serving.task_document import Role, Ticket, create_task
-from dpcurves_parties.serving.two_servers.kinds import QuestionMessage
 from dpcurves_parties.serving.two_servers.owner import Contribution, close_task, read_owner_ticket
 from dpcurves_parties.serving.two_servers.sealed_answers import SealedQuestion
 from dpcurves_parties.serving.two_servers.store import Store
+from dpcurves_parties.serving.two_servers.task_types import QuestionMessage
 from dpcurves_parties.shares import ProtocolError, Task
 from dpcurves_parties.shares.analyst import Analyst, describe_task, read_record_slots
 from dpcurves_parties.shares.answer_proofs import ProofKeys

@@ -30,7 +30,7 @@ from size import choose
 import dpcurves as dp
 from dpcurves.noise import Randomness
 from dpcurves_parties import pairs as parties
-from dpcurves_parties.pairs.attendance import Participant, RelayClient
+from dpcurves_parties.pairs.meetings import Participant, RelayClient
 from dpcurves_parties.pairs.queries import commit_to_seed
 from dpcurves_parties.pairs.service import ask_pairs
 from dpcurves_parties.pairs.statistics import KENDALL, NoisePlacement, Permutations, Unsigned

@@ -19,7 +19,7 @@ import numpy as np
 import dpcurves as dp
 from dpcurves.arrays import FloatArray
 from dpcurves.forecasts.expected_errors import KINDS, MOST_TABLES, ForecastKind
-from dpcurves.forecasts.true_readings import rehearse_answers, trace_band
+from dpcurves.forecasts.rehearsals import rehearse_answers, trace_band
 
 HERE = Path(__file__).parent
 NUMBERS = HERE / "dial.json"

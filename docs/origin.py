@@ -24,7 +24,7 @@ LIBRARIES = (
     "IPython.extensions.storemagic", "tornado.platform.asyncio", "psutil", "sqlite3", "numba",
     "numpy", "scipy.linalg", "scipy.optimize", "pandas", "matplotlib.pyplot", "matplotlib.backends.backend_agg",
     "duckdb", "pyarrow.parquet", "sqlalchemy.dialects.sqlite", "cryptography.hazmat.primitives.ciphers.algorithms",
-    "dpcurves.shortcuts", "dpcurves.session", "dpcurves.ledger.ledger", "dpcurves.records.opening",
+    "dpcurves.shortcuts", "dpcurves.session", "dpcurves.ledger.ledger", "dpcurves.records.table_sources",
 )  # fmt: skip
 """What nearly all examples need. Whatever else one needs, it imports itself, as in any process."""
 

@@ -42,7 +42,7 @@ def exported(root: Path) -> list[str]:
 
 def exported_from(package: griffe.Object | griffe.Alias, name: str) -> griffe.Object | None:
     """What a name of `dpcurves` stands for: in one of the rooms whose names are imported when they are used."""
-    from dpcurves.fields import find_packages
+    from dpcurves.extensions import find_packages
 
     rooms = package["curves"], *(package.modules_collection[each.__name__] for each in find_packages())
     places = (found(room, name) for room in (package, *rooms))

@@ -11,7 +11,7 @@ from at_once import at_once
 from numpy.typing import NDArray
 
 from dpcurves.arrays import compile_loop
-from dpcurves.smoothing import least_change as interior_point
+from dpcurves.smoothing import isotonic_projection as interior_point
 
 numba = pytest.importorskip("numba", reason="dpcurves[fast] is not installed: no loop is compiled")
 from numba.core.caching import IndexDataCacheFile  # noqa: E402

@@ -13,8 +13,8 @@ import dpcurves
 ROOT = Path(dpcurves.__file__).parents[1]
 DOORS = (
     "dpcurves", "dpcurves.checks", "dpcurves.cli", "dpcurves.curves", "dpcurves.ledger", "dpcurves.ledger.sqlite",
-    "dpcurves.session", "dpcurves.shortcuts", "dpcurves.study", "dpcurves.shortcuts", "dpcurves_audit.auditing",
-    "dpcurves_audit.family", "dpcurves.forecasts.more_questions", "dpcurves_judging",
+    "dpcurves.session", "dpcurves.shortcuts", "dpcurves.study", "dpcurves.shortcuts", "dpcurves_audit.auditor",
+    "dpcurves_audit.neighbouring_datasets", "dpcurves.forecasts.more_questions", "dpcurves_judging",
     "dpcurves_judging.forecasts", "dpcurves_local",
     "dpcurves_parties.crypto.circuits", "dpcurves_parties.pairs",
     "dpcurves_parties.pairs.service", "dpcurves_parties.pairs.statistics",
@@ -24,7 +24,7 @@ DOORS = (
     "dpcurves_streams.mechanisms", "dpcurves_streams.readings", "dpcurves_survival",
     "dpcurves_survival.forecasts",
 )  # fmt: skip
-PROCESSES = ("dpcurves_server.declared_columns", "dpcurves_server.studio", "dpcurves_server.worker")
+PROCESSES = ("dpcurves_server.declared_columns", "dpcurves_server.renderer", "dpcurves_server.worker")
 """Modules that are run: of these `main` alone is a door."""
 BY_HAND = {
     "dpcurves.privacy.loss.delta_of_zcdp": "for who reports what a rho means",
@@ -36,8 +36,8 @@ BY_HAND = {
     "dpcurves_parties.crypto.prio3.loops.prove_reports": "called where numba is installed",
     "dpcurves_parties.crypto.prio3.loops.query_reports": "called where numba is installed",
     "dpcurves_parties.crypto.prio3.plain.decide_reports": "called where numba is not installed",
-    "dpcurves_sites.carrier.Forwarder": "makes requests of sites in the apps of Flower and NVFlare",
-    "dpcurves_sites.carrier.exchange_batch": "fetches requests of sites in the apps of Flower and NVFlare",
+    "dpcurves_sites.transport.Forwarder": "makes requests of sites in the apps of Flower and NVFlare",
+    "dpcurves_sites.transport.exchange_batch": "fetches requests of sites in the apps of Flower and NVFlare",
     "dpcurves_sites.flower.answer_query": "run by Flower",
     "dpcurves_sites.flower.run_server": "run by Flower",
     "dpcurves_sites.nvflare.TransportController": "run by NVFlare",

@@ -248,7 +248,9 @@ class Liar:
 def test_a_request_that_stands_for_one_grid_pays_for_no_other() -> None:
     assert isinstance(Liar(), ChargedAsQuery)
     opened = session()
-    with pytest.raises(ValueError, match=r"^question: the query of a step differs from the query that its request pays for"):
+    with pytest.raises(
+        ValueError, match=r"^question: the query of a step differs from the query that its request pays for"
+    ):
         opened.ask(Liar(), ONE, "a")
     assert opened.remaining == dp.PrivacyLoss.pure(2)
 

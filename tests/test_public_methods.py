@@ -45,9 +45,7 @@ def find_lacking() -> dict[str, list[str]]:
     examples = "".join(path.read_text() for path in pages) + doctests
     tested = set(re.findall(r"\w+", tests))
     shown = set(re.findall(r"(?<=\.)\w+", examples))
-    undocumented = [
-        name for name, members in methods.items() if not any(inspect.getdoc(member) for member in members)
-    ]
+    undocumented = [name for name, members in methods.items() if not any(inspect.getdoc(member) for member in members)]
     return {
         "test": sorted(methods.keys() - tested), "example": sorted(methods.keys() - shown), "docstring": sorted(undocumented),
     }  # fmt: skip

@@ -17,7 +17,7 @@ from sizes import Size
 
 from dpcurves.noise import Randomness
 from dpcurves.smoothing import AtMost, project_isotonic_l1, project_isotonic_l2
-from dpcurves.smoothing.least_change import compute_steps
+from dpcurves.smoothing.isotonic_projection import compute_steps
 
 FloatArray = NDArray[np.float64]
 RATE, EPSILON = 3.0, 1.0

@@ -38,9 +38,7 @@ def of_table(options: Options[Size], progress: Progress, _: Console) -> Findings
 
 def of_algorithms(options: Options[Size], progress: Progress, _: Console) -> Findings:
     """Figure 4.6 and Table 4.2."""
-    found = regret.compared(
-        options.size.residual, Steps(progress, "Table 4.2: histogram algorithms", regret.STEPS)
-    )
+    found = regret.compared(options.size.residual, Steps(progress, "Table 4.2: histogram algorithms", regret.STEPS))
     residual_figures.draw_regrets(found, options.out)
     return regret.findings(found)
 

@@ -19,7 +19,7 @@ from scipy.optimize import brentq
 
 from dpcurves.noise.randomness import Randomness
 from dpcurves_local.responses import HadamardResponse
-from dpcurves_local.responses.coins import sample_uniform
+from dpcurves_local.responses.bernoulli_sampler import sample_uniform
 from dpcurves_local.responses.randomiser import Reports
 
 FloatArray = NDArray[np.float64]

@@ -107,7 +107,7 @@ def __getattr__(name: str) -> Any:
         if name in module.__all__:
             return getattr(module, name)
     if not is_module:
-        from .fields import load_field_object
+        from .extensions import load_field_object
 
         try:
             return load_field_object(name)
@@ -140,7 +140,7 @@ def __dir__() -> list[str]:
 
 
 def _list_names() -> list[str]:
-    from .fields import find_packages
+    from .extensions import find_packages
 
     modules = (*(import_module(f".{module_name}", __name__) for module_name in _STAR_MODULES), *find_packages())
     star_names = (name for module in modules for name in module.__all__)

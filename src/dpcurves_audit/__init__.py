@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .auditing import audit as audit
+    from .auditor import audit as audit
 
 __all__ = ["audit"]
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from dpcurves.privacy import Neighbours
 
     from .deployments import AuditTarget
-    from .family import NeighbouringDatasets
+    from .neighbouring_datasets import NeighbouringDatasets
     from .report import Finding, Report
     from .samplers import Sampler
 
@@ -76,7 +76,7 @@ class AuditOptions:
         """Audit, write the reports, print the verdict, and exit with a status if the release is flagged."""
         from dataclasses import replace
 
-        from .auditing import audit
+        from .auditor import audit
 
         samples = None if self.samples is None else of.parse_integer("samples", self.samples, least=20)
         seconds, level = (
@@ -135,7 +135,7 @@ def parse_adjacency(word: str | None) -> Neighbours:
 
 def parse_family(text: str, neighbours: Neighbours) -> NeighbouringDatasets:
     """Parse the neighbouring data sets of an option."""
-    from . import family as families
+    from . import neighbouring_datasets as families
 
     kind, _, rest = text.partition(":")
     parts = rest.split(":")
@@ -229,7 +229,7 @@ def audit_package(
 
     Example: dpcurves audit package opendp_release:count --family values:0:1:8 --epsilon 1
     """
-    from .auditing import check_forked_workers, check_new_processes
+    from .auditor import check_forked_workers, check_new_processes
     from .samplers import CallableSampler, PackageSampler, import_function
 
     patience = of.parse_positive_number("patience", calls.patience)
@@ -438,7 +438,7 @@ QUICK_PAIRS = 3
 
 def audit_target(target: AuditTarget, confidence: float, effort: float, *, quick: bool) -> Report:
     """Return the report on one release of this package."""
-    from .bound import Claim
+    from .confidence_limits import Claim
     from .search import Search, read_processor_clock
 
     family, limits = (target.family.take_first(QUICK_PAIRS), QUICK_SECONDS) if quick else (target.family, SECONDS)

@@ -31,8 +31,8 @@ from dpcurves.privacy import EACH_RECORD, Neighbours, PrivacyLoss
 from dpcurves.queries import CountQuery, CountUse, PrefixQuery
 from dpcurves_parties.serving.noise_key import NoiseKey
 
-from . import family as families
-from .family import NeighbouringDatasets
+from . import neighbouring_datasets as families
+from .neighbouring_datasets import NeighbouringDatasets
 from .samplers import CallableSampler, KilledSampler, Publish, Sampler, as_csv
 
 ADD_REMOVE, REPLACE_ONE = Neighbours.ADD_REMOVE, Neighbours.REPLACE_ONE

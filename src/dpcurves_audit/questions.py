@@ -12,8 +12,8 @@ import numpy as np
 import dpcurves as dp
 from dpcurves.data import Grid, UnlistedCategories
 
-from . import family as families
-from .family import ADD_REMOVE, NeighbouringDatasets
+from . import neighbouring_datasets as families
+from .neighbouring_datasets import ADD_REMOVE, NeighbouringDatasets
 
 COLUMN, LABEL, SCORE, UNIT = "value", "label", "score", "unit"
 Record = tuple[Any, ...]

@@ -28,7 +28,7 @@ import numpy as np
 
 from dpcurves.arguments import InvalidArgument, describe_value
 
-from .feature import Failure
+from .outcome_scores import Failure
 
 Release = Callable[[Any], Any]
 Many = Callable[[Any, int], Any]

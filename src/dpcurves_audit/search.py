@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from dpcurves.arguments import InvalidArgument
 
-from .bound import Claim, EventCounts, estimate_rho, find_rho_lower_bound, sample_poisson
-from .family import NeighbouringDatasets, NeighbourPair
-from .feature import Floats, OutcomeParser, Sample, Score, fit_scores
+from .confidence_limits import Claim, EventCounts, estimate_rho, find_rho_lower_bound, sample_poisson
+from .neighbouring_datasets import NeighbouringDatasets, NeighbourPair
+from .outcome_scores import Floats, OutcomeParser, Sample, Score, fit_scores
 from .report import PairResult, Report, ScoreHistogram
 from .samplers import Sampler
 

@@ -43,8 +43,8 @@ from dpcurves.records import Records, open_records, tabulate
 from dpcurves.session import ask_with_partition_selection
 from dpcurves.trust import Central, Curator
 
-from . import family as families
-from .auditing import (
+from . import neighbouring_datasets as families
+from .auditor import (
     CALLS,
     FEW_CALLS,
     check_forked_workers,
@@ -55,8 +55,8 @@ from .auditing import (
     has_repeated_noise,
 )
 from .deployments import ADD_REMOVE, HALF_RHO, ONE, PATIENT, REPLACE_ONE, SITES, AuditTarget, list_deployment_targets
-from .family import NeighbouringDatasets, NeighbourPair
-from .feature import OutcomeParser
+from .neighbouring_datasets import NeighbouringDatasets, NeighbourPair
+from .outcome_scores import OutcomeParser
 from .questions import (
     CAP,
     COLUMN,

@@ -24,7 +24,7 @@ from dpcurves.display import format_number
 from dpcurves.display.canvas import GREY, ShadedDrawingOptions, add_legend, prepare_axes
 from dpcurves.display.numerals import distinguish_labels, format_label
 from dpcurves.display.scores import draw_numbers
-from dpcurves.inference.knowledge import KNOWN_AT, is_uninformative, known_number
+from dpcurves.inference.known_numbers import KNOWN_AT, is_uninformative, known_number
 from dpcurves.inference.simulation import choose_draws, numbered_generator
 from dpcurves.summaries.two_classes import LEAST_MASS
 
@@ -142,7 +142,7 @@ class CountedNumbers(IntervalResult):
         return np.array(list(self._statistics))
 
     def value(self, name: str) -> float:
-        """Return a number by name; NaN where it is unknown: see `dpcurves.inference.knowledge.known_number`.
+        """Return a number by name; NaN where it is unknown: see `dpcurves.inference.known_numbers.known_number`.
 
         Raises:
             ValueError: there is no such number.

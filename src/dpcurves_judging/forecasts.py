@@ -13,7 +13,7 @@ from dpcurves.curves.question import parse_class_labels
 from dpcurves.data import Categories
 from dpcurves.forecasts.expected_errors import OF_SLOW, ForecastKind, Table, require_column_name
 from dpcurves.forecasts.reference_laws import CLASSES, interpolate_grid
-from dpcurves.forecasts.true_readings import LEVEL, Columns, rehearse_answers
+from dpcurves.forecasts.rehearsals import LEVEL, Columns, rehearse_answers
 from dpcurves.privacy import Neighbours, PrivacyLoss
 
 from .counted_numbers import CountedNumbers

@@ -26,7 +26,7 @@ from dpcurves.models import NumericColumn, Power, Scorecard, Term
 from dpcurves.queries import SumQuery
 
 from .counted_numbers import CountedNumbers, Statistic, Tables, divide_counts
-from .folds import MOST_FOLDS, Folds, HeldOut
+from .cross_fitting import MOST_FOLDS, Folds, HeldOut
 
 MOST_FEATURES = 16
 SCORES = Grid(-3, 3, cells=32)

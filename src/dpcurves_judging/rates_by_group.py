@@ -21,7 +21,7 @@ from dpcurves.curves.result import IntervalResult, interval_scopes
 from dpcurves.curves.scores import Scores, ScoresByCategory
 from dpcurves.display.canvas import Shade, describe_interval
 from dpcurves.display.numerals import describe_point, distinguish_labels
-from dpcurves.inference.knowledge import KNOWN_AT
+from dpcurves.inference.known_numbers import KNOWN_AT
 from dpcurves.inference.moments import IntervalEstimate, subtract_estimates
 
 from .counted_numbers import LONGEST, draw_intervals

@@ -1,6 +1,6 @@
 import dpcurves.queries
 
-from .collection import Collection, Inviter, aggregate
+from .aggregator import Collection, Inviter, aggregate
 from .device import ReportMemo, Rounding
 from .second_round import (
     AreaProtocol,

@@ -36,7 +36,7 @@ from dpcurves_parties.serving.server import (
 )
 from dpcurves_parties.serving.task_app import RateLimiter, create_task_app, read_body, respond_from_thread
 
-from .collection import SortedNameSet, verify_invitation
+from .aggregator import SortedNameSet, verify_invitation
 from .report_file import Octets, ReportFormat, map_report_file
 from .task import Task
 from .trust import ReportAggregator

@@ -37,9 +37,9 @@ from dpcurves.privacy import EACH_RECORD, PrivacyLoss, ReplaceOne
 from dpcurves.queries import CountQuery, CountUse
 from dpcurves_parties.serving.task_document import read_document_text
 
-from .collection import Collection
+from .aggregated_reports import AggregatedReports
+from .aggregator import Collection
 from .report_file import NAME, Numbers, Octets, has_drawn_names, names_to_numbers
-from .tallied import AggregatedReports
 from .task import VERSION, Task
 from .trust import Local, find_randomisers
 

@@ -27,14 +27,14 @@ from dpcurves.queries import CountUse
 from dpcurves.records import open_records
 from dpcurves.session import ask_with_budget, plan_question
 from dpcurves.summaries.kernels import Function, MidpointKernel
-from dpcurves_local.tallied import LevelReports
+from dpcurves_local.aggregated_reports import LevelReports
 from dpcurves_parties.serving.task_document import Document
 
+from .aggregated_reports import AggregatedReports
 from .device import ReportMemo, Rounding, StochasticRounding, find_slot
 from .report_file import NAME, Octets, ReportBatch, ReportFormat, normalize_name, set_drawn_bit
 from .responses import HadamardResponse, choose_randomiser
 from .responses.randomiser import Reports
-from .tallied import AggregatedReports
 from .trust import Coins, Local, convert_to_epsilon, count_message_octets, find_answers, find_randomisers, make_messages
 
 # Candidate numbers of cells for a kernel over pairs: more cells reduce the discretisation error and add noise.

@@ -25,12 +25,12 @@ from dpcurves.privacy import Adjacency, PrivacyLoss, ReplaceOne
 from dpcurves.queries import CountQuery, CountUse, Query
 from dpcurves.strategies import choose_one_round
 from dpcurves.trust.base import Answer, require_charged
-from dpcurves_local.tallied import LevelReports
+from dpcurves_local.aggregated_reports import LevelReports
 
+from .aggregated_reports import AggregatedReports
 from .responses import RANDOMISERS, HadamardResponse, Randomiser, choose_randomiser, make_randomiser
-from .responses.coins import sample_uniform
+from .responses.bernoulli_sampler import sample_uniform
 from .responses.randomiser import LONGEST, Reports, make_contiguous, mark_zero_tails
-from .tallied import AggregatedReports
 
 MOST_CELLS = 2**20
 """Most cells of all rows together: the size of the tables of one level."""

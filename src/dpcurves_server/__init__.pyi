@@ -1,4 +1,4 @@
-from .front import Services
+from .authentication import Services
 from .remote import Remote
 from .visitors import MACHINE, Right, Role, Subject, Visitor, may
 

@@ -21,12 +21,12 @@ from dpcurves.privacy import PrivacyLoss
 from dpcurves.shortcuts import parse_loss
 from dpcurves_parties.serving.messages import ProtocolError
 
+from .authentication import OF_PICTURES, Services
 from .datasets import Dataset
-from .front import OF_PICTURES, Services
 from .questions import AskedQuestion, QuestionPlan, loss_to_json, redact_question
 from .releases import DRAWN, Answer, StoredModel
+from .renderer import MADE, collect_file_inputs, wait_for_drawing, wait_until_drawn
 from .store import MOST_AT_ONCE, event_to_json
-from .studio import MADE, collect_file_inputs, wait_for_drawing, wait_until_drawn
 from .visitors import Visitor
 
 

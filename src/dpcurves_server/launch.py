@@ -27,11 +27,11 @@ from dpcurves_parties.serving.monitoring import UNWATCHED, Monitoring, log_opera
 from dpcurves_parties.serving.server import USUAL, Address, Limits, ServerSettings, make_standalone_context, serve
 
 from .api import PREFIX, ROUTER
+from .authentication import PER_MINUTE, Authenticator, SecurityMiddleware, Services
 from .forms import Form
-from .front import PER_MINUTE, Authenticator, SecurityMiddleware, Services
 from .issuer import Issuer
+from .pages.page_context import Site
 from .pages.site import build_routes, preload
-from .pages.visits import Site
 from .people import RateLimiter
 from .queue import Queue, WorkerRole
 from .store import Archive

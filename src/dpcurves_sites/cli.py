@@ -30,9 +30,9 @@ from dpcurves.cli.options import (
 from dpcurves.cli.output import InputFile, Output, View
 from dpcurves.cli.studies import CHANCE, show_plans
 from dpcurves.cli.terminal import Misuse, UncertainChargeFailure, make_console, print_to_console, show_spinner
-from dpcurves_parties.serving.watching import MonitoringOptions
+from dpcurves_parties.serving.monitoring_options import MonitoringOptions
 
-from .carrying import write_transport
+from .transport_apps import write_transport
 
 if TYPE_CHECKING:
     from dpcurves.curves import Question
@@ -305,11 +305,11 @@ def site(source: SourceOptions, file: TaskFileOption, home: SiteOptions) -> None
     from dpcurves_parties.serving.messages import disable_core_dumps
     from dpcurves_parties.serving.task_document import Role, Ticket
 
-    from .carrying import SocketTransport
     from .remote import SiteAgent
     from .secure_sum import Signer
     from .site import Site
     from .task import KEY, read_key
+    from .transport_apps import SocketTransport
 
     disable_core_dumps()
     require_lasting(home.ledger)

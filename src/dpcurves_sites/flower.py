@@ -1,6 +1,6 @@
 """Flower carries the messages of a federation: a ServerApp beside its coordinator, a ClientApp beside each site.
 
-This file is the app, together with `carrier.py`; `dpcurves federation carry flower` writes it to a folder. It needs
+This file is the app, together with `transport.py`; `dpcurves federation carry flower` writes it to a folder. It needs
 Flower and the standard library alone, so Flower delivers it to SuperNodes that have nothing else, and it shares no
 package with dpcurves. It reads no record and holds no key: a site's process listens at a socket that the node is told
 of (``--node-config 'dpcurves="/run/site.sock"'``), and all that is secret stays there. Nothing is kept in the context
@@ -16,7 +16,7 @@ from flwr.app import ConfigRecord, Context, Message, MessageType, RecordDict
 from flwr.clientapp import ClientApp
 from flwr.serverapp import Grid, ServerApp
 
-from .carrier import OVER, Forwarder, exchange_batch
+from .transport import OVER, Forwarder, exchange_batch
 
 RECORD, OCTETS, SOCKET, TASK, PATIENCE = "dpcurves", "octets", "dpcurves", "task", "patience"
 LOOK = 0.2

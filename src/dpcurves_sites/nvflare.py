@@ -2,7 +2,7 @@
 
 `dpcurves federation carry --by nvflare` writes a job that names both. They read no record and hold no key: a site's
 process listens at a socket, whose path the site says in ``DPCURVES_SOCKET`` (``{site}`` in it is NVFlare's name of the
-site), and all that is secret stays there. This file needs NVFlare, `carrier.py` and the standard library alone.
+site), and all that is secret stays there. This file needs NVFlare, `transport.py` and the standard library alone.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from nvflare.apis.impl.controller import Controller
 from nvflare.apis.shareable import Shareable
 from nvflare.apis.signal import Signal
 
-from .carrier import OVER, Forwarder, exchange_batch
+from .transport import OVER, Forwarder, exchange_batch
 
 CARRY, OCTETS, SOCKET = "carry", "octets", "DPCURVES_SOCKET"
 LOOK = 0.1

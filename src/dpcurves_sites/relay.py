@@ -28,9 +28,9 @@ from dpcurves_parties.serving.task_app import (
 )
 from dpcurves_parties.serving.task_document import Role
 
-from .carrier import pack_parts, unpack_parts
 from .secure_sum import KEYS, MASKED, OPENED, SIGNATURE, SIGNED, STAGES
 from .task import FederationTask
+from .transport import pack_parts, unpack_parts
 
 WAIT = 20.0
 """Seconds: the longest wait of a long poll."""

@@ -1,7 +1,7 @@
 from .competing_risks import CompetingRisks, CompetingRisksQuestion
 from .group_tests import follow_up, median_difference, multivariate_log_rank_test
 from .kaplan_meier import Survival, SurvivalQuestion, log_rank_test
-from .one_call import survival
+from .shortcuts import survival
 from .survival_models import SurvivalModel, SurvivalModelQuestion
 from .survival_readings import (
     CumulativeHazard,

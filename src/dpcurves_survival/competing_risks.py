@@ -29,7 +29,7 @@ from dpcurves.data.axis import Category
 from dpcurves.display import format_number
 from dpcurves.display.numerals import describe_point
 from dpcurves.inference import public_generator
-from dpcurves.inference.knowledge import KNOWN_AT, known_curve
+from dpcurves.inference.known_numbers import KNOWN_AT, known_curve
 from dpcurves.inference.simulation import choose_draws, simulate_cell_noise
 from dpcurves.summaries.two_classes import isotonic_projection
 

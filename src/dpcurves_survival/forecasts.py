@@ -10,7 +10,7 @@ import numpy as np
 
 from dpcurves.arrays import FloatArray
 from dpcurves.data import Categories, Grid, Outside
-from dpcurves.forecasts import true_readings as read
+from dpcurves.forecasts import rehearsals as read
 from dpcurves.forecasts.expected_errors import (
     AREA,
     OF_ONE_AREA,
@@ -32,7 +32,7 @@ from dpcurves.forecasts.reference_laws import (
     normalise_weights,
     sample_within_cells,
 )
-from dpcurves.forecasts.true_readings import LEVEL, Columns, interval_half_width, root_mean_square_error
+from dpcurves.forecasts.rehearsals import LEVEL, Columns, interval_half_width, root_mean_square_error
 
 from . import variants
 from .competing_risks import CompetingRisks, CompetingRisksQuestion, risk_table_from_counts

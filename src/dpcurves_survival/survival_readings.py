@@ -22,7 +22,7 @@ from dpcurves.data.axis import Category
 from dpcurves.display import format_number
 from dpcurves.display.canvas import describe_interval
 from dpcurves.display.numerals import describe_point
-from dpcurves.inference.knowledge import KNOWN_AT, is_uninformative, may_be_zero
+from dpcurves.inference.known_numbers import KNOWN_AT, is_uninformative, may_be_zero
 from dpcurves.inference.simulation import numbered_generator
 
 from . import inference
@@ -65,7 +65,7 @@ class Estimate:
 
     @property
     def value(self) -> float:
-        """The estimate; NaN where it is not known: see `dpcurves.inference.knowledge`."""
+        """The estimate; NaN where it is not known: see `dpcurves.inference.known_numbers`."""
         return nan if self._is_unknown else self.point
 
     @cached_property

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import dpcurves as dp
-from dpcurves_audit.family import NeighbouringDatasets, NeighbourPair
+from dpcurves_audit.neighbouring_datasets import NeighbouringDatasets, NeighbourPair
 from dpcurves_audit.samplers import BatchSampler, CallableSampler, KilledSampler, Publish, Sampler
 
 families = dp.audit.families
@@ -283,7 +283,7 @@ def bounds_of_data() -> Case:
 
 def rare_exception() -> Case:
     def release(data: Array, k: int) -> list[Any]:
-        from dpcurves_audit.feature import Failure
+        from dpcurves_audit.outcome_scores import Failure
 
         if np.isinf(data).any():
             return [Failure("raises OverflowError", "cannot convert float infinity to integer")] * k

@@ -37,19 +37,19 @@ from dpcurves_parties.crypto.circuits import evaluate_circuit
 from dpcurves_parties.crypto.keys import SeedShare
 from dpcurves_parties.crypto.two_party import Job
 from dpcurves_parties.pairs import Trust, device, session
-from dpcurves_parties.pairs.attendance import Participant, RelayClient
 from dpcurves_parties.pairs.mechanisms import NoisePlacement
+from dpcurves_parties.pairs.meetings import Participant, RelayClient
 from dpcurves_parties.pairs.queries import WithoutRepetition, commit_to_seed
 from dpcurves_parties.pairs.relay import Relay, RelayStore
 from dpcurves_parties.pairs.session import PairSession
 from dpcurves_parties.pairs.task import PairTask
 from dpcurves_parties.serving.identity import Identity
 from dpcurves_parties.serving.task_document import Role, Ticket, create_task
-from dpcurves_parties.serving.two_servers import collection, kinds, owner, report_set
+from dpcurves_parties.serving.two_servers import collection, owner, report_set, task_types
 from dpcurves_parties.serving.two_servers.app import Aggregator
-from dpcurves_parties.serving.two_servers.kinds import QuestionMessage
 from dpcurves_parties.serving.two_servers.owner import Contribution
 from dpcurves_parties.serving.two_servers.sealed_answers import WORD, AnswerKey, SealedQuestion
+from dpcurves_parties.serving.two_servers.task_types import QuestionMessage
 
 SEED = bytes(range(32))
 SHOWN = json.dumps({"seed": SEED.hex()}).encode()
@@ -406,7 +406,7 @@ class Servers:
     def _patches(self, gates: Gates, streams: Streams) -> Iterator[Any]:
         tokens = Named()
         yield from (gates.run(), streams.run())
-        for module in (kinds, collection):
+        for module in (task_types, collection):
             yield mock.patch.object(module, "secrets", tokens)
         for each in (balance, verification):
             yield mock.patch.object(each, "datetime", Stopped)

@@ -499,10 +499,10 @@ class Website:
 
         from dpcurves.cli.one_table import QUESTIONS
         from dpcurves_server import Services
+        from dpcurves_server.authentication import Authenticator
         from dpcurves_server.cli.commands import build_forms
-        from dpcurves_server.front import Authenticator
+        from dpcurves_server.pages.page_context import Site
         from dpcurves_server.pages.site import build_routes
-        from dpcurves_server.pages.visits import Site
         from dpcurves_server.queue import Queue
         from dpcurves_server.worker import Worker
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.stats import binom, norm
 
 import dpcurves as dp
-from dpcurves_audit.bound import (
+from dpcurves_audit.confidence_limits import (
     Claim,
     find_epsilon_lower_bound,
     find_log_ratio_lower_bound,

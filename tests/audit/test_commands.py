@@ -18,7 +18,7 @@ import dpcurves as dp
 from dpcurves.cli.app import Commands, build
 from dpcurves_audit import targets
 from dpcurves_audit.deployments import AuditTarget
-from dpcurves_audit.feature import Failure, OutcomeParser
+from dpcurves_audit.outcome_scores import Failure, OutcomeParser
 from dpcurves_audit.report import Report
 from dpcurves_audit.samplers import CallableSampler, CommandSampler, PackageSampler
 

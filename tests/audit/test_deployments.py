@@ -18,7 +18,7 @@ from dpcurves.mechanisms.base import QueryMechanism
 from dpcurves.privacy import EACH_RECORD
 from dpcurves_audit.cli import QUICK_FACES, _is_in_quick_audit
 from dpcurves_audit.deployments import AuditTarget
-from dpcurves_audit.feature import OutcomeParser
+from dpcurves_audit.outcome_scores import OutcomeParser
 from dpcurves_audit.targets import list_targets
 
 ALL = {each.name: each for each in list_targets()}

@@ -18,8 +18,8 @@ from exam import Case
 from numpy.typing import NDArray
 
 import dpcurves as dp
-from dpcurves_audit.auditing import check_lattice, check_timing
-from dpcurves_audit.family import NeighbourPair
+from dpcurves_audit.auditor import check_lattice, check_timing
+from dpcurves_audit.neighbouring_datasets import NeighbourPair
 from dpcurves_audit.samplers import CallableSampler, KilledSampler, Publish
 
 BROKEN = list(exam.broken())

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 import dpcurves as dp
-from dpcurves_audit.auditing import check_forked_workers, check_new_processes, check_noise_reuse
+from dpcurves_audit.auditor import check_forked_workers, check_new_processes, check_noise_reuse
 from dpcurves_audit.deployments import list_deployment_targets
-from dpcurves_audit.family import NeighbourPair, values
-from dpcurves_audit.feature import Failure
+from dpcurves_audit.neighbouring_datasets import NeighbourPair, values
+from dpcurves_audit.outcome_scores import Failure
 from dpcurves_audit.report import Finding
 from dpcurves_audit.samplers import CallableSampler
 from dpcurves_audit.targets import check_reopened_ledger, confirm_findings, make_killed_sampler, make_session_sampler

@@ -12,7 +12,7 @@ from coupling import Gates
 from protocols import Village, without_marks
 
 from dpcurves_parties.pairs import device
-from dpcurves_parties.pairs.promise import coerce_unsigned
+from dpcurves_parties.pairs.pair_terms import coerce_unsigned
 
 pytest.importorskip("rbcl")
 BOTH, VALUES = (0, 1), tuple(product((0, 1), repeat=2))

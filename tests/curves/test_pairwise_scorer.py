@@ -14,7 +14,7 @@ from tally import Share
 import dpcurves as dp
 from dpcurves.models import predictor_from_object
 from dpcurves.privacy import PrivacyLoss
-from dpcurves_judging.folds import Folds, HeldOut
+from dpcurves_judging.cross_fitting import Folds, HeldOut
 from dpcurves_judging.pairwise_scorer import SCORES
 
 HUGE, ONE = PrivacyLoss.pure(10**12), PrivacyLoss.pure(1)

@@ -17,10 +17,10 @@ from dpcurves.ledger import Allotment, QuestionBudget
 from dpcurves.noise import Randomness
 from dpcurves.session import ask_with_budget
 from dpcurves_local import Collection, Task
+from dpcurves_local.aggregated_reports import LevelReports
 from dpcurves_local.reported_pairs import DebiasedReports
 from dpcurves_local.responses import RANDOMISERS, Randomiser
 from dpcurves_local.responses.randomiser import Reports
-from dpcurves_local.tallied import LevelReports
 from dpcurves_local.trust import ReportAggregator, make_messages
 
 KERNEL = np.abs(np.subtract.outer(np.arange(5.0), np.arange(5.0))) / 4 + np.diag(np.full(5, 0.2))

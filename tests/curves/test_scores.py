@@ -183,9 +183,7 @@ def test_scores_that_are_no_probabilities_have_no_brier_score() -> None:
 
 def test_what_is_not_understood_is_refused_by_its_name() -> None:
     scores = answer(QUESTION, TABLE, HUGE, both(2000)[1], seed=1)
-    with pytest.raises(
-        ValueError, match=r"^metric: one of auc, average-precision, ks, brier, ece, log-loss is needed"
-    ):
+    with pytest.raises(ValueError, match=r"^metric: one of auc, average-precision, ks, brier, ece, log-loss is needed"):
         scores.value("accuracy")
     with pytest.raises(ValueError, match=r"^threshold: a number is needed"):
         scores.confusion(float("nan"))

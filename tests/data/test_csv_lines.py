@@ -13,8 +13,8 @@ from dpcurves.data import Axis, Categories, CsvFile, Grid
 from dpcurves.data.axis import TypedAxis
 from dpcurves.privacy import EACH_RECORD, Unit
 from dpcurves.records import open_records
-from dpcurves.records import opening as csv_lines
-from dpcurves.records.opening import CsvSource, source_of_csv
+from dpcurves.records import table_sources as csv_lines
+from dpcurves.records.table_sources import CsvSource, source_of_csv
 
 KEY = b"key"
 PARTS = [

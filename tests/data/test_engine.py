@@ -15,7 +15,7 @@ from dpcurves.data import Axis, Grid
 from dpcurves.privacy import EACH_RECORD
 from dpcurves.records import Records
 from dpcurves.records.engines.duckdb import DuckConnection, DuckEngine
-from dpcurves.records.opening import source_of_mapping
+from dpcurves.records.table_sources import source_of_mapping
 
 SCRIPT = """
 import numpy as np

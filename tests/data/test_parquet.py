@@ -13,7 +13,7 @@ import pytest
 from dpcurves.data import Axis, Grid, Outside
 from dpcurves.privacy import EACH_RECORD, Unit
 from dpcurves.records import open_records
-from dpcurves.records.opening import source_of_parquet
+from dpcurves.records.table_sources import source_of_parquet
 
 VALUES = np.array([0.1, np.nan, 0.7, np.nan, -np.inf, 0.3, np.inf, 2.0])
 

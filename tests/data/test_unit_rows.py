@@ -23,8 +23,8 @@ from dpcurves.data import Axis, Categories, Grid
 from dpcurves.privacy import Unit
 from dpcurves.records import Records, open_records
 from dpcurves.records.engines.duckdb import hmac_pads, unit_count_sql, used_rows_sql
-from dpcurves.records.opening import source_of_mapping
 from dpcurves.records.source import Column, ColumnKind
+from dpcurves.records.table_sources import source_of_mapping
 
 KEY = b"a secret key"
 CONNECTION = duckdb.connect()

@@ -14,7 +14,7 @@ from scipy.optimize import linprog
 from scipy.sparse import csc_matrix, csr_matrix, diags, hstack, identity
 
 from dpcurves.smoothing import AtMost, Exactly, NoiseGraph, build_noise_graph, build_prefix_graph
-from dpcurves.smoothing.least_change import Ceiling, compute_steps
+from dpcurves.smoothing.isotonic_projection import Ceiling, compute_steps
 
 FloatArray = NDArray[np.float64]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dpcurves.histograms.partitions import cluster_counts
+from dpcurves.histograms.partition_estimators import cluster_counts
 
 
 def by_the_rule(rising: list[float], variance: float) -> list[int]:

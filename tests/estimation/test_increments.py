@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dpcurves.smoothing import AtMost, Ceiling, Exactly
-from dpcurves.smoothing.least_change import compute_steps, cumulate_steps, is_monotone
+from dpcurves.smoothing.isotonic_projection import compute_steps, cumulate_steps, is_monotone
 
 
 def test_steps_go_from_zero_to_the_ceiling() -> None:

@@ -5,7 +5,7 @@ import pytest
 from smoothing_oracles import FloatArray
 
 from dpcurves.smoothing import build_noise_graph
-from dpcurves.smoothing.least_change import LinearProgramme, solve_interior_point
+from dpcurves.smoothing.isotonic_projection import LinearProgramme, solve_interior_point
 
 
 def programme(steps: FloatArray) -> LinearProgramme:

@@ -7,7 +7,7 @@ from smoothing_oracles import FloatArray, Task, hard_task, highs_least_absolute,
 from test_smoothing_squares import assert_rises
 
 from dpcurves.smoothing import AtMost, Ceiling, Exactly, build_noise_graph, project_isotonic_l1
-from dpcurves.smoothing.least_change import is_monotone, solve_least_absolute
+from dpcurves.smoothing.isotonic_projection import is_monotone, solve_least_absolute
 
 
 def cost(task: Task, noise: FloatArray) -> float:

@@ -11,7 +11,7 @@ from smoothing_oracles import FloatArray, Task, clarabel_least_squares, hard_tas
 from test_noise_graph import covariance_of_points
 
 from dpcurves.smoothing import AtMost, Ceiling, Exactly, build_noise_graph, project_isotonic_l2
-from dpcurves.smoothing.least_change import solve_least_squares
+from dpcurves.smoothing.isotonic_projection import solve_least_squares
 
 SEEDS = integers(0, 10**6)
 

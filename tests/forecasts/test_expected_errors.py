@@ -12,7 +12,7 @@ from dpcurves import display
 from dpcurves.forecasts import ExpectedError
 from dpcurves.forecasts.expected_errors import find_forecast_kind
 from dpcurves.forecasts.reference_laws import law_from_curve
-from dpcurves.forecasts.true_readings import rehearse_answers
+from dpcurves.forecasts.rehearsals import rehearse_answers
 from dpcurves.models import Power, Term
 from dpcurves.noise.randomness import Randomness
 

@@ -9,7 +9,7 @@ import numpy as np
 from dpcurves.conversation import Release, Setting
 from dpcurves.data import Axis, Grid
 from dpcurves.histograms import AdaptiveGridEstimator
-from dpcurves.histograms.blocks import ADAPTIVE, choose_parts
+from dpcurves.histograms.block_estimators import ADAPTIVE, choose_parts
 from dpcurves.mechanisms import AUTO
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss

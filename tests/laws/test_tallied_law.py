@@ -15,8 +15,8 @@ from dpcurves.conversation import Evidence
 from dpcurves.estimation.joint_estimate import shrink_estimate
 from dpcurves.laws import law_from_json
 from dpcurves.noise import Randomness
+from dpcurves_local.aggregated_reports import AggregatedReports, LevelReports, _simulate_sampling_errors
 from dpcurves_local.responses import make_randomiser
-from dpcurves_local.tallied import AggregatedReports, LevelReports, _simulate_sampling_errors
 
 WAYS = ("k-ary", "hadamard", "subset", "unary")
 CELLS = 6

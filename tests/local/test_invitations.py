@@ -12,7 +12,7 @@ from fastapi.testclient import TestClient
 
 import dpcurves as dp
 from dpcurves_local import Inviter, Task
-from dpcurves_local.collection import verify_invitation
+from dpcurves_local.aggregator import verify_invitation
 from dpcurves_local.report_server import Quota, ReportReceiver, ReportStore, create_app
 
 QUESTION = dp.CdfQuestion("age", dp.Grid(0, 100, cells=16))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpcurves_local.collection import SortedNameSet
+from dpcurves_local.aggregator import SortedNameSet
 from dpcurves_local.report_file import NAME, HashedNameSet, Octets
 
 

@@ -13,11 +13,11 @@ import dpcurves as dp
 from dpcurves.noise import Randomness
 from dpcurves.noise.exponential import bound_exp_neg
 from dpcurves_local import Coins, Collection, FirstClass, ReportMemo, Task, publish
+from dpcurves_local.aggregated_reports import AggregatedReports
 from dpcurves_local.report_file import NAME, Octets, has_drawn_names, set_drawn_bit
 from dpcurves_local.report_server import ReportReceiver, ReportStore
 from dpcurves_local.responses import HadamardResponse
 from dpcurves_local.responses.randomiser import MOST_ANSWERS
-from dpcurves_local.tallied import AggregatedReports
 from dpcurves_local.task import PublicCoinResponses
 from dpcurves_local.trust import ReportAggregator, convert_to_epsilon, find_answers, find_randomisers
 from dpcurves_parties.serving.messages import ProtocolError

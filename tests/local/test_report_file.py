@@ -8,7 +8,7 @@ import pytest
 import dpcurves as dp
 from dpcurves.noise import Randomness
 from dpcurves_local import Collection, Task
-from dpcurves_local.collection import SortedNameSet
+from dpcurves_local.aggregator import SortedNameSet
 from dpcurves_local.report_file import MAGIC, MOST_AT_ONCE, NAME, ReportFormat, encode_count
 
 GRID = dp.Grid(0, 1, cells=16)

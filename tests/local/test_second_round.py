@@ -29,9 +29,9 @@ from dpcurves_local import (
     publish,
     read_task,
 )
+from dpcurves_local.aggregated_reports import AggregatedReports
 from dpcurves_local.report_file import normalize_name
 from dpcurves_local.second_round import KEY, PARTS, find_largest_ratio
-from dpcurves_local.tallied import AggregatedReports
 from dpcurves_local.trust import (
     build_all_levels_tree,
     build_randomisers,

@@ -18,7 +18,7 @@ from dpcurves.histograms import (
     TableEstimator,
 )
 from dpcurves.histograms import (
-    blocks as refined_grid,
+    block_estimators as refined_grid,
 )
 from dpcurves.laws import IntervalSums
 from dpcurves.mechanisms import AUTO

@@ -25,7 +25,7 @@ from dpcurves_local.responses import (
 from dpcurves_local.responses import (
     randomiser as bit_rows,
 )
-from dpcurves_local.responses.coins import (
+from dpcurves_local.responses.bernoulli_sampler import (
     WHOLE,
     _look_up_octets,
     _look_up_octets_compiled,

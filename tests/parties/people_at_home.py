@@ -18,8 +18,8 @@ from free_ports import free_port
 import dpcurves as dp
 from dpcurves.noise import Randomness
 from dpcurves_parties.pairs import PairTask, Permutations, Trust
-from dpcurves_parties.pairs.attendance import MeetingProgress, Participant, RelayClient, reveal_seed
 from dpcurves_parties.pairs.mechanisms import NoisePlacement
+from dpcurves_parties.pairs.meetings import MeetingProgress, Participant, RelayClient, reveal_seed
 from dpcurves_parties.pairs.queries import commit_to_seed
 from dpcurves_parties.pairs.relay_server import RelayServer
 from dpcurves_parties.serving.identity import Identity

@@ -19,8 +19,8 @@ from people_at_home import SEED, Country, Village
 
 from dpcurves.noise import Randomness
 from dpcurves_parties.pairs import AGGREGATOR, Device, FolderMailbox, Meeting, MessageAddress, Person
-from dpcurves_parties.pairs.attendance import RelayClient
 from dpcurves_parties.pairs.device import SHARE, open_sealed_message
+from dpcurves_parties.pairs.meetings import RelayClient
 from dpcurves_parties.pairs.relay import RelayStore
 
 VALUES = ((1, 4), (3, 2))

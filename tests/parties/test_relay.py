@@ -19,8 +19,8 @@ from dpcurves.arguments import ProtocolError
 from dpcurves.ledger import Ledger
 from dpcurves.noise import Randomness
 from dpcurves_parties.pairs import AGGREGATOR, Device, MessageAddress
-from dpcurves_parties.pairs.attendance import Participant
 from dpcurves_parties.pairs.device import OVERHEAD
+from dpcurves_parties.pairs.meetings import Participant
 from dpcurves_parties.pairs.relay import RelayStore
 from dpcurves_parties.pairs.service import ask_people
 from dpcurves_parties.serving.task_document import Role

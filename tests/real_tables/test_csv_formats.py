@@ -16,7 +16,7 @@ import dpcurves as dp
 from dpcurves.arguments import InvalidArgument
 from dpcurves.cli.app import build
 from dpcurves.data import CsvFile
-from dpcurves.records.opening import source_of_csv
+from dpcurves.records.table_sources import source_of_csv
 
 PLAIN = b"age,region\n31,north\n52,south\n"
 

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 import dpcurves as dp
 from dpcurves.data import Axis, Categories, CsvFile, MissingReason, TypedAxis
 from dpcurves.privacy import EACH_RECORD, Unit
-from dpcurves.records import opening
-from dpcurves.records.opening import open_records
+from dpcurves.records import table_sources
+from dpcurves.records.table_sources import open_records
 
 EMPTY, NO_NUMBER, OTHER_LABEL, FIELDS, QUOTES, LONG = MissingReason
 GRID = dp.Grid(0, 100, cells=10)
@@ -77,7 +77,7 @@ def test_each_missing_line_has_the_one_reason_of_the_definition(name: str, lines
     axes, file = AXES[name], CsvFile(b"x,y\n" + b"".join(line + b"\n" for line in lines))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("dpcurves.records.source.LONGEST_TEXT", longest)
-        patch.setattr(opening, "read_header", lambda file: file.readline())
+        patch.setattr(table_sources, "read_header", lambda file: file.readline())
         with open_records(file, unit=EACH_RECORD, key=b"key") as records:
             found, missing = records.missing_reasons(axes), records.counts(axes)[-1]
     reasons = [reason_of(line, axes, longest) for line in lines]

@@ -32,7 +32,7 @@ from dpcurves.cli.app import build
 from dpcurves.cli.output import IntervalSettings
 from dpcurves.cli.released import SavedResultView
 from dpcurves.curves.result import ReleasedResult, result_from_json
-from dpcurves.fields import load_results
+from dpcurves.extensions import load_results
 from dpcurves.publication import assign_file_names, publish
 
 NAMES = (

@@ -15,7 +15,7 @@ from dpcurves.display.text import format_amount
 from dpcurves.ledger import Amount, Currency
 from dpcurves.privacy import format_loss
 from dpcurves.publication import describe_privacy, describe_results_privacy
-from dpcurves_audit.bound import Claim
+from dpcurves_audit.confidence_limits import Claim
 
 AMOUNTS = ("1.0000049", "0.1", "0.30000001", "12345.61", "1000000.5", "0.000012347", "1e-9", "3", "2.5")
 

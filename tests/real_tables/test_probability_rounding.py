@@ -11,7 +11,7 @@ import dpcurves as dp
 from dpcurves.data import HUNDREDTHS, UNIT_INTERVAL, Axis, Grid, Outside
 from dpcurves.data.grid import ROUNDING
 from dpcurves.privacy import EACH_RECORD
-from dpcurves.records.opening import open_records
+from dpcurves.records.table_sources import open_records
 from dpcurves_engines.conformance import collect_test_numbers
 from dpcurves_engines.slots import find_thresholds
 

@@ -20,8 +20,8 @@ from dpcurves.models import Link, NumericColumn, Power, Scorecard, Term, predict
 from dpcurves.privacy import PrivacyLoss
 from dpcurves_parties.serving.messages import ProtocolError
 from dpcurves_server import MACHINE, Role, people
+from dpcurves_server.authentication import client_address
 from dpcurves_server.datasets import Datasets
-from dpcurves_server.front import client_address
 from dpcurves_server.people import PasswordHasherPool
 from dpcurves_server.questions import State
 
@@ -61,9 +61,7 @@ def test_numbers_of_a_column_that_is_declared_to_hold_names_are_refused_before_t
         declared = replace(dataset, columns=(Categories("delay", values), *dataset.columns[1:]))
         monkeypatch.setattr(Datasets, "get", lambda *_, found=declared: found)
         for ask in ("cdf", "histogram"):
-            with (
-                pytest.raises(ValueError, match="'delay' is declared with categories") if refused else nullcontext()
-            ):
+            with pytest.raises(ValueError, match="'delay' is declared with categories") if refused else nullcontext():
                 scene.gate.questions.plan(scene.ann, "delays", {**HISTOGRAM, "ask": ask}, LOSS)
 
 

@@ -20,12 +20,12 @@ from starlette.testclient import TestClient
 from dpcurves.cli.app import build
 from dpcurves_parties.serving.messages import ProtocolError
 from dpcurves_server import MACHINE, Role
-from dpcurves_server.front import COOKIE, Authenticator
+from dpcurves_server.authentication import COOKIE, Authenticator
 from dpcurves_server.issuer import AuthorizationRequest, ClientCredentials, Issuer
 from dpcurves_server.launch import create_app
-from dpcurves_server.pages.entrance import ERRAND
+from dpcurves_server.pages.account_pages import ERRAND
+from dpcurves_server.pages.page_context import Site
 from dpcurves_server.pages.site import build_routes
-from dpcurves_server.pages.visits import Site
 from dpcurves_server.people import UNKNOWN, RateLimiter
 
 HERE = "https://flights.example"

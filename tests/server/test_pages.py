@@ -16,11 +16,11 @@ from dpcurves.curves.question_json import question_from_json
 from dpcurves.data import Categories
 from dpcurves.ledger import Member
 from dpcurves.models import Level, Link, NumericColumn, Power, Scorecard, Term
+from dpcurves_server.authentication import COOKIE, Authenticator
 from dpcurves_server.cli.commands import build_forms
 from dpcurves_server.declared_columns import Declared
-from dpcurves_server.front import COOKIE, Authenticator
+from dpcurves_server.pages.page_context import STATIC, Site, read_static
 from dpcurves_server.pages.site import PAGES, build_routes
-from dpcurves_server.pages.visits import STATIC, Site, read_static
 from dpcurves_server.questions import question_id, request_id
 from dpcurves_server.queue import Queue
 from dpcurves_server.worker import Worker

@@ -25,7 +25,7 @@ from dpcurves.privacy import Neighbours, PrivacyLoss
 from dpcurves.session import Session
 from dpcurves_parties.serving.messages import ProtocolError
 from dpcurves_server import MACHINE, Services, releases
-from dpcurves_server import studio as awaiting
+from dpcurves_server import renderer as awaiting
 from dpcurves_server.questions import State
 from dpcurves_server.queue import Queue, WorkerRole
 from dpcurves_server.store import QUESTIONS, Archive

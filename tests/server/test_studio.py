@@ -19,11 +19,11 @@ from starlette.testclient import TestClient
 
 from dpcurves_parties.serving.messages import ProtocolError
 from dpcurves_server import MACHINE
-from dpcurves_server.front import COOKIE, Authenticator
+from dpcurves_server.authentication import COOKIE, Authenticator
+from dpcurves_server.pages.page_context import Site
 from dpcurves_server.pages.site import build_routes
-from dpcurves_server.pages.visits import Site
 from dpcurves_server.queue import Queue
-from dpcurves_server.studio import BESIDE, SKETCH, Facts, Renderer, collect_sketch_inputs
+from dpcurves_server.renderer import BESIDE, SKETCH, Facts, Renderer, collect_sketch_inputs
 from dpcurves_server.synthetic import SyntheticTable
 from dpcurves_server.worker import Worker
 

@@ -16,11 +16,11 @@ from starlette.testclient import TestClient
 
 from dpcurves.data import Categories
 from dpcurves.models import NumericColumn
+from dpcurves_server.authentication import COOKIE, LARGEST, LARGEST_FILE, Authenticator
 from dpcurves_server.declared_columns import MOST_ROWS, NO_TABLE, pack_table, repack_table
-from dpcurves_server.front import COOKIE, LARGEST, LARGEST_FILE, Authenticator
 from dpcurves_server.launch import create_app
+from dpcurves_server.pages.page_context import Site
 from dpcurves_server.pages.site import build_routes
-from dpcurves_server.pages.visits import Site
 from dpcurves_server.people import RateLimiter
 
 HERE, SAID = f"https://{HOST}", "made by a model of marginals, epsilon 1"

@@ -20,7 +20,7 @@ from dpcurves_server.api import dataset_to_json
 from dpcurves_server.datasets import Relation, Source
 from dpcurves_server.queue import Queue
 from dpcurves_server.remote import Remote
-from dpcurves_server.studio import collect_sketch_inputs, draw
+from dpcurves_server.renderer import collect_sketch_inputs, draw
 from dpcurves_server.worker import Worker
 
 

@@ -111,8 +111,8 @@ def _swapped(one: bytes, other: bytes, body: int) -> list[bytes]:
 
 def _let_coordinators_lie(file: Path, seen: Path) -> None:
     """Keep all messages in a file. Hand them out, and hand questions out, as the lie that stands in a file wants it."""
-    from dpcurves_sites.carrier import pack_parts, unpack_parts
     from dpcurves_sites.relay import MessageBoard
+    from dpcurves_sites.transport import pack_parts, unpack_parts
 
     real, old, asked = MessageBoard.collect_messages, dict[int, list[bytes]](), count()
     questions: list[bytes] = []

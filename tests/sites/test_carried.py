@@ -15,8 +15,8 @@ from federated import AGE, LONG, Federated
 import dpcurves as dp
 from dpcurves.arguments import ProtocolError
 from dpcurves.privacy import PrivacyLoss
-from dpcurves_sites.carrier import OVER, Forwarder, exchange_batch, pack_parts, unpack_parts
-from dpcurves_sites.carrying import SocketTransport
+from dpcurves_sites.transport import OVER, Forwarder, exchange_batch, pack_parts, unpack_parts
+from dpcurves_sites.transport_apps import SocketTransport
 from dpcurves_sites.trust import SecureSum
 
 ONE = PrivacyLoss.pure(1)

@@ -84,9 +84,7 @@ def test_sites_answer_together_and_the_same_request_again_alike(five: Federated)
 def test_what_a_site_can_not_answer_ends_the_turn_in_its_words(five: Federated) -> None:
     before = spent(five)
     with five.analyst(2) as analyst:
-        with pytest.raises(
-            ProtocolError, match=r"site 'airline \d': column: 'height' cannot be counted at this site$"
-        ):
+        with pytest.raises(ProtocolError, match=r"site 'airline \d': column: 'height' cannot be counted at this site$"):
             analyst.ask(dp.HistogramQuestion("height", AGE), ONE)
         with pytest.raises(ProtocolError, match="has epsilon"):
             analyst.ask(BINS, PrivacyLoss.pure(1000))

@@ -21,7 +21,7 @@ from dpcurves.noise.exponential import bound_exp_neg
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss, ReplaceOne, Unit
 from dpcurves.queries import CountQuery, CountUse, SumQuery
 from dpcurves.session import plan_question
-from dpcurves_local.tallied import AggregatedReports
+from dpcurves_local.aggregated_reports import AggregatedReports
 from dpcurves_local.trust import (
     Local,
     Person,

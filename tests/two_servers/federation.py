@@ -29,7 +29,6 @@ from dpcurves_parties.serving.channel import Channel, make_pinned_context
 from dpcurves_parties.serving.identity import Identity
 from dpcurves_parties.serving.task_document import Role, Ticket, create_task
 from dpcurves_parties.serving.two_servers.app import Aggregator
-from dpcurves_parties.serving.two_servers.kinds import VERSION, QuestionMessage
 from dpcurves_parties.serving.two_servers.owner import (
     ClosedTask,
     Contribution,
@@ -40,6 +39,7 @@ from dpcurves_parties.serving.two_servers.owner import (
 )
 from dpcurves_parties.serving.two_servers.report_set import ID, NAME, Batch, EarlierPolicy, encode_batch
 from dpcurves_parties.serving.two_servers.sealed_answers import SealedQuestion
+from dpcurves_parties.serving.two_servers.task_types import VERSION, QuestionMessage
 from dpcurves_parties.shares.aggregation import TaskService
 from dpcurves_parties.shares.analyst import Analyst, read_record_slots
 from dpcurves_parties.shares.function_shares import Owners
@@ -75,7 +75,7 @@ def command(arguments: Sequence[str], log: str, environment: Mapping[str, str]) 
 
 def of_next_version(arguments: Sequence[str], log: str, environment: Mapping[str, str]) -> None:
     """Do what a dpcurves does whose servers speak another version of the protocol about the same task."""
-    from dpcurves_parties.serving.two_servers import kinds as messages
+    from dpcurves_parties.serving.two_servers import task_types as messages
 
     setattr(messages, "VERSION", VERSION + 1)  # noqa: B010
     command(arguments, log, environment)

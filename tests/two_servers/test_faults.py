@@ -39,7 +39,6 @@ from dpcurves.ledger import Ledger
 from dpcurves_parties.crypto import prefix_sums
 from dpcurves_parties.serving.task_document import Role
 from dpcurves_parties.serving.two_servers.app import PER_MINUTE
-from dpcurves_parties.serving.two_servers.kinds import VERSION
 from dpcurves_parties.serving.two_servers.report_set import (
     ID,
     OVERHEAD,
@@ -47,6 +46,7 @@ from dpcurves_parties.serving.two_servers.report_set import (
     parse_batch,
 )
 from dpcurves_parties.serving.two_servers.store import Store, StoredShare
+from dpcurves_parties.serving.two_servers.task_types import VERSION
 from dpcurves_parties.shares import ProtocolError, Task
 from dpcurves_parties.shares.function_shares import RING, Owners
 from dpcurves_parties.shares.shared_records import TreeEncoding

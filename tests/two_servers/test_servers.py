@@ -37,7 +37,6 @@ from dpcurves_parties.serving.channel import make_pinned_context
 from dpcurves_parties.serving.task_document import Role, Ticket
 from dpcurves_parties.serving.two_servers.app import Aggregator
 from dpcurves_parties.serving.two_servers.collection import LARGEST_QUESTION, NoiseSecret
-from dpcurves_parties.serving.two_servers.kinds import VERSION, QuestionMessage
 from dpcurves_parties.serving.two_servers.owner import AgreedReports, close_task, seal_reports
 from dpcurves_parties.serving.two_servers.report_set import (
     ID,
@@ -51,6 +50,7 @@ from dpcurves_parties.serving.two_servers.report_set import (
 )
 from dpcurves_parties.serving.two_servers.sealed_answers import AnswerKey, SealedQuestion
 from dpcurves_parties.serving.two_servers.store import Store
+from dpcurves_parties.serving.two_servers.task_types import VERSION, QuestionMessage
 from dpcurves_parties.shares import ProtocolError, Task
 from dpcurves_parties.shares.analyst import Analyst
 from dpcurves_parties.shares.function_shares import RING, Owners

@@ -31,9 +31,9 @@ from dpcurves_parties.serving.identity import Identity, Server
 from dpcurves_parties.serving.task_document import Role, Ticket
 from dpcurves_parties.serving.two_servers import report_set
 from dpcurves_parties.serving.two_servers.collection import Resources
-from dpcurves_parties.serving.two_servers.kinds import VERSION, QuestionMessage, SharedTask
 from dpcurves_parties.serving.two_servers.sealed_answers import AnswerKey, SealedQuestion
 from dpcurves_parties.serving.two_servers.store import Store
+from dpcurves_parties.serving.two_servers.task_types import VERSION, QuestionMessage, SharedTask
 from dpcurves_parties.shares.aggregation import TaskService
 from dpcurves_parties.shares.answer_proofs import ProofKeys
 from dpcurves_parties.shares.function_shares import Owners

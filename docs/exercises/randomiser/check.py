@@ -8,8 +8,8 @@ from math import exp
 import numpy as np
 
 from dpcurves.noise.randomness import Randomness
+from dpcurves_local.aggregated_reports import AggregatedReports, LevelReports
 from dpcurves_local.responses import make_randomiser
-from dpcurves_local.tallied import AggregatedReports, LevelReports
 from dpcurves_local.trust import build_randomisers
 
 NAME = "binary-local-hashing"

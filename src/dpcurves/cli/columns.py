@@ -234,7 +234,7 @@ class HistogramsView(ResultView):
 def _format_quartiles(curve: CDF, level: float, scopes: Mapping[str, bool]) -> list[str]:
     """Format each quartile with its intervals in brackets: for the records, and for the population if asked for."""
     from ..display.numerals import format_axis_interval, format_axis_value
-    from ..inference.knowledge import is_uninformative
+    from ..inference.known_numbers import is_uninformative
 
     limits = [
         curve.quantile_intervals(QUARTILES, level, population=population).tolist() for population in scopes.values()

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from ..fields import load_field_object
+from ..extensions import load_field_object
 from .options import (
     AUTO,
     QuestionOptions,

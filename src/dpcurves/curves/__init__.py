@@ -11,7 +11,7 @@ def __getattr__(name: str) -> Any:
     """Import a name where it is used; those of fields, which stand in packages of their own, are found here as well."""
     if name in __all__:
         return _own(name)
-    from ..fields import load_field_object
+    from ..extensions import load_field_object
 
     try:
         return load_field_object(name)

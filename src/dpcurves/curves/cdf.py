@@ -30,7 +30,7 @@ from ..inference import (
     simultaneous_errors,
 )
 from ..inference.bands import estimate_scales, join_intervals, simultaneous_mean_ends
-from ..inference.knowledge import known_values
+from ..inference.known_numbers import known_values
 from ..inference.simulation import sampling_generator
 from ..queries import Hint, PrefixQuery
 from ..strategies import Bisection as Bisection

@@ -19,7 +19,7 @@ from ..data import Outside
 from ..display.numerals import describe_point
 from ..display.scores import draw_precision_recall
 from ..inference import Band, basic_interval, mean_intervals, sampling_generator
-from ..inference.knowledge import KNOWN_AT, is_uninformative, known_values
+from ..inference.known_numbers import KNOWN_AT, is_uninformative, known_values
 from ..inference.rates import (
     EDGES,
     FLAGGED,

@@ -22,7 +22,7 @@ from ..conversation import Evidence, PrivacyStatement
 from ..data import Grid, Outside
 from ..inference import Band, GroupCounts, GroupNoise, public_generator, share_intervals, upper_quantiles
 from ..inference.areas import RankedClassCounts, area_interval
-from ..inference.knowledge import KNOWN_AT, is_uninformative, known_number
+from ..inference.known_numbers import KNOWN_AT, is_uninformative, known_number
 from ..inference.moments import absolute_sum_interval, largest_absolute_interval
 from ..inference.rates import ClassCounts, Ratio, SimulatedCounts, ratio_bands
 from ..inference.simulation import sampling_generator

@@ -16,7 +16,7 @@ from ..arrays import FloatArray
 from ..conversation import Evidence, PrivacyStatement
 from ..data import Outside
 from ..inference import basic_interval, choose_draws, end_level, numbered_generator, simulate_cell_noise
-from ..inference.knowledge import KNOWN_AT, known_number
+from ..inference.known_numbers import KNOWN_AT, known_number
 from ..laws.law import LEAST_PEOPLE, RandomisedAnswers
 from ..summaries import Kernel, mean_over_pairs, project_to_simplex
 from .histogram import Histogram
@@ -34,7 +34,7 @@ class UStatistic:
 
     Attributes:
         value: The estimate. The bias from noise is subtracted, except from areas under ROC curves. NaN if it is
-            unknown: see `dpcurves.inference.knowledge`.
+            unknown: see `dpcurves.inference.known_numbers`.
         resolution: A bound on the difference between the statistic of cells and of the exact values.
         interval_function: Returns the ends of the interval for the statistic of the cells at a level; see `interval`.
         privacy: The privacy statement of the curve, or of the first of two.

@@ -17,7 +17,7 @@ from ..arguments import InvalidArgument, describe_value, parse_choice, require_b
 from ..codec import Codec
 from ..conversation import CountingMethod
 from ..data import Categories, Grid, HashUniverse, Predictor, TextUniverse, UnlistedCategories, Values, parse_universe
-from ..fields import find_packages
+from ..extensions import find_packages
 from ..models import NumericColumn, predictor_from_object
 from ..strategies import Bisection, GrownPartition, QuantileCuts
 from .bounds import SMALLEST_UNIT

@@ -27,7 +27,7 @@ from ..data import SCORES, Axis, Category, Grid, Outside, Predictor
 from ..display.canvas import POPULATION, Shade, describe_interval
 from ..histograms import EstimatedTable, TableEstimator
 from ..inference import mean_residuals, public_generator, residual_envelope
-from ..inference.knowledge import known_values
+from ..inference.known_numbers import known_values
 from ..privacy import ModelOrigin, ReplaceOne, require_model_origin
 from ..queries import FINEST_SHARE, LARGEST_LEAST, CoverageQuery, MergePartitionQuery
 from ..summaries.two_classes import project_to_simplex

@@ -28,8 +28,8 @@ from ..codec import Rule, parse_attribute_docs
 from ..conversation import Evidence, PrivacyStatement, Release
 from ..data import Categories, Grid, MissingReason, Outside
 from ..display import POPULATION, RECORDS, Shade, describe_interval, format_number
-from ..fields import load_results
-from ..inference.knowledge import KNOWN_AT, known_curve, known_values
+from ..extensions import load_results
+from ..inference.known_numbers import KNOWN_AT, known_curve, known_values
 from ..summaries.two_classes import LEAST_MASS
 
 if TYPE_CHECKING:
@@ -960,7 +960,7 @@ class IntervalResult(SimulationCache, ReleasedResult):
         INTERVAL_NAME: Name of the band or the intervals in legends.
         INTERVAL_COLUMNS: Columns of the ends.
         POSSIBLE_RANGES: Columns of numbers that may be *not known*, each with the lowest and the highest possible
-            value, and with the columns of its ends if they are not the first two: see `dpcurves.inference.knowledge`.
+            value, and with the columns of its ends if they are not the first two: see `dpcurves.inference.known_numbers`.
             Data frame, files and plots leave an unknown number out.
         IS_CURVE: Whether the points form a curve, which is known or unknown as a whole.
     """

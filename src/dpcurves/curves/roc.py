@@ -40,7 +40,7 @@ from ..inference.areas import (
     expected_width,
     shares_from_rates,
 )
-from ..inference.knowledge import known_number
+from ..inference.known_numbers import known_number
 from ..inference.simulation import choose_draws, public_generator, sampling_generator
 from ..queries import AucQuery, PrefixQuery
 from ..summaries import auc_of_steps, binormal_tpr, cumulate_from_top, roc_points

@@ -23,7 +23,7 @@ from ..data.axis import Category, Predictor, TypedAxis
 from ..data.grid import HUNDREDTHS
 from ..display import format_number
 from ..display.numerals import describe_point
-from ..fields import load_field_object
+from ..extensions import load_field_object
 from ..inference.moments import IntervalEstimate, subtract_estimates
 from ..privacy import Adjacency, PrivacyLoss
 from .automatic_range import LOOKED, add_empty_range_note, note_on_pilot_queries

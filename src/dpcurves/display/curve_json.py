@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..arguments import InvalidArgument, WrongArgumentType
 from ..codec import STORED, Rule
 from ..conversation import MISSING_RULE, Evidence, PrivacyStatement
-from ..fields import load_results
+from ..extensions import load_results
 from ..laws.law import json_schema_of, json_schemas
 from ..privacy import Neighbours
 from .numerals import format_label

@@ -20,7 +20,7 @@ from ..display import format_number
 from ..inference import public_generator
 from ..models import NumericColumn
 from ..privacy import Neighbours, PrivacyLoss
-from . import true_readings as read
+from . import rehearsals as read
 from .reference_laws import (
     CLASSES,
     EFFECTS,
@@ -36,7 +36,7 @@ from .reference_laws import (
     interpolate_grid,
     law_from_curve,
 )
-from .true_readings import Columns, Half, Traced, rehearse_answers
+from .rehearsals import Columns, Half, Traced, rehearse_answers
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

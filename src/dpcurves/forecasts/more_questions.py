@@ -11,7 +11,7 @@ import numpy as np
 from .. import curves
 from ..arrays import FloatArray
 from ..data import HUNDREDTHS, Grid, Weights
-from . import true_readings as read
+from . import rehearsals as read
 from .expected_errors import (
     AREA,
     MORE_WIDTHS,

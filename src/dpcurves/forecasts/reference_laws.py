@@ -15,7 +15,7 @@ from ..arguments import InvalidArgument, WrongArgumentType, describe_value
 from ..arrays import FloatArray
 from ..curves.question import parse_class_labels
 from ..data import Grid, Outside
-from ..fields import find_packages
+from ..extensions import find_packages
 
 Generator = np.random.Generator
 Places = Callable[[Generator, int], FloatArray]

@@ -1,4 +1,4 @@
-from .blocks import (
+from .block_estimators import (
     AdaptiveGridEstimator,
     CellEstimator,
     HierarchyEstimator,
@@ -6,7 +6,7 @@ from .blocks import (
     RefinedGridEstimator,
     UniformGridEstimator,
 )
-from .partitions import AhpEstimator, DawaEstimator, MwemEstimator, PrivTreeEstimator
+from .partition_estimators import AhpEstimator, DawaEstimator, MwemEstimator, PrivTreeEstimator
 from .table_estimator import Axes, EstimatedTable, Extent, TableEstimator
 
 __all__ = [

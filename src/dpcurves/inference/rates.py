@@ -30,7 +30,7 @@ from .bands import (
     quadratic_roots,
     upper_quantile,
 )
-from .knowledge import may_be_zero
+from .known_numbers import may_be_zero
 from .simulation import choose_draws, public_generator, simulate_cell_noise, simulate_sampling_errors
 
 Statistic = Callable[[FloatArray], FloatArray]

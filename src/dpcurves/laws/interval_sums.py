@@ -428,8 +428,6 @@ def build_layers(bounds: Sequence[IntArray], variances: Sequence[float]) -> tupl
     """
     if not bounds:
         raise InvalidArgument("law", "must have at least one level")
-    if not bounds:
-        raise InvalidArgument("law", "at least one level is needed to estimate cells")
     layers: list[Layer] = []
     parents = [bounds[0][[0, -1]], *bounds[:-1]]
     for level_bounds, parent, variance in reversed(list(zip(bounds, parents, variances, strict=True))):

@@ -27,7 +27,7 @@ from .query import (
     places_to_array,
 )
 from .region import Box, Boxes, IntervalPartitionQuery, RegionQuery, SplitRule, WaveletQuery, WorstBoxQuery
-from .weighed import COARSE, SquaredWeightQuery, WeightedQuery, WeightedSpreadQuery, WeightedSumQuery, WeightQuery
+from .weights import COARSE, SquaredWeightQuery, WeightedQuery, WeightedSpreadQuery, WeightedSumQuery, WeightQuery
 
 __all__ = [
     "COARSE",

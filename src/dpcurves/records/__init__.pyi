@@ -1,5 +1,5 @@
 from .counting import Records, tabulate
-from .opening import open_records
+from .table_sources import open_records
 
 __all__ = [
     "Records", "open_records", "tabulate",

@@ -31,7 +31,7 @@ from ..data import (
 from ..data.universe import BITS_A_DIGIT
 from ..privacy import Unit
 from ..queries import query as queries
-from ..queries.weighed import WeightedQuery
+from ..queries.weights import WeightedQuery
 from .engines import engine as engines
 from .source import DURATION, Column, ColumnKind, find_column, hide_failure
 from .value_names import category_key, suggest_spelling

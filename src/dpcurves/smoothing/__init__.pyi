@@ -1,4 +1,4 @@
-from .least_change import AtMost, Ceiling, Exactly, project_isotonic_l1, project_isotonic_l2
+from .isotonic_projection import AtMost, Ceiling, Exactly, project_isotonic_l1, project_isotonic_l2
 from .noise_graph import NoiseGraph, build_noise_graph, build_prefix_graph, estimate_prefixes
 
 __all__ = [

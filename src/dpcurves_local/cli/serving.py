@@ -20,7 +20,7 @@ from dpcurves.cli.options import (
     parse_integer,
 )
 from dpcurves.cli.terminal import Misuse, make_console, print_to_console, require_packages, show_progress_bar
-from dpcurves_parties.serving.watching import MonitoringOptions
+from dpcurves_parties.serving.monitoring_options import MonitoringOptions
 
 from .tasks import LocalTaskDocument, TaskOptions
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from dpcurves_parties.serving.channel import Channel
 
     from .. import Task
-    from ..tallied import AggregatedReports
+    from ..aggregated_reports import AggregatedReports
 
 
 BATCH = 2**15
@@ -66,7 +66,7 @@ def plan_local(
 
     Example: dpcurves plan local --grid 0:1:1024 --people 1000000 --epsilon 1
     """
-    from ..tallied import AggregatedReports
+    from ..aggregated_reports import AggregatedReports
 
     people, loss = parse_integer("people", wanted.people), price.loss()
     sizes = classes.parse_sizes(people)

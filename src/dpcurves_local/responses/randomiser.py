@@ -24,7 +24,7 @@ from dpcurves.arrays import BoolArray, IntArray, compile_loop, loops_are_compile
 from dpcurves.noise.exponential import LEAST_EPSILON, MOST_EPSILON, bound_exp_neg_above
 from dpcurves.noise.randomness import Randomness
 
-from .coins import (
+from .bernoulli_sampler import (
     WHOLE,
     round_down,
     round_up,

@@ -24,7 +24,7 @@ from dpcurves.cli.terminal import (
     show_spinner,
 )
 
-from ..serving.watching import MonitoringOptions
+from ..serving.monitoring_options import MonitoringOptions
 from .pair_tasks import Bearer, MeetingOptions, take_part
 from .pair_tasks import require_extra as require_pairs
 from .pair_tasks import serve as serve_people
@@ -116,7 +116,7 @@ def aggregator(running: ServerOptions, watching: MonitoringOptions) -> None:
     from ..serving.identity import Identity
     from ..serving.server import Address, Limits
     from ..serving.two_servers.app import Aggregator
-    from ..serving.two_servers.kinds import read_task
+    from ..serving.two_servers.task_types import read_task
 
     require_lasting(running.store)
     limits = Limits(

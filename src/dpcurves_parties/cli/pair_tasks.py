@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from dpcurves.privacy import PrivacyLoss
 
     from ..pairs import PairTask, Trust
-    from ..pairs.attendance import MeetingProgress, Participant
+    from ..pairs.meetings import MeetingProgress, Participant
     from ..pairs.relay_server import RelayServer
     from ..pairs.statistics import Kernel, Zetas
     from ..serving.identity import Server
@@ -154,7 +154,7 @@ def take_part(task: PairTask, source: SourceOptions, bearer: Bearer, meeting: Me
     """Send all due messages of a person's pairs, and poll for partners' messages up to the given time."""
     from dpcurves.noise import Randomness
 
-    from ..pairs.attendance import Participant, RelayClient
+    from ..pairs.meetings import Participant, RelayClient
     from ..pairs.task import read_values
     from ..serving.identity import parse_host
     from ..serving.task_document import Role, Ticket
@@ -220,7 +220,7 @@ def serve(server: RelayServer, listen: str | None) -> None:
 def close(task: PairTask, bearer: Bearer) -> None:
     """Close the task: send the server the seed that is stored beside the coordinator's ticket."""
     from ..pairs import read_seed
-    from ..pairs.attendance import reveal_seed
+    from ..pairs.meetings import reveal_seed
     from ..serving.task_document import Role, Ticket
 
     ticket = Ticket.load(bearer.ticket, Role.COORDINATOR)

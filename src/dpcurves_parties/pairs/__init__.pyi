@@ -9,7 +9,7 @@ from .device import (
     Person,
     PersonKeys,
 )
-from .promise import (
+from .pair_terms import (
     Agreement,
     AgreementProtocol,
     Meeting,

@@ -28,7 +28,7 @@ from dpcurves.ledger.chain import publish_file
 from dpcurves.noise import Randomness
 
 from ..crypto.two_party import InputOwner, Job, Talk, evaluate_one, garble_one
-from .promise import AgreementProtocol, Meeting, coerce_unsigned
+from .pair_terms import AgreementProtocol, Meeting, coerce_unsigned
 
 # Messages between people who are not online at the same time.
 #

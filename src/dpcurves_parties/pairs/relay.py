@@ -31,10 +31,10 @@ from ..serving.database import (
     write_transaction,
 )
 from ..serving.messages import ProtocolError, parse_object
-from ..serving.two_servers.kinds import TaskStillOpen
+from ..serving.two_servers.task_types import TaskStillOpen
 from .device import BUNDLE_SIZE, OVERHEAD, SHARE, KeyBundle, OutputAggregator
 from .mechanisms import build_noisy_circuit
-from .promise import Agreement, Meeting, decode_answers
+from .pair_terms import Agreement, Meeting, decode_answers
 from .release import release_answers
 from .task import PairTask
 

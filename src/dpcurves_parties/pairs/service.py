@@ -33,16 +33,16 @@ from ..serving.server import PROTOCOL
 from ..serving.task_document import Ticket
 from ..serving.two_servers import report_set
 from ..serving.two_servers.collection import CLOSES, LARGEST_QUESTION, OfPeer, SharedTaskService
-from ..serving.two_servers.kinds import (
+from ..serving.two_servers.owner import require_ticket_for
+from ..serving.two_servers.store import TaskStatus
+from ..serving.two_servers.task_types import (
     QuestionMessage,
     TaskStillOpen,
     TaskType,
     parse_closed_status,
     require_report_set,
 )
-from ..serving.two_servers.owner import require_ticket_for
-from ..serving.two_servers.store import TaskStatus
-from .attendance import decode_hex
+from .meetings import decode_hex
 from .queries import commit_to_seed
 from .readings import pair_statistic
 from .relay import define_seed_table, load_seed, store_seed

@@ -29,7 +29,7 @@ from ..crypto.garbling import reconstruct_bits
 from ..crypto.two_party import InputOwner, Job, Talk, evaluate, garble, run_both_parties
 from ..serving.server import LARGEST_MESSAGE, LENGTH, PATIENCE
 from ..serving.two_servers.store import TaskStatus
-from . import promise
+from . import pair_terms
 from .device import exclusive_transaction
 from .mechanisms import NoisePlacement, plan_response
 from .release import find_sum_noise, release_answers, release_sum
@@ -380,21 +380,23 @@ class TaskPairs:
     @cached_property
     def pairs(self) -> IntArray:
         """Numbers of both people of each pair, (pairs, 2). People are numbered in the order of their report ids."""
-        return promise.draw_committed_pairs(self.task.pairing, self.people, self.seed, self.task.commitment)
+        return pair_terms.draw_committed_pairs(self.task.pairing, self.people, self.seed, self.task.commitment)
 
     def build_job(self, name: bytes) -> Job:
         """Return the circuit for all pairs."""
         kernel, count = self.task.kernel, len(self.pairs)
         if self.task.noise is NoisePlacement.EACH:
-            return promise.build_server_answers_job(name, kernel, plan_response(self.task.query, self.task.loss), count)
-        return promise.build_sum_job(name, kernel, find_sum_noise(self.plan), count)
+            return pair_terms.build_server_answers_job(
+                name, kernel, plan_response(self.task.query, self.task.loss), count
+            )
+        return pair_terms.build_sum_job(name, kernel, find_sum_noise(self.plan), count)
 
     def build_release(self, bits: Sequence[Bits], allotment: Allotment) -> Release:
         """Return the release of the opened output."""
         if self.task.noise is NoisePlacement.EACH:
-            answers = promise.decode_answers(plan_response(self.task.query, self.task.loss), bits)
+            answers = pair_terms.decode_answers(plan_response(self.task.query, self.task.loss), bits)
             return release_answers(self.plan, self.pairs, answers, allotment, seeded=False)
-        return release_sum(self.plan, self.pairs, promise.decode_sum(bits), allotment, seeded=False)
+        return release_sum(self.plan, self.pairs, pair_terms.decode_sum(bits), allotment, seeded=False)
 
 
 @dataclass(frozen=True, repr=False)
@@ -445,6 +447,6 @@ class PairSession:
         task, pairs = self.pairs.task, self.pairs.pairs
         shares = dict(zip(task.kernel.columns, self.shares, strict=True))
         if task.noise is NoisePlacement.ON_SUM:
-            return promise.prepare_sum_inputs(task.kernel, shares, pairs)
+            return pair_terms.prepare_sum_inputs(task.kernel, shares, pairs)
         response = plan_response(task.query, task.loss)
-        return promise.prepare_server_answer_inputs(task.kernel, response, shares, pairs, self.party, randomness)
+        return pair_terms.prepare_server_answer_inputs(task.kernel, response, shares, pairs, self.party, randomness)

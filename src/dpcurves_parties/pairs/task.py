@@ -23,9 +23,9 @@ from dpcurves.records import open_records
 from ..serving.identity import Server, write_secret
 from ..serving.messages import ProtocolError
 from ..serving.task_document import Role
-from ..serving.two_servers.kinds import SharedTask, ShareEncoding
+from ..serving.two_servers.task_types import SharedTask, ShareEncoding
 from .mechanisms import KERNELS, SERVERS, Kernel, NoisePlacement, Unsigned, plan_answers, plan_sum
-from .promise import Agreement, PairTerms, coerce_unsigned_array
+from .pair_terms import Agreement, PairTerms, coerce_unsigned_array
 from .queries import OwnChoice, Pairing, PairQuery, Permutations, WithoutRepetition, commit_to_seed
 
 # SECRET. Values of people as XOR shares for two servers; each share alone is uniform.

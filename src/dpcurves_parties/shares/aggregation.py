@@ -33,10 +33,10 @@ from ..serving.two_servers.collection import (
     SharedTaskService,
     derive_key,
 )
-from ..serving.two_servers.kinds import Answer, QuestionMessage, TaskType, require_report_set
 from ..serving.two_servers.report_set import load_public_key
 from ..serving.two_servers.sealed_answers import AnswerKey, Envelope, encode_sealed_answer, parse_envelope
 from ..serving.two_servers.store import Store, TaskStatus
+from ..serving.two_servers.task_types import Answer, QuestionMessage, TaskType, require_report_set
 from .answer_proofs import ProvedValues, ServerProver, ShareProof
 from .dap_uploads import AHEAD, NO_LEADER, ReportVerifier, UploadLeader, answer_aggregation_job
 from .function_shares import find_thresholds, make_answer_share

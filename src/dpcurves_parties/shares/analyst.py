@@ -25,9 +25,9 @@ from ..serving.channel import PATIENCE, Channel
 from ..serving.messages import ProtocolError
 from ..serving.task_document import Ticket
 from ..serving.two_servers.dap import encode_task_id
-from ..serving.two_servers.kinds import QuestionMessage, parse_closed_status
 from ..serving.two_servers.owner import AgreedReports, require_ticket_for
 from ..serving.two_servers.sealed_answers import SealedQuestion
+from ..serving.two_servers.task_types import QuestionMessage, parse_closed_status
 from .answer_proofs import ProvedEdges, hash_key, require_key, require_proved_answer
 from .function_shares import FunctionShares, Owners, add_answer_shares, combine_values, make_release
 from .histogram_reports import HistogramEncoding

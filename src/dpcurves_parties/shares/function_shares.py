@@ -122,9 +122,7 @@ class FunctionShares:
         if type(query) not in _WAYS:
             raise UnsupportedQuery("question", f"two servers count; they cannot answer {type(query).__name__}")
         if not isinstance(adjacency, ReplaceOne) or adjacency.unit != EACH_RECORD:
-            raise UnsupportedQuery(
-                "adjacency", "the number of reports is public: use replace-one, for each report"
-            )
+            raise UnsupportedQuery("adjacency", "the number of reports is public: use replace-one, for each report")
         plan = _WAYS[type(query)].plan(query, loss, adjacency, self.owners)
         return replace(plan, made_by=f"{NAMED}, owners {self.owners.value}: {plan.made_by}, by each server")
 

@@ -16,8 +16,8 @@ from dpcurves.noise.randomness import Randomness
 
 from ..crypto.prio3 import MODULUS, Prio3Histogram, VerifiedCells
 from ..serving.noise_key import NoiseKey
-from ..serving.two_servers.kinds import ShareEncoding
 from ..serving.two_servers.report_set import ID
+from ..serving.two_servers.task_types import ShareEncoding
 from .shared_records import AcceptedSums
 
 RING = 2**64

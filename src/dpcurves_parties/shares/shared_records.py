@@ -19,7 +19,7 @@ from .. import crypto
 from ..crypto.keys import SharedKeys
 from ..serving.noise_key import NoiseKey
 from ..serving.two_servers.collection import AT_ONCE
-from ..serving.two_servers.kinds import ShareEncoding
+from ..serving.two_servers.task_types import ShareEncoding
 from .answer_proofs import OwnerProver, require_words
 
 Words = NDArray[np.uint64]

@@ -25,8 +25,8 @@ from ..serving.identity import Server
 from ..serving.messages import ProtocolError
 from ..serving.task_document import Role
 from ..serving.two_servers.dap import TaskConfiguration, Vdaf, encode_integer
-from ..serving.two_servers.kinds import SharedTask
 from ..serving.two_servers.report_set import LARGEST_SEALED, OVERHEAD
+from ..serving.two_servers.task_types import SharedTask
 from .answer_proofs import OwnerProver, ProofKeys, ProvedCells, ProvedEdges, require_key
 from .function_shares import FunctionShares, Owners
 from .histogram_reports import HistogramEncoding

@@ -27,7 +27,7 @@ from dpcurves.cli.terminal import (
     require_packages,
     restore_option_names,
 )
-from dpcurves_parties.serving.watching import MonitoringOptions
+from dpcurves_parties.serving.monitoring_options import MonitoringOptions
 
 from ..forms import Field, Form
 from ..visitors import MACHINE, Role

@@ -18,11 +18,11 @@ from dpcurves.display import headless_axes, svg_text
 from dpcurves_parties.serving.messages import ProtocolError, ServerFault
 from dpcurves_parties.serving.task_app import read_body
 
+from ..authentication import LARGEST_FILE, client_address
 from ..forms import Given
-from ..front import LARGEST_FILE, client_address
-from ..studio import wait_until_drawn
-from . import asking, entrance
-from .visits import (
+from ..renderer import wait_until_drawn
+from . import account_pages, question_pages
+from .page_context import (
     ADMITTED,
     NOT_DRAWN,
     STATIC,
@@ -60,49 +60,49 @@ class Page(NamedTuple):
 
 
 PAGES = (
-    Page("GET", "/", entrance.redirect_home),
-    Page("GET", "/sign-in", entrance.show_sign_in, is_public=True),
-    Page("POST", "/sign-in", entrance.sign_in, is_public=True),
-    Page("GET", entrance.OUT, entrance.redirect_to_issuer, is_public=True),
-    Page("GET", entrance.BACK, entrance.finish_issuer_sign_in, is_public=True),
-    Page("POST", "/sign-out", entrance.sign_out, is_public=True),
-    Page("GET", "/account", entrance.show_account),
-    Page("POST", "/account", entrance.change_password),
-    Page("GET", "/datasets", entrance.show_datasets),
-    Page("GET", "/datasets/{dataset}", entrance.show_dataset),
-    Page("GET", "/datasets/{dataset}/dummy.csv", entrance.send_dummy_table),
-    Page("GET", "/datasets/{dataset}/synthetic.csv", entrance.send_synthetic_table),
-    Page("GET", "/projects/{project}", entrance.show_project),
-    Page("POST", "/projects/{project}/models", entrance.add_model),
-    Page("POST", "/projects/{project}/tokens", entrance.make_token),
-    Page("POST", "/projects/{project}/tokens/{token}", entrance.revoke_token),
-    Page("GET", "/projects/{project}/ask", asking.show_question_types),
-    Page("GET", "/projects/{project}/ask/{word}", asking.show_form),
-    Page("POST", "/projects/{project}/ask/{word}", asking.submit_form),
-    Page("POST", "/projects/{project}/ask/{word}/plan", asking.show_plan),
-    Page("GET", "/projects/{project}/ask/{word}/sketch.svg", asking.show_sketch),
-    Page("GET", "/projects/{project}/together", asking.show_combined),
-    Page("GET", "/projects/{project}/together.{ending}", asking.send_combined_picture),
-    Page("GET", "/questions/{question}", asking.show_question),
-    Page("GET", "/questions/{question}/progress", asking.show_progress),
-    Page("GET", "/releases/{release}", asking.show_release),
-    Page("GET", "/releases/{release}/figure", asking.show_figure),
-    Page("GET", "/releases/{release}/picture.svg", asking.send_picture),
-    Page("GET", "/releases/{release}/comparison", asking.show_comparison),
-    Page("GET", "/releases/{release}/comparison.svg", asking.send_comparison_picture),
-    Page("GET", "/releases/{release}/export.{ending}", asking.export_release),
-    Page("POST", "/releases/{release}/publish", asking.publish_release),
-    Page("GET", "/manage", entrance.redirect_to_managed),
-    Page("GET", "/manage/{dataset}", entrance.show_managed),
-    Page("POST", "/manage/{dataset}/projects", entrance.make_project),
-    Page("POST", "/manage/{dataset}/people", entrance.change_people),
-    Page("POST", "/manage/{dataset}/allowances", entrance.set_allowance),
-    Page("POST", "/manage/{dataset}/questions", entrance.change_question),
-    Page("GET", "/audit", entrance.show_audit),
-    Page("POST", "/audit", entrance.verify_log),
-    Page("GET", "/audit.jsonl", entrance.download_log),
-    Page("GET", "/people", entrance.show_people),
-    Page("POST", "/people/change", entrance.change_person),
+    Page("GET", "/", account_pages.redirect_home),
+    Page("GET", "/sign-in", account_pages.show_sign_in, is_public=True),
+    Page("POST", "/sign-in", account_pages.sign_in, is_public=True),
+    Page("GET", account_pages.OUT, account_pages.redirect_to_issuer, is_public=True),
+    Page("GET", account_pages.BACK, account_pages.finish_issuer_sign_in, is_public=True),
+    Page("POST", "/sign-out", account_pages.sign_out, is_public=True),
+    Page("GET", "/account", account_pages.show_account),
+    Page("POST", "/account", account_pages.change_password),
+    Page("GET", "/datasets", account_pages.show_datasets),
+    Page("GET", "/datasets/{dataset}", account_pages.show_dataset),
+    Page("GET", "/datasets/{dataset}/dummy.csv", account_pages.send_dummy_table),
+    Page("GET", "/datasets/{dataset}/synthetic.csv", account_pages.send_synthetic_table),
+    Page("GET", "/projects/{project}", account_pages.show_project),
+    Page("POST", "/projects/{project}/models", account_pages.add_model),
+    Page("POST", "/projects/{project}/tokens", account_pages.make_token),
+    Page("POST", "/projects/{project}/tokens/{token}", account_pages.revoke_token),
+    Page("GET", "/projects/{project}/ask", question_pages.show_question_types),
+    Page("GET", "/projects/{project}/ask/{word}", question_pages.show_form),
+    Page("POST", "/projects/{project}/ask/{word}", question_pages.submit_form),
+    Page("POST", "/projects/{project}/ask/{word}/plan", question_pages.show_plan),
+    Page("GET", "/projects/{project}/ask/{word}/sketch.svg", question_pages.show_sketch),
+    Page("GET", "/projects/{project}/together", question_pages.show_combined),
+    Page("GET", "/projects/{project}/together.{ending}", question_pages.send_combined_picture),
+    Page("GET", "/questions/{question}", question_pages.show_question),
+    Page("GET", "/questions/{question}/progress", question_pages.show_progress),
+    Page("GET", "/releases/{release}", question_pages.show_release),
+    Page("GET", "/releases/{release}/figure", question_pages.show_figure),
+    Page("GET", "/releases/{release}/picture.svg", question_pages.send_picture),
+    Page("GET", "/releases/{release}/comparison", question_pages.show_comparison),
+    Page("GET", "/releases/{release}/comparison.svg", question_pages.send_comparison_picture),
+    Page("GET", "/releases/{release}/export.{ending}", question_pages.export_release),
+    Page("POST", "/releases/{release}/publish", question_pages.publish_release),
+    Page("GET", "/manage", account_pages.redirect_to_managed),
+    Page("GET", "/manage/{dataset}", account_pages.show_managed),
+    Page("POST", "/manage/{dataset}/projects", account_pages.make_project),
+    Page("POST", "/manage/{dataset}/people", account_pages.change_people),
+    Page("POST", "/manage/{dataset}/allowances", account_pages.set_allowance),
+    Page("POST", "/manage/{dataset}/questions", account_pages.change_question),
+    Page("GET", "/audit", account_pages.show_audit),
+    Page("POST", "/audit", account_pages.verify_log),
+    Page("GET", "/audit.jsonl", account_pages.download_log),
+    Page("GET", "/people", account_pages.show_people),
+    Page("POST", "/people/change", account_pages.change_person),
 )
 
 
@@ -120,7 +120,7 @@ class Upload(NamedTuple):
     handler: Callable[[Visit], Response]
 
 
-UPLOADS = (Upload("/manage/{dataset}/synthetic", entrance.check_upload_right, entrance.upload_table),)
+UPLOADS = (Upload("/manage/{dataset}/synthetic", account_pages.check_upload_right, account_pages.upload_table),)
 
 
 def build_routes(site: Site) -> list[BaseRoute]:
@@ -188,7 +188,7 @@ def _respond(
     site: Site, page: Page, request: Request, body: str, file: bytes = b"", *, has_waited: bool = False
 ) -> Response:
     host = f"{request.url.scheme}://{request.url.netloc}"
-    errand = request.cookies.get(entrance.ERRAND, "")
+    errand = request.cookies.get(account_pages.ERRAND, "")
     visit = Visit(
         site,
         request.url.path,

@@ -25,8 +25,8 @@ from dpcurves.data.axis import Axis, Categories
 from dpcurves.records.counting import require_matching_values
 from dpcurves.records.engines.duckdb import DuckConnection, cell_sql, read_rows_sql
 from dpcurves.records.engines.engine import BoundAxis
-from dpcurves.records.opening import open_source
 from dpcurves.records.source import FAILURE, Column, ColumnKind, find_column, hide_failure, read_batches, sql_name
+from dpcurves.records.table_sources import open_source
 
 from ..queries import UncountedReason
 from .windows import PLACE_OF, RELEASED, DropReason, OpenWindows, StreamSpec, Window, Windows

@@ -27,7 +27,7 @@ from ...data import (
     UnlistedCategories,
 )
 from ...privacy import Unit
-from ...queries.weighed import WeightedQuery
+from ...queries.weights import WeightedQuery
 from ..source import Column
 from ..value_names import Key, category_key
 

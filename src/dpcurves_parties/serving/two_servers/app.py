@@ -38,9 +38,9 @@ from ..task_document import Role
 from ..workers import parse_workers
 from . import dap
 from .collection import LARGEST_QUESTION, Resources, SharedTaskService
-from .kinds import SharedTask, load_task_type
 from .report_set import LARGEST_BATCH
 from .store import Store
+from .task_types import SharedTask, load_task_type
 
 # HTTP application of a server: authorised requests and responses. Errors are one line; only faults are logged.
 AnyService = SharedTaskService[Any]

@@ -35,8 +35,8 @@ from ..task_document import Role, find_bearer, hash_from_bearer_token
 from ..workers import InProcess, Workers
 from . import report_set
 from .dap import HpkeKeys
-from .kinds import VERSION, Askable, QuestionMessage, SharedTask, ShareEncoding, require_report_set
 from .store import Decision, Offer, Store, StoredReport, TaskFrozen, TaskState, TaskStatus
+from .task_types import VERSION, Askable, QuestionMessage, SharedTask, ShareEncoding, require_report_set
 
 SIZE = 32
 DIGITS = re.compile("[0-9a-f]{64}")

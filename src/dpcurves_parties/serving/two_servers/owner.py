@@ -23,7 +23,6 @@ from ..channel import PATIENCE, Channel
 from ..identity import FileAlreadyExists, write_public
 from ..messages import ProtocolError, parse_fields
 from ..task_document import Role, Ticket, hash_token
-from .kinds import SharedTask
 from .report_set import (
     LARGEST_BATCH,
     NAME,
@@ -36,6 +35,7 @@ from .report_set import (
     load_public_key,
     seal_share,
 )
+from .task_types import SharedTask
 
 AT_ONCE = 1000
 

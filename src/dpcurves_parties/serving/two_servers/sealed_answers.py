@@ -31,8 +31,8 @@ from ..identity import Identity, Server
 from ..messages import UNLIKE, ProtocolError
 from ..task_document import Ticket
 from . import report_set
-from .kinds import Answer, QuestionMessage
 from .report_set import load_public_key
+from .task_types import Answer, QuestionMessage
 
 WORD = 16
 HALVES = 2

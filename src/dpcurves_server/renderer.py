@@ -327,7 +327,7 @@ class Renderer:
     def _ensure_process(self) -> subprocess.Popen[bytes]:
         if self._process is None or self._process.poll() is not None:
             self._stop_process()
-            command = [sys.executable, "-m", "dpcurves_server.studio"]
+            command = [sys.executable, "-m", "dpcurves_server.renderer"]
             self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
             self._has = ""
         return self._process

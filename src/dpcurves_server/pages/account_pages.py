@@ -12,14 +12,14 @@ from fastapi.responses import RedirectResponse
 from dpcurves.ledger import AllowanceBalance, AllowanceRule, Balance
 from dpcurves_parties.serving.messages import ProtocolError
 
+from ..authentication import COOKIE, LARGEST_FILE
 from ..datasets import Dataset
-from ..front import COOKIE, LARGEST_FILE
 from ..issuer import AuthorizationRequest, Issuer
 from ..people import SHORTEST, BrowserSession
 from ..projects import Project
 from ..questions import redact_question
 from ..visitors import Right, Role, Subject, may, not_found, require
-from .visits import ADMITTED, Visit, download, parse_price, redirect_to
+from .page_context import ADMITTED, Visit, download, parse_price, redirect_to
 
 OUT = "/oidc"
 """Path that redirects to the issuer."""

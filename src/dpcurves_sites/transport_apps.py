@@ -19,7 +19,7 @@ from dpcurves.cli.options import option, parse_choice
 from dpcurves.cli.terminal import make_console, print_to_console
 from dpcurves_parties.serving.messages import parse_refusal
 
-from .carrier import OVER, SITE_PATIENCE, pack_parts, receive_part, unpack_parts
+from .transport import OVER, SITE_PATIENCE, pack_parts, receive_part, unpack_parts
 
 UNANSWERED = re.compile(r"/turns/[0-9a-f]+/([0-9]+|refused)$")
 """Requests whose answer is empty on success."""
@@ -29,7 +29,7 @@ NEXT = "/waiting"
 
 
 class SocketTransport:
-    """Transport of a site's requests by a local socket instead of a connection to the coordinator: see `carrier`.
+    """Transport of a site's requests by a local socket instead of a connection to the coordinator: see `transport`.
 
     The socket transfers the same bytes as HTTPS: signed messages, masked vectors and the site's ticket. The carrier can
     read them, as a coordinator can. Run the carrier as another user than the site, with access to the socket only, not
@@ -265,7 +265,7 @@ def write_nvflare_job(options: TransportOptions, folder: Path) -> str:
 
 def read_sources(package: str, app: str) -> Mapping[str, str]:
     """Return the source files of the app, which import nothing else of dpcurves."""
-    files = {name: (HERE / name).read_text(encoding="utf-8") for name in ("__init__.py", "carrier.py", app)}
+    files = {name: (HERE / name).read_text(encoding="utf-8") for name in ("__init__.py", "transport.py", app)}
     return MappingProxyType({f"{package}/{name}": text for name, text in files.items()})
 
 

@@ -22,8 +22,8 @@ from .projects import Projects
 from .questions import Questions
 from .queue import Stewardship
 from .releases import Models, Releases
+from .renderer import Renderer
 from .store import Archive, AuditLog
-from .studio import Renderer
 from .synthetic import SyntheticTables
 from .visitors import Visitor
 

@@ -19,12 +19,12 @@ from dpcurves.display.text import plan_lines
 from dpcurves.privacy import PrivacyLoss
 from dpcurves_parties.serving.messages import ProtocolError
 
+from ..form_inputs import MOST_CELLS, build_inputs, complete_fields
 from ..forms import Form, Given
-from ..inputs import MOST_CELLS, build_inputs, complete_fields
 from ..projects import Project
 from ..questions import AskedQuestion, QuestionPlan, State, redact_question
 from ..releases import DRAWN, Answer
-from ..studio import (
+from ..renderer import (
     DUMMY,
     MADE,
     SYNTHETIC,
@@ -37,7 +37,7 @@ from ..studio import (
 )
 from ..synthetic import SyntheticTable
 from ..visitors import Right, Subject, may, not_found, require
-from .visits import CSRF, NOT_DRAWN, PendingResponse, Visit, download, parse_price, redirect_to
+from .page_context import CSRF, NOT_DRAWN, PendingResponse, Visit, download, parse_price, redirect_to
 
 AMOUNT = "amount"
 """The form field of the price."""

@@ -8,7 +8,7 @@ from importlib.metadata import entry_points
 from types import ModuleType
 from typing import Any
 
-PACKAGE_GROUP = "dpcurves.fields"
+PACKAGE_GROUP = "dpcurves.extensions"
 """Entry point group of packages whose ``__all__`` is also available from `dpcurves`. The entry's name is not used."""
 RESULT_GROUP = "dpcurves.results"
 """Entry point group of single result classes; the entry's name is the kind of the result."""

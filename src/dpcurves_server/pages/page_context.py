@@ -31,12 +31,12 @@ from dpcurves.privacy import PrivacyLoss
 from dpcurves.shortcuts import parse_loss
 from dpcurves_parties.serving.messages import ProtocolError
 
+from ..authentication import Authenticator, Services
 from ..declared_columns import Declared
 from ..forms import Form, Given
-from ..front import Authenticator, Services
 from ..issuer import Issuer
 from ..people import BrowserSession
-from ..studio import Drawing, wait_for_drawing
+from ..renderer import Drawing, wait_for_drawing
 from ..visitors import Right, Visitor, may
 
 # Templates and their text filters. All text is escaped.

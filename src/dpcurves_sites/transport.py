@@ -131,9 +131,7 @@ class Forwarder:
             path, content = requests[-2 * unsent], requests[1 - 2 * unsent]
             unsent -= 1
             status, body = self._post_request(path.decode(), content, token.decode(), wait=not unsent)
-        return (
-            OVER if status == 0 else pack_parts([number, *(str(value).encode() for value in (status, unsent)), body])
-        )
+        return OVER if status == 0 else pack_parts([number, *(str(value).encode() for value in (status, unsent)), body])
 
     def _post_request(self, path: str, content: bytes, token: str, *, wait: bool) -> tuple[int, bytes]:
         last_contact = time.monotonic()

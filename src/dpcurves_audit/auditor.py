@@ -15,9 +15,9 @@ import numpy as np
 
 from dpcurves.arguments import Exact, InvalidArgument, require_number
 
-from .bound import Claim
-from .family import NeighbouringDatasets, NeighbourPair
-from .feature import Floats, OutcomeParser, Sample, find_lowest_bits, hash_outcomes
+from .confidence_limits import Claim
+from .neighbouring_datasets import NeighbouringDatasets, NeighbourPair
+from .outcome_scores import Floats, OutcomeParser, Sample, find_lowest_bits, hash_outcomes
 from .report import Finding, Report
 from .samplers import PATIENCE, BatchSampler, CallableSampler, PackageSampler, Sampler, fork_process, make_picklable
 from .search import MOST, Search
@@ -246,7 +246,7 @@ class Audit:
         families: Functions that make neighbouring data sets.
     """
 
-    from . import family as families
+    from . import neighbouring_datasets as families
 
     def __call__(
         self,

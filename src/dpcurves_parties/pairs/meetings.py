@@ -13,7 +13,7 @@ from ..serving.channel import PATIENCE, Channel
 from ..serving.messages import UNLIKE, ProtocolError, ServerFault, parse_fields
 from ..serving.task_document import Role, Ticket, hash_token
 from .device import AGGREGATOR, KEY_SIZE, SIGNATURE_SIZE, Device, KeyBundle, MessageAddress, Person
-from .promise import Agreement
+from .pair_terms import Agreement
 from .relay import CLOSED
 from .task import PairTask
 
