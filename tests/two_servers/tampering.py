@@ -106,10 +106,11 @@ def tampered(messages: int, seed: int) -> tuple[Counter[str], list[str]]:
         halves = inquiry.open_answer_shares(answer)
         for _ in range(messages - messages // 2):
             sent = changed(answer, drawn)
-            judge(
-                "answer",
-                is_refused(lambda sent=sent: b"%d" % (inquiry.open_answer_shares(sent) == halves), b"1".__eq__),
-            )  # type: ignore[misc]
+
+            def open_changed(sent: bytes = sent) -> bytes:
+                return b"%d" % (inquiry.open_answer_shares(sent) == halves)
+
+            judge("answer", is_refused(open_changed, b"1".__eq__))
     return refused, taken
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from dpcurves.arguments import InvalidArgument, require_integer, require_probability, require_type
 from dpcurves.arrays import FloatArray
-from dpcurves.curves.column_drift import READ, SAFE, DriftCells, Shift
+from dpcurves.curves.column_drift import SAFE, STATISTIC_FUNCTIONS, DriftCells, Shift
 from dpcurves.data import Grid
 from dpcurves.data.grid import middles_of, require_clamped
 from dpcurves.inference.bands import safe_rank, upper_quantile
@@ -128,7 +128,7 @@ class DriftWatch:
             self._thresholds[group] = self._simulate_thresholds(cells, noisy, exp(group * STEP))
         shifts = {}
         for statistic, (threshold, null_values) in self._thresholds[group].items():
-            value = float(READ[statistic](self._before.cells, noisy.values, cells))
+            value = float(STATISTIC_FUNCTIONS[statistic](self._before.cells, noisy.values, cells))
             shifts[statistic] = Shift(value, threshold, monte_carlo_p_value(value, null_values))
         return WindowDrift(reading.tick, MappingProxyType(shifts))
 
@@ -139,7 +139,7 @@ class DriftWatch:
         null = cells._replace(second=ReleasedSample(expected_counts, expected_counts, noise)).simulate_null(
             numbered_generator(PLACE + 2)
         )
-        null_values = {statistic: compute(*null, cells) for statistic, compute in READ.items()}
+        null_values = {statistic: compute(*null, cells) for statistic, compute in STATISTIC_FUNCTIONS.items()}
         return {statistic: (upper_quantile(values, self._level), values) for statistic, values in null_values.items()}
 
     def _noisy_window(self, reading: TickReading, width: int) -> tuple[NoisyValues, float]:
