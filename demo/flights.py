@@ -107,7 +107,7 @@ def trained(half: pd.DataFrame) -> Pipeline:
     )
     landed = half.dropna(subset=["arr_delay"])
     model = make_pipeline(columns, LogisticRegression(max_iter=500))
-    return model.fit_hazards(landed[NUMBERS + CATEGORIES], landed["arr_delay"] > LATE)
+    return model.fit(landed[NUMBERS + CATEGORIES], landed["arr_delay"] > LATE)
 
 
 def scored(model: Pipeline, half: pd.DataFrame) -> pd.DataFrame:
