@@ -63,7 +63,7 @@ TITLE = "Flights from New York, 2013, by two servers"
 AIRLINES = ("UA", "B6", "EV", "DL", "AA")
 FLIGHTS_PER_AIRLINE = choose(1500, 150)
 PATIENCE = 600
-CHECKED: dict[str, Any] = {"owners": Owners.CHECKED, "counted": CountKind.CELLS}
+CHECKED: dict[str, Any] = {"owners": Owners.CHECKED, "count_kind": CountKind.CELLS}
 ONE = dp.PrivacyLoss.pure(1)
 TOO_MUCH = dp.HistogramQuestion("dep_delay", DELAYS, measured_in="minutes")
 """The question of the main demo that exceeds the budget; no task covers it here."""
