@@ -18,6 +18,7 @@ from dpcurves_parties.shares.function_shares import FunctionShares, Owners
 from dpcurves_sites.trust import SecureSum
 
 OWN: dict[str, dict[str, Any]] = {
+    "PlaneBoundsQuestion": {"x": dp.BoundsQuestion("x", 0.25, "0.9"), "y": dp.BoundsQuestion("r", 0.25, "0.9")},
     "OrderedClassesQuestion": {"label": dp.Categories("y", (0, 1, 2))},
     "QuantileForecastsQuestion": {"grid": dp.Grid(-1, 1, cells=64)},
     "SeveralClassesQuestion": {"label": dp.Categories("y", (0, 1, 2))},
@@ -28,12 +29,11 @@ MODELS = {
     "one curator": Central(), "two servers": FunctionShares(), "two servers that check": FunctionShares(Owners.CHECKED),
     "secure sums of sites": SecureSum(), "each person at home": Local(),
 }  # fmt: skip
-ERRORS = dp.BoundsQuestion("r", 0.25, "0.9")
 GIVEN: dict[str, Any] = {
     "weight": "w", "weight_cap": 2,
     "column": "x", "label": "y", "score": "x", "grid": dp.Grid(0, 1, cells=64), "at": (0.5,), "pieces": 4,
     "unit": 0.25, "coverage": "0.9", "predicted": "x", "residual": "r", "unit_predicted": 0.25, "unit_residual": 0.25,
-    "model": dp.PUBLIC_MODEL, "lower": 0, "upper": 1, "across": dp.BoundsQuestion("x", 0.25, "0.9"), "upwards": ERRORS,
+    "model": dp.PUBLIC_MODEL, "lower": 0, "upper": 1,
     "first": "x", "second": "r", "scores": ("x", "r", "w"), "errors": ("x",), "quantiles": (0.5,),
     "outcome": "y", "treatment": "w", "observed": "r", "observed_grid": dp.Grid(0, 1, cells=8),
     "features": (dp.NumericColumn("x", 0, 1), dp.NumericColumn("r", -1, 1)),

@@ -27,7 +27,6 @@ BY_NAME: dict[str, Any] = {
     "unit_residual": 1,
     "x_grid": GRID, "y_grid": dp.Grid(-3, 3, cells=8), "y": "z",
     "x": "x",
-    "across": dp.BoundsQuestion("x", 1, 0.9), "upwards": dp.BoundsQuestion("z", 1, 0.9),
     "time": "x", "event": "y", "entry": "z", "last": "z", "first": "x", "causes": (1,), "times": dp.Grid(0, 1, cells=2),
     "second": "z", "scores": (), "errors": (), "quantiles": (), "treatment": "y", "observed": "z",
     "observed_grid": GRID, "features": (), "outcome": dp.Categories("y", (0, 1)), "coefficient": "x",
@@ -36,6 +35,7 @@ BY_NAME: dict[str, Any] = {
 """What a field of this name is given, where it has no default."""
 SPECIAL: dict[str, dict[str, Any]] = {
     "QuantilesQuestion": {"at": (0.25, 0.5)}, "WeightedQuantilesQuestion": {"at": (0.25, 0.5)},
+    "PlaneBoundsQuestion": {"x": dp.BoundsQuestion("x", 1, 0.9), "y": dp.BoundsQuestion("z", 1, 0.9)},
     "BoundsQuestion": {"column": "z"}, "ResidualPlotQuestion": {"cells": 4},
     "ModelPairQuestion": {"first": "x", "second": "z", "second_grid": dp.Grid(-3, 3, cells=8)},
     "IntervalCensoredQuestion": {"grid": dp.Grid(0, 1, cells=5)},
