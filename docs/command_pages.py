@@ -40,7 +40,7 @@ class CommandPage:
 
 def pages() -> list[CommandPage]:
     """The commands, in the order in which help lists them."""
-    return [CommandPage(name, command) for name, command in _whole().commands.items() if not command.order_hidden]
+    return [CommandPage(name, command) for name, command in _whole().commands.items() if not command.hidden]
 
 
 def contents() -> str:
@@ -63,7 +63,7 @@ def _told(command: Any, above: Any, path: str, level: int) -> Iterator[str]:
     context.info_name = path if above is None else path.rpartition(" ")[2]
     yield f"{'#' * min(level, 4)} `{path}`"
     yield from _prose(command.help or "")
-    below = {name: each for name, each in getattr(command, "commands", {}).items() if not each.order_hidden}
+    below = {name: each for name, each in getattr(command, "commands", {}).items() if not each.hidden}
     yield f"```text\n{' '.join(command.get_usage(context).split())}\n```"
     if not below:
         yield from _tables(command, context)

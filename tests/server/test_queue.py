@@ -63,9 +63,9 @@ def state_of(scene: Scene, id: str) -> State:
 
 
 MOMENTS = [
-    (killed_before, Session, "charge_for"), (killed_after, Session, "charge_for"), (killed_before, Queue, "paid"),
-    (killed_after, Queue, "paid"), (killed_after, Session, "answered"), (killed_before, Queue, "counted"),
-    (killed_after, Queue, "counted"),
+    (killed_before, Session, "charge_for"), (killed_after, Session, "charge_for"), (killed_before, Queue, "mark_paid"),
+    (killed_after, Queue, "mark_paid"), (killed_after, Session, "answer_grant"), (killed_before, Queue, "store_answer"),
+    (killed_after, Queue, "store_answer"),
 ]  # fmt: skip
 
 
@@ -130,7 +130,7 @@ def test_an_answer_is_drawn_by_one_worker_and_by_another_one_where_that_was_kill
     assert first.work_once()
     queue.publish_states()
     with monkeypatch.context() as patched:
-        killed_before(Queue, "drawn", patched)
+        killed_before(Queue, "store_drawing", patched)
         with pytest.raises(Killed):
             first.work_once()
         assert not second.work_once()
@@ -266,7 +266,7 @@ def test_nothing_that_the_records_have_stands_in_the_log_of_a_worker(
     ("error", "words"),
     [
         (InvalidArgument("ledger", "database: the disk is full"), "ledger: database: the disk is full"),
-        (InvalidArgument("columns", "there are 'Jane Doe', '42.5'"), "Refused in test_of_its_own_store"),
+        (InvalidArgument("columns", "there are 'Jane Doe', '42.5'"), "InvalidArgument in test_of_its_own_store"),
         (OSError("Jane Doe"), "OSError in test_of_its_own_store"),
     ],
     ids=["store", "records", "system"],
@@ -334,7 +334,7 @@ def test_all_of_it_is_kept_in_postgresql_as_well(
     scene = made(tmp_path, new_database())
     asked = scene.gate.questions.ask(scene.ann, "delays", HISTOGRAM, LOSS)
     with monkeypatch.context() as patched:
-        killed_before(Queue, "counted", patched)
+        killed_before(Queue, "store_answer", patched)
         with pytest.raises(Killed):
             Worker(scene.url, "first").work_once()
     queue = Queue(scene.gate.archive)
