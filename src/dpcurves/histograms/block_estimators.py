@@ -229,9 +229,6 @@ def choose_parts(counts: FloatArray, epsilon: float, axes: int) -> IntArray:
     A block is divided only if its count exceeds log(blocks) scales of the noise; on average, half an empty block in all
     exceeds that.
 
-    No block is divided that holds less than log(blocks) scales of the noise: of empty ones, half a block in all exceeds
-    that on average.
-
     >>> choose_parts(np.array([0.0, 10.0, 40.0, 400.0]), 1, axes=2).tolist()
     [1, 2, 4, 11]
     """
