@@ -94,7 +94,8 @@ def streamed(case: Case, chosen_on: int = 300_000_000, confirmed_on: int = 600_0
     event = f"number 1 is at least {ends[low]:g} and below {ends[high]:g}"
     report = Report(
         case.sampler.name, case.family.name, case.family.adjacency.value, "epsilon", claimed, 0.0, SURE,
-        lower_bound=float(find_log_ratio_lower_bound(*hits, 1 - SURE)), pair=pair.name, event=event, likelier_side=("left", "right")[side],
+        lower_bound=float(find_log_ratio_lower_bound(*hits, 1 - SURE)), pair=pair.name, event=event,
+        likelier_side=("left", "right")[side],
         hits=(hits[0], hits[1]), samples=(numbers[0], numbers[1]), calls=len(shown) + 2 * chosen_on + sum(numbers),
         rounds=1,
     )  # fmt: skip

@@ -235,7 +235,8 @@ def told(all_found: Sequence[Found]) -> Iterator[tuple[str, ...]]:
         errors = f"{each.ratio('error'):.2f} ± {each.ratio('error') * each.noise:.2f}"
         yield (
             case.kind, case.data, f"{case.records:,}", case.epsilon, case.adjacency.value, errors,
-            f"{each.ratio('half_width'):.2f}", f"{each.ratio('population_half_width'):.2f}", f"{each.outside('error')[0]:.2f}",
+            f"{each.ratio('half_width'):.2f}", f"{each.ratio('population_half_width'):.2f}",
+            f"{each.outside('error')[0]:.2f}",
             f"{each.outside('half_width')[0]:.2f}",
         )  # fmt: skip
 
@@ -274,7 +275,8 @@ def show(console: Console, all_found: Sequence[Found], rows: Sequence[Mapping[st
         }
         table.add_row(
             row["kind"], str(row["cases"]), means["error"], str(row["error_within"]), means["half_width"],
-            str(row["half_width_within"]), means["population_half_width"], str(row["population_half_width_within"]), str(row["range"]),
+            str(row["half_width_within"]), means["population_half_width"],
+            str(row["population_half_width_within"]), str(row["range"]),
             str(row["range_of_widths"]),
         )  # fmt: skip
     console.print(cases, table)

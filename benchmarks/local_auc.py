@@ -3,7 +3,8 @@
 `python benchmarks/local_auc.py [--releases N] [--only WORD]`. Labels are public; each person sends one report with the
 whole loss. Mean absolute errors over N releases (6 unless said; ten times as many where people are few) beside what is
 wanted, what the recursion of Bell, Bellet, Gascon and Kulkarni (2019) had in a measurement before, and what
-`dp.local.compare_area_protocols` forecasts; and how long the server takes. `coverage_of_intervals.py reports` has the intervals.
+`dp.local.compare_area_protocols` forecasts; and how long the server takes. `coverage_of_intervals.py reports` has the
+intervals.
 Nothing is asserted. The patients of Figure 3 are in `papers/u_statistics/run.py`.
 """
 

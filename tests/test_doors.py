@@ -30,7 +30,9 @@ BY_HAND = {
     "dpcurves.privacy.loss.delta_of_zcdp": "for who reports what a rho means",
     "dpcurves.privacy.loss.rho_for": "for who was promised an epsilon and a delta",
     "dpcurves.display.office.unescape_formula": "for who reads our CSV files in Python",
-    "dpcurves.noise.exponential.selection_probabilities": "the law of `sample_exponential_mechanism`, by which its users are tested exactly",
+    "dpcurves.noise.exponential.selection_probabilities": (
+        "the law of `sample_exponential_mechanism`, by which its users are tested exactly"
+    ),
     "dpcurves_local.trust.make_message": "what one device says, as a function of a plan alone",
     "dpcurves_parties.crypto.prio3.loops.decide_reports": "called where numba is installed",
     "dpcurves_parties.crypto.prio3.loops.prove_reports": "called where numba is installed",

@@ -1,7 +1,7 @@
 """A new public method comes with a test, an example and a docstring.
 
-`python tests/test_public_methods.py` writes the methods that lack one into `public_methods_lacking.json`, which may only
-become shorter.
+`python tests/test_public_methods.py` writes the methods that lack one into `public_methods_lacking.json`, which may
+only become shorter.
 """
 
 from __future__ import annotations
@@ -47,7 +47,8 @@ def find_lacking() -> dict[str, list[str]]:
     shown = set(re.findall(r"(?<=\.)\w+", examples))
     undocumented = [name for name, members in methods.items() if not any(inspect.getdoc(member) for member in members)]
     return {
-        "test": sorted(methods.keys() - tested), "example": sorted(methods.keys() - shown), "docstring": sorted(undocumented),
+        "test": sorted(methods.keys() - tested), "example": sorted(methods.keys() - shown),
+        "docstring": sorted(undocumented),
     }  # fmt: skip
 
 

@@ -83,7 +83,8 @@ def test_one_step_has_all_of_the_delta() -> None:
 
 
 @pytest.mark.parametrize("question", [
-    dp.CdfQuestion("x", GRID, by=dp.UnlistedCategories("number")), dp.CountQuestion("x", by=dp.UnlistedCategories("ward")),
+    dp.CdfQuestion("x", GRID, by=dp.UnlistedCategories("number")), dp.CountQuestion("x",
+    by=dp.UnlistedCategories("ward")),
     dp.HistogramQuestion("x", GRID, by=(dp.UnlistedCategories("ward"), dp.Categories("number", (0, 1)))),
 ], ids=str)  # fmt: skip
 def test_questions_by_groups_find_them(question: Any) -> None:

@@ -147,7 +147,8 @@ def _cells_of_deciles(shares: FloatArray) -> IntArray:
 def usual(ask: Ask) -> dict[str, Row]:
     """All rows that answer under this loss and these neighbours, ours first."""
     rows: dict[str, Row] = {
-        "dpcurves": ours, "one turn": once(TreeSums()), "flat": once(FlatHistogram()), "histogram": plain(FlatHistogram()),
+        "dpcurves": ours, "one turn": once(TreeSums()), "flat": once(FlatHistogram()),
+        "histogram": plain(FlatHistogram()),
         "HB": plain(TreeSums()), "k-ary": plain(KAry()), "Haar": plain(Haar()), "PrivTree": grown, "cuts": cut,
         "DAWA": dawa,
     }  # fmt: skip

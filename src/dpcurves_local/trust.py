@@ -81,9 +81,7 @@ def plan_reports(query: Query, loss: PrivacyLoss, adjacency: Adjacency, coins: C
     """
     counts = query.as_kind(CountQuery)
     if counts is None:
-        raise UnsupportedQuery(
-            "question", f"people report cells of a grid; they cannot answer {type(query).__name__}"
-        )
+        raise UnsupportedQuery("question", f"people report cells of a grid; they cannot answer {type(query).__name__}")
     if not isinstance(adjacency, ReplaceOne) or adjacency.unit.records != 1:
         raise UnsupportedQuery("adjacency", "the number of people is public and each has one value: use replace-one")
     if prod(query.shape) > MOST_CELLS:

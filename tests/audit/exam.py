@@ -334,7 +334,8 @@ def half_noise() -> Case:
         return rows(data) + whole(0.5, k)
 
     return Case(
-        "half of the noise", BatchSampler(release), families.values([0, 1], adjacency=dp.ADD_REMOVE), {"epsilon": 1}, 2.0
+        "half of the noise", BatchSampler(release), families.values([0, 1], adjacency=dp.ADD_REMOVE),
+        {"epsilon": 1}, 2.0
     )  # fmt: skip
 
 

@@ -91,7 +91,8 @@ def test_what_shows_in_two_numbers_together_is_found_by_learned_scores() -> None
         return rows
 
     report = dp.audit(
-        release, exam.families.values([0, 1], adjacency=dp.ADD_REMOVE).take_first(1), epsilon=1, seconds=60, samples=1200,
+        release, exam.families.values([0, 1], adjacency=dp.ADD_REMOVE).take_first(1), epsilon=1, seconds=60,
+        samples=1200,
         batch=True, learn=True, extra_checks=False, confidence=0.999,
     )  # fmt: skip
     assert report.is_flagged, str(report)

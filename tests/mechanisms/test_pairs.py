@@ -39,7 +39,8 @@ from dpcurves_parties.pairs.noise_circuits import (
 from dpcurves_parties.pairs.queries import Pairing, PairQuery
 
 SMALL = (
-    COLLISION.with_columns(value=Unsigned(1)), GINI.with_columns(value=Unsigned(2)), KENDALL.with_columns(first=Unsigned(1), second=Unsigned(1)),
+    COLLISION.with_columns(value=Unsigned(1)), GINI.with_columns(value=Unsigned(2)),
+    KENDALL.with_columns(first=Unsigned(1), second=Unsigned(1)),
 )  # fmt: skip
 WAYS = (Permutations(2), WithoutRepetition(2), OwnChoice(2))
 

@@ -35,7 +35,8 @@ def regions(tilings: tuple[tuple[int, ...], ...], read: CountUse) -> RegionQuery
 @pytest.mark.parametrize(
     "query",
     [
-        regions(((0,),), CountUse.CELLS), regions(((0, 1, 2, 3),), CountUse.CELLS), regions(((0, 2), (0, 1, 2)), CountUse.CELLS),
+        regions(((0,),), CountUse.CELLS), regions(((0, 1, 2, 3),), CountUse.CELLS), regions(((0, 2), (0, 1,
+        2)), CountUse.CELLS),
         regions(((0, 1, 2, 3),), CountUse.PREFIXES), regions(((0, 3),), CountUse.PREFIXES),
     ],
 )  # fmt: skip

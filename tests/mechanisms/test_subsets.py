@@ -96,8 +96,8 @@ def test_a_verdict_does_not_depend_on_order_nor_on_other_subsets_to_the_last_bit
             for _ in range(10):
                 order = draw.permutation(300)
                 assert count_confirming_subsets(query, [outcome[order], x[order]], subset[order]) == wanted
-            alone = sum(count_confirming_subsets(query, [outcome[subset == each], x[subset == each]], subset[subset == each])
-                        for each in range(3))  # fmt: skip
+            parts = [subset == number for number in range(3)]
+            alone = sum(count_confirming_subsets(query, [outcome[part], x[part]], subset[part]) for part in parts)
             assert alone == wanted
 
 

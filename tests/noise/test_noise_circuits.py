@@ -218,9 +218,12 @@ def test_digits_and_signs_have_the_chances_that_are_said() -> None:
 @pytest.mark.parametrize(
     "response",
     [
-        BinaryResponse(Fraction(1)), BinaryResponse(Fraction(1, 10000)), TernaryResponse(Fraction(1)), TernaryResponse(Fraction(30)),
-        LaplaceResponse(Fraction(1), 64), LaplaceResponse(Fraction(30), 1), RoundedResponse(Fraction(1), 0, 2**32 - 1, 0),
-        RoundedResponse(Fraction(4), 0, 2**16 - 1, 6), RoundedResponse(Fraction(1), -7, 93, 6), RoundedResponse(Fraction(1), 0, 100, 0),
+        BinaryResponse(Fraction(1)), BinaryResponse(Fraction(1, 10000)), TernaryResponse(Fraction(1)),
+        TernaryResponse(Fraction(30)),
+        LaplaceResponse(Fraction(1), 64), LaplaceResponse(Fraction(30), 1), RoundedResponse(Fraction(1), 0,
+        2**32 - 1, 0),
+        RoundedResponse(Fraction(4), 0, 2**16 - 1, 6), RoundedResponse(Fraction(1), -7, 93, 6),
+        RoundedResponse(Fraction(1), 0, 100, 0),
         RoundedResponse(Fraction(1), 0, 3, 6), RoundedResponse(Fraction(1), 0, 64, 6),
     ],
     ids=str,

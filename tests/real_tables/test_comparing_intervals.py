@@ -142,7 +142,10 @@ def test_each_function_that_writes_a_note_has_a_row() -> None:
 
 
 def test_a_new_note_is_found(tmp_path: Path) -> None:
-    code = "class New:\n    def read(self):\n        return self.privacy.with_notes('lost')\n\ndef note_on_it():\n    ...\n"
+    code = (
+        "class New:\n    def read(self):\n        return self.privacy.with_notes('lost')\n\n"
+        "def note_on_it():\n    ...\n"
+    )
     (tmp_path / "new.py").write_text(code, encoding="utf-8")
     assert alarms_of_notes.note_sites(tmp_path) == {"new:New.read", "new:note_on_it"}
 

@@ -32,8 +32,10 @@ CHOSEN = [
 ]  # fmt: skip
 WITHOUT_RANGE = {
     "Histogram", "Summary", "WeightedSummary", "Contingency", "HosmerLemeshow", "Bins", "Consistent", "Verification",
-    "CompetingRisks", "CountedNumbers", "Scores", "Confusion", "SurvivalNumbers", "Drift", "ReleasedResult", "IntervalResult",
-    "CompositeResult", "ClassTableResult", "BandedTableResult", "GroupIntervalResult", "Ranking", "ByCategory", "ScoresByCategory",
+    "CompetingRisks", "CountedNumbers", "Scores", "Confusion", "SurvivalNumbers", "Drift", "ReleasedResult",
+    "IntervalResult",
+    "CompositeResult", "ClassTableResult", "BandedTableResult", "GroupIntervalResult", "Ranking", "ByCategory",
+    "ScoresByCategory",
     "SummaryByCategory", "GroupRates", "SimultaneousCurves",
 }  # fmt: skip
 """Kinds whose numbers are counts, which are always known, or are left open where they are read, value by value."""

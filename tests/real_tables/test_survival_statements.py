@@ -62,7 +62,8 @@ def test_no_number_is_read_past_the_end_of_follow_up() -> None:
     trial = make_trial(3000, 1)
     curve = ask(dp.SurvivalQuestion("t", "e", CELLS), trial, 1)
     estimates = [
-        dp.restricted_mean(curve, 14), dp.survival_at(curve, 13), dp.survival_at(curve, 13, 12), dp.survival_at(curve, 13, 5),
+        dp.restricted_mean(curve, 14), dp.survival_at(curve, 13), dp.survival_at(curve, 13, 12),
+        dp.survival_at(curve, 13, 5),
         dp.cumulative_hazard_at(curve, 13),
     ]  # fmt: skip
     arms = ask(dp.SurvivalQuestion("t", "e", CELLS, by=dp.Categories("g", (0, 1))), trial, 2)

@@ -960,7 +960,8 @@ class IntervalResult(SimulationCache, ReleasedResult):
         INTERVAL_NAME: Name of the band or the intervals in legends.
         INTERVAL_COLUMNS: Columns of the ends.
         POSSIBLE_RANGES: Columns of numbers that may be *not known*, each with the lowest and the highest possible
-            value, and with the columns of its ends if they are not the first two: see `dpcurves.inference.known_numbers`.
+            value, and with the columns of its ends if they are not the first two: see
+            `dpcurves.inference.known_numbers`.
             Data frame, files and plots leave an unknown number out.
         IS_CURVE: Whether the points form a curve, which is known or unknown as a whole.
     """
