@@ -76,9 +76,9 @@ class Ranking(SummaryByCategory):
     def _summary_rows(self, suppress: float | None) -> list[tuple[str, str]]:
         """Return a row for each category with its simultaneous interval and possible ranks."""
         rows, ranks, all_limits = [], self.ranks().tolist(), self.intervals(LEVEL).tolist()
-        for (key, number), (low, high), limits in zip(self.items(), ranks, all_limits, strict=True):
+        for (key, entry), (low, high), limits in zip(self.items(), ranks, all_limits, strict=True):
             rank = f"rank {low}" if low == high else f"rank {low} to {high}"
-            rows.append((format_key(key), f"{rank}: {format_with_intervals(number.value, {RECORDS: limits}, suppress)}"))
+            rows.append((format_key(key), f"{rank}: {format_with_intervals(entry.value, {RECORDS: limits}, suppress)}"))
         return rows
 
     def order_by_size(self, values: FloatArray) -> IntArray:
