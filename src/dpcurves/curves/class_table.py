@@ -113,10 +113,10 @@ class ClassTable(SimulationCache):
         level = require_probability("level", level)
         require_independent(self.privacy, population)
         noise = split_cells(self.simulate_errors(population=False, generator=generator))
-        part, rest = split_cells(self.counts.unbiased_counts)
-        zeros = np.zeros_like(part)
+        numerator, remainder = split_cells(self.counts.unbiased_counts)
+        zeros = np.zeros_like(numerator)
         normal = sampling_generator(generator).standard_normal(noise[0].shape) if population else None
-        groups = GroupCounts(part, rest, zeros, zeros, zeros)
+        groups = GroupCounts(numerator, remainder, zeros, zeros, zeros)
         return share_intervals(groups, GroupNoise(*noise, zeros), normal, level)
 
     @property
@@ -420,13 +420,13 @@ class Metric(Enum):
 
     @property
     def key(self) -> str:
-        """Its name on the command line, in JSON and in tables."""
+        """The name on the command line, in JSON and in tables."""
         return self.name.lower().replace("_", "-")
 
 
 def _simulate_areas(table: ClassTable, noise: FloatArray) -> RankedClassCounts:
-    likely = table.counts.likely_counts
-    shares = likely / np.maximum(likely.sum(axis=1, keepdims=True), two_classes.LEAST_MASS)
+    estimate = table.counts.likely_counts
+    shares = estimate / np.maximum(estimate.sum(axis=1, keepdims=True), two_classes.LEAST_MASS)
     return RankedClassCounts(table.counts.unbiased_counts, shares, [noise], table.tied_cells)
 
 
