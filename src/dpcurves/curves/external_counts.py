@@ -48,8 +48,7 @@ def from_counts(
     rows_per_unit: int = 1,
     label: str = "value",
 ) -> CDF:
-    """Return the distribution function of counts that another system released, with its bands, quantiles, bins and
-    tests.
+    """Return the distribution function of counts that another system released.
 
     The counts may be exact, like those of a census table, or have independent noise of one law, like a noisy histogram
     of any library. They are used as released: counts that were truncated at zero, rounded to tens or suppressed do not

@@ -157,8 +157,7 @@ class Histogram(IntervalResult):
         )
 
     def _find_simultaneous_errors(self, level: float, at: Places, generator: np.random.Generator | None) -> FloatArray:
-        """Return half-widths of simultaneous intervals; cached for single cells, since plots and tables request them
-        repeatedly."""
+        """Return half-widths of simultaneous intervals; cached for single cells, which plots and tables share."""
         if at is not None:
             return simultaneous_errors(self._simulate_noise(at, generator), level)
         return self._compute_once(

@@ -56,8 +56,7 @@ def thresholds_for_times(column: object, least: float = FOLLOWED_BEYOND) -> Leas
 
 
 def thresholds_for_late_entries(entry: object, time: object) -> Least:
-    """Return thresholds for times of entry and exit: records that entered before the first edge are at risk from that
-    edge."""
+    """Return thresholds for times of entry and exit: an entry before the first edge is no mistake."""
     return {
         **thresholds_for_times(time), **thresholds_for_times(entry),
         (str(time), Side.BELOW): LEFT_BEFORE, (str(entry), Side.BELOW): inf,
@@ -102,8 +101,7 @@ class OutsideCount(NamedTuple):
     unit: str = "records"
 
     def shares(self, least: Least = ANYWHERE) -> tuple[float, float]:
-        """Return the shares below and above; 0 if noise can explain the count, or if the share is below its
-        threshold."""
+        """Return the shares below and above; 0 if noise can explain the count or the share is small."""
         sides = (Side.BELOW, self.count_below, self.noise_below), (Side.ABOVE, self.count_above, self.noise_above)
         below, above = (
             self._share(count, noise, least.get((self.column, side), LEAST_SHARE)) for side, count, noise in sides

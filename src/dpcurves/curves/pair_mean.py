@@ -1,5 +1,4 @@
-"""U-statistics: the mean of a kernel over all pairs of records, from noisy counts of cells, with noise and
-discretization errors."""
+"""U-statistics: the mean of a kernel over all pairs of records, from noisy counts of cells."""
 
 from __future__ import annotations
 
@@ -305,16 +304,15 @@ def _estimate_from_counts(curve: Histogram, kernel: Kernel) -> UStatistic:
 def _build_u_statistic(
     curve: Histogram,
     kernel: Kernel,
-    likely: FloatArray,
+    likely_counts: FloatArray,
     value: float,
-    ends: Callable[[float, bool], tuple[float, float]],
+    compute_interval: Callable[[float, bool], tuple[float, float]],
 ) -> UStatistic:
-    """Return the statistic with its discretization error: the mean deviation of the kernel in cells, below the root of
-    Delta (Remark 3)."""
-    shares = likely / max(float(likely.sum()), 1.0)
+    """Return the statistic with its discretization error: mean kernel deviation in cells (Remark 3)."""
+    shares = likely_counts / max(float(likely_counts.sum()), 1.0)
     lowest, highest = (
         float(np.min(kernel.mean - kernel.max_deviation)),
         float(np.max(kernel.mean + kernel.max_deviation)),
     )
     resolution = float(shares @ kernel.max_deviation @ shares)
-    return UStatistic(value, resolution, ends, curve.privacy, curve.notes, lowest, highest)
+    return UStatistic(value, resolution, compute_interval, curve.privacy, curve.notes, lowest, highest)

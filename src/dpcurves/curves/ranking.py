@@ -50,8 +50,7 @@ class Ranking(SummaryByCategory):
         return find_possible_ranks(*self.intervals(level, population=population).T)
 
     def intervals(self, level: float, *, population: bool = False) -> FloatArray:
-        """Return confidence limits of the number of each category, simultaneous with probability `level`: (categories,
-        2).
+        """Return simultaneous confidence limits of the numbers, covering with probability `level`: (categories, 2).
 
         Each has level ``1 - (1 - level) / categories``, and the number of simulated draws that this level needs.
         """

@@ -72,8 +72,7 @@ class BoundBudget(NamedTuple):
 
 
 def choose_bound_budget(column: str | Predictor, setting: conversation.Setting) -> conversation.Needs[BoundBudget]:
-    """Choose the budget fraction of bounds by the number of records with a value of this column, counted if it is
-    private.
+    """Choose the budget fraction of bounds by the number of records with a value, counted if it is private.
 
     Formal guarantees: the count is a separate round with the budget fraction `COUNTING`. The fractions are a function
     of its answer and of public facts, and add up to the rest for every answer: by adaptive composition all rounds
@@ -237,8 +236,7 @@ class ResidualPlot(ReleasedResult):
 
     @property
     def plotted_edges(self) -> tuple[FloatArray, FloatArray]:
-        """Edges of the cells that plots show: from the first to the last cell that seems to hold records, including
-        zero.
+        """Edges of the plotted cells: from the first to the last occupied cell, including zero.
 
         The bounds are powers of two around zero, so much of the plane may be empty. Along each axis at most 1 record in
         200 is left out.
@@ -413,8 +411,7 @@ class ResidualPlotQuestion:
         return ResidualPlot.from_counts(estimated, axes, privacy, evidence, coverage=coverage, alpha=missed_records)
 
     def plan_notes(self, setting: conversation.Setting) -> tuple[str, ...]:
-        """Return a note on the budget of the bounds if the number of records is private: a plan shows the budget for
-        few records."""
+        """Return a note if the number of records is private: a plan shows the bounds' budget for few records."""
         return () if setting.adjacency.public_record_count is not None else (BOUNDS_OF_FEW,)
 
     def __str__(self) -> str:
@@ -434,8 +431,7 @@ class ResidualPlotQuestion:
 
 
 def bound_missed_records(bound: conversation.CoverageInterval, spare: int) -> float:
-    """Return how many records a bound may miss beyond its requested share, except with half of the error probability of
-    both."""
+    """Return how many records a bound may miss beyond its share, up to half of the error probability."""
     return bound.alpha((1 - PROMISED) / 2) + spare
 
 
@@ -584,8 +580,7 @@ class BinnedResiduals(GroupResult):
 
 @dataclass(frozen=True, slots=True)
 class BinnedResidualsQuestion:
-    """Ask for mean residuals in groups of similar scores, which show where a model predicts too high or too low. Four
-    rounds (Chen 2018, Algorithms 13 and 14, amended).
+    """Ask for mean residuals in groups of similar scores. Four rounds (Chen 2018, Algorithms 13 and 14, amended).
 
     Predictions are divided into bins of about equal size by a private choice of edges; from left to right, bins are
     merged until each seems to hold `least` records; positives and negatives in each are counted, and distances of
@@ -647,6 +642,5 @@ class BinnedResidualsQuestion:
 
 
 def find_min_records(setting: conversation.Setting) -> int:
-    """Return the number of records with which noise moves a mean residual by about `TOLERANCE`, from public facts
-    alone."""
+    """Return the number of records with which noise moves a mean residual by about `TOLERANCE`."""
     return max(1, ceil(count_noise_deviation(setting.loss * COUNTS, setting) / TOLERANCE))

@@ -116,8 +116,7 @@ class FinerCounts:
         return cls(evidence, tuple(inner.tolist()))
 
     def combine_evidence(self, evidence: Evidence) -> Evidence:
-        """Return these counts and the counts of the curve together, as sums over nested intervals of the finer
-        cells."""
+        """Return these counts and the counts of the curve together, as sums over nested intervals."""
         coarse, fine = evidence.interval_sums, self.evidence.interval_sums
         last = len(evidence.values) - (coarse.missing is not None)
         finer = self.evidence.values[: 2 * fine.cells]

@@ -1,5 +1,4 @@
-"""Groups of similar scores, with records, positives and mean score of each; and the base classes of questions about
-them."""
+"""Groups of similar scores, with records, positives and mean score of each; bases of their questions."""
 
 from __future__ import annotations
 
@@ -32,8 +31,7 @@ the noise standard deviation of a count. The last limit is infinite."""
 
 
 class GroupChoice(NamedTuple):
-    """The number of groups of similar scores: as requested, or chosen by the privacy loss and a noisy number of
-    records.
+    """The number of groups of similar scores: as requested, or chosen by loss and noisy number of records.
 
     Attributes:
         groups: The number of groups.
@@ -51,8 +49,7 @@ class GroupChoice(NamedTuple):
 def choose_group_number(
     groups: int | None, classes: Categories, score: Axis, setting: conversation.Setting, numbers: Numbers
 ) -> conversation.Needs[GroupChoice]:
-    """Return the requested number of groups; otherwise choose it by the number of records, which is counted first if it
-    is private."""
+    """Return the requested number of groups, or choose it by the number of records, counted if private."""
     if groups is not None:
         return GroupChoice(groups, conversation.ALL, ())
     if setting.adjacency.public_record_count is not None:
@@ -168,8 +165,7 @@ class ScoreGroups(ABC):
         population: bool,
         generator: np.random.Generator | None,
     ) -> FloatArray:
-        """Return the intervals that `ends` computes for each group, for these records or for the population: ``(groups,
-        2)``."""
+        """Return the intervals that `ends` computes, for these records or for the population: ``(groups, 2)``."""
         require_independent(privacy, population)
         noise, normal = self.simulate_draws(generator)
         return ends(self.group_counts, noise, normal if population else None, level)
@@ -327,8 +323,7 @@ class CountedGroups(ScoreGroups):
         return self.simulate_noise(None)
 
     def _sum_groups(self, cells: FloatArray) -> GroupNoise:
-        """Return positives, negatives and sums of distances from the middle of each group, for cells (..., 2,
-        cells)."""
+        """Return positives, negatives and sums of distances from the middle, by group: cells are (..., 2, cells)."""
         edges, ends = self.cells.edges, np.append(self.starts, self.cells.cells)
         middles = np.repeat((edges[ends[:-1]] + edges[ends[1:]]) / 2, np.diff(ends))
         distances = (edges[:-1] + edges[1:]) / 2 - middles
@@ -400,8 +395,7 @@ class GroupQuestion:
     def _ask_result(
         self, read: Callable[[ScoreGroups, conversation.PrivacyStatement], Read], setting: conversation.Setting
     ) -> conversation.Needs[Read]:
-        """Ask for the number of records, if needed, then for cuts, counts and sums; return the result that `read`
-        computes."""
+        """Ask for the number of records, if needed, then cuts, counts and sums; return what `read` computes."""
         classes, score = parse_class_labels(self.label, self.pos_label, self.neg_label), Axis(self.score, self.grid)
         number = yield from choose_group_number(self.groups, classes, score, setting, self._GROUP_NUMBERS)
         groups, approximate_records = number.groups, number.records if self._ALLOWS_UNEQUAL_GROUPS else None

@@ -725,8 +725,7 @@ class MeanQuestion(_BoundedQuestion):
 
 @dataclass(frozen=True, slots=True, init=False)
 class VarianceQuestion(_BoundedQuestion):
-    """The variance of the values. Four or five rounds under one charge; the summary is the summary of
-    `SummaryQuestion`.
+    """The variance of the values. Four or five rounds under one charge; its result is a `Summary`.
 
     If there are many records, a last round counts 32 equal cells between the bounds, for an eighth of the budget,
     because the interval for the population needs the variance of squares. The noise of the variance is then a fifth
@@ -754,8 +753,7 @@ class VarianceQuestion(_BoundedQuestion):
 
     @property
     def _can_count_cells(self) -> bool:
-        """Whether `SPREAD_CELLS` can be counted for each category, by public facts: an answer must not cause an
-        error."""
+        """Whether `SPREAD_CELLS` can be counted for each category, by public facts."""
         try:
             cells = replace(self._axis, grid=Grid(self.lower, self.upper, cells=SPREAD_CELLS))
         except InvalidArgument:
@@ -825,8 +823,7 @@ def _ask_summary(
     notes: Sequence[str] = (),
     tails: Sequence[Tails] = (),
 ) -> Needs[Any]:
-    """Ask for counts with a budget fraction; then for sums, squares and cells with the fractions that the counts
-    decide.
+    """Ask for counts; then for sums, squares and cells with the budget fractions that the counts decide.
 
     Formal guarantees: the later rounds share the remaining budget, whatever the counts are, so pure losses and rho add
     up to the charged loss (Dwork and Roth 2014, section 3.5; Bun and Steinke 2016, Lemma 2.3).

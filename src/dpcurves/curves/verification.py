@@ -75,8 +75,7 @@ class Verification(IntervalResult):
     def from_counts(
         cls, evidence: Evidence, subsets: int, claim: str, privacy: PrivacyStatement, *, of_classes: bool = False
     ) -> Verification:
-        """Build the result from the released count; for logistic regression a note says that a low share may be due to
-        fits that do not exist."""
+        """Build the result from the released count; `of_classes`: the regression is logistic."""
         (released,) = evidence.values
         probability = majority_probability(released, subsets, evidence.sums.parts[0].noise)
         notes = [OF_FEW] if subsets < FEW else []
@@ -98,8 +97,7 @@ class Verification(IntervalResult):
         return subset_majority_probability(*self._released_count)
 
     def interval(self, level: float, *, population: bool = False) -> tuple[float, float]:
-        """Return a confidence interval for the share of these subsets that confirm the claim; its coverage is at least
-        `level`.
+        """Return a confidence interval for the share of these subsets that confirm the claim.
 
         With `population`, it is for the probability that a random subset of this size confirms the claim, and includes
         binomial sampling.

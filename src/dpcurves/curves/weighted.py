@@ -70,8 +70,7 @@ class SquaredWeights:
         return float(self.sums.sum() + self.evidence.values[-1] / Weights.STEPS)
 
     def design_effect(self, weight_sum: float) -> float:
-        """Return the design effect of Kish (1965), n sum w^2 / (sum w)^2, for a sum of weights over the cap; NaN if
-        noise hides it."""
+        """Return the design effect of Kish (1965), n sum w^2 / (sum w)^2, for weights over the cap; NaN if hidden."""
         if weight_sum <= CLEAR or float(self.sums.sum()) <= len(self.starts) ** 0.5 * self.noise:
             return nan
         return kish_design_effect(self.records, weight_sum, float(self.sums.sum()))
@@ -99,8 +98,7 @@ class SquaredWeights:
 
 
 def choose_group_edges(shares_below: FloatArray, caps: float, noise: float) -> tuple[int, ...]:
-    """Return indices of inner edges that cut the weight into groups of about equal weight; fewer groups if noise is
-    large.
+    """Return indices of inner edges that cut the weight into groups of about equal weight.
 
     Args:
         shares_below: The released share of the weight below each edge, from the first to the last edge.
@@ -117,8 +115,7 @@ def choose_group_edges(shares_below: FloatArray, caps: float, noise: float) -> t
 
 
 def ask_weight_sums(axes: Any, weights: Weights, setting: Setting) -> Needs[tuple[Release, Release, tuple[int, ...]]]:
-    """Ask for sums of weights in all cells and, with the budget fraction `SQUARES`, for sums of squared weights in
-    groups of cells.
+    """Ask for sums of weights in all cells and, with `SQUARES` of the budget, of squared weights in groups.
 
     Formal guarantees: the groups depend on the first answer, and on no record, so the losses of both rounds add up.
     """
@@ -136,8 +133,7 @@ def ask_weight_sums(axes: Any, weights: Weights, setting: Setting) -> Needs[tupl
 
 
 def note_on_weights(squares: SquaredWeights, caps: float) -> str:
-    """Return the note of every weighted result: cap, treatment of missing weights, and design effect, from released
-    numbers."""
+    """Return the note of every weighted result: cap, missing weights, and released design effect."""
     rule = f"{squares.weights}, {MISSING_WEIGHTS}"
     effect = squares.design_effect(caps)
     if isnan(effect):
@@ -226,8 +222,7 @@ class WeightedShares(PrefixShares):
     def simulate_sampling_errors(
         self, likely: FloatArray, records: int, bounds: IntArray, draws: int, generator: np.random.Generator
     ) -> FloatArray:
-        """Simulate sampling errors of each piece: as many records as match its sum of weights and its sum of squared
-        weights."""
+        """Simulate sampling errors of each piece, from its sums of weights and of squared weights."""
         scatter = np.add.reduceat(self._scatter_by_slot, bounds[:-1]) / np.diff(bounds)
         equivalent_records = np.maximum(likely, 0.0) / scatter
         return (

@@ -165,10 +165,9 @@ class WeightedSummary(Summary):
         return np.stack([np.fmin(lower, values), np.fmax(upper, values)], axis=1)
 
     def _sampling_deviations(self) -> tuple[float, float, float]:
-        """Return sampling standard deviations of the sum of weights, the weighted sum, and weighted distances from the
-        mean.
+        """Return sampling deviations of the sum of weights, the weighted sum, and distances from the mean.
 
-        They are divided by the cap; the second is in units of the column, the third in half-widths of the bounds. In
+        All are divided by the cap; the second is in units of the column, the third in half-widths of the bounds. In
         units of the cap a squared weight is at most the weight, and a squared distance at most (1 + |center|)^2, so the
         weights alone bound all three.
         """
@@ -242,8 +241,7 @@ def _sum_weighted_distances(rounds: tuple[Evidence, ...]) -> float:
 
 
 def _sum_weighted_squares(rounds: tuple[Evidence, ...]) -> tuple[float, float]:
-    """Return the sum of squared weights over the cap, times squared distances from the center in half-widths; and its
-    noise deviation."""
+    """Return the sum of squared weights times squared distances from the center, and its noise deviation."""
     unit = float(COARSE * SPREAD_HALF) ** 2
     law = rounds[3].interval_sums
     return float(rounds[3].unbiased_cells.sum()) / unit, sqrt(law.levels[-1].noise.variance) / unit
@@ -260,8 +258,7 @@ def _find_basic_interval(
 def _find_ratio_interval(
     numerator: float, denominator: float, noises: tuple[FloatArray, FloatArray], level: float
 ) -> tuple[float, float]:
-    """Return limits of a ratio within [-1, 1]: all r for which ``numerator - r * denominator`` is within its errors of
-    0.
+    """Return limits of a ratio: all r with ``numerator - r * denominator`` within its errors of 0.
 
     After Fieller (1954): errors are simulated at each limit. They depend on its position, so this is a fixed-point
     iteration.
