@@ -244,7 +244,7 @@ class PrefixShares:
     def intervals_by_tests(
         self, p: FloatArray, cells: FloatArray, level: float, *, population: bool, generator: np.random.Generator | None
     ) -> FloatArray | None:
-        """Return limits of a few quantiles by tests at the edges, (..., 2); None if there are many.
+        """Return limits of a few quantiles, (..., 2): see `find_ends_by_tests`; None if there are many.
 
         Args:
             p: Levels, (...).

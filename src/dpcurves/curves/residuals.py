@@ -411,7 +411,10 @@ class ResidualPlotQuestion:
         return ResidualPlot.from_counts(estimated, axes, privacy, evidence, coverage=coverage, alpha=missed_records)
 
     def plan_notes(self, setting: conversation.Setting) -> tuple[str, ...]:
-        """Return a note if the number of records is private: a plan shows the bounds' budget for few records."""
+        """Return a note if the number of records is private.
+
+        A plan then shows the budget of the bounds for few records; an answer may give them less.
+        """
         return () if setting.adjacency.public_record_count is not None else (BOUNDS_OF_FEW,)
 
     def __str__(self) -> str:
@@ -431,7 +434,10 @@ class ResidualPlotQuestion:
 
 
 def bound_missed_records(bound: conversation.CoverageInterval, spare: int) -> float:
-    """Return how many records a bound may miss beyond its share, up to half of the error probability."""
+    """Return how many records a bound may miss beyond its requested share.
+
+    The number holds except with half of the error probability of both bounds.
+    """
     return bound.alpha((1 - PROMISED) / 2) + spare
 
 

@@ -753,7 +753,10 @@ class VarianceQuestion(_BoundedQuestion):
 
     @property
     def _can_count_cells(self) -> bool:
-        """Whether `SPREAD_CELLS` can be counted for each category, by public facts."""
+        """Whether `SPREAD_CELLS` can be counted for each category, by public facts.
+
+        An error after the first round would depend on the answer.
+        """
         try:
             cells = replace(self._axis, grid=Grid(self.lower, self.upper, cells=SPREAD_CELLS))
         except InvalidArgument:

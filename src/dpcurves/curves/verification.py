@@ -75,7 +75,11 @@ class Verification(IntervalResult):
     def from_counts(
         cls, evidence: Evidence, subsets: int, claim: str, privacy: PrivacyStatement, *, of_classes: bool = False
     ) -> Verification:
-        """Build the result from the released count; `of_classes`: the regression is logistic."""
+        """Build the result from the released count.
+
+        With `of_classes` the regression is logistic, and a note says that a low share may be due to fits that do not
+        exist.
+        """
         (released,) = evidence.values
         probability = majority_probability(released, subsets, evidence.sums.parts[0].noise)
         notes = [OF_FEW] if subsets < FEW else []
@@ -99,8 +103,8 @@ class Verification(IntervalResult):
     def interval(self, level: float, *, population: bool = False) -> tuple[float, float]:
         """Return a confidence interval for the share of these subsets that confirm the claim.
 
-        With `population`, it is for the probability that a random subset of this size confirms the claim, and includes
-        binomial sampling.
+        Its coverage probability is at least `level`. With `population`, it is for the probability that a random subset
+        of this size confirms the claim, and includes binomial sampling.
 
         Raises:
             ValueError: `level` is not between 0 and 1; or, with `population`, a unit has several records.

@@ -70,7 +70,10 @@ class SquaredWeights:
         return float(self.sums.sum() + self.evidence.values[-1] / Weights.STEPS)
 
     def design_effect(self, weight_sum: float) -> float:
-        """Return the design effect of Kish (1965), n sum w^2 / (sum w)^2, for weights over the cap; NaN if hidden."""
+        """Return the design effect of Kish (1965), n sum w^2 / (sum w)^2; NaN if noise hides it.
+
+        `weight_sum` is the sum of weights over the cap.
+        """
         if weight_sum <= CLEAR or float(self.sums.sum()) <= len(self.starts) ** 0.5 * self.noise:
             return nan
         return kish_design_effect(self.records, weight_sum, float(self.sums.sum()))
@@ -99,6 +102,8 @@ class SquaredWeights:
 
 def choose_group_edges(shares_below: FloatArray, caps: float, noise: float) -> tuple[int, ...]:
     """Return indices of inner edges that cut the weight into groups of about equal weight.
+
+    There are fewer groups if noise is large.
 
     Args:
         shares_below: The released share of the weight below each edge, from the first to the last edge.
@@ -242,8 +247,11 @@ class WeightedShares(PrefixShares):
         return super().sampling_model(generator)._replace(variance_factors=factors)
 
     def sampling_variance_at(self, p: FloatArray) -> FloatArray:
-        """Return the relative variance of a weighted excess ``sum w (1[x < q] - p)``: squared weights below q count (1
-        - p)^2, those above p^2."""
+        """Return the relative variance of a sampled weighted excess at each quantile.
+
+        The excess of quantile q at level p is ``sum w (1[x < q] - p)``: squared weights below q count (1 - p)^2, those
+        above p^2.
+        """
         scatter, below = self._scatter_by_slot, np.append(0.0, self.shares_at_boundaries(self.shares)[1:])
         slot_shares = np.diff(below)
         below_quantile = np.interp(p, below, np.append(0.0, np.cumsum(slot_shares * scatter)))

@@ -241,7 +241,10 @@ def _sum_weighted_distances(rounds: tuple[Evidence, ...]) -> float:
 
 
 def _sum_weighted_squares(rounds: tuple[Evidence, ...]) -> tuple[float, float]:
-    """Return the sum of squared weights times squared distances from the center, and its noise deviation."""
+    """Return the sum of squared weights times squared distances from the center, and its noise deviation.
+
+    Weights are divided by the cap, distances by the half-width of the bounds.
+    """
     unit = float(COARSE * SPREAD_HALF) ** 2
     law = rounds[3].interval_sums
     return float(rounds[3].unbiased_cells.sum()) / unit, sqrt(law.levels[-1].noise.variance) / unit
@@ -260,7 +263,7 @@ def _find_ratio_interval(
 ) -> tuple[float, float]:
     """Return limits of a ratio: all r with ``numerator - r * denominator`` within its errors of 0.
 
-    After Fieller (1954): errors are simulated at each limit. They depend on its position, so this is a fixed-point
+    The ratio lies in [-1, 1]. After Fieller (1954): errors are simulated at each limit. They depend on its position, so this is a fixed-point
     iteration.
     """
     limits = []
