@@ -68,8 +68,8 @@ def build_all_edges_query(axis: Axis, classes: Categories | None = None) -> Pref
 
 
 NEARLY, MOST_STEPS = 1e-6, 2.0**50
-"""Rounding tolerance, in steps: a value this close below a multiple counts as the multiple. And the largest such
-multiple."""
+"""Rounding tolerance, in steps: a value this close below a multiple counts as the multiple; and the largest number of
+steps for which multiples are distinct doubles."""
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 SHOWN = 0.998
 """Share of the records that a plot shows if the range was found privately."""
