@@ -1,6 +1,4 @@
-"""Released counts of positives and negatives along scores, shared by ROC, calibration and other curves; and their
-metrics.
-"""
+"""Released counts of positives and negatives along scores, shared by ROC, calibration and others; metrics."""
 
 from __future__ import annotations
 
@@ -56,9 +54,7 @@ class ClassTable(SimulationCache):
 
     @property
     def tied_cells(self) -> BoolArray | None:
-        """Mask of the cells with one declared value, in which all scores are equal, (slots,); None without declared
-        values.
-        """
+        """Mask of the cells with one declared value, (slots,); None without declared values."""
         if self.grid.values is None:
             return None
         tied = np.ones(self.grid.slots, dtype=np.bool_)
@@ -68,9 +64,7 @@ class ClassTable(SimulationCache):
 
     @cached_property
     def thresholds(self) -> FloatArray:
-        """Decreasing thresholds; at point i, scores at or above threshold i are classified positive. The first is
-        infinite.
-        """
+        """Decreasing thresholds, the first infinite; at point i, scores at or above threshold i count as positive."""
         thresholds = self.grid.edges[:-1] if self.grid.values is None else self.grid.values
         if self.grid.outside is Outside.APART:  # the upper bound of the grid belongs to its last cell
             thresholds = np.concatenate([[-np.inf], thresholds, [np.nextafter(self.grid.upper, np.inf)]])
@@ -107,16 +101,14 @@ class ClassTable(SimulationCache):
     def share_intervals(
         self, split_cells: Parted, level: float, *, population: bool, generator: np.random.Generator | None
     ) -> FloatArray:
-        """Return intervals of single shares, (shares, 2); `split_cells` splits cells (..., slots) into numerators and
-        remainders.
-        """
+        """Return intervals of single shares, (shares, 2), of the numerators and remainders from `split_cells`."""
         level = require_probability("level", level)
         require_independent(self.privacy, population)
         noise = split_cells(self.simulate_errors(population=False, generator=generator))
-        part, rest = split_cells(self.counts.unbiased_counts)
-        zeros = np.zeros_like(part)
+        numerator, remainder = split_cells(self.counts.unbiased_counts)
+        zeros = np.zeros_like(numerator)
         normal = sampling_generator(generator).standard_normal(noise[0].shape) if population else None
-        groups = GroupCounts(part, rest, zeros, zeros, zeros)
+        groups = GroupCounts(numerator, remainder, zeros, zeros, zeros)
         return share_intervals(groups, GroupNoise(*noise, zeros), normal, level)
 
     @property
@@ -295,9 +287,7 @@ class AreaUnderCurve(MetricEstimator):
         return area_interval(_simulate_areas(table, noise), sure.level, sampling=rng if sure.population else None)
 
     def discretization_error(self, table: ClassTable) -> Ends:
-        """Return half the share of tied pairs by the estimated counts, twice: their true order may add or subtract
-        it.
-        """
+        """Return half the share of tied pairs, twice: their true order may add or subtract it."""
         negative, positive = table.counts.likely_counts
         pairs, may_be_ordered = (
             float(negative.sum() * positive.sum()),
@@ -420,13 +410,13 @@ class Metric(Enum):
 
     @property
     def key(self) -> str:
-        """Its name on the command line, in JSON and in tables."""
+        """The name on the command line, in JSON and in tables."""
         return self.name.lower().replace("_", "-")
 
 
 def _simulate_areas(table: ClassTable, noise: FloatArray) -> RankedClassCounts:
-    likely = table.counts.likely_counts
-    shares = likely / np.maximum(likely.sum(axis=1, keepdims=True), two_classes.LEAST_MASS)
+    estimate = table.counts.likely_counts
+    shares = estimate / np.maximum(estimate.sum(axis=1, keepdims=True), two_classes.LEAST_MASS)
     return RankedClassCounts(table.counts.unbiased_counts, shares, [noise], table.tied_cells)
 
 

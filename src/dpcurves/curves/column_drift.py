@@ -255,8 +255,8 @@ def _find_grid(curve: Any) -> Grid:
 def _build_drift_cells(reference: Any, window: Any, generator: np.random.Generator) -> DriftCells:
     middles = middles_of(_find_grid(reference))
     first, second, bounds = simulate_samples(reference, window, generator)
-    places = np.array([middles[start:end].mean() for start, end in pairwise(bounds.tolist())])
-    return DriftCells.from_places(places, first, second)
+    positions = np.array([middles[start:end].mean() for start, end in pairwise(bounds.tolist())])
+    return DriftCells.from_places(positions, first, second)
 
 
 def _compute_bin_shares(cells: FloatArray) -> FloatArray:

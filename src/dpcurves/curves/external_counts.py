@@ -1,4 +1,4 @@
-"""Distribution functions from counts that another system released: its loss is its own, and nothing is spent here."""
+"""Distribution functions from counts that another system released, at no further privacy loss."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ LAWS: Mapping[str, tuple[Family, bool]] = MappingProxyType({
     "laplace": (Family.LAPLACE, False), "discrete-laplace": (Family.LAPLACE, True),
     "gaussian": (Family.GAUSSIAN, False), "discrete-gaussian": (Family.GAUSSIAN, True),
 })  # fmt: skip
-"""Families of noise by the name of a law, and whether it adds whole numbers."""
+"""Family of each noise law by name, and whether the law is discrete (integer noise)."""
 NEXT_TO_NOTHING = Fraction(1, 10**9)
-"""The scale of a Laplace law that adds 0."""
+"""Scale of a Laplace law that adds 0 except with negligible probability; it represents exact counts."""
 LEAST_CONTINUOUS = 1
-"""The least scale of continuous noise: rounded counts then have nearly the discrete law."""
+"""Smallest scale of continuous noise, in records: from there on rounded counts nearly follow the discrete law."""
 LARGEST_COUNT, LARGEST_SCALE = 2.0**53, 2**50
 LONGEST_TEXT = 200
 RISING = "at least two finite numbers, a finite distance apart, are needed, each above the one before"
@@ -48,42 +48,45 @@ def from_counts(
     rows_per_unit: int = 1,
     label: str = "value",
 ) -> CDF:
-    """The distribution function of counts that another system released, with its bands, quantiles, bins and tests.
+    """Return the distribution function of counts that another system released.
 
-    The counts may be exact, as those of a census table, or have independent noise of one law, as a noisy histogram of
-    any library has. They are taken as released: counts that were cut off at zero, rounded to tens or suppressed do not
-    have the law that is named, and bands would not hold.
+    The counts may be exact, like those of a census table, or have independent noise of one law, like a noisy histogram
+    of any library. They are used as released: counts that were truncated at zero, rounded to tens or suppressed do not
+    follow the named law, and bands would not hold.
 
-    Counts with continuous noise are rounded to whole numbers, and read as if they had discrete noise of the same
-    variance, rounding included. *Why*: rounded Laplace noise of scale b is k other than 0 with probability proportional
-    to ``exp(-|k| / b)``, as discrete Laplace noise is, and rounding adds about 1/12 to its variance of ``2 * b**2``;
-    the discrete law of scale b has about 1/6 less than that, so a scale of ``b + 1 / (16 * b)`` is taken.
+    Counts with continuous noise are rounded to integers, and treated as if they had discrete noise of the same
+    variance, rounding included. *Why*: rounded Laplace noise of scale b equals k other than 0 with probability
+    proportional to ``exp(-|k| / b)``, like discrete Laplace noise, and rounding adds about 1/12 to its variance of ``2
+    * b**2``. The discrete law of scale b has a variance of about ``2 * b**2 - 1/6``, so a scale of ``b + 1 / (16 * b)``
+    is used.
 
-    Formal guarantees: none are added. What was released protects as the other system says; to read it again loses
+    Formal guarantees: none are added. The release keeps the guarantee of the other system, and post-processing loses
     nothing (Dwork and Roth 2014, Proposition 2.1).
 
     Args:
-        edges: Rising edges of the cells, of shape ``(cells + 1,)``: public.
-        noisy: The counts, of shape ``(cells,)``; with `outside` also one of values below the first edge, and behind
-            all others one of values above the last, ``(cells + 2,)``.
-        law: ``parse_positive_fraction``, ``laplace``, ``discrete-laplace``, ``gaussian`` or ``discrete-gaussian``.
-        scale: The scale b of a Laplace law, or the standard deviation of a Gaussian one, in records.
-        total: The number of records in all cells together, where that is public.
-        outside: Whether counts of values outside the edges are given.
-        source: What the system is called, for the privacy statement.
-        adjacency: The neighbouring relation that the other system says.
-        rows_per_unit: How many records of one unit were counted at most; for the population 1 is needed.
-        label: What the x axis shows.
+        edges: Increasing public edges of the cells, of shape ``(cells + 1,)``.
+        noisy: The counts, of shape ``(cells,)``; with `outside` preceded by the count of values below the first edge
+            and followed by the count of values above the last, ``(cells + 2,)``.
+        law: ``exact``, ``laplace``, ``discrete-laplace``, ``gaussian`` or ``discrete-gaussian``.
+        scale: The scale b of a Laplace law, or the standard deviation of a Gaussian law, in records.
+        total: The number of records in all cells together, if it is public.
+        outside: Whether counts of values outside the edges are included.
+        source: The name of the system, for the privacy statement.
+        adjacency: The neighbouring relation that the other system states.
+        rows_per_unit: The contribution bound: the largest number of counted records of one unit. Inference about the
+            population needs 1.
+        label: The label of the x axis.
 
     Returns:
-        The curve. Its statement says that the loss is that of the other system.
+        The curve. Its privacy statement attributes the loss to the other system.
 
     Raises:
-        ValueError: edges do not rise, counts are of another number, not finite or above 2**53; the law is unknown; a
-            scale is missing, is given of exact counts, is above 2**50, or below 1 for continuous noise; counts of a
-            discrete law are no whole numbers; exact ones are negative, all 0 or do not add up to the total; `total` or
-            `rows_per_unit` is below 1; a text is too long or has characters that cannot be printed.
-        TypeError: an argument is of another kind.
+        ValueError: edges do not increase; the number of counts does not match; a count is not finite or above 2**53;
+            the law is unknown; a scale is missing, is given for exact counts, is above 2**50, or is below 1 for
+            continuous noise; counts of a discrete law are not integers; exact counts are negative, all 0 or do not add
+            up to the total; `total` or `rows_per_unit` is below 1; a text is too long or has characters that cannot be
+            printed.
+        TypeError: an argument is of another type.
 
     >>> curve = from_counts([0, 10, 20, 50], [300, 512, 188])
     >>> curve.y.tolist(), float(curve.quantile(0.3))
@@ -100,7 +103,7 @@ def from_counts(
     if require_integer("rows_per_unit", rows_per_unit) < 1:
         raise InvalidArgument("rows_per_unit", f"at least 1 is needed, got {rows_per_unit}")
     grid = _parse_grid(edges, Outside.APART if outside else Outside.CLAMPED)
-    noise, words = _parse_noise(law, scale)
+    noise, mechanism = _parse_noise(law, scale)
     values = _parse_counts(noisy, grid.slots, whole_only=law == EXACT or LAWS[law][1])
     if total is not None and require_integer("total", total) < 1:
         raise InvalidArgument("total", f"at least 1 is needed, got {total}")
@@ -113,7 +116,7 @@ def from_counts(
     privacy = PrivacyStatement(
         epsilon=None, rho=0.0, adjacency=adjacency.value, unit="",
         rows_per_unit=require_integer("rows_per_unit", rows_per_unit),
-        units=None, trust=f"{ELSEWHERE}{source}", mechanism=words, seeded=False, grant="",
+        units=None, trust=f"{ELSEWHERE}{source}", mechanism=mechanism, seeded=False, grant="",
         notes=(f"these counts were released by {source}: their privacy loss is its own, and nothing was spent here",),
     )  # fmt: skip
     evidence = Evidence.from_cells(values, noise, total)
@@ -121,21 +124,21 @@ def from_counts(
 
 
 def _parse_grid(edges: Any, outside: Outside) -> Grid:
-    """The cells between edges that rise."""
+    """Return the cells between increasing edges."""
     try:
-        known: FloatArray = np.asarray(edges, dtype=np.float64)
+        edge_values: FloatArray = np.asarray(edges, dtype=np.float64)
     except (TypeError, ValueError):
         raise InvalidArgument("edges", RISING) from None
-    places = known.tolist() if known.ndim == 1 else []
-    if len(places) < 2 or not all(map(isfinite, (*places, places[-1] - places[0]))):
+    positions = edge_values.tolist() if edge_values.ndim == 1 else []
+    if len(positions) < 2 or not all(map(isfinite, (*positions, positions[-1] - positions[0]))):
         raise InvalidArgument("edges", RISING)
-    if not all(low < high for low, high in pairwise(places)):
+    if not all(low < high for low, high in pairwise(positions)):
         raise InvalidArgument("edges", RISING)
-    return Grid.from_edges(places, outside=outside)
+    return Grid.from_edges(positions, outside=outside)
 
 
 def _parse_noise(law: str, scale: Exact | None) -> tuple[Noise, str]:
-    """The noise of each count, and its law in words."""
+    """Return the noise law of each count, and its description."""
     if law not in (EXACT, *LAWS):
         raise InvalidArgument("law", f"one of {EXACT}, {', '.join(LAWS)} is needed, got {describe_value(law)}")
     if law == EXACT:
@@ -151,23 +154,23 @@ def _parse_noise(law: str, scale: Exact | None) -> tuple[Noise, str]:
         raise InvalidArgument(
             "scale", "a number above zero and at most 2**50 is needed, of continuous noise at least 1"
         )
-    words = "scale" if family is Family.LAPLACE else "standard deviation"
+    parameter_name = "scale" if family is Family.LAPLACE else "standard deviation"
     rounding = Fraction(0) if discrete else Fraction(1, 16) / size if family is Family.LAPLACE else Fraction(1, 12)
     parameter = (size if family is Family.LAPLACE else size**2) + rounding
-    return Noise(family, parameter), f"counts with {law} noise of {words} {float(size):g}"
+    return Noise(family, parameter), f"counts with {law} noise of {parameter_name} {float(size):g}"
 
 
 def _parse_counts(noisy: Any, slots: int, *, whole_only: bool) -> tuple[int, ...]:
-    """The counts as whole numbers."""
+    """Return the counts, rounded to integers."""
     try:
         counts: FloatArray = np.asarray(noisy, dtype=np.float64)
     except (TypeError, ValueError):
         raise InvalidArgument("noisy", "a list of numbers is needed") from None
     if counts.shape != (slots,):
         raise InvalidArgument("noisy", f"one count for each of {slots} cells is needed, got {counts.shape}")
-    if not all(isfinite(each) and abs(each) <= LARGEST_COUNT for each in counts.tolist()):
+    if not all(isfinite(count) and abs(count) <= LARGEST_COUNT for count in counts.tolist()):
         raise InvalidArgument("noisy", "finite numbers up to 2**53 are needed")
     rounded = np.rint(counts)
     if whole_only and not np.array_equal(rounded, counts):
         raise InvalidArgument("noisy", "counts that are exact, or have discrete noise, are whole numbers")
-    return tuple(int(each) for each in rounded.tolist())
+    return tuple(int(count) for count in rounded.tolist())

@@ -40,31 +40,30 @@ from .question import (
 from .result import IntervalResult, PlotArguments, ReleasedResult, notes_on_crowded_ends, notes_on_end_cells
 
 Places = NDArray[np.int64] | None
-"""Numbers of edges between which counts are summed; None: each cell by itself."""
+"""Indices of edges between which counts are summed; None: each cell singly."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Histogram(IntervalResult):
     """Counts of records in each cell of a grid.
 
-    Values outside the grid are clamped into its end cells, unless it counts them apart. Where the number of records is
-    public, no count is above it, also not that of a category; if an interval of level 0.95 holds all numbers up to it,
-    a count is *not known*: NaN.
+    Values outside the grid are clipped into its end cells, unless the grid counts them apart. If the number of records
+    is public, no count exceeds it, not even the count of a category; a count is *unknown*, NaN, if its interval of
+    level 0.95 contains every number up to this limit.
 
     Attributes:
         x: Edges, of shape ``(cells + 1,)``.
-        count: Records per cell, never below zero, nor above the number of records where that is public, of shape
-            ``(cells,)``.
-        unbiased_counts: The counts before negative values were set to zero: their sums have no bias.
+        count: Records per cell, of shape ``(cells,)``; never below zero, nor above a public number of records.
+        unbiased_counts: The counts before negative values were set to zero; sums of them are unbiased.
         error: Standard deviation of the noise of one cell, in records; it does not include sampling.
-        missing: Records without a value, unbiased.
-        label: What the x axis shows.
-        privacy: The privacy statement, which every picture shows.
-        evidence: What the curve was read from.
-        grid: Where the cells lie, without the cells for values outside the grid if it counts these apart.
+        missing: Unbiased number of records without a value.
+        label: The label of the x axis.
+        privacy: The privacy statement, which every plot shows.
+        evidence: The released counts.
+        grid: The cells; if values outside are counted apart, without the cells for these.
 
-    Where cells are of unequal width, a picture shows records per unit of x. As a data frame: columns ``left``,
-    ``right`` and ``count``; of declared values, ``value`` and ``count``.
+    If cells have unequal widths, plots show records per unit of x. Data frame: columns ``left``, ``right`` and
+    ``count``; for declared values, ``value`` and ``count``.
     """
 
     KIND = "histogram"
@@ -72,7 +71,7 @@ class Histogram(IntervalResult):
     IS_ADDITIVE = True
     SUPPRESSIBLE_COLUMNS = ("count",)
     TOGETHER = 1
-    """So many can share a picture: what lies behind a band is not seen."""
+    """Largest number of histograms in one plot: a filled band hides what lies behind it."""
     TITLE = "Histogram of {label}"
     REPR_FACTS = "{label}, {count.size} cells"
     SUMMARY = (("cells", "{count.size!n}"), ("standard error of the noise of one cell", "{error!n} records"))
@@ -91,14 +90,14 @@ class Histogram(IntervalResult):
 
     @classmethod
     def from_counts(cls, evidence: Evidence, grid: Grid, label: str, privacy: PrivacyStatement) -> Histogram:
-        """From counts of one row of cells."""
+        """Build the histogram from counts of one row of cells."""
         (cells,), missing = evidence.sums.reconstruct(np.array(evidence.values, dtype=np.float64), evidence.total)
         unbiased = cells[1:-1] if grid.outside is Outside.APART else cells
         error = sqrt(evidence.sums.nested_law.parts[-1].noise.variance)
         below = np.append(0.0, np.cumsum(cells))
         noted = privacy.with_notes(*notes_on_end_cells(grid, np.arange(grid.cells + 1), below, evidence))
-        found = cls(grid.edges, unbiased, unbiased, error, float(missing), label, noted, evidence, grid)
-        return replace(found, count=found.count_between(np.arange(grid.cells + 1)))
+        histogram = cls(grid.edges, unbiased, unbiased, error, float(missing), label, noted, evidence, grid)
+        return replace(histogram, count=histogram.count_between(np.arange(grid.cells + 1)))
 
     @property
     def total(self) -> float:
@@ -106,16 +105,16 @@ class Histogram(IntervalResult):
         return max(float(self.evidence.unbiased_cells[0].sum()), 1.0)
 
     def group_edges(self, most: int) -> NDArray[np.int64]:
-        """Indices of the edges that divide all cells into at most this many groups of neighbours."""
+        """Return indices of the edges that divide all cells into at most this many groups of neighbours."""
         width = -(-len(self.count) // most)
         return np.append(np.arange(0, len(self.count), width), len(self.count))
 
     def count_between(self, at: NDArray[np.int64]) -> FloatArray:
-        """Records between the edges with these indices: sums of unbiased counts, as `count` never below zero."""
-        place, most = None if len(at) > len(self.unbiased_counts) else at, self.error * np.sqrt(np.diff(at))
-        counts = _sum_between(self.unbiased_counts, place)
+        """Return the records between the edges with these indices: sums of unbiased counts, but never below zero."""
+        indices, deviations = None if len(at) > len(self.unbiased_counts) else at, self.error * np.sqrt(np.diff(at))
+        counts = _sum_between(self.unbiased_counts, indices)
         return known_counts(
-            counts, most, self.privacy.most_records, lambda: self._find_simultaneous_errors(KNOWN, place, None)
+            counts, deviations, self.privacy.most_records, lambda: self._find_simultaneous_errors(KNOWN, indices, None)
         )
 
     def intervals(
@@ -126,18 +125,18 @@ class Histogram(IntervalResult):
         at: NDArray[np.int64] | None = None,
         generator: np.random.Generator | None = None,
     ) -> FloatArray:
-        """Lower and upper ends of the counts, all correct at once with chance `level`: shape ``(cells, 2)``.
+        """Return confidence limits of the counts, simultaneous with probability `level`: shape ``(cells, 2)``.
 
-        The noise of the unbiased counts is simulated, and a quantile of its largest studentised deviation gives the
-        widths. The intervals are for the counts of these records, so their ends are whole numbers; with `population`,
-        for the expected counts in a sample of this size, with noise and sampling simulated together: see
-        `simultaneous_mean_ends`. That needs independent units of one record each. No end is below zero, or above a
-        public number of records.
+        The noise of the unbiased counts is simulated, and a quantile of its largest studentised deviation determines
+        the widths. By default the intervals are for the counts of these records, so their limits are integers. With
+        `population` they are for the expected counts in a sample of this size, with noise and sampling simulated
+        together, see `simultaneous_mean_ends`; this needs independent units of one record each. No limit is below zero,
+        or above a public number of records.
 
         Args:
             level: The probability that all intervals cover.
             population: Whether they are for the population, not for these records.
-            at: Numbers of edges: intervals of the counts between these. None: of each cell.
+            at: Indices of edges: intervals of the counts between these. None: of each cell.
             generator: The random numbers of the simulation.
 
         Raises:
@@ -158,7 +157,7 @@ class Histogram(IntervalResult):
         )
 
     def _find_simultaneous_errors(self, level: float, at: Places, generator: np.random.Generator | None) -> FloatArray:
-        """Kept for all cells: pictures and tables ask for them again and again."""
+        """Return half-widths of simultaneous intervals; cached for single cells, which plots and tables share."""
         if at is not None:
             return simultaneous_errors(self._simulate_noise(at, generator), level)
         return self._compute_once(
@@ -166,14 +165,14 @@ class Histogram(IntervalResult):
         )
 
     def _population_intervals(self, level: float, at: Places, generator: np.random.Generator | None) -> FloatArray:
-        counts, likely = (
+        counts, non_negative = (
             _sum_between(cells, at) for cells in (self.unbiased_counts, np.maximum(self.unbiased_counts, 0.0))
         )
-        chance, size = sampling_generator(generator), max(round(max(self.total, float(likely.sum()))), 1)
+        rng, size = sampling_generator(generator), max(round(max(self.total, float(non_negative.sum()))), 1)
         scale, noises = estimate_scales(self._simulate_noise(at, generator))
-        errors = (noise + simulate_sampling_errors(likely, size, len(noise), chance) for noise in noises)
-        ends = simultaneous_mean_ends(counts, scale**2, errors, likely, self.total, level)
-        return clip_to_possible(np.stack(ends, axis=1), self.privacy.most_records)
+        errors = (noise + simulate_sampling_errors(non_negative, size, len(noise), rng) for noise in noises)
+        limits = simultaneous_mean_ends(counts, scale**2, errors, non_negative, self.total, level)
+        return clip_to_possible(np.stack(limits, axis=1), self.privacy.most_records)
 
     def _simulate_noise(self, at: Places, generator: np.random.Generator | None) -> Iterator[FloatArray]:
         law = self.evidence.sums
@@ -200,11 +199,11 @@ class Histogram(IntervalResult):
 
 @dataclass(frozen=True, slots=True)
 class HistogramQuestion:
-    """Counts of records in each cell of `grid`. One turn.
+    """Counts of records in each cell of `grid`. One round.
 
     Attributes:
         column: A column of numbers.
-        grid: Public cells. Values outside are clamped into the end cells, unless they are counted apart.
+        grid: Public cells. Values outside are clipped into the end cells, unless they are counted apart.
         by: Categories that were declared in public: one histogram for each, all together at the privacy loss of one. A
             tuple of several columns: one for each combination.
         measured_in: The measuring unit of the column, for the axis.
@@ -216,12 +215,14 @@ class HistogramQuestion:
     measured_in: str = ""
 
     def steps(self, setting: Setting) -> Needs[Any]:
-        """Ask for one table of counts, read cell by cell."""
+        """Ask for one table of counts, cell by cell."""
         label = format_axis_label(self.column, self.measured_in)
-        found = yield from ask_workload(CellWorkload(prepend_category_axes(self.by, Axis(self.column, self.grid))), ALL)
-        privacy = build_privacy_statement(found.releases)
+        answer = yield from ask_workload(
+            CellWorkload(prepend_category_axes(self.by, Axis(self.column, self.grid))), ALL
+        )
+        privacy = build_privacy_statement(answer.releases)
         return build_by_category(
-            self.by, found.counts, lambda row: Histogram.from_counts(row, self.grid, label, privacy)
+            self.by, answer.counts, lambda row: Histogram.from_counts(row, self.grid, label, privacy)
         )
 
     def __str__(self) -> str:
@@ -229,7 +230,7 @@ class HistogramQuestion:
 
 
 def _sum_between(cells: FloatArray, at: Places) -> FloatArray:
-    """Sums of the cells between these edges."""
+    """Return sums of the cells between these edges; the cells themselves if `at` is None."""
     return cells if at is None else np.add.reduceat(cells, at[:-1], axis=-1)
 
 
@@ -243,17 +244,17 @@ GRID = "a Grid, as in Grid(0, 100, cells=64),"
 class Histogram2D(ReleasedResult):
     """Counts of records in each cell of a plane.
 
-    Values outside of a grid are clamped into its end cells, unless it counts them apart.
+    Values outside a grid are clipped into its end cells, unless the grid counts them apart.
 
     Attributes:
-        x_edges: Along the first column, of shape ``(columns + 1,)``.
-        y_edges: Along the second column, of shape ``(rows + 1,)``.
-        count: Records in each cell, never below zero, nor above the number of records where that is public, of shape
-            ``(columns, rows)``.
-        outside: Records outside the grids, where a grid counts these apart.
-        labels: Both columns.
-        privacy: The privacy statement, which every picture shows.
-        evidence: What was released, turn by turn.
+        x_edges: Edges along the first column, of shape ``(columns + 1,)``.
+        y_edges: Edges along the second column, of shape ``(rows + 1,)``.
+        count: Records in each cell, of shape ``(columns, rows)``; never below zero, nor above a public number of
+            records.
+        outside: Records outside the grids, if a grid counts these apart.
+        labels: The names of both columns.
+        privacy: The privacy statement, which every plot shows.
+        evidence: The releases, round by round.
 
     Data frame: columns ``x_left``, ``x_right``, ``y_left``, ``y_right`` and ``count``, a row for each cell.
     """
@@ -274,12 +275,12 @@ class Histogram2D(ReleasedResult):
 
     @classmethod
     def from_counts(cls, estimated: EstimatedTable, axes: tuple[Axis, Axis], privacy: PrivacyStatement) -> Histogram2D:
-        """From estimated counts."""
+        """Build the histogram from estimated counts."""
         evidence = tuple(Evidence.from_release(release) for release in estimated.releases)
         labels = str(axes[0].column), str(axes[1].column)
-        most = privacy.most_records
-        counts = clip_to_possible(estimated.cells, most)
-        outside = float(clip_to_possible(np.array(estimated.outside), most))
+        upper_limit = privacy.most_records
+        counts = clip_to_possible(estimated.cells, upper_limit)
+        outside = float(clip_to_possible(np.array(estimated.outside), upper_limit))
         return cls(axes[0].grid.edges, axes[1].grid.edges, counts, outside, labels, privacy, evidence)
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
@@ -313,10 +314,10 @@ class Histogram2D(ReleasedResult):
 
 
 def require_estimator(estimator: object) -> None:
-    """Refuse what is no estimator of a table, nor None.
+    """Require an estimator of a table, or None.
 
     Raises:
-        TypeError: it is something else.
+        TypeError: `estimator` is neither.
     """
     if estimator is not None and (isinstance(estimator, type) or not hasattr(estimator, "estimate_table")):
         raise WrongArgumentType(
@@ -325,27 +326,27 @@ def require_estimator(estimator: object) -> None:
 
 
 PLANE_NOISE = 2.0
-"""Times the noise of a count at the whole loss, as which the noise of an estimated count is taken: pilot queries take a
-part of the loss."""
+"""Assumed standard deviation of the noise of an estimated count, relative to a direct count at the whole privacy loss;
+it is larger because pilot queries use a fraction of the budget."""
 
 
 def notes_on_plane(estimated: EstimatedTable, axes: tuple[Axis, Axis], setting: Setting) -> tuple[str, ...]:
-    """Return notes on crowded end cells of each column, and on records outside of a plane that counts them apart.
+    """Return notes on crowded end cells of each column, and on records outside a plane that counts them apart.
 
     Args:
-        estimated: The estimated counts; of a rehearsal nothing is said.
+        estimated: The estimated counts; a rehearsal has no notes.
         axes: The columns and their cells.
-        setting: Public facts: the loss and the relation, which tell the noise.
+        setting: Public facts, of which loss and adjacency determine the noise.
     """
     if any(release.allotment is None for release in estimated.releases):
         return ()
     noise, notes = PLANE_NOISE * sqrt(setting.count_noise().variance), list[str]()
-    for along, axis in enumerate(axes):
-        counts = estimated.cells.sum(axis=1 - along)
+    for axis_index, axis in enumerate(axes):
+        counts = estimated.cells.sum(axis=1 - axis_index)
         deviation = noise * sqrt(estimated.cells.size / len(counts))
         below = np.concatenate([[0.0], np.cumsum(counts)])
-        ends = notes_on_crowded_ends(axis.grid, np.arange(axis.grid.cells + 1), below, (deviation, deviation))
-        notes += [f"{axis.column}: {note}" for note in ends]
+        end_notes = notes_on_crowded_ends(axis.grid, np.arange(axis.grid.cells + 1), below, (deviation, deviation))
+        notes += [f"{axis.column}: {note}" for note in end_notes]
     within = float(estimated.cells.sum())
     return (*notes, *note_on_order(estimated.outside, within + estimated.outside, noise, OUTSIDE_OF_PLANE))
 
@@ -359,15 +360,15 @@ class Histogram2DQuestion:
 
     Attributes:
         x: A column of numbers.
-        y: Another one.
+        y: Another column of numbers.
         x_grid: Public cells of the first column.
         y_grid: Public cells of the second column.
-        estimator: One of `dpcurves.histograms`: how the plane is counted. None: blocks of cells are counted, and blocks
-            with many records are divided and counted again (`RefinedGridEstimator`); where the trust model cannot count
+        estimator: One of `dpcurves.histograms`, which counts the plane. None: blocks of cells are counted, and blocks
+            with many records are divided and counted again (`RefinedGridEstimator`); if the trust model cannot count
             twice, each cell is counted.
 
     Raises:
-        ValueError: both are one column, or the plane has more than 2**20 cells.
+        ValueError: both columns are the same, or the plane has more than 2**20 cells.
         TypeError: a grid is no `Grid`, or `estimator` is no estimator.
     """
 
@@ -390,12 +391,12 @@ class Histogram2DQuestion:
         require_estimator(self.estimator)
 
     def steps(self, setting: Setting) -> Needs[Histogram2D]:
-        """Estimates of all cells."""
+        """Ask for estimates of all cells."""
         axes = Axis(self.x, self.x_grid), Axis(self.y, self.y_grid)
         estimated = yield from ask_workload(TableWorkload(axes, estimator=self.estimator), ALL)
         privacy = build_privacy_statement(
             estimated.releases, least=thresholds_without_notes(self.x, self.y)
-        )  # told of the plane as a whole
+        )  # `notes_on_plane` reports outside records of the plane as a whole
         privacy = privacy.with_notes(*notes_on_plane(estimated, axes, setting))
         joined = (JOINED,) if estimated.has_shared_estimates else ()
         clamped = (CLAMPED,) if any(axis.grid.outside is Outside.CLAMPED for axis in axes) else ()

@@ -1,7 +1,7 @@
-"""Released shares of values that lie outside of the cells of a question, and the note on them.
+"""Released shares of values outside the cells of a question, and the notes on them.
 
-A mistake of unit or sign (percent for a share, days for years) puts values outside. Where these are counted in cells of
-their own, their share is one of the released numbers; this is the one place that writes the note on it.
+A mistaken unit or sign (percent for a share, days for years) puts values outside the grid. If these are counted in
+separate cells, their share is released, and this module alone writes the note on it.
 """
 
 from __future__ import annotations
@@ -19,17 +19,18 @@ from ..display import format_number
 from ..queries import CountQuery, PartitionQuery, PrefixQuery, Query, WeightQuery
 
 DEVIATIONS = 5
-"""A count of records outside that is smaller than so many standard deviations of its noise is not spoken of."""
+"""z-score of a count of outside records from which a note mentions it, in standard deviations of its noise."""
 LEAST_SHARE = 0.01
-"""A smaller share of the records is not spoken of."""
+"""Smallest share of the records that a note mentions."""
 FOLLOWED_BEYOND = 0.5
-"""The least share of times above a grid that is spoken of: a grid may well end before the follow-up does."""
+"""Smallest share of times above a grid that a note mentions: a grid may legitimately end before the follow-up does."""
 BEYOND_HORIZON = 0.95
-"""The least share of times above a grid that is spoken of where it ends at a horizon, as for a survival model."""
+"""Smallest share of times above a grid that a note mentions if the grid ends at a horizon, as for a survival model."""
 LEFT_BEFORE = 0.2
-"""The least share of exits before the first edge that is spoken of where records enter late."""
+"""Smallest share of exits before the first edge that a note mentions if records enter late."""
 CLIPPED = 0.05
-"""The least share of values beyond the bounds of a mean or a sum that is spoken of: bounds may well clip a tail."""
+"""Smallest share of values beyond the bounds of a mean or a sum that a note mentions: bounds may legitimately clip a
+tail."""
 
 
 class Side(Enum):
@@ -40,22 +41,22 @@ class Side(Enum):
 
 
 Least = Mapping[tuple[str, Side], float]
-"""The least share outside that is spoken of, by column and side, where it is not `LEAST_SHARE`."""
+"""Smallest outside share that a note mentions, by column and side, where it is not `LEAST_SHARE`."""
 ANYWHERE: Least = MappingProxyType({})
 
 
 def thresholds_without_notes(*columns: object) -> Least:
-    """Return shares by which nothing is said of these columns: values outside of their cells are no mistake."""
+    """Return infinite thresholds, so that no note mentions these columns: values outside their cells are no mistake."""
     return {(str(column), side): inf for column in columns for side in Side}
 
 
 def thresholds_for_times(column: object, least: float = FOLLOWED_BEYOND) -> Least:
-    """Return shares for a column of times: above its grid many may lie that are no mistake."""
+    """Return thresholds for a column of times, of which many may lie above the grid without a mistake."""
     return {(str(column), Side.ABOVE): least}
 
 
 def thresholds_for_late_entries(entry: object, time: object) -> Least:
-    """Return shares for times of entry and exit: who entered before the first edge is at risk from there on."""
+    """Return thresholds for times of entry and exit: an entry before the first edge is no mistake."""
     return {
         **thresholds_for_times(time), **thresholds_for_times(entry),
         (str(time), Side.BELOW): LEFT_BEFORE, (str(entry), Side.BELOW): inf,
@@ -63,30 +64,31 @@ def thresholds_for_late_entries(entry: object, time: object) -> Least:
 
 
 def thresholds_for_clipping(column: object) -> Least:
-    """Return shares for a column between bounds that clip its values."""
+    """Return thresholds for a column between bounds that clip its values."""
     return dict.fromkeys(((str(column), side) for side in Side), CLIPPED)
 
 
 def count_beyond_bounds(axis: Axis) -> Axis:
-    """Return the axis of one cell between the bounds of this one, with values beyond them counted on their own."""
+    """Return an axis of one cell between the bounds of this one, with separate cells for values beyond them."""
     return replace(axis, grid=axis.grid.with_outside(Outside.APART))
 
 
 def count_outside(grid: Grid) -> Grid:
-    """Return these cells, with values outside counted on their own: their share is released, too."""
+    """Return these cells with separate cells for outside values, so that the share of these is released."""
     return grid.with_outside(Outside.APART)
 
 
 class OutsideCount(NamedTuple):
-    """Counts of values outside of the cells of one column, with noise.
+    """Noisy counts of values outside the cells of one column.
 
     Attributes:
-        column: The column, or the model in its place.
+        column: The column, or the model that predicts it.
         grid: Its cells.
-        below, above: Unbiased counts.
-        total: Unbiased count of all records that have a value.
-        noise_below, noise_above: Standard deviations of the noise of `count_below` and `count_above`, at the most.
-        unit: What is counted.
+        count_below, count_above: Unbiased counts.
+        total: Unbiased count of all records with a value.
+        noise_below, noise_above: Upper bounds of the standard deviations of the noise of `count_below` and
+            `count_above`.
+        unit: What the counts count: records, or weight.
     """
 
     column: str
@@ -99,41 +101,41 @@ class OutsideCount(NamedTuple):
     unit: str = "records"
 
     def shares(self, least: Least = ANYWHERE) -> tuple[float, float]:
-        """The shares below and above; 0 where noise may have made the count, or where it is too small to speak of."""
+        """Return the shares below and above; 0 if noise can explain the count or the share is small."""
         sides = (Side.BELOW, self.count_below, self.noise_below), (Side.ABOVE, self.count_above, self.noise_above)
         below, above = (
             self._share(count, noise, least.get((self.column, side), LEAST_SHARE)) for side, count, noise in sides
         )
         return below, above
 
-    def _share(self, count: float, noise: float, least: float) -> float:
+    def _share(self, count: float, noise: float, min_share: float) -> float:
         share = min(count / max(self.total, count, 1.0), 1.0)
-        return share if count > DEVIATIONS * noise and share >= least else 0.0
+        return share if count > DEVIATIONS * noise and share >= min_share else 0.0
 
 
 def notes_on_outside(releases: Iterable[Release], least: Least = ANYWHERE) -> tuple[str, ...]:
-    """Return a note for each column with values outside of its cells, by released counts; rehearsals say nothing.
+    """Return a note for each column with values outside its cells, from released counts; rehearsals have no notes.
 
     Args:
-        releases: All that a question was answered with. Of several counts of a column, the one with the least noise is
-            read.
-        least: The least share that is spoken of, where it is another one.
+        releases: All releases of an answer. If a column was counted several times, the count with the smallest noise is
+            used.
+        least: The smallest share that a note mentions, where it is not `LEAST_SHARE`.
     """
     best: dict[str, OutsideCount] = {}
     for release in releases:
         for count in read_outside_counts(release):
-            known = best.get(count.column)
-            if known is None or count.noise_below <= known.noise_below:
+            previous = best.get(count.column)
+            if previous is None or count.noise_below <= previous.noise_below:
                 best[count.column] = count
     return tuple(note for count in best.values() for note in note_on_outside(count, least))
 
 
 def note_on_outside(count: OutsideCount, least: Least = ANYWHERE) -> tuple[str, ...]:
-    """Return the note on values outside of the cells of a column, if there are more than noise may have made.
+    """Return the note on values outside the cells of a column, if their counts are significant.
 
     Args:
         count: The released counts.
-        least: The least share that is spoken of, where it is another one.
+        least: The smallest share that a note mentions, where it is not `LEAST_SHARE`.
 
     >>> found = OutsideCount("p", Grid(0, 1, cells=20), 3, 300, 1000, 2.0, 2.0)
     >>> note_on_outside(found)[0].partition(": ")[0]
@@ -165,17 +167,17 @@ def note_on_outside(count: OutsideCount, least: Least = ANYWHERE) -> tuple[str, 
 
 
 def read_outside_counts(release: Release) -> tuple[OutsideCount, ...]:
-    """Return the counts outside of the cells of each column that a release counted apart; none of a rehearsal."""
+    """Return the outside counts of each column that a release counted apart; none for a rehearsal."""
     query = release.plan.query
     if release.allotment is None or not isinstance(query, CountQuery | PartitionQuery | PrefixQuery | WeightQuery):
         return ()
-    apart = [place for place, axis in enumerate(query.axes) if _has_outside_cells(axis)]
+    apart = [axis_index for axis_index, axis in enumerate(query.axes) if _has_outside_cells(axis)]
     if not apart or not (query.is_weighted or query.input_axes == query.axes):
         return ()
     if isinstance(query, PrefixQuery) and not _has_outside_counts(query):
         return ()
     evidence = Evidence.from_release(release).as_cell_counts(query.rows)
-    return tuple(count for place in apart for count in _sum_outside_counts(query, evidence, place))
+    return tuple(count for axis_index in apart for count in _sum_outside_counts(query, evidence, axis_index))
 
 
 def _has_outside_cells(axis: object) -> bool:
@@ -183,27 +185,27 @@ def _has_outside_cells(axis: object) -> bool:
 
 
 def _has_outside_counts(query: PrefixQuery) -> bool:
-    """Tell whether the slots for values outside were counted on their own in the first row, as in all others."""
+    """Return whether the slots for outside values were counted singly in the first row, as in all others."""
     return {1, query.cells - 1, query.cells} <= set(query.prefix_lengths)
 
 
-def _sum_outside_counts(query: Query, evidence: Evidence, place: int) -> Sequence[OutsideCount]:
-    """The counts outside on one axis, summed over all others."""
-    law, axis, total_is_public = evidence.sums, query.axes[place], evidence.total is not None
-    assert isinstance(axis, Axis)  # noqa: S101 (as `_has_outside_cells` says)
-    known = law.measured_edges
-    is_last = place == len(query.axes) - 1
-    if is_last and not (known[1] and known[-2]):  # slots that were counted together with their neighbours
+def _sum_outside_counts(query: Query, evidence: Evidence, axis_index: int) -> Sequence[OutsideCount]:
+    """Return the outside counts of one axis, summed over all others."""
+    law, axis, total_is_public = evidence.sums, query.axes[axis_index], evidence.total is not None
+    assert isinstance(axis, Axis)  # noqa: S101 (by `_has_outside_cells`)
+    measured = law.measured_edges
+    is_last = axis_index == len(query.axes) - 1
+    if is_last and not (measured[1] and measured[-2]):  # outside slots were counted together with their neighbours
         return ()
     cells = evidence.unbiased_cells
     table = cells.reshape(*query.shape[:-1], cells.shape[-1])
-    others = tuple(other for other in range(table.ndim) if other != place)
-    margin = table.sum(axis=others)
+    other_axes = tuple(index for index in range(table.ndim) if index != axis_index)
+    margin = table.sum(axis=other_axes)
     noise = law.cell_noise
     if noise is not None:
         below = above = sqrt(noise.variance * (table.size / len(margin)))
     elif is_last:
-        below, above = (sqrt(law.rows) * each for each in law.end_cell_deviations(total_is_public))
+        below, above = (sqrt(law.rows) * deviation for deviation in law.end_cell_deviations(total_is_public))
     else:
         row = sqrt(float(law.prefix_variances(total_is_public)[0, -1]))
         below = above = row * sqrt(law.rows / len(margin))
@@ -213,13 +215,13 @@ def _sum_outside_counts(query: Query, evidence: Evidence, place: int) -> Sequenc
 
 
 def note_on_order(count: float, total: float, noise: float, words: str) -> tuple[str, ...]:
-    """Return a note on records whose two times are not in their order, if there are more than noise may have made.
+    """Return a note on records whose two times are in the wrong order, if their count is significant.
 
     Args:
-        count: The unbiased count of such records.
-        total: That of all records.
+        count: The unbiased count of these records.
+        total: The unbiased count of all records.
         noise: Standard deviation of the noise of `count`.
-        words: What is wrong with them, and what helps.
+        words: The mistake, and after a colon the remedy.
 
     >>> note_on_order(3.0, 1000.0, 2.0, "leave before they enter"), note_on_order(300.0, 1000.0, 2.0, "are late")
     ((), ('about 30% of the records are late, by the released counts',))
@@ -227,5 +229,5 @@ def note_on_order(count: float, total: float, noise: float, words: str) -> tuple
     share = min(count / max(total, count, 1.0), 1.0)
     if count <= DEVIATIONS * noise or share < LEAST_SHARE:
         return ()
-    told, _, helps = words.partition(": ")
-    return (f"about {share:.0%} of the records {told}, by the released counts{': ' if helps else ''}{helps}",)
+    problem, _, helps = words.partition(": ")
+    return (f"about {share:.0%} of the records {problem}, by the released counts{': ' if helps else ''}{helps}",)

@@ -1,5 +1,4 @@
-"""U-statistics: the mean of a kernel over all pairs of records, from noisy counts of cells, with the error of noise
-and that of cells."""
+"""U-statistics: the mean of a kernel over all pairs of records, from noisy counts of cells."""
 
 from __future__ import annotations
 
@@ -54,9 +53,11 @@ class UStatistic:
     pairs: int | None = None
 
     def __post_init__(self) -> None:
-        if isfinite(self.least) and isfinite(self.most):  # others have ends wherever they have a value
-            known = known_number(self.value, self.interval(KNOWN_AT), self.least, self.most)
-            object.__setattr__(self, "value", known)
+        if isfinite(self.least) and isfinite(
+            self.most
+        ):  # without such limits, a statistic that has a value also has an interval
+            value = known_number(self.value, self.interval(KNOWN_AT), self.least, self.most)
+            object.__setattr__(self, "value", value)
 
     def interval(self, level: float, *, population: bool = False) -> tuple[float, float]:
         """Return an interval that contains the statistic of these records' exact values with probability about `level`.
@@ -98,7 +99,7 @@ def compute_basic_interval(
 
 MOST_DRAWS, VALUES = 1000, 2**22
 PLACE = 8
-"""Streams of simulation beside those of other statistics."""
+"""Number of the first random stream; other statistics use other streams."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -225,7 +226,7 @@ class MergedCellCounts:
 
 
 ROUNDED = "values were rounded by chance to middles of cells: a cell also has some of what lies beside it"
-"""The note of a histogram whose cells are taken for their middles."""
+"""Note of a histogram whose values were rounded to the middles of cells at random."""
 MOST_CELLS = 2**12
 MOST_APART = 4.0
 """z-score of the number of people with a value from which a mean is known."""
@@ -252,7 +253,7 @@ def estimate_pair_mean(curve: Histogram, kernel_on: Callable[[FloatArray], Kerne
 
 
 def _estimate_from_reports(curve: Histogram, kernel: Kernel, reports: RandomisedAnswers) -> UStatistic:
-    value, likely = (
+    value, likely_reports = (
         reports.mean(kernel.mean),
         reports.likely(project_to_simplex(reports.counts, 1.0 * reports.people) / reports.people),
     )
@@ -263,12 +264,12 @@ def _estimate_from_reports(curve: Histogram, kernel: Kernel, reports: Randomised
         if reports.present < MOST_APART * reports.deviation_of_missing:
             return -inf, inf
         # Projected shares lose a part of a large cell, unprojected shares are too uneven because of noise.
-        deviation = max(answers.deviation_of_mean(kernel.mean, population) for answers in (reports, likely))
+        deviation = max(answers.deviation_of_mean(kernel.mean, population) for answers in (reports, likely_reports))
         if ROUNDED in curve.notes and not population:
-            deviation = hypot(deviation, _bound_rounding_deviation(kernel.mean, likely.counts[:-1]))
+            deviation = hypot(deviation, _bound_rounding_deviation(kernel.mean, likely_reports.counts[:-1]))
         return value - quantile * deviation, value + quantile * deviation
 
-    return _build_u_statistic(curve, kernel, likely.counts[:-1], value, compute_interval)
+    return _build_u_statistic(curve, kernel, likely_reports.counts[:-1], value, compute_interval)
 
 
 def _bound_rounding_deviation(kernel: FloatArray, counts: FloatArray) -> float:
@@ -303,16 +304,15 @@ def _estimate_from_counts(curve: Histogram, kernel: Kernel) -> UStatistic:
 def _build_u_statistic(
     curve: Histogram,
     kernel: Kernel,
-    likely: FloatArray,
+    likely_counts: FloatArray,
     value: float,
-    ends: Callable[[float, bool], tuple[float, float]],
+    compute_interval: Callable[[float, bool], tuple[float, float]],
 ) -> UStatistic:
-    """Return the statistic with its discretization error: the mean deviation of the kernel in cells, below the root of
-    Delta (Remark 3)."""
-    shares = likely / max(float(likely.sum()), 1.0)
+    """Return the statistic with its discretization error: mean kernel deviation in cells (Remark 3)."""
+    shares = likely_counts / max(float(likely_counts.sum()), 1.0)
     lowest, highest = (
         float(np.min(kernel.mean - kernel.max_deviation)),
         float(np.max(kernel.mean + kernel.max_deviation)),
     )
     resolution = float(shares @ kernel.max_deviation @ shares)
-    return UStatistic(value, resolution, ends, curve.privacy, curve.notes, lowest, highest)
+    return UStatistic(value, resolution, compute_interval, curve.privacy, curve.notes, lowest, highest)

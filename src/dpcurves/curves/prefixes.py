@@ -1,4 +1,4 @@
-"""Shares of records below edges, sums between edges, and quantiles that were searched for; with their noise."""
+"""Shares of records below edges, sums between edges, and quantiles from a private search; with their noise."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def evenly_spaced_edges(number: int, cells: int) -> tuple[int, ...]:
     >>> evenly_spaced_edges(4, 10), evenly_spaced_edges(4, 2)
     ((2, 5, 7, 10), (1, 2))
     """
-    return tuple(sorted({max(1, cells * part // number) for part in range(1, number + 1)}))
+    return tuple(sorted({max(1, cells * index // number) for index in range(1, number + 1)}))
 
 
 def build_all_edges_query(axis: Axis, classes: Categories | None = None) -> PrefixQuery:
@@ -68,12 +68,13 @@ def build_all_edges_query(axis: Axis, classes: Categories | None = None) -> Pref
 
 
 NEARLY, MOST_STEPS = 1e-6, 2.0**50
-"""By which part of a step a value may be below a multiple of it, for rounding; and the largest such multiple."""
+"""Rounding tolerance, in steps: a value this close below a multiple counts as the multiple; and the largest number of
+steps for which multiples are distinct doubles."""
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 SHOWN = 0.998
 """Share of the records that a plot shows if the range was found privately."""
 MOST_KEPT = 2**22
-"""Simulated numbers that are cached for other curves of the same law, at most: 32 MB."""
+"""Largest number of simulated values that are cached for other curves of the same law: 32 MB."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -228,8 +229,8 @@ class PrefixShares:
     @property
     def measured_prefix_counts(self) -> tuple[NDArray[np.int64], FloatArray]:
         """Indices of the measured edges, and the unbiased number of records below each."""
-        known = np.flatnonzero(self.measured_edges)
-        return known, self.unbiased_shares[known] * self.total
+        measured = np.flatnonzero(self.measured_edges)
+        return measured, self.unbiased_shares[measured] * self.total
 
     def simulate_share_errors(self, generator: np.random.Generator | None) -> Iterator[FloatArray]:
         """Simulate the noise of `unbiased_shares` at the measured edges, in chunks of (draws, measured)."""
@@ -243,8 +244,7 @@ class PrefixShares:
     def intervals_by_tests(
         self, p: FloatArray, cells: FloatArray, level: float, *, population: bool, generator: np.random.Generator | None
     ) -> FloatArray | None:
-        """Return the ends of a few quantiles by tests at the edges, (..., 2): see `find_ends_by_tests`. None if there
-        are many.
+        """Return limits of a few quantiles, (..., 2): see `find_ends_by_tests`; None if there are many.
 
         Args:
             p: Levels, (...).

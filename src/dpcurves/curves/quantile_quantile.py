@@ -1,4 +1,4 @@
-"""Quantiles of one distribution against those of another: on the diagonal where both distributions are equal."""
+"""Quantiles of one distribution against the same quantiles of another: points lie on the diagonal if both are equal."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ PERCENTS = tuple(number / 100 for number in range(1, 100))
 
 
 class HasQuantileFunction(Protocol):
-    """A released curve with quantiles, as `CDF`.
+    """A released curve with quantiles, like `CDF`.
 
     Attributes:
         x: Its edges.
-        label: What it is of.
-        privacy: The privacy statement, which every picture shows.
+        label: The label of its column.
+        privacy: The privacy statement, which every plot shows.
     """
 
     @property
@@ -42,36 +42,36 @@ class HasQuantileFunction(Protocol):
     def notes(self) -> tuple[str, ...]: ...
 
     def quantile(self, p: FloatArray, /) -> FloatArray:
-        """Values at or below which these shares of the records lie."""
+        """Return the values at or below which these shares of the records lie."""
         ...
 
     def quantile_intervals(self, p: FloatArray, /, level: float, *, population: bool = False) -> FloatArray:
-        """Ends of these quantiles, ``(quantiles, 2)``."""
+        """Return limits of these quantiles, ``(quantiles, 2)``."""
         ...
 
 
 def parse_shares(name: str, values: Any) -> tuple[float, ...]:
-    """Shares of the records; `name` is what they are called where they are asked for.
+    """Return shares of records as numbers; errors call the argument `name`.
 
     Raises:
-        ValueError: one is not between 0 and 1, or there is none.
-        TypeError: it is a single number, or one of them is none.
+        ValueError: a share is not between 0 and 1, or the list is empty.
+        TypeError: `values` is a single number, or an entry is not a number.
     """
-    found = tuple(
-        require_proportion(name, each)
-        for each in require_sequence(name, values, "a list of shares, as in [0.25, 0.5],")
+    shares = tuple(
+        require_proportion(name, share)
+        for share in require_sequence(name, values, "a list of shares, as in [0.25, 0.5],")
     )
-    if not found:
+    if not shares:
         raise InvalidArgument(name, "at least one share between 0 and 1 is needed")
-    return found
+    return shares
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class QuantileQuantile(CompositeResult):
-    """Quantiles of two released curves beside each other; nothing more is spent.
+    """Quantiles of two released curves against each other, at no further loss.
 
     Attributes:
-        p: Shares of records, rising, of shape ``(quantiles,)``.
+        p: Increasing shares of records, of shape ``(quantiles,)``.
         first: The `CDF` along x.
         second: The `CDF` along y.
 
@@ -105,68 +105,71 @@ class QuantileQuantile(CompositeResult):
 
     @property
     def privacy(self) -> PrivacyStatement:
-        """The privacy statement of the first curve; a note adds that of the second, where it differs."""
+        """The privacy statement of the first curve; if the second curve has a different statement, a note adds it."""
         first, second = self.first.privacy, self.second.privacy
-        told = (f"the second one: {second.loss}, {second.adjacency}, protects {second.protected_unit}",)
-        return first.with_notes(*second.notes, *(() if self._has_same_privacy else told))
+        second_note = (f"the second one: {second.loss}, {second.adjacency}, protects {second.protected_unit}",)
+        return first.with_notes(*second.notes, *(() if self._has_same_privacy else second_note))
 
     def _axis_labels(self) -> dict[str, str]:
         labels = {name: str(getattr(getattr(self, name), "label", "")) for name in ("first", "second")}
-        ends = "", "_lower", "_upper", "_lower_population", "_upper_population"
-        return {f"{name}{end}": label for name, label in labels.items() for end in ends}
+        suffixes = "", "_lower", "_upper", "_lower_population", "_upper_population"
+        return {f"{name}{suffix}": label for name, label in labels.items() for suffix in suffixes}
 
     @property
     def _has_same_privacy(self) -> bool:
-        one, other = (replace(each.privacy, notes=(), grant="") for each in (self.first, self.second))
-        return one == other
+        first, second = (replace(curve.privacy, notes=(), grant="") for curve in (self.first, self.second))
+        return first == second
 
     @property
     def scopes(self) -> Mapping[str, bool]:
-        """The scopes of the intervals: these records and, only where each unit is one record, the population."""
-        both = [interval_scopes(each.privacy) for each in (self.first, self.second)]
-        return min(both, key=len)
+        """The scopes of the intervals: these records and, if each unit of both curves is one record, the population."""
+        curve_scopes = [interval_scopes(curve.privacy) for curve in (self.first, self.second)]
+        return min(curve_scopes, key=len)
 
     def intervals(self, level: float, *, population: bool = False) -> FloatArray:
-        """Ends of the quantiles of the first and of the second curve, of shape ``(2, quantiles, 2)``.
+        """Return limits of the quantiles of the first and of the second curve, of shape ``(2, quantiles, 2)``.
 
-        The intervals of all quantiles of both curves hold at once with probability `level`. By Bonferroni's inequality
-        half of the error probability goes to each curve, so dependence between their noises or their records does no
-        harm. For this reason, and because intervals end at edges of cells, they hold more often than `level` says. They
-        are for quantiles of these records, or, with `population`, of the population; an end is infinite where the
-        quantile may lie outside the grid.
+        The intervals of all quantiles of both curves hold simultaneously with probability `level`. By Bonferroni's
+        inequality each curve gets half of the error probability, so their noises or records may be dependent. For this
+        reason, and because intervals end at edges of cells, coverage exceeds `level`. They are for quantiles of these
+        records, or, with `population`, of the population; a limit is infinite if the quantile may lie outside the grid.
         """
-        each = (1 + require_probability("level", level)) / 2
-        both = (self.first, self.second)
-        return np.stack([curve.quantile_intervals(self.p, each, population=population) for curve in both])
+        curve_level = (1 + require_probability("level", level)) / 2
+        curves = (self.first, self.second)
+        return np.stack([curve.quantile_intervals(self.p, curve_level, population=population) for curve in curves])
 
     def region(self, level: float, *, population: bool = False) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """A region, bounded by two step functions, that contains the true plot from the first to the last share.
+        """Return a region, bounded by two step functions, that contains the true plot from the first to the last share.
 
         Returns:
-            Edges along x, ``(steps + 1,)``, and the least and the largest y between two of them, ``(steps,)``. Infinite
-            ends of `intervals` are replaced by the ends of the grids.
+            Edges along x, ``(steps + 1,)``, and the smallest and the largest y between neighbouring edges,
+            ``(steps,)``. Infinite limits of `intervals` are replaced by the ends of the grids.
         """
         return paired_region(*self._intervals_within_grids(level, population=population))
 
     def _intervals_within_grids(self, level: float, *, population: bool) -> tuple[FloatArray, FloatArray]:
-        """The intervals of both, within their grids."""
+        """Return the intervals of both curves, clipped to their grids."""
         first, second = self.intervals(level, population=population)
         return np.clip(first, *self.first.x[[0, -1]]), np.clip(second, *self.second.x[[0, -1]])
 
     def _build_shades(self, scopes: Mapping[str, bool], level: float | None) -> Sequence[display.CrossedShade]:
         if level is None:
             return ()
-        found = list[display.CrossedShade]()
-        for who, asked in reversed(list(scopes.items())):
-            words = display.describe_interval(level, self.INTERVAL_NAME, who)
-            found.append(display.CrossedShade(*self._intervals_within_grids(level, population=asked), label=words))
-        return found
+        crossed_shades = list[display.CrossedShade]()
+        for scope_name, is_population in reversed(list(scopes.items())):
+            interval_label = display.describe_interval(level, self.INTERVAL_NAME, scope_name)
+            crossed_shades.append(
+                display.CrossedShade(
+                    *self._intervals_within_grids(level, population=is_population), label=interval_label
+                )
+            )
+        return crossed_shades
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
-        both = self.first.privacy, self.second.privacy
+        statements = self.first.privacy, self.second.privacy
         x, y = self._mask_unknown("first", self.x), self._mask_unknown("second", self.y)
         return display.draw_quantile_quantile(
-            x, y, both, labels=self._labels, edges=(self.first.x, self.second.x), shades=shades, ax=how["ax"],
+            x, y, statements, labels=self._labels, edges=(self.first.x, self.second.x), shades=shades, ax=how["ax"],
             name=how["name"],
         )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""Questions as plain objects, and back: one form for files, for the command line and for servers."""
+"""Questions as JSON objects and back: one format for files, the command line and servers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from .question import grid_from_json, grid_to_json
 ASK = "ask"
 VALUES = "values:"
 AUTO, BOUNDS, GRID, UNBOUNDED = "auto", "bounds", "grid", "auto-range-"
-"""Word for a grid, or a unit, of which nothing is known; and the beginning of the names of questions without a grid."""
+"""Value of an automatic grid, unit or bounds; names of fields; and the prefix of questions without a grid."""
 ENDS = ("lower", "upper")
 UNITS = ("unit", "unit_predicted", "unit_residual")
 METHODS = {"grown-partition": GrownPartition, "quantile-cuts": QuantileCuts, "bisection": Bisection}
@@ -35,41 +35,46 @@ METHOD_WORDS: dict[type[Any], str] = {kind: word for word, kind in METHODS.items
 
 @cache
 def list_question_classes() -> Mapping[str, type[Any]]:
-    """Kinds of questions by their command names.
+    """Return the question classes by their command names.
 
     >>> sorted(list_question_classes())[:4]
     ['auto-range-cdf', 'auto-range-histogram', 'auto-range-mean', 'auto-range-quantiles']
     """
-    rooms = import_module(__package__), *find_packages()
-    named = {name: room for room in rooms for name in room.__all__ if name.endswith("Question") and name != "Question"}
+    modules = import_module(__package__), *find_packages()
+    module_by_class = {
+        name: module
+        for module in modules
+        for name in module.__all__
+        if name.endswith("Question") and name != "Question"
+    }
     return {
-        re.sub(r"(?<=[a-z])(?=[A-Z])", "-", name.removesuffix("Question")).lower(): getattr(named[name], name)
-        for name in sorted(named)
+        re.sub(r"(?<=[a-z])(?=[A-Z])", "-", name.removesuffix("Question")).lower(): getattr(module_by_class[name], name)
+        for name in sorted(module_by_class)
     }
 
 
 def question_to_json(question: Any) -> dict[str, Any]:
-    """Write a question as plain objects: the word that asks it, and its fields, but for those that are as unless said.
+    """Return a question as a JSON object: its command name, and its fields, except for those with default values.
 
     >>> from dpcurves.curves import CdfQuestion
     >>> question_to_json(CdfQuestion("age", Grid(0, 90, cells=90)))["column"]
     'age'
     """
-    words = {kind: word for word, kind in list_question_classes().items()}
-    return {ASK: words[type(question)], **ASKED.encode_fields(question)}
+    command_names = {kind: word for word, kind in list_question_classes().items()}
+    return {ASK: command_names[type(question)], **ASKED.encode_fields(question)}
 
 
 def question_from_json(stored: Mapping[str, Any]) -> Any:
-    """The question that was written by `question_to_json`, or by hand.
+    """Return the question that `question_to_json`, or a person, wrote.
 
-    A grid may also be a text, as ``"0:90:90"`` or ``"values:0:90"``; an exact number a text, as ``"0.95"``; and bounds
-    a list or a text, ``"bounds": "0:100"``, in the place of ``lower`` and ``upper``. The grid ``"auto"`` asks the same
-    without one, where that can be asked, and so do the bounds ``"auto"`` of a sum or mean; a unit ``"auto"`` is as
-    small as bounds start at, and categories ``"auto"`` are found by partition
-    selection, which needs a delta (`UnlistedCategories`).
+    A grid may also be a text, like ``"0:90:90"`` or ``"values:0:90"``; an exact number a text, like ``"0.95"``; and
+    bounds a list or a text, ``"bounds": "0:100"``, instead of ``lower`` and ``upper``. The grid ``"auto"`` selects the
+    variant of the question with an automatic range, if it has one, and so do the bounds ``"auto"`` of a sum or mean. A
+    unit ``"auto"`` is the smallest unit from which the search for bounds starts. Categories ``"auto"`` are found by
+    partition selection, which needs a delta (`UnlistedCategories`).
 
     Raises:
-        ValueError: there is no such question, or a field is missing, unknown or of the wrong form; one line names it.
+        ValueError: the question is unknown, or a field is missing, unknown or malformed; one line names it.
 
     >>> print(question_from_json({"ask": "cdf", "column": "age", "grid": "0:90:90"}))
     distribution function of age
@@ -79,32 +84,32 @@ def question_from_json(stored: Mapping[str, Any]) -> Any:
         or not isinstance(stored.get(ASK), str)
         or stored[ASK] not in list_question_classes()
     ):
-        asked = stored.get(ASK) if isinstance(stored, Mapping) else stored
+        command = stored.get(ASK) if isinstance(stored, Mapping) else stored
         raise InvalidArgument(
-            ASK, f"one of {', '.join(sorted(list_question_classes()))} is needed, got {describe_value(asked)}"
+            ASK, f"one of {', '.join(sorted(list_question_classes()))} is needed, got {describe_value(command)}"
         )
-    word, said = stored[ASK], {name: value for name, value in stored.items() if name != ASK}
-    if said.get(GRID) == AUTO:
+    word, values = stored[ASK], {name: value for name, value in stored.items() if name != ASK}
+    if values.get(GRID) == AUTO:
         if f"{UNBOUNDED}{word}" not in list_question_classes():
             raise InvalidArgument(
                 GRID, f"this question needs one: {AUTO!r} is known by {', '.join(_questions_without_grid())}"
             )
         word = f"{UNBOUNDED}{word}"
-        del said[GRID]
-    if said.get(BOUNDS) == AUTO:
-        said |= dict.fromkeys(ENDS, said.pop(BOUNDS))
-    if AUTO in (said.get(end) for end in ENDS) and f"{UNBOUNDED}{word}" in list_question_classes():
-        if {said.pop(end, AUTO) for end in ENDS} != {AUTO}:
+        del values[GRID]
+    if values.get(BOUNDS) == AUTO:
+        values |= dict.fromkeys(ENDS, values.pop(BOUNDS))
+    if AUTO in (values.get(end) for end in ENDS) and f"{UNBOUNDED}{word}" in list_question_classes():
+        if {values.pop(end, AUTO) for end in ENDS} != {AUTO}:
             raise InvalidArgument(ENDS[0], f"give {' and '.join(ENDS)}, or neither: both are {AUTO!r}, or none is")
         word = f"{UNBOUNDED}{word}"
-    if BOUNDS in said and {*ENDS} <= {field.name for field in fields(list_question_classes()[word])}:
-        said |= dict(zip(ENDS, _parse_bounds(said.pop(BOUNDS)), strict=True))
-    said |= {name: SMALLEST_UNIT for name in UNITS if said.get(name) == AUTO}
-    return _parse_fields(list_question_classes()[word], said)
+    if BOUNDS in values and {*ENDS} <= {field.name for field in fields(list_question_classes()[word])}:
+        values |= dict(zip(ENDS, _parse_bounds(values.pop(BOUNDS)), strict=True))
+    values |= {name: SMALLEST_UNIT for name in UNITS if values.get(name) == AUTO}
+    return _parse_fields(list_question_classes()[word], values)
 
 
 def _parse_bounds(value: Any) -> tuple[float, float]:
-    """Both ends of bounds, as a list or as the text that the command line takes."""
+    """Return both bounds from a list or from the text that the command line takes."""
     if isinstance(value, str):
         try:
             value = [float(end) for end in value.split(":")]
@@ -114,24 +119,24 @@ def _parse_bounds(value: Any) -> tuple[float, float]:
 
 
 def _questions_without_grid() -> list[str]:
-    known = [word.removeprefix(UNBOUNDED) for word in list_question_classes() if word.startswith(UNBOUNDED)]
-    return sorted(word for word in known if GRID in {field.name for field in fields(list_question_classes()[word])})
+    commands = [word.removeprefix(UNBOUNDED) for word in list_question_classes() if word.startswith(UNBOUNDED)]
+    return sorted(word for word in commands if GRID in {field.name for field in fields(list_question_classes()[word])})
 
 
 def declared_columns_to_json(columns: Sequence[NumericColumn | Categories]) -> list[dict[str, Any]]:
-    """Write declared columns as questions write them.
+    """Return declared columns in the format of questions.
 
     >>> declared_columns_to_json([NumericColumn("age", 0, 90), Categories("sex", ("f", "m"))])[0]
     {'column': 'age', 'lower': 0.0, 'upper': 90.0}
     """
-    return [ASKED.encode(each) for each in columns]
+    return [ASKED.encode(column) for column in columns]
 
 
 def declared_columns_from_json(name: str, stored: Any) -> tuple[NumericColumn | Categories, ...]:
-    """Declared columns as questions read them; errors call them `name`.
+    """Return declared columns, in the format of questions; errors call them `name`.
 
     Raises:
-        ValueError: one is of another form.
+        ValueError: an entry has another format.
     """
     return _parse_declared_columns(name, stored)
 
@@ -162,22 +167,22 @@ ASKED: Codec = Codec(
 
 
 def _parse_fields(kind: type[Any], stored: Mapping[str, Any]) -> Any:
-    hints, known = get_type_hints(kind), {field.name: field for field in fields(kind)}
-    require_known_fields(stored, known)
-    needed = [name for name, field in known.items() if field.default is MISSING and name not in stored]
-    if needed:
-        raise InvalidArgument(needed[0], "it is needed, and is not there")
+    hints, fields_by_name = get_type_hints(kind), {field.name: field for field in fields(kind)}
+    require_known_fields(stored, fields_by_name)
+    missing = [name for name, field in fields_by_name.items() if field.default is MISSING and name not in stored]
+    if missing:
+        raise InvalidArgument(missing[0], "it is needed, and is not there")
     return kind(**{name: _parse_value(name, value, hints[name]) for name, value in stored.items()})
 
 
 def _parse_value(name: str, value: Any, hint: Any) -> Any:
-    """The value as the field holds it: by the kinds that it may have."""
+    """Return the value of a field, converted by the types that its type hint allows."""
     choices = get_args(hint) if get_origin(hint) in {Union, UnionType} else (hint,)
     if value is None and type(None) in choices:
         return None
-    for kind, form in READERS.items():
+    for kind, parse in READERS.items():
         if kind in choices:
-            return form(name, value)
+            return parse(name, value)
     for choice in choices:
         if isinstance(choice, type) and issubclass(choice, Enum):
             return parse_choice(name, value, choice)
@@ -196,20 +201,24 @@ def _parse_grid(name: str, value: Any) -> Grid:
 def _parse_categories(name: str, value: Any) -> Categories | tuple[Categories, ...]:
     several = isinstance(value, list)
     return (
-        tuple(_parse_category_column(name, each) for each in value) if several else _parse_category_column(name, value)
+        tuple(_parse_category_column(name, entry) for entry in value)
+        if several
+        else _parse_category_column(name, value)
     )
 
 
 def _parse_category_column(name: str, value: Any) -> Categories:
-    found = _require_object(name, value)
-    if "column" not in found:
+    document = _require_object(name, value)
+    if "column" not in document:
         raise InvalidArgument(
             name, 'column and categories are needed, as in {"column": "sex", "categories": ["F", "M"]}'
         )
-    if found.get("unlisted") is True or found.get("categories") == AUTO:
-        universe = found.get("universe")
-        return UnlistedCategories(found.get("column"), universe=None if universe is None else parse_universe(universe))  # type: ignore[arg-type]
-    return Categories(found.get("column"), found.get("categories"))  # type: ignore[arg-type]
+    if document.get("unlisted") is True or document.get("categories") == AUTO:
+        universe = document.get("universe")
+        return UnlistedCategories(
+            document.get("column"), universe=None if universe is None else parse_universe(universe)
+        )  # type: ignore[arg-type]
+    return Categories(document.get("column"), document.get("categories"))  # type: ignore[arg-type]
 
 
 def _parse_declared_column(name: str, value: Any) -> NumericColumn | Categories:
@@ -223,14 +232,14 @@ def _parse_declared_column(name: str, value: Any) -> NumericColumn | Categories:
 def _parse_declared_columns(name: str, value: Any) -> tuple[NumericColumn | Categories, ...]:
     if not isinstance(value, list | tuple):
         raise InvalidArgument(name, f"a list of columns is needed, got {describe_value(value)}")
-    return tuple(_parse_declared_column(name, each) for each in value)
+    return tuple(_parse_declared_column(name, entry) for entry in value)
 
 
 def _parse_method(name: str, value: Any) -> Any:
-    given = {value: {}} if isinstance(value, str) else value
-    if not isinstance(given, Mapping) or len(given) != 1 or next(iter(given)) not in METHODS:
+    document = {value: {}} if isinstance(value, str) else value
+    if not isinstance(document, Mapping) or len(document) != 1 or next(iter(document)) not in METHODS:
         raise InvalidArgument(name, f"one of {', '.join(METHODS)} is needed, got {describe_value(value)}")
-    ((word, stored),) = given.items()
+    ((word, stored),) = document.items()
     return _parse_fields(METHODS[word], _require_object(name, stored))
 
 

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 COUNTING = Fraction(3, 100)
 """Budget fraction of the count of records, if their number is private."""
 LEAST_SHARE, MOST_SHARE = Fraction(1, 20), Fraction(1, 4)
-"""No bound gets less of the budget, and none more."""
+"""Smallest and largest budget fraction of a bound."""
 ENOUGH_RECORDS = 60
 """Records times epsilon of a bound from which the noise rarely moves it."""
 HIDDEN = 6
@@ -72,8 +72,7 @@ class BoundBudget(NamedTuple):
 
 
 def choose_bound_budget(column: str | Predictor, setting: conversation.Setting) -> conversation.Needs[BoundBudget]:
-    """Choose the budget fraction of bounds by the number of records with a value of this column, counted if it is
-    private.
+    """Choose the budget fraction of bounds by the number of records with a value, counted if it is private.
 
     Formal guarantees: the count is a separate round with the budget fraction `COUNTING`. The fractions are a function
     of its answer and of public facts, and add up to the rest for every answer: by adaptive composition all rounds
@@ -149,7 +148,7 @@ LEFT_OUT = 0.005
 """Share of the records within the bounds that plots may leave out, along each axis."""
 MOST_CELLS_OF_AXIS = 256
 DOUBTFUL = 0.1
-"""The share of the records which the bounds may leave out, and from which on a note says so."""
+"""A note warns if the bounds may leave out at least this share of the records."""
 HARDLY_ANY = "nobody knows how many of them the bounds cover"
 """Text of the note if the bounds may leave out as many records as they should cover."""
 
@@ -223,7 +222,7 @@ class ResidualPlot(ReleasedResult):
         points = sample_points(density, edges, min(round(within), MOST_POINTS), None)
         labels, outside = (str(axes[0].column), str(axes[1].column)), beyond / (within + beyond)
         records = within + beyond
-        if not alpha < DOUBTFUL * records:  # noise may have made the bounds much too narrow
+        if not alpha < DOUBTFUL * records:  # because of noise the bounds may be much too narrow
             coverage_note = (
                 f"the bounds cover {describe_coverage(coverage, alpha)}" if alpha < coverage * records else HARDLY_ANY
             )
@@ -237,8 +236,7 @@ class ResidualPlot(ReleasedResult):
 
     @property
     def plotted_edges(self) -> tuple[FloatArray, FloatArray]:
-        """Edges of the cells that plots show: from the first to the last cell that seems to hold records, including
-        zero.
+        """Edges of the plotted cells: from the first to the last occupied cell, including zero.
 
         The bounds are powers of two around zero, so much of the plane may be empty. Along each axis at most 1 record in
         200 is left out.
@@ -334,33 +332,33 @@ class ResidualPlot(ReleasedResult):
 
 @dataclass(frozen=True, slots=True)
 class ResidualPlotQuestion:
-    """Residuals against predictions. Private bounds of each, then an estimator of the plane within them.
+    """Residuals against predictions: private bounds of both, then an estimator of the plane within them.
 
-    The bounds are powers of two times a unit (Chen et al. 2016, Algorithm 2, mended); inside them lies a grid of equal
-    cells, which the estimator counts as it sees fit. What lies beyond is counted, too. Of the budget each bound gets
-    what makes records times epsilon 60, but from a twentieth to a quarter; where the number of records is private, 3 %
-    of the budget count those with a prediction first. Bounds that are too wide leave few cells for the records, and
-    cost more than a few records beyond: as many records as noise may hide, ``6 / epsilon`` of a bound, are therefore
-    not missed, but an eighth of all at most, and below records times epsilon of a bound of 40 in proportion fewer.
-    These numbers were chosen on normal, fan-shaped, bent and heavy-tailed residuals; other laws did not judge them.
-    `ResidualPlot.coverage_statement` says how many records that, and the noise of the bounds, may leave out.
+    The bounds are powers of two times a unit (Chen et al. 2016, Algorithm 2, amended). The estimator counts a grid of
+    equal cells between them, and records beyond are counted as well. Each bound gets the budget fraction that makes
+    records times epsilon of the bound 60, but between 1/20 and 1/4; if the number of records is private, 3 % of the
+    budget first count the records with a prediction. Bounds that are too wide leave few cells for the records, which is
+    worse than a few records beyond them. So a bound may miss as many records as its noise may hide, ``6 / epsilon``: at
+    most an eighth of all, and proportionally fewer if records times epsilon of the bound is below 40. These numbers
+    were chosen on normal, fan-shaped, bent and heavy-tailed residuals; no separate laws validated them.
+    `ResidualPlot.coverage_statement` states how many records this rule and the noise of the bounds may leave out.
 
-    Formal guarantees: of the records that are asked about, as `model` says: where the model was trained on the same
-    records without privacy, nothing that is released of its residuals is private.
+    Formal guarantees: they cover the queried records, as `model` states: if the model was trained on the same records
+    without privacy, nothing released about its residuals is private.
 
     Attributes:
         predicted: The column of predictions, or a `Scorecard` or `Trees` that predicts.
-        residual: The column of residuals, or a `Residual` of that model. Infinite ones lie beyond all bounds.
-        unit_predicted, unit_residual: What is doubled: public, about the size of values that matter.
-        coverage: The share of the records that the rectangle should cover; at most 6 decimals. Each axis leaves out
-            half of the others at the most, for these may be different records.
-        model: Where the model comes from; it has no default, and is written on the result.
-        cells: How many cells each axis has: 256 at most.
-        estimator: How the plane is counted. None: by `RefinedGridEstimator`, so that noise alone makes no dense spots.
+        residual: The column of residuals, or a `Residual` of that model. Infinite residuals lie beyond all bounds.
+        unit_predicted, unit_residual: The units that are doubled: public, of the order of typical values.
+        coverage: The share of the records that the rectangle should cover; at most 6 decimals. Each axis may leave out
+            half of the remaining share, since the axes may leave out different records.
+        model: The origin of the model, printed with the result; it has no default.
+        cells: The number of cells of each axis: at most 256.
+        estimator: The estimator of the plane. None: `RefinedGridEstimator`, so that noise alone makes no dense spots.
 
     Raises:
-        ValueError: a unit, `coverage` or `cells` is out of range, or the columns are one.
-        TypeError: `model` says nothing of the model, or `estimator` is no estimator.
+        ValueError: a unit, `coverage` or `cells` is out of range, or both columns are the same.
+        TypeError: `model` does not state the origin of the model, or `estimator` is no estimator.
     """
 
     predicted: str | Predictor
@@ -388,30 +386,35 @@ class ResidualPlotQuestion:
 
     def steps(self, setting: conversation.Setting) -> conversation.Needs[ResidualPlot]:
         """Ask for the number of records, if that is private; bounds of predictions and residuals; an estimator."""
-        terms = yield from choose_bound_budget(self.predicted, setting)
-        across, upwards = self._bounds(terms.spare_records)
-        width, first = yield from ask_for_bounds(across, terms.budget_fraction)
-        height, second = yield from ask_for_bounds(upwards, terms.budget_fraction)
+        budget = yield from choose_bound_budget(self.predicted, setting)
+        across, upwards = self._bounds(budget.spare_records)
+        width, first = yield from ask_for_bounds(across, budget.budget_fraction)
+        height, second = yield from ask_for_bounds(upwards, budget.budget_fraction)
         axes = self._axis(self.predicted, width.bound), self._axis(self.residual, height.bound)
         estimated = yield from conversation.ask_workload(
-            conversation.TableWorkload(axes, self.estimator), terms.remaining_fraction
+            conversation.TableWorkload(axes, self.estimator), budget.remaining_fraction
         )
-        releases = (*terms.counting_releases, first.release, second.release, *estimated.releases)
-        beyond = thresholds_without_notes(self.predicted, self.residual)  # the bounds leave out a declared share
+        releases = (*budget.counting_releases, first.release, second.release, *estimated.releases)
+        outside_thresholds = thresholds_without_notes(
+            self.predicted, self.residual
+        )  # the bounds leave out a requested share
         privacy, evidence = (
-            build_privacy_statement(releases, self.model.value, beyond),
+            build_privacy_statement(releases, self.model.value, outside_thresholds),
             tuple(map(conversation.Evidence.from_release, releases)),
         )
-        fewer = (
+        missed_records = (
             nan
             if width.is_capped or height.is_capped
             else bound_missed_records(first, across.spare) + bound_missed_records(second, upwards.spare)
         )
         coverage = float(parse_positive_fraction("coverage", self.coverage))
-        return ResidualPlot.from_counts(estimated, axes, privacy, evidence, coverage=coverage, alpha=fewer)
+        return ResidualPlot.from_counts(estimated, axes, privacy, evidence, coverage=coverage, alpha=missed_records)
 
     def plan_notes(self, setting: conversation.Setting) -> tuple[str, ...]:
-        """A note on bounds where the number of records is private: those shown are the ones for few records."""
+        """Return a note if the number of records is private.
+
+        A plan then shows the budget of the bounds for few records; an answer may give them less.
+        """
         return () if setting.adjacency.public_record_count is not None else (BOUNDS_OF_FEW,)
 
     def __str__(self) -> str:
@@ -423,32 +426,35 @@ class ResidualPlotQuestion:
             build_coverage_query(column, getattr(self, name), self.coverage, spare_records=spare, name=name)
             for column, name in columns
         )
-        each = find_axis_coverage(across.coverage)
-        return replace(across, coverage=each), replace(upwards, coverage=each)
+        axis_coverage = find_axis_coverage(across.coverage)
+        return replace(across, coverage=axis_coverage), replace(upwards, coverage=axis_coverage)
 
     def _axis(self, column: str | Predictor, bound: float) -> Axis:
         return Axis(column, Grid(-bound, bound, cells=self.cells, outside=Outside.APART))
 
 
 def bound_missed_records(bound: conversation.CoverageInterval, spare: int) -> float:
-    """The number of records that one bound may miss beyond those asked, but for half of the chance that either does."""
+    """Return how many records a bound may miss beyond its requested share.
+
+    The number holds except with half of the error probability of both bounds.
+    """
     return bound.alpha((1 - PROMISED) / 2) + spare
 
 
 def sample_points(
     density: FloatArray, edges: tuple[FloatArray, FloatArray], size: int, generator: np.random.Generator | None
 ) -> FloatArray:
-    """Points from a density that is even within each cell, of shape ``(size, 2)``."""
-    chance = public_generator(generator)
-    cells = chance.choice(density.size, size, p=density.ravel() / density.sum())
+    """Draw points from a density that is uniform within each cell, of shape ``(size, 2)``."""
+    rng = public_generator(generator)
+    cells = rng.choice(density.size, size, p=density.ravel() / density.sum())
     axes = []
     for index, ends in zip(np.unravel_index(cells, density.shape), edges, strict=True):
-        axes.append(ends[index] + chance.random(size) * np.diff(ends)[index])
+        axes.append(ends[index] + rng.random(size) * np.diff(ends)[index])
     return np.stack(axes, axis=1)
 
 
 def find_occupied_edges(density: FloatArray) -> slice:
-    """Numbers of the edges from the first to the last cell that are left where each end gives up half of `LEFT_OUT`.
+    """Return the indices of the edges of the occupied cells: each end leaves out at most half of `LEFT_OUT`.
 
     >>> find_occupied_edges(np.array([0.0, 0.001, 0.6, 0.399, 0.0]))
     slice(2, 5, None)
@@ -460,10 +466,10 @@ def find_occupied_edges(density: FloatArray) -> slice:
 
 
 def _parse_rows(rows: Any, columns: int) -> FloatArray:
-    """A list of lists of numbers, of so many columns.
+    """Return a list of rows, of this number of columns each, as an array.
 
     Raises:
-        ValueError: it is none.
+        ValueError: the rows are malformed.
     """
     try:
         return np.array(rows, dtype=np.float64).reshape(len(rows), columns)
@@ -476,7 +482,7 @@ SHARES = conversation.GroupBudgetFractions(CUTS, COUNTS, SUMS, MERGES)
 LEVEL = 0.95
 """The default probability that the mean residual of a bin lies within the envelope if the model is right."""
 TOLERANCE = 0.05
-"""Standard deviation of the mean residual of a bin by noise, above which the bin is joined to the next."""
+"""Noise standard deviation of the mean residual of a bin above which the bin is merged with the next."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -485,11 +491,11 @@ class BinnedResiduals(GroupResult):
 
     Attributes:
         prob_pred: Mean prediction of each bin, of shape ``(bins,)``.
-        residual: Mean residual, of the same shape; NaN where a right model may have any, from -1 to 1.
+        residual: Mean residual, of the same shape; NaN if for a right model it may be anything from -1 to 1.
         count: Records in each bin, never below zero.
-        edges: Where the bins lie, of shape ``(bins + 1,)``.
-        privacy: The privacy statement, which every picture shows.
-        groups: What all this was read from.
+        edges: Edges of the bins, of shape ``(bins + 1,)``.
+        privacy: The privacy statement, which every plot shows.
+        groups: The released counts and sums of the bins.
     """
 
     KIND = "binned-residuals"
@@ -507,16 +513,16 @@ class BinnedResiduals(GroupResult):
 
     @classmethod
     def from_counts(cls, groups: ScoreGroups, privacy: conversation.PrivacyStatement) -> BinnedResiduals:
-        """From released bins."""
+        """Compute the residuals from released bins."""
         released, privacy = groups.group_counts, privacy.with_notes(*notes_on_dependence(privacy))
         count = np.maximum(released.count, 0.0)
         bins = cls(released.mean, mean_residuals(released), count, groups.grid.edges, privacy, groups)
-        known = known_values(bins.residual, (-bins.envelope, bins.envelope), -1.0, 1.0)
-        return replace(bins, residual=known)
+        residual = known_values(bins.residual, (-bins.envelope, bins.envelope), -1.0, 1.0)
+        return replace(bins, residual=residual)
 
     @cached_property
     def envelope(self) -> FloatArray:
-        """Half the width of a band around zero that holds the mean residual of a bin with probability 0.95.
+        """Half the width of a band around zero that contains the mean residual of a bin with probability 0.95.
 
         It assumes that the model is right for the population and that records are independent, and accounts for noise
         and sampling. Computed on first use.
@@ -530,8 +536,8 @@ class BinnedResiduals(GroupResult):
 
     def share_outside(self, envelope: FloatArray) -> float:
         """Return the share of known bins whose residual leaves this envelope."""
-        known = np.isfinite(self.residual)
-        return float((np.abs(self.residual) > envelope)[known].mean()) if known.any() else nan
+        is_known = np.isfinite(self.residual)
+        return float((np.abs(self.residual) > envelope)[is_known].mean()) if is_known.any() else nan
 
     def envelope_at(self, level: float, *, generator: np.random.Generator | None = None) -> FloatArray:
         """Return the half-width within which each mean residual lies with probability `level` if the model is right.
@@ -580,8 +586,7 @@ class BinnedResiduals(GroupResult):
 
 @dataclass(frozen=True, slots=True)
 class BinnedResidualsQuestion:
-    """Ask for mean residuals in groups of similar scores, which show where a model predicts too high or too low. Four
-    rounds (Chen 2018, Algorithms 13 and 14, amended).
+    """Ask for mean residuals in groups of similar scores. Four rounds (Chen 2018, Algorithms 13 and 14, amended).
 
     Predictions are divided into bins of about equal size by a private choice of edges; from left to right, bins are
     merged until each seems to hold `least` records; positives and negatives in each are counted, and distances of
@@ -622,27 +627,26 @@ class BinnedResidualsQuestion:
             MergePartitionQuery((Axis(self.score, self.grid),), self.least)
 
     def steps(self, setting: conversation.Setting) -> conversation.Needs[BinnedResiduals]:
-        """Ask for both classes in bins that are not small."""
+        """Ask for counts of both classes in bins that are not small."""
         classes = parse_class_labels(self.label, self.pos_label, self.neg_label)
-        least = self.least if self.least is not None else find_min_records(setting)
-        pieces = self.bins
+        min_records = self.least if self.least is not None else find_min_records(setting)
+        bin_limit = self.bins
         if isinstance(setting.adjacency, ReplaceOne):
             records = setting.adjacency.units * setting.adjacency.unit.records
-            pieces = max(2, min(self.bins, 2 * records // least))
+            bin_limit = max(2, min(self.bins, 2 * records // min_records))
         answer = yield from conversation.ask_workload(
-            conversation.ScoreGroupWorkload(classes, Axis(self.score, self.grid), pieces, SHARES, least),
+            conversation.ScoreGroupWorkload(classes, Axis(self.score, self.grid), bin_limit, SHARES, min_records),
             conversation.ALL,
         )
         privacy = build_privacy_statement(answer.releases, self.model.value).with_notes(
             *notes_on_classes(answer.counts, classes)
         )
-        return BinnedResiduals.from_counts(build_score_groups(answer, pieces, least), privacy)
+        return BinnedResiduals.from_counts(build_score_groups(answer, bin_limit, min_records), privacy)
 
     def __str__(self) -> str:
         return f"binned residuals of {self.score} for {self.label}"
 
 
 def find_min_records(setting: conversation.Setting) -> int:
-    """Return the number of records with which noise moves a mean residual by about `TOLERANCE`, from public facts
-    alone."""
+    """Return the number of records with which noise moves a mean residual by about `TOLERANCE`."""
     return max(1, ceil(count_noise_deviation(setting.loss * COUNTS, setting) / TOLERANCE))

@@ -97,11 +97,11 @@ class CountsAbove:
 
 @dataclass(frozen=True, eq=False)
 class FinerCounts:
-    """Counts of both classes on cells that are finer than those of a curve.
+    """Counts of both classes on cells that are finer than the cells of a curve.
 
     Attributes:
-        evidence: Counts of two rows: negatives, positives; the noise of each is independent of all others.
-        starts: The first of them in each cell of the curve, rising from 0.
+        evidence: Counts of two rows: negatives, positives, with independent noise.
+        starts: The first finer cell in each cell of the curve, increasing from 0.
     """
 
     evidence: Evidence
@@ -109,19 +109,19 @@ class FinerCounts:
 
     @classmethod
     def from_grids(cls, evidence: Evidence, finer: Grid, grid: Grid) -> FinerCounts:
-        """Counts on a grid that has all edges of another one."""
+        """Build counts on a grid that has all edges of a coarser grid."""
         inner = np.searchsorted(finer.edges, grid.edges[:-1])
         if grid.outside is Outside.APART:
             inner = np.concatenate([[0], inner + 1, [finer.cells + 1]])
         return cls(evidence, tuple(inner.tolist()))
 
     def combine_evidence(self, evidence: Evidence) -> Evidence:
-        """These counts and those of the curve together, as sums over nested intervals of these cells."""
-        coarse, own = evidence.interval_sums, self.evidence.interval_sums
+        """Return these counts and the counts of the curve together, as sums over nested intervals."""
+        coarse, fine = evidence.interval_sums, self.evidence.interval_sums
         last = len(evidence.values) - (coarse.missing is not None)
-        finer = self.evidence.values[: 2 * own.cells]
+        finer = self.evidence.values[: 2 * fine.cells]
         return Evidence(
-            coarse.append_finer(own, self.starts),
+            coarse.append_finer(fine, self.starts),
             (*evidence.values[:last], *finer, *evidence.values[last:]),
             evidence.total,
         )
@@ -133,9 +133,9 @@ class FinerCounts:
 
 
 LEVEL = 0.95
-"""The level of intervals in HTML summaries, and of the band that notes are about."""
+"""Level of intervals in HTML summaries, and of the band that notes refer to."""
 MANY = 25
-"""Standard deviations of its noise of which each class has more where the band is surely narrower than a half."""
+"""Signal-to-noise ratio of both classes above which the band is certainly narrower than a half."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -147,14 +147,14 @@ class ROC(ClassTableResult):
     Attributes:
         fpr: False positive rates, from 0 to 1, of shape ``(cells + 1,)``.
         tpr: True positive rates, from 0 to 1, of the same shape.
-        thresholds: Falling; a score at or above threshold i is called positive at point i. The first is infinite.
-        auc: Area under the curve; where noise is small, it is computed from the counts before they were made monotone,
-            which is closest to the truth: see `combine_areas`. NaN where it is not known: see `known_number`.
-        table: What the curve was read from.
-        title: The title of pictures.
-        positive: Which label is positive.
-        finer_counts: Counts of both classes on finer cells, for intervals of the area; None: there are
-            none.
+        thresholds: Decreasing; a score at or above threshold i is classified positive at point i. The first is
+            infinite.
+        auc: Area under the curve. If noise is small, it is computed from the counts before they were made monotone,
+            which has the smallest error: see `combine_areas`. NaN if it is unknown: see `known_number`.
+        table: The released counts that the curve was computed from.
+        title: The title of plots.
+        positive: The label of the positive class.
+        finer_counts: Counts of both classes on finer cells, for intervals of the area; None: not counted.
 
     Data frame: columns ``fpr``, ``tpr`` and ``threshold``.
     """
@@ -184,11 +184,11 @@ class ROC(ClassTableResult):
     def from_counts(
         cls, table: ClassTable, title: str = "ROC curve", positive: str = "", finer_counts: FinerCounts | None = None
     ) -> ROC:
-        """From released counts, for nothing."""
+        """Build the curve from released counts, at no further loss."""
         evidence = table.evidence
         cells = estimate_two_classes(evidence.sums, evidence.values, evidence.total)
         fpr, tpr = roc_points(positive=cells[1], negative=cells[0])
-        noise = [each for each, _ in evidence.sums.simulate(evidence.total, FEW_DRAWS, public_generator(None))]
+        noise = [chunk for chunk, _ in evidence.sums.simulate(evidence.total, FEW_DRAWS, public_generator(None))]
         area = combine_areas(
             (fpr, tpr), cells, RankedClassCounts(evidence.unbiased_cells, shares_from_rates(fpr, tpr), noise)
         )
@@ -199,7 +199,7 @@ class ROC(ClassTableResult):
 
     @property
     def _has_clear_classes(self) -> bool:
-        """Tell whether each class has so many records that its noise hides nothing."""
+        """Whether each class is so large that noise cannot hide it."""
         law, total = self.evidence.sums, self.evidence.total
         records, noise = (
             self.evidence.unbiased_cells.sum(axis=1),
@@ -211,7 +211,7 @@ class ROC(ClassTableResult):
         return not self._has_clear_classes
 
     def notes_on_noise(self) -> tuple[str, ...]:
-        """A note if nothing is known of the curve anywhere; the band is computed only where that may be."""
+        """Return a note if nothing is known about the curve; the band is computed only if this is possible."""
         if self._has_clear_classes:
             return ()
         _, lower, upper = self.band(LEVEL).steps()
@@ -224,23 +224,23 @@ class ROC(ClassTableResult):
 
     @property
     def rounds(self) -> tuple[Evidence, ...]:
-        """The counts of the curve, and those of finer cells, if there are any."""
+        """The counts of the curve, and of finer cells, if these were counted."""
         return (self.evidence,) if self.finer_counts is None else (self.evidence, self.finer_counts.evidence)
 
     def auc_interval(
         self, level: float, *, population: bool = False, generator: np.random.Generator | None = None
     ) -> tuple[float, float]:
-        """An interval that contains the AUC of these records, by their exact scores, with probability `level`.
+        """Return an interval that contains the AUC of the exact scores of these records with probability `level`.
 
-        The order of scores within a cell is not known: each end assumes the worst order for it, so that the interval
-        holds whether or not scores are tied there; on coarse cells it holds more often than `level` says. Where finer
-        cells were counted, too, the one or the other are read, whichever promise the shorter interval. Where cells
-        are declared values (`Values`), ties are real and count one half: nothing is assumed.
+        The order of scores within a cell is unknown: each limit assumes the worst order, so the interval holds whether
+        or not these scores are tied; on coarse cells coverage exceeds `level`. If finer cells were counted too, the
+        grid with the shorter expected interval is used. If cells are declared values (`Values`), ties are real and
+        count one half, and no order is assumed.
 
-        With `population`, it is for the AUC of the population that they were drawn from, which needs independent units
-        of one record each; the sampling variance is that of `spread_of`.
+        With `population`, it is for the AUC of the population that the records were drawn from, which needs independent
+        units of one record each; for the sampling variance see `estimate_area_spread`.
 
-        The interval is 0 to 1 where noise alone can explain the counts of a class: then the area may not exist.
+        The interval is 0 to 1 if noise alone can explain the counts of a class: the area may not exist then.
         """
         level = require_probability("level", level)
         require_independent(self.privacy, population)
@@ -285,8 +285,10 @@ class ROC(ClassTableResult):
         if level is None:
             return ()
         return tuple(
-            AreaInterval(*self.auc_interval(level, population=asked), describe_interval(level, "interval", name))
-            for name, asked in scopes.items()
+            AreaInterval(
+                *self.auc_interval(level, population=is_population), describe_interval(level, "interval", name)
+            )
+            for name, is_population in scopes.items()
         )
 
     def _build_shades(self, scopes: Mapping[str, bool], level: float | None) -> tuple[AreaInterval | Region, ...]:
@@ -294,7 +296,8 @@ class ROC(ClassTableResult):
         if level is None:
             return ()
         bands = {
-            describe_interval(level, "band", name): self.band(level, population=asked) for name, asked in scopes.items()
+            describe_interval(level, "band", name): self.band(level, population=is_population)
+            for name, is_population in scopes.items()
         }
         steps = ((label, band.steps()) for label, band in reversed(bands.items()))
         regions = (Region(edges, Shade(lower, upper, label)) for label, (edges, lower, upper) in steps)
@@ -318,10 +321,10 @@ class ROC(ClassTableResult):
     @classmethod
     def _from_json(cls, document: display.CurveDocument) -> ROC:
         question, (_, *finer) = document.question, document.releases
-        words = {name: str(question[name]) for name in ("title", "positive") if name in question}
+        texts = {name: str(question[name]) for name in ("title", "positive") if name in question}
         within = FinerCounts(finer[0], tuple(map(int, question["within"]))) if finer else None
         return cls.from_counts(
-            ClassTable.from_evidence(document.evidence, document.privacy), **words, finer_counts=within
+            ClassTable.from_evidence(document.evidence, document.privacy), **texts, finer_counts=within
         )
 
     def _summary(self) -> list[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""Groups of similar scores: how many records, how many of them positive, their mean score; bases of their questions."""
+"""Groups of similar scores, with records, positives and mean score of each; bases of their questions."""
 
 from __future__ import annotations
 
@@ -23,20 +23,21 @@ from .question import build_privacy_statement, cells_to_json, grid_from_edges, p
 from .result import EACH, IntervalResult, ReleasedResult, notes_on_classes
 
 COUNTING = Fraction(1, 50)
-"""The part of the loss that counts records where their number is private and the number of groups is left to us."""
+"""Budget fraction of the count of records, if their number is private and the number of groups is automatic."""
 
 Numbers = Sequence[tuple[float, int]]
-"""Groups, where there are fewer records than so many standard deviations of the noise of a count; the last for all."""
+"""Pairs (signal-to-noise limit, groups): the first pair applies whose limit exceeds the number of records divided by
+the noise standard deviation of a count. The last limit is infinite."""
 
 
 class GroupChoice(NamedTuple):
-    """The number of groups of similar scores, as it was given or chosen from the loss and a noisy number of records.
+    """The number of groups of similar scores: as requested, or chosen by loss and noisy number of records.
 
     Attributes:
-        groups: Their number.
-        budget_fraction: What part of the loss is left for them.
-        counting_releases: What was released to find out.
-        records: About how many records there are; None: the number of groups was asked for.
+        groups: The number of groups.
+        budget_fraction: The remaining budget fraction.
+        counting_releases: The releases that counted the records.
+        records: The approximate number of records; None: the number of groups was requested.
     """
 
     groups: int
@@ -48,22 +49,22 @@ class GroupChoice(NamedTuple):
 def choose_group_number(
     groups: int | None, classes: Categories, score: Axis, setting: conversation.Setting, numbers: Numbers
 ) -> conversation.Needs[GroupChoice]:
-    """Take as many as were asked for; else by the number of records, which is counted first where it is private."""
+    """Return the requested number of groups, or choose it by the number of records, counted if private."""
     if groups is not None:
         return GroupChoice(groups, conversation.ALL, ())
     if setting.adjacency.public_record_count is not None:
         total = setting.adjacency.public_record_count
         return GroupChoice(find_group_number(total, setting, numbers), conversation.ALL, (), float(total))
-    whole = Axis(score.column, score.grid.merge_cells([]))
-    found = yield from conversation.ask_workload(conversation.CellWorkload((classes, whole)), COUNTING)
-    records = float(found.counts.unbiased_cells.sum())
+    single_cell = Axis(score.column, score.grid.merge_cells([]))
+    answer = yield from conversation.ask_workload(conversation.CellWorkload((classes, single_cell)), COUNTING)
+    records = float(answer.counts.unbiased_cells.sum())
     return GroupChoice(
-        find_group_number(records, setting, numbers), conversation.ALL - COUNTING, found.releases, records
+        find_group_number(records, setting, numbers), conversation.ALL - COUNTING, answer.releases, records
     )
 
 
 def find_group_number(records: float, setting: conversation.Setting, numbers: Numbers) -> int:
-    """The number of groups for so many records.
+    """Return the number of groups for this number of records.
 
     >>> from math import inf
     >>> from dpcurves.conversation import Setting
@@ -81,19 +82,19 @@ MOST_GROUPS = 1000
 
 
 class GroupIntervals(Protocol):
-    """Lower and upper ends for each group, from simulated noise and, for the population, draws for sampling."""
+    """Computes limits for each group from simulated noise and, for the population, normal draws for sampling."""
 
     def __call__(self, groups: GroupCounts, noise: GroupNoise, normal: FloatArray | None, level: float) -> FloatArray:
-        """At this level: ``(groups, 2)``."""
+        """Return limits at this level: ``(groups, 2)``."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
 class ScoreGroups(ABC):
-    """Released counts of groups of similar scores. Unbiased, so any of them may be below zero.
+    """Released counts of groups of similar scores. They are unbiased, so any of them may be negative.
 
     Attributes:
-        cells: The cells that were counted; scores outside of them are in no group if they are counted apart.
+        cells: The counted cells; outside scores are in no group if they are counted apart.
         counts: Evidence of two rows: negatives, positives.
     """
 
@@ -112,7 +113,7 @@ class ScoreGroups(ABC):
 
     @property
     def outside(self) -> tuple[float, float]:
-        """Records with a score below the grid, and above it: unbiased, so perhaps less than none."""
+        """Unbiased numbers of records with a score below and above the grid; they may be negative."""
         if self.cells.outside is Outside.CLAMPED:
             return 0.0, 0.0
         below, *_, above = self._unbiased_cells.sum(axis=0).tolist()
@@ -123,37 +124,37 @@ class ScoreGroups(ABC):
         return self.counts.unbiased_cells
 
     def _drop_outside(self, cells: FloatArray) -> FloatArray:
-        """Without those that are counted apart, (..., slots) to (..., cells)."""
+        """Return cells without those for outside values: (..., slots) to (..., cells)."""
         return cells if self.cells.outside is Outside.CLAMPED else cells[..., 1:-1]
 
     @property
     def likely_means(self) -> FloatArray:
-        """About the mean score of each group; unlike `released.mean`, noisy ones are drawn to the middle."""
+        """Estimated mean score of each group; noisy means are shrunk towards the middle, unlike `GroupCounts.mean`."""
         return self.group_counts.mean
 
     @property
     @abstractmethod
     def count_noise_deviation(self) -> float:
-        """Standard deviation of the noise of the records in one group, of both classes together."""
+        """Standard deviation of the noise of the number of records in one group, both classes together."""
 
     @property
     @abstractmethod
     def surplus_noise_variance(self) -> FloatArray:
-        """Variance of the noise of positives less expected ones, for each group."""
+        """Variance of the noise of positives minus expected positives, for each group."""
 
     @abstractmethod
     def simulate_noise(self, generator: np.random.Generator | None) -> GroupNoise:
-        """Simulated noise of what was released."""
+        """Simulate the noise of the releases."""
 
     @abstractmethod
     def to_json(self) -> dict[str, Any]:
-        """Plain objects, for the evidence of a curve."""
+        """Return plain objects for the evidence of a curve."""
 
     def simulate_draws(self, generator: np.random.Generator | None) -> tuple[GroupNoise, FloatArray]:
-        """Simulated noise of what was released, and normal draws of the same shape for sampling."""
-        chance = public_generator(generator)
-        noise = self.simulate_noise(chance)
-        return noise, chance.standard_normal(noise.positive.shape)
+        """Return simulated noise of the releases, and normal draws of the same shape for sampling."""
+        rng = public_generator(generator)
+        noise = self.simulate_noise(rng)
+        return noise, rng.standard_normal(noise.positive.shape)
 
     def intervals(
         self,
@@ -164,7 +165,7 @@ class ScoreGroups(ABC):
         population: bool,
         generator: np.random.Generator | None,
     ) -> FloatArray:
-        """The intervals that `ends` finds for each group, for these records or for the population: ``(groups, 2)``."""
+        """Return the intervals that `ends` computes, for these records or for the population: ``(groups, 2)``."""
         require_independent(privacy, population)
         noise, normal = self.simulate_draws(generator)
         return ends(self.group_counts, noise, normal if population else None, level)
@@ -172,7 +173,7 @@ class ScoreGroups(ABC):
 
 @dataclass(frozen=True, eq=False)
 class MeasuredGroups(ScoreGroups):
-    """Groups whose counts and sums were asked for: the groups are the cells.
+    """Groups whose counts and sums were released: each group is a cell.
 
     Attributes:
         sums: Evidence of two rows: sums of distances from the middle of the group, of negatives and of positives.
@@ -196,30 +197,32 @@ class MeasuredGroups(ScoreGroups):
 
     @property
     def likely_means(self) -> FloatArray:
-        """Means of scores, as far as their noise allows; the rest is the middle of the group.
+        """Estimated means of scores, shrunk towards the middle of the group as their noise requires.
 
-        Scores lie more or less evenly in a group, so that their mean is taken to be off the middle by an eighth of the
-        width, as a standard deviation.
+        Scores lie more or less evenly in a group, so the prior standard deviation of the distance of their mean from
+        the middle is an eighth of the width.
         """
         groups, width = self.group_counts, np.diff(self.grid.edges)
         sums = self._drop_outside(self.sums.sums.noise_by_source(self.sums.total)).sum(axis=1) * self._step_widths
         noise = (sums**2).sum(axis=0) / np.maximum(groups.count, 1.0) ** 2
-        kept = (width / 8) ** 2 / ((width / 8) ** 2 + noise)
-        return np.asarray(groups.middle + kept * (groups.mean - groups.middle))
+        weight = (width / 8) ** 2 / ((width / 8) ** 2 + noise)
+        return np.asarray(groups.middle + weight * (groups.mean - groups.middle))
 
     @cached_property
     def surplus_noise_variance(self) -> FloatArray:
-        counts, sums = (self._drop_outside(each.sums.noise_by_source(each.total)) for each in (self.counts, self.sums))
+        counts, sums = (
+            self._drop_outside(release.sums.noise_by_source(release.total)) for release in (self.counts, self.sums)
+        )
         middle = self.group_counts.middle
-        counted = (1 - middle) * counts[:, 1] - middle * counts[:, 0]
-        summed = sums.sum(axis=1) * self._step_widths
-        return np.asarray((counted**2).sum(axis=0) + (summed**2).sum(axis=0))
+        count_noise = (1 - middle) * counts[:, 1] - middle * counts[:, 0]
+        sum_noise = sums.sum(axis=1) * self._step_widths
+        return np.asarray((count_noise**2).sum(axis=0) + (sum_noise**2).sum(axis=0))
 
     def simulate_noise(self, generator: np.random.Generator | None) -> GroupNoise:
-        chance = public_generator(generator)
+        rng = public_generator(generator)
         laws = (self.counts.sums, self.counts.total), (self.sums.sums, self.sums.total)
-        drawn = (simulate_cell_noise(law, total, choose_draws(law.rows * law.cells), chance) for law, total in laws)
-        counts, sums = map(self._drop_outside, drawn)
+        simulated = (simulate_cell_noise(law, total, choose_draws(law.rows * law.cells), rng) for law, total in laws)
+        counts, sums = map(self._drop_outside, simulated)
         return GroupNoise(counts[:, 1], counts[:, 0], sums.sum(axis=1) * self._step_widths)
 
     @property
@@ -239,18 +242,18 @@ class MeasuredGroups(ScoreGroups):
 
 
 def count_noise_deviation(loss: PrivacyLoss, setting: conversation.Setting) -> float:
-    """About the standard deviation of the noise of one count of disjoint ones."""
+    """Return the approximate standard deviation of the noise of a count of disjoint cells."""
     if loss.epsilon is not None:
         return sqrt(2) * float(setting.adjacency.l1_sensitivity / loss.epsilon)
     return sqrt(setting.adjacency.squared_l2_sensitivity / (2 * loss.rho))
 
 
 def check_group_number(groups: int, grid: Grid, *, name: str = "groups") -> int:
-    """The number of groups that can be formed; `name` is the argument to blame.
+    """Return the number of groups, checked; errors call the argument `name`.
 
     Raises:
-        ValueError: there are fewer than 2, or more than 1000, or the grid leaves [0, 1].
-        TypeError: the grid is no `Grid`, or `groups` no whole number.
+        ValueError: it is below 2 or above 1000, or the grid leaves [0, 1].
+        TypeError: the grid is no `Grid`, or `groups` no integer.
     """
     require_type("grid", grid, Grid, "a Grid, as in Grid(0, 1, cells=64),")
     groups = require_integer(name, groups)
@@ -266,13 +269,14 @@ def check_group_number(groups: int, grid: Grid, *, name: str = "groups") -> int:
 
 @dataclass(frozen=True, eq=False)
 class CountedGroups(ScoreGroups):
-    """Groups of about equal size, as released counts of both classes in all cells tell.
+    """Groups of about equal size by the released counts of both classes in all cells.
 
-    The middle of its cell stands for a score: a mean score is off by half a cell at most. Where the groups end depends
-    on the same counts; what they hold is read without bias, but for the cells beside an end, which noise has chosen.
+    The middle of a cell represents the scores in it, so a mean score is wrong by at most half a cell. The ends of
+    groups depend on the same counts; the counts of a group are unbiased except for the cells next to an end, which
+    noise has selected.
 
     Attributes:
-        max_groups: How many groups were asked for; fewer where scores are tied.
+        max_groups: The requested number of groups; tied scores may lead to fewer.
     """
 
     max_groups: int
@@ -280,8 +284,8 @@ class CountedGroups(ScoreGroups):
     @cached_property
     def starts(self) -> IntArray:
         """The first cell of each group."""
-        likely = shrink_estimate(self.counts.sums, self.counts.values, self.counts.total)
-        below = np.cumsum(np.maximum(self._drop_outside(likely).sum(axis=0), 0.0))
+        estimate = shrink_estimate(self.counts.sums, self.counts.values, self.counts.total)
+        below = np.cumsum(np.maximum(self._drop_outside(estimate).sum(axis=0), 0.0))
         shares = np.arange(1, self.max_groups) / self.max_groups
         inner = np.searchsorted(below, shares * below[-1]) + 1
         return np.unique(np.concatenate([[0], inner[inner < self.cells.cells]]))
@@ -298,33 +302,33 @@ class CountedGroups(ScoreGroups):
 
     @cached_property
     def count_noise_deviation(self) -> float:
-        """Standard deviation of the noise of the records in one group, of both classes together: on average."""
+        """Average standard deviation of the noise of the number of records in one group, both classes together."""
         noise = self._simulated_noise
         return float(np.sqrt((noise.positive + noise.negative).var(axis=0).mean()))
 
     @cached_property
     def surplus_noise_variance(self) -> FloatArray:
-        """Variance of the noise of positives less expected ones, for each group: as simulated."""
+        """Simulated variance of the noise of positives minus expected positives, for each group."""
         return np.asarray(self._simulated_noise.residual_sum(self.group_counts.middle).var(axis=0))
 
     def simulate_noise(self, generator: np.random.Generator | None) -> GroupNoise:
         law = self.counts.sums
         draws = choose_draws(law.rows * law.cells)
         chunks = law.simulate(self.counts.total, draws, public_generator(generator))
-        parts = [self._sum_groups(self._drop_outside(cells)) for cells, _ in chunks]
-        return GroupNoise(*(np.concatenate(part) for part in zip(*parts, strict=True)))
+        chunk_sums = [self._sum_groups(self._drop_outside(cells)) for cells, _ in chunks]
+        return GroupNoise(*(np.concatenate(chunk) for chunk in zip(*chunk_sums, strict=True)))
 
     @cached_property
     def _simulated_noise(self) -> GroupNoise:
         return self.simulate_noise(None)
 
     def _sum_groups(self, cells: FloatArray) -> GroupNoise:
-        """Positives, negatives and sums of distances from the middle of each group, of cells (..., 2, cells)."""
+        """Return positives, negatives and sums of distances from the middle, by group: cells are (..., 2, cells)."""
         edges, ends = self.cells.edges, np.append(self.starts, self.cells.cells)
         middles = np.repeat((edges[ends[:-1]] + edges[ends[1:]]) / 2, np.diff(ends))
         distances = (edges[:-1] + edges[1:]) / 2 - middles
-        kinds = cells[..., 1, :], cells[..., 0, :], cells.sum(axis=-2) * distances
-        return GroupNoise(*(np.add.reduceat(kind, self.starts, axis=-1) for kind in kinds))
+        summands = cells[..., 1, :], cells[..., 0, :], cells.sum(axis=-2) * distances
+        return GroupNoise(*(np.add.reduceat(summand, self.starts, axis=-1) for summand in summands))
 
     def to_json(self) -> dict[str, Any]:
         question = {
@@ -334,7 +338,7 @@ class CountedGroups(ScoreGroups):
 
 
 def groups_from_json(evidence: Mapping[str, Any]) -> ScoreGroups:
-    """The groups that `to_json` wrote, of either kind."""
+    """Return the groups of either class from the output of `to_json`."""
     question = evidence["question"]
     if "groups" not in question:
         return MeasuredGroups.from_json(evidence)
@@ -344,15 +348,15 @@ def groups_from_json(evidence: Mapping[str, Any]) -> ScoreGroups:
 
 
 def build_score_groups(found: conversation.ScoreGroupReleases, groups: int, least: int = 0) -> ScoreGroups:
-    """So many groups at most, as they were counted; or as the counts of all cells tell.
+    """Return the groups as counted; if all cells were counted, at most this many groups formed from their counts.
 
-    The latter are no more than seem to hold `least` records each. Tied scores stay together, so groups beside them may
-    hold fewer.
+    In the latter case their number is also limited so that each seems to hold `least` records. Tied scores stay
+    together, so groups next to them may hold fewer.
     """
     counts = conversation.Evidence.from_release(found.counts)
     if found.sums is None:
-        filled = int(max(float(counts.unbiased_cells.sum()), 0.0) // least) if least else groups
-        return CountedGroups(found.grid, counts, max(1, min(groups, filled)))
+        group_limit = int(max(float(counts.unbiased_cells.sum()), 0.0) // least) if least else groups
+        return CountedGroups(found.grid, counts, max(1, min(groups, group_limit)))
     return MeasuredGroups(found.grid, counts, conversation.Evidence.from_release(found.sums))
 
 
@@ -376,37 +380,39 @@ class GroupQuestion:
     model: str = "the model is taken as public"
 
     _BUDGET_FRACTIONS: ClassVar[conversation.GroupBudgetFractions]
-    """Parts of the loss for cuts, counts and sums."""
+    """Budget fractions of cuts, counts and sums."""
     _GROUP_NUMBERS: ClassVar[Numbers]
-    """The number of groups, where that was not asked: as many as noise does not hide."""
+    """The automatic number of groups, by signal-to-noise ratio."""
     _ALLOWS_UNEQUAL_GROUPS: ClassVar[bool] = False
-    """True if groups may differ in size when their number is not given: see `conversation.ScoreGroupWorkload`."""
+    """True if groups may differ in size when their number is automatic: see `conversation.ScoreGroupWorkload`."""
 
     def __post_init__(self) -> None:
         parse_class_labels(self.label, self.pos_label, self.neg_label)
-        _, most = self._GROUP_NUMBERS[-1]
-        given = check_group_number(most if self.groups is None else self.groups, self.grid)
-        object.__setattr__(self, "groups", None if self.groups is None else given)
+        _, largest_number = self._GROUP_NUMBERS[-1]
+        groups = check_group_number(largest_number if self.groups is None else self.groups, self.grid)
+        object.__setattr__(self, "groups", None if self.groups is None else groups)
 
     def _ask_result(
         self, read: Callable[[ScoreGroups, conversation.PrivacyStatement], Read], setting: conversation.Setting
     ) -> conversation.Needs[Read]:
-        """Ask for the number of records, if needed; cuts, counts, sums; and read the result from them."""
+        """Ask for the number of records, if needed, then cuts, counts and sums; return what `read` computes."""
         classes, score = parse_class_labels(self.label, self.pos_label, self.neg_label), Axis(self.score, self.grid)
         number = yield from choose_group_number(self.groups, classes, score, setting, self._GROUP_NUMBERS)
-        groups, about = number.groups, number.records if self._ALLOWS_UNEQUAL_GROUPS else None
-        found = yield from conversation.ask_workload(
-            conversation.ScoreGroupWorkload(classes, score, groups, self._BUDGET_FRACTIONS, approximate_records=about),
+        groups, approximate_records = number.groups, number.records if self._ALLOWS_UNEQUAL_GROUPS else None
+        answer = yield from conversation.ask_workload(
+            conversation.ScoreGroupWorkload(
+                classes, score, groups, self._BUDGET_FRACTIONS, approximate_records=approximate_records
+            ),
             number.budget_fraction,
         )
-        privacy = build_privacy_statement((*number.counting_releases, *found.releases), self.model).with_notes(
-            *notes_on_classes(found.counts, classes)
+        privacy = build_privacy_statement((*number.counting_releases, *answer.releases), self.model).with_notes(
+            *notes_on_classes(answer.counts, classes)
         )
-        return read(build_score_groups(found, groups), privacy)
+        return read(build_score_groups(answer, groups), privacy)
 
 
 class GroupResult(ReleasedResult):
-    """A result that was read from groups of similar scores, and can be read from them again."""
+    """A result that is computed from groups of similar scores, and can be recomputed from them."""
 
     if TYPE_CHECKING:
 
@@ -419,10 +425,10 @@ class GroupResult(ReleasedResult):
     @property
     def rounds(self) -> tuple[conversation.Evidence, ...]:
         """The releases of the groups."""
-        return tuple(conversation.Evidence.from_json(turn) for turn in self.evidence_to_json()["releases"])
+        return tuple(conversation.Evidence.from_json(release) for release in self.evidence_to_json()["releases"])
 
     def evidence_to_json(self) -> dict[str, Any]:
-        """The groups as plain objects."""
+        """Return the groups as plain objects."""
         return self.groups.to_json()
 
     def _question(self) -> dict[str, Any]:
@@ -434,6 +440,6 @@ class GroupResult(ReleasedResult):
 
 
 class GroupIntervalResult(GroupResult, IntervalResult):
-    """A result with an interval for each group, on its own."""
+    """A result with a separate interval for each group."""
 
     INTERVAL_NAME = EACH

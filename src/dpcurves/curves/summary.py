@@ -53,9 +53,9 @@ from .result import EACH, IntervalResult, PlotArguments
 from .score_groups import count_noise_deviation
 
 LEVEL, MOST_ROWS = 0.95, 100
-"""The level of intervals in HTML summaries, and the most categories that are listed there."""
+"""Level of intervals in HTML summaries, and the largest number of categories that they list."""
 HALF = 2**18
-"""Steps from the middle of the bounds to an end: values are rounded to the nearest step before they are added up."""
+"""Steps from the middle of the bounds to an end: values are rounded to the nearest step before they are summed."""
 DRAWS = 5000
 COUNT, SUM, MEAN, VARIANCE = "count", "sum", "mean", "variance"
 ALL_FOUR = COUNT, SUM, MEAN, VARIANCE
@@ -342,8 +342,8 @@ class TailPoints(NamedTuple):
 
     Attributes:
         origin: A number within the bounds, from which distances are measured.
-        points: Further and further from it, (points,).
-        bound: Which of them is the clipping bound.
+        points: Points at increasing distance from the origin, (points,).
+        bound: The index of the point that is the clipping bound.
     """
 
     origin: float
@@ -352,7 +352,7 @@ class TailPoints(NamedTuple):
 
     @property
     def distances(self) -> FloatArray:
-        """How far the points are from the origin, rising."""
+        """Increasing distances of the points from the origin."""
         return np.abs(np.array(self.points) - self.origin)
 
 
@@ -361,8 +361,8 @@ class Tails:
     """Released counts of records between points along both tails of a column.
 
     Attributes:
-        below, above: The points of each tail.
-        evidence: Counts of the cells between all points, and of those beyond, in one row.
+        lower_tail, upper_tail: The points of each tail.
+        evidence: Counts of the cells between all points, and beyond them, in one row.
     """
 
     lower_tail: TailPoints
@@ -372,35 +372,36 @@ class Tails:
     def largest_excess(
         self, level: float, draw: np.random.Generator, draws: int, *, population: bool
     ) -> tuple[float, float]:
-        """Return upper limits of how much clipping may have added below, and taken off above: see `TailCounts`."""
+        """Return upper limits of what clipping added below and removed above, as sums of values: see `TailCounts`."""
         noise = simulate_cell_noise(self.evidence.sums, self.evidence.total, draws, draw)[:, 0]
         counts = self.evidence.unbiased_cells[0]
         edges = list(tail_grid(self.lower_tail, self.upper_tail).edges)
         limits = []
         for side, tail in ((-1, self.lower_tail), (1, self.upper_tail)):
-            places = [edges.index(point) for point in tail.points]
-            below = [np.cumsum(each, axis=-1)[..., places] for each in (counts, noise)]
-            seen, error = (
+            indices = [edges.index(point) for point in tail.points]
+            below = [np.cumsum(cells, axis=-1)[..., indices] for cells in (counts, noise)]
+            counts_beyond, error = (
                 below
                 if side < 0
                 else [
-                    each.sum(axis=-1, keepdims=True) - part for each, part in zip((counts, noise), below, strict=True)
+                    cells.sum(axis=-1, keepdims=True) - cumulative
+                    for cells, cumulative in zip((counts, noise), below, strict=True)
                 ]
             )
-            one = TailCounts(tail.distances, tail.bound, seen, error)
-            limits.append(one.bound_excess(level, draw, population=population))
+            tail_counts = TailCounts(tail.distances, tail.bound, counts_beyond, error)
+            limits.append(tail_counts.bound_excess(level, draw, population=population))
         return limits[0], limits[1]
 
     def points_to_json(self) -> dict[str, Any]:
-        """The points as plain objects."""
+        """Return the points as plain objects."""
         return {name: tail._asdict() for name, tail in (("below", self.lower_tail), ("above", self.upper_tail))}
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any], evidence: Evidence) -> Tails:
-        """Read what `points_to_json` wrote, with the counts."""
+        """Read the output of `points_to_json`, with the counts."""
         tails = [
-            TailPoints(float(each["origin"]), tuple(map(float, each["points"])), int(each["bound"]))
-            for each in (stored["below"], stored["above"])
+            TailPoints(float(document["origin"]), tuple(map(float, document["points"])), int(document["bound"]))
+            for document in (stored["below"], stored["above"])
         ]
         for tail in tails:
             if not (
@@ -413,12 +414,12 @@ class Tails:
 
 
 def tail_grid(below: TailPoints, above: TailPoints) -> Grid:
-    """The cells between the points of both tails, with values beyond counted apart."""
+    """Return the cells between the points of both tails, with values beyond counted apart."""
     return Grid.from_edges(sorted({*below.points, *above.points}), outside=Outside.APART)
 
 
 class SummaryByCategory(ByCategory[Summary]):
-    """A summary for each category, in the order that was declared; pictures show one dot for each category."""
+    """A summary for each category, in the declared order; plots show one dot for each category."""
 
     MEMBER_KIND = "summary"
     INTERVAL_NAME = EACH
@@ -426,22 +427,24 @@ class SummaryByCategory(ByCategory[Summary]):
     _plot_at_level, _figure_title = IntervalResult._plot_at_level, IntervalResult._figure_title
 
     def _interval_limits(self, level: float, /, *, population: bool) -> FloatArray:
-        return np.array([one.interval(level, population=population) for one in self.values()]).T
+        return np.array([summary.interval(level, population=population) for summary in self.values()]).T
 
     def _title(self) -> str:
         first = next(iter(self.values()), None)
-        what = (
+        title = (
             ""
             if first is None
             else f"{first.LABEL_PREFIX}{first.names[first.statistic]} of {first.label} by {self.column}"
         )
-        return (what[:1].upper() + what[1:]) or super()._title()
+        return (title[:1].upper() + title[1:]) or super()._title()
 
     def _summary(self) -> list[tuple[str, str]]:
         return self._summary_rows(None)
 
     def _summary_rows(self, suppress: float | None) -> list[tuple[str, str]]:
-        rows = [(format_key(key), one.describe_statistic(suppress)) for key, one in list(self.items())[:MOST_ROWS]]
+        rows = [
+            (format_key(key), summary.describe_statistic(suppress)) for key, summary in list(self.items())[:MOST_ROWS]
+        ]
         more = [("more categories", str(len(self) - MOST_ROWS))] if len(self) > MOST_ROWS else []
         statistic = next(iter(self.values())).plot_label if self else ""
         return [("categories", str(len(self))), ("number", statistic), *rows, *more]
@@ -450,38 +453,38 @@ class SummaryByCategory(ByCategory[Summary]):
         names, (first, *_), values = (
             self._category_names(how["name"]),
             self.values(),
-            [one.value for one in self.values()],
+            [summary.value for summary in self.values()],
         )
         order = self.order_by_size(np.array(values, dtype=np.float64))
         rows = [shade.select_rows(order) for shade in shades]
         return display.draw_means(
-            [names[place] for place in order], np.array(values)[order], how["privacy"], label=first.plot_label,
+            [names[index] for index in order], np.array(values)[order], how["privacy"], label=first.plot_label,
             shades=rows, ax=how["ax"],
         )  # fmt: skip
 
 
-def _simulate_moments(turns: tuple[Evidence, ...], draw: np.random.Generator, draws: int = DRAWS) -> ReleasedMoments:
-    noises = [simulate_cell_noise(turn.sums, turn.total, draws, draw)[:, 0, 0] for turn in turns[:3]]
+def _simulate_moments(rounds: tuple[Evidence, ...], draw: np.random.Generator, draws: int = DRAWS) -> ReleasedMoments:
+    noises = [simulate_cell_noise(evidence.sums, evidence.total, draws, draw)[:, 0, 0] for evidence in rounds[:3]]
     return ReleasedMoments(
-        _to_unit_moments([turn.unbiased_cells[0, 0] for turn in turns[:3]]), _to_unit_moments(noises)
+        _to_unit_moments([evidence.unbiased_cells[0, 0] for evidence in rounds[:3]]), _to_unit_moments(noises)
     )
 
 
-def _simulate_spread(turns: tuple[Evidence, ...], draw: np.random.Generator, draws: int) -> SquareScatter:
-    """The scatter of squares, from counts of even cells between the bounds."""
-    counts = turns[-1].unbiased_cells[0]
-    noise = simulate_cell_noise(turns[-1].sums, turns[-1].total, draws, draw)[:, 0]
+def _simulate_spread(rounds: tuple[Evidence, ...], draw: np.random.Generator, draws: int) -> SquareScatter:
+    """Return the scatter of squares, from counts of equal cells between the bounds, with simulated noise."""
+    counts = rounds[-1].unbiased_cells[0]
+    noise = simulate_cell_noise(rounds[-1].sums, rounds[-1].total, draws, draw)[:, 0]
     return SquareScatter(np.linspace(-1.0, 1.0, len(counts) + 1), counts, noise, draw.standard_normal(noise.shape))
 
 
-def _clip_interval(ends: tuple[float, float], least: float, most: float) -> tuple[float, float]:
-    """Ends within what is possible; of infinitely many records nothing is impossible."""
-    least, most = (0.0 if isnan(each) else each for each in (least, most))
-    return min(max(ends[0], least), most), max(min(ends[1], most), least)
+def _clip_interval(ends: tuple[float, float], lowest: float, highest: float) -> tuple[float, float]:
+    """Return the interval, clipped to the possible values; a limit that is NaN (0 times infinity) counts as 0."""
+    lowest, highest = (0.0 if isnan(limit) else limit for limit in (lowest, highest))
+    return min(max(ends[0], lowest), highest), max(min(ends[1], highest), lowest)
 
 
 def _to_unit_moments(parts: list[Any]) -> Moments:
-    """The released sums as moments of values between -1 and 1; a sum that was not released is unknown."""
+    """Return the released sums as moments of values between -1 and 1; a sum that was not released is NaN or None."""
     value = np.full_like(parts[0], nan) if len(parts) == 1 else np.asarray(parts[1]) / HALF
     square = None if len(parts) < 3 else (parts[2] / HALF**2 + parts[0]) / 2
     return Moments(np.asarray(parts[0]), value, square)
@@ -492,15 +495,15 @@ def _scale_interval(ends: tuple[float, float], factor: float, shift: float, roun
 
 
 LARGEST_BOUND = 1e100
-"""The largest bound: squares of it, and sums of these, are doubles."""
+"""The largest bound: squares of it, and sums of these squares, are finite doubles."""
 
 
 def build_bounds_cell(lower: float, upper: float) -> Grid:
-    """The one cell of values between bounds.
+    """Return the single cell of values between bounds.
 
     Raises:
-        TypeError: they are no numbers.
-        ValueError: they are not the lower and the upper one, or too large for sums of squares to fit a double.
+        TypeError: a bound is not a number.
+        ValueError: the lower bound is not below the upper bound, or sums of squares would overflow a double.
     """
     low, high = require_number("bounds", lower), require_number("bounds", upper)
     if not (low < high and max(-low, high) <= LARGEST_BOUND):
@@ -511,26 +514,27 @@ def build_bounds_cell(lower: float, upper: float) -> Grid:
 
 ONE_MOMENT = Fraction(1, 3), Fraction(2, 3)
 TWO_MOMENTS = Fraction(1, 4), Fraction(1, 2), Fraction(1, 4)
-"""Parts of the loss for counts, sums and sums of squares."""
+"""Budget fractions of counts, sums and sums of squares."""
 MOMENTS = {1: ONE_MOMENT, 2: TWO_MOMENTS}
 MOSTLY_VARIANCE = Fraction(5, 12), Fraction(5, 24), Fraction(1, 8)
-"""Shares for a variance of many records, but for their count: sums, squares, and counts of some cells."""
+"""Budget fractions for a variance of many records, without their count: sums, squares, and counts of a few cells."""
 SPREAD_CELLS, RECORDS_TO_SPREAD = 32, 2000.0
-"""Cells, and from how many records on they are counted, in standard deviations of the noise of a count at the whole
-loss. They were chosen on the laws of `benchmarks/interval_against_error.py` (replace-one, epsilon 1, 30 releases): of
-3,000 records intervals were 0.8 to 1.05 times as wide as without these counts, of 30,000 0.45 to 0.9 times."""
+"""Number of cells; and the signal-to-noise ratio from which they are counted: records divided by the noise standard
+deviation of a count at the whole loss. Chosen on the laws of `benchmarks/interval_against_error.py` (replace-one,
+epsilon 1, 30 releases): with these counts intervals of 3,000 records were 0.8 to 1.05 times as wide, of 30,000 records
+0.45 to 0.9 times."""
 MOSTLY_MEAN = Fraction(2, 7), Fraction(4, 7), Fraction(1, 7)
-"""Shares for a mean: squares get little, for they only tell how far sampling may move it."""
+"""Budget fractions for a mean: squares get little, since they only determine the sampling variance."""
 WATCHED = Fraction(1, 32)
-"""The share of the loss that tells how many values lie beyond given bounds: at epsilon 1, 226 records are 5 deviations
-of its noise (replace-one: 453). All other noise is 3 % larger."""
+"""Budget fraction for counting values beyond declared bounds: at epsilon 1, 226 records are 5 standard deviations of
+this noise (replace-one: 453). All other noise is 3 % larger."""
 LEAST_COUNT, PARTS = Fraction(1, 10), 20
-"""A sum's count gets so much of the loss at least, and a multiple of a twentieth."""
+"""Smallest budget fraction of the count in a sum, and the number of parts: the fraction is a multiple of 1/20."""
 
 
 @dataclass(frozen=True, slots=True)
 class CountQuestion:
-    """The number of records with a value. One turn.
+    """The number of records with a value. One round.
 
     Attributes:
         column: A column of numbers.
@@ -538,7 +542,7 @@ class CountQuestion:
             tuple of several columns: one for each combination.
 
     Raises:
-        TypeError: a field is of another kind.
+        TypeError: a field is of another type.
     """
 
     column: str
@@ -549,10 +553,10 @@ class CountQuestion:
 
     @property
     def _axis(self) -> Axis:
-        return Axis(self.column, Grid(0, 1, cells=1))  # every value lies in its one cell, for it is clamped
+        return Axis(self.column, Grid(0, 1, cells=1))  # clipping puts every value into the single cell
 
     def steps(self, setting: Setting) -> Needs[Any]:
-        """Counts of one cell for each category."""
+        """Ask for counts of one cell for each category."""
         return _ask_summary(self.by, self._axis, Fraction(1), lambda _: (), label=self.column, statistic=COUNT)
 
     def __str__(self) -> str:
@@ -563,21 +567,21 @@ Kind = TypeVar("Kind", bound=type[Any])
 
 
 def accept_bounds(kind: Kind) -> Kind:
-    """Let a question be given both ends as one argument, ``bounds=(lower, upper)``, as calls and commands take them.
+    """Let a question accept both bounds as one argument, ``bounds=(lower, upper)``, like calls and commands.
 
-    Its fields stay `lower` and `upper`, so that what was asked before is found again.
+    The fields remain `lower` and `upper`, so that stored answers to earlier questions are found again.
 
     >>> import dpcurves as dp
     >>> dp.MeanQuestion("age", bounds=(0, 100)) == dp.MeanQuestion("age", 0, 100)
     True
     """
-    made = kind.__init__
+    original_init = kind.__init__
 
-    @wraps(made)
+    @wraps(original_init)
     def init(self: Any, *args: Any, bounds: Sequence[float] | None = None, **named: Any) -> None:
         if bounds is not None:
             named["lower"], named["upper"] = require_bounds_pair(bounds)
-        made(self, *args, **named)
+        original_init(self, *args, **named)
 
     kind.__init__ = init
     return kind
@@ -614,17 +618,17 @@ class _BoundedQuestion:
         return Axis(self.column, build_bounds_cell(self.lower, self.upper))
 
     def budget_fractions(self, setting: Setting) -> tuple[Fraction, ...]:
-        """Shares of the loss for counts, sums, and maybe sums of squares."""
+        """Return the budget fractions of counts, sums, and possibly sums of squares."""
         return TWO_MOMENTS
 
     def _choose_later_fractions(
         self, shares: tuple[Fraction, ...], records_per_category: float, setting: Setting
     ) -> tuple[Fraction, ...]:
-        """The share of the loss after the counts, by the mean number of records of a category, if it is known."""
+        """Return the budget fractions after the counts, by the mean number of records per category."""
         return shares
 
     def steps(self, setting: Setting) -> Needs[Any]:
-        """Counts, sums, and maybe sums of squares, each of one cell for each category."""
+        """Ask for counts, sums, and possibly sums of squares, each of one cell for each category."""
         return self.ask_along(self._axis, setting)
 
     def ask_along(
@@ -635,7 +639,7 @@ class _BoundedQuestion:
         notes: Sequence[str] = (),
         tails: Sequence[Tails] = (),
     ) -> Needs[Any]:
-        """The steps along this axis, after releases that chose its bounds, with these notes on the result.
+        """Ask the rounds of the question along this axis, after releases that chose its bounds.
 
         Args:
             axis: The column, with one cell between the bounds.
@@ -644,17 +648,17 @@ class _BoundedQuestion:
             notes: Notes on the result.
             tails: Counts of the tails, for each category; empty: the bounds are public.
         """
-        counted, *others = self.budget_fractions(setting)
+        count_fraction, *later_fractions = self.budget_fractions(setting)
 
-        def choose_later_fractions(found: Release) -> tuple[Fraction, ...]:
-            rows = Evidence.from_release(found).unbiased_cells
+        def choose_later_fractions(release: Release) -> tuple[Fraction, ...]:
+            rows = Evidence.from_release(release).unbiased_cells
             total = setting.adjacency.public_record_count
-            each = (float(rows.sum()) if total is None else total) / len(rows)
-            return self._choose_later_fractions(tuple(others), each, setting)
+            records_per_category = (float(rows.sum()) if total is None else total) / len(rows)
+            return self._choose_later_fractions(tuple(later_fractions), records_per_category, setting)
 
         label = format_axis_label(self.column, self.measured_in)
         return _ask_summary(
-            self.by, axis, counted, choose_later_fractions, label=label, statistic=self.STATISTIC,
+            self.by, axis, count_fraction, choose_later_fractions, label=label, statistic=self.STATISTIC,
             earlier_releases=earlier_releases, notes=notes, tails=tails,
         )  # fmt: skip
 
@@ -664,51 +668,53 @@ class _BoundedQuestion:
 
 @dataclass(frozen=True, slots=True, init=False)
 class SumQuestion(_BoundedQuestion):
-    """The sum of the values. Three turns under one charge: its summary has the count and the mean, too.
+    """The sum of the values. Three rounds under one charge; the summary contains the count and the mean as well.
 
-    The sum is released as two numbers: the count, and the sum of the values' distances from the middle of the bounds.
-    The loss is divided between the two so that the variance of the sum is least for these bounds.
+    The sum is computed from two releases: the count, and the sum of the values' distances from the middle of the
+    bounds. The budget is divided between them so that the variance of the sum is minimal for these bounds.
 
     Attributes:
         column: A column of numbers.
-        lower, upper: Public bounds: values outside count as the bound that is nearer. The narrower, the less noise.
-            They may be given as ``bounds=(lower, upper)``, too.
+        lower, upper: Public clipping bounds; narrower bounds mean less noise. ``bounds=(lower, upper)`` is accepted
+            too.
         by: See `CountQuestion`.
         measured_in: The measuring unit of the column.
 
     Raises:
         ValueError: the bounds cross or are not finite.
-        TypeError: a field is of another kind.
+        TypeError: a field is of another type.
     """
 
     STATISTIC: ClassVar[str] = SUM
 
     def budget_fractions(self, setting: Setting) -> tuple[Fraction, ...]:
-        # Of half * distances + middle * count the variance is least. Noises of the two have standard deviations over
-        # their shares under a pure loss, and variances over them under a concentrated one.
+        # Minimise the variance of half * distances + middle * count. Under pure privacy noise standard deviations are
+        # inverse to the budget fractions, under zero-concentrated privacy noise variances are.
         middle, half = abs(self.lower + self.upper), self.upper - self.lower
-        best = 1 / (1 + (half / middle) ** (1.0 if setting.loss.epsilon is None else 2 / 3)) if middle > 0 else 0.0
-        counted = min(max(Fraction(round(best * PARTS), PARTS), LEAST_COUNT), 1 - LEAST_COUNT)
-        return counted, 1 - counted
+        optimal_fraction = (
+            1 / (1 + (half / middle) ** (1.0 if setting.loss.epsilon is None else 2 / 3)) if middle > 0 else 0.0
+        )
+        count_fraction = min(max(Fraction(round(optimal_fraction * PARTS), PARTS), LEAST_COUNT), 1 - LEAST_COUNT)
+        return count_fraction, 1 - count_fraction
 
 
 @dataclass(frozen=True, slots=True, init=False)
 class MeanQuestion(_BoundedQuestion):
-    """The mean of the values. Four turns under one charge: its summary is that of `SummaryQuestion`.
+    """The mean of the values. Four rounds under one charge; the summary is the summary of `SummaryQuestion`.
 
-    Sums of squares have a seventh of the loss: with them the interval for the population knows how much values scatter.
-    The noise of the mean is a sixth more than without them.
+    Sums of squares get a seventh of the budget, because the interval for the population needs the variance of the
+    values. The noise of the mean is a sixth larger than without them.
 
     Attributes:
         column: A column of numbers.
-        lower, upper: Public bounds: values outside count as the bound that is nearer. The narrower, the less noise.
-            They may be given as ``bounds=(lower, upper)``, too.
+        lower, upper: Public clipping bounds; narrower bounds mean less noise. ``bounds=(lower, upper)`` is accepted
+            too.
         by: See `CountQuestion`.
         measured_in: The measuring unit of the column.
 
     Raises:
         ValueError: the bounds cross or are not finite.
-        TypeError: a field is of another kind.
+        TypeError: a field is of another type.
     """
 
     STATISTIC: ClassVar[str] = MEAN
@@ -719,22 +725,22 @@ class MeanQuestion(_BoundedQuestion):
 
 @dataclass(frozen=True, slots=True, init=False)
 class VarianceQuestion(_BoundedQuestion):
-    """The variance of the values. Four turns under one charge: its summary is that of `SummaryQuestion`.
+    """The variance of the values. Four or five rounds under one charge; its result is a `Summary`.
 
-    A fourth turn counts 32 even cells between the bounds where records are many, for an eighth of the loss: with them
-    the interval for the population knows how far squares scatter. The noise of the variance is then a fifth more. The
-    public number of records decides; where it is private, their released count.
+    If there are many records, a last round counts 32 equal cells between the bounds, for an eighth of the budget,
+    because the interval for the population needs the variance of squares. The noise of the variance is then a fifth
+    larger. The public number of records decides or, if it is private, the released count.
 
     Attributes:
         column: A column of numbers.
-        lower, upper: Public bounds: values outside count as the bound that is nearer. The narrower, the less noise.
-            They may be given as ``bounds=(lower, upper)``, too.
+        lower, upper: Public clipping bounds; narrower bounds mean less noise. ``bounds=(lower, upper)`` is accepted
+            too.
         by: See `CountQuestion`.
         measured_in: The measuring unit of the column.
 
     Raises:
         ValueError: the bounds cross or are not finite.
-        TypeError: a field is of another kind.
+        TypeError: a field is of another type.
     """
 
     STATISTIC: ClassVar[str] = VARIANCE
@@ -742,12 +748,15 @@ class VarianceQuestion(_BoundedQuestion):
     def _choose_later_fractions(
         self, shares: tuple[Fraction, ...], records_per_category: float, setting: Setting
     ) -> tuple[Fraction, ...]:
-        many = records_per_category >= RECORDS_TO_SPREAD * count_noise_deviation(setting.loss, setting)
-        return MOSTLY_VARIANCE if many and self._can_count_cells else shares
+        has_many_records = records_per_category >= RECORDS_TO_SPREAD * count_noise_deviation(setting.loss, setting)
+        return MOSTLY_VARIANCE if has_many_records and self._can_count_cells else shares
 
     @property
     def _can_count_cells(self) -> bool:
-        """Tell whether `SPREAD_CELLS` can be counted for each category, by public facts: answers must not refuse."""
+        """Whether `SPREAD_CELLS` can be counted for each category, by public facts.
+
+        An error after the first round would depend on the answer.
+        """
         try:
             cells = replace(self._axis, grid=Grid(self.lower, self.upper, cells=SPREAD_CELLS))
         except InvalidArgument:
@@ -758,21 +767,21 @@ class VarianceQuestion(_BoundedQuestion):
 @accept_bounds
 @dataclass(frozen=True, slots=True)
 class SummaryQuestion(_BoundedQuestion):
-    """Count, sum, mean and variance of the values. Four turns under one charge.
+    """Count, sum, mean and variance of the values. Four rounds under one charge, or three with `moments` 1.
 
     Attributes:
         column: A column of numbers.
-        lower, upper: Public bounds: values outside count as the bound that is nearer. The narrower, the less noise.
-            They may be given as ``bounds=(lower, upper)``, too.
+        lower, upper: Public clipping bounds; narrower bounds mean less noise. ``bounds=(lower, upper)`` is accepted
+            too.
         by: Categories that were declared in public: one summary for each, all together at the privacy loss of one. A
             tuple of several columns: one for each combination.
         measured_in: The measuring unit of the column.
-        moments: 2: also the variance. 1: counts and sums have a quarter less noise, but the variance is known only to
-            be one that the bounds allow, so the interval of the population mean is wide.
+        moments: 2: also the variance. 1: counts and sums have a quarter less noise, but only the bounds limit the
+            variance, so the interval of the population mean is wide.
 
     Raises:
         ValueError: the bounds cross or are not finite, or moments are neither 1 nor 2.
-        TypeError: a field is of another kind.
+        TypeError: a field is of another type.
     """
 
     moments: int = 2
@@ -817,32 +826,32 @@ def _ask_summary(
     notes: Sequence[str] = (),
     tails: Sequence[Tails] = (),
 ) -> Needs[Any]:
-    """Counts, for a share of the loss; and then sums, squares and cells, for those that the counts decide.
+    """Ask for counts; then for sums, squares and cells with the budget fractions that the counts decide.
 
-    Formal guarantees: what follows the counts gets all that they left, whatever they are: pure losses and rho add up to
-    what was granted (Dwork and Roth 2014, section 3.5; Bun and Steinke 2016, Lemma 2.3).
+    Formal guarantees: the later rounds share the remaining budget, whatever the counts are, so pure losses and rho add
+    up to the charged loss (Dwork and Roth 2014, section 3.5; Bun and Steinke 2016, Lemma 2.3).
     """
-    axes, watched = prepend_category_axes(by, axis), list[Release]()
-    if (
-        statistic != COUNT and not earlier_releases
-    ):  # bounds that somebody gave: a mistake of unit puts values beyond them
-        watched = list((yield from ask_workload(CellWorkload((count_beyond_bounds(axis),)), WATCHED)).releases)
-    rest = 1 - WATCHED if watched else Fraction(1)
+    axes, beyond_releases = prepend_category_axes(by, axis), list[Release]()
+    if statistic != COUNT and not earlier_releases:  # declared bounds: a mistaken unit puts values beyond them
+        beyond_releases = list((yield from ask_workload(CellWorkload((count_beyond_bounds(axis),)), WATCHED)).releases)
+    rest = 1 - WATCHED if beyond_releases else Fraction(1)
     releases = list((yield from ask_workload(CellWorkload(axes), count_fraction * rest)).releases)
-    others = tuple(share * rest for share in choose_later_fractions(releases[-1]))
-    for query, share in zip((SumQuery(axes, HALF), SquareQuery(axes, HALF)), others, strict=False):
+    later_fractions = tuple(share * rest for share in choose_later_fractions(releases[-1]))
+    for query, share in zip((SumQuery(axes, HALF), SquareQuery(axes, HALF)), later_fractions, strict=False):
         releases.append((yield from ask_workload(SingleQueryWorkload(query), share)))
-    if len(others) == len(MOSTLY_VARIANCE):
+    if len(later_fractions) == len(MOSTLY_VARIANCE):
         cells = replace(axis, grid=Grid(axis.grid.lower, axis.grid.upper, cells=SPREAD_CELLS))
-        releases.extend((yield from ask_workload(CellWorkload(prepend_category_axes(by, cells)), others[-1])).releases)
-    turns = tuple(Evidence.from_release(release) for release in releases)
+        releases.extend(
+            (yield from ask_workload(CellWorkload(prepend_category_axes(by, cells)), later_fractions[-1])).releases
+        )
+    rounds = tuple(Evidence.from_release(release) for release in releases)
     privacy = build_privacy_statement(
-        (*earlier_releases, *watched, *releases), least=thresholds_for_clipping(axis.column)
+        (*earlier_releases, *beyond_releases, *releases), least=thresholds_for_clipping(axis.column)
     ).with_notes(*notes)
-    rows = [turns] if by is None else list(zip(*map(split_rows, turns), strict=True))
-    of_rows: Sequence[Tails | None] = tails or [None] * len(rows)
+    rows = [rounds] if by is None else list(zip(*map(split_rows, rounds), strict=True))
+    row_tails: Sequence[Tails | None] = tails or [None] * len(rows)
     members = [
         Summary.from_counts(row, axis.grid, label, privacy, statistic, tail)
-        for row, tail in zip(rows, of_rows, strict=True)
+        for row, tail in zip(rows, row_tails, strict=True)
     ]
     return collect_by_category(by, members, SummaryByCategory)

@@ -40,15 +40,15 @@ SURE = 0.95
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Verification(IntervalResult):
-    """In what share of disjoint subsets a claim about a coefficient holds (Barrientos et al. 2019).
+    """The share of disjoint subsets in which a claim about a coefficient holds (Barrientos et al. 2019).
 
     Attributes:
         share: The noisy share of the subsets that confirm the claim, clipped to [0, 1].
         probability: The posterior probability that more than half of these subsets confirm it, given the released count
             and a uniform prior on the true count.
-        subsets: How many there are.
-        claim: What is claimed.
-        privacy: The privacy statement, which every picture shows.
+        subsets: The number of subsets.
+        claim: The claim, as text.
+        privacy: The privacy statement, which every plot shows.
         evidence: The released count.
 
     Data frame of one row: columns ``share``, ``probability`` and ``subsets``.
@@ -75,7 +75,11 @@ class Verification(IntervalResult):
     def from_counts(
         cls, evidence: Evidence, subsets: int, claim: str, privacy: PrivacyStatement, *, of_classes: bool = False
     ) -> Verification:
-        """Compute it from the released count; in logistic regression a low share may mean that fits do not exist."""
+        """Build the result from the released count.
+
+        With `of_classes` the regression is logistic, and a note says that a low share may be due to fits that do not
+        exist.
+        """
         (released,) = evidence.values
         probability = majority_probability(released, subsets, evidence.sums.parts[0].noise)
         notes = [OF_FEW] if subsets < FEW else []
@@ -97,10 +101,10 @@ class Verification(IntervalResult):
         return subset_majority_probability(*self._released_count)
 
     def interval(self, level: float, *, population: bool = False) -> tuple[float, float]:
-        """A confidence interval for the share of these subsets that confirm the claim: it covers at least at `level`.
+        """Return a confidence interval for the share of these subsets that confirm the claim.
 
-        With `population`, it is for the probability that a random subset of this size confirms, and includes binomial
-            sampling.
+        Its coverage probability is at least `level`. With `population`, it is for the probability that a random subset
+        of this size confirms the claim, and includes binomial sampling.
 
         Raises:
             ValueError: `level` is not between 0 and 1; or, with `population`, a unit has several records.
@@ -113,7 +117,7 @@ class Verification(IntervalResult):
         return low / self.subsets, high / self.subsets
 
     def intervals(self, level: float, *, population: bool = False) -> FloatArray:
-        """The `interval`, of shape ``(1, 2)``."""
+        """Return the `interval`, of shape ``(1, 2)``."""
         return np.array([self.interval(level, population=population)])
 
     @property
@@ -122,8 +126,10 @@ class Verification(IntervalResult):
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
         values = {"subsets that confirm": self.share, "chance that over half do": self.probability}
-        of_share = [Shade(np.append(lower, np.nan), np.append(upper, np.nan), words) for lower, upper, words in shades]
-        return display.draw_numbers(values, shades=of_share, **how)  # the chance has no interval
+        shades_of_share = [
+            Shade(np.append(lower, np.nan), np.append(upper, np.nan), label) for lower, upper, label in shades
+        ]
+        return display.draw_numbers(values, shades=shades_of_share, **how)  # the probability has no interval
 
     def _columns(self) -> dict[str, Any]:
         return {
@@ -145,31 +151,31 @@ class Verification(IntervalResult):
 
 @dataclass(frozen=True, slots=True)
 class VerifyQuestion:
-    """Does a regression coefficient have this sign, or lie in this interval, on these records? One turn.
+    """Ask whether a regression coefficient has this sign, or lies in this interval, on these records. One round.
 
     Each unit is assigned to one of the disjoint subsets by a keyed hash. In each subset the outcome is regressed on all
-    columns: by least squares if it is a `NumericColumn` column, by logistic regression if it has two categories, with
-    the second as 1. The number of subsets in which the coefficient lies strictly between `above` and `below` is
+    columns: by least squares if it is a `NumericColumn`, by logistic regression if it has two categories, with the
+    second coded as 1. The number of subsets in which the coefficient lies strictly between `above` and `below` is
     released, with noise.
 
-    Formal guarantees: a unit lies in one subset, so it changes one verdict by coming or going, and two by being
-    replaced: the noise is for a count of sensitivity 1, or 2, whatever is fitted and however many records a unit has. A
+    Formal guarantees: a unit lies in one subset, so adding or removing it changes one verdict, and replacing it changes
+    two: the noise is for a count of sensitivity 1, or 2, whatever is fitted and however many records a unit has. A
     subset whose fit does not exist (too few records, collinear columns, classes that a plane separates) does not
-    confirm the claim, and has no other effect. The steps taken do not depend on the records.
+    confirm the claim, and has no other effect. The number of iterations does not depend on the records.
 
     Attributes:
-        outcome: The dependent variable: a `NumericColumn` column, or `Categories`.
-        columns: The predictors. Numbers are clipped to their declared range; each category but the first has a
-            coefficient. Records that lack one of them are left out.
-        coefficient: The column whose coefficient is judged, on the scale of the columns (log-odds, if logistic).
-        level: Its category, where the column has categories; the first one has no coefficient.
-        above, below: What is claimed of it; at least one.
-        subsets: The number of subsets. Each has to be large enough for a fit; the more there are, the less noise
-            matters.
-        model: What is stated about where the claim comes from; it is printed with the result.
+        outcome: The dependent variable: a `NumericColumn`, or `Categories`.
+        columns: The predictors. Numbers are clipped to their declared range; each category except the first has a
+            coefficient. Records that lack a predictor are left out.
+        coefficient: The column of the tested coefficient, on the scale of the columns (log-odds for logistic
+            regression).
+        level: Its category, if the column has categories; the first category has no coefficient.
+        above, below: The claimed limits; at least one is needed.
+        subsets: The number of subsets. Each must be large enough for a fit; noise matters less with more subsets.
+        model: A statement about the origin of the claim, printed with the result.
 
     Raises:
-        ValueError: the model has no such coefficient, there is no claim, or see `SubsetQuery`.
+        ValueError: the model has no coefficient of this name, neither limit is claimed, or see `SubsetQuery`.
         TypeError: a column is neither `NumericColumn` nor `Categories`.
 
     >>> import dpcurves as dp
@@ -194,8 +200,8 @@ class VerifyQuestion:
         object.__setattr__(
             self, "columns", require_sequence("columns", self.columns, "a tuple of Ranged and Categories")
         )
-        for name, each in (("outcome", self.outcome), *(("columns", each) for each in self.columns)):
-            require_type(name, each, (NumericColumn, Categories), "a Ranged or Categories")
+        for name, column in (("outcome", self.outcome), *(("columns", column) for column in self.columns)):
+            require_type(name, column, (NumericColumn, Categories), "a Ranged or Categories")
         require_type("coefficient", self.coefficient, str, "the name of a column")
         if self.level is not None:
             object.__setattr__(self, "level", parse_category("level", self.level))
@@ -220,25 +226,27 @@ class VerifyQuestion:
         above = -inf if self.above is None else self.above
         below = inf if self.below is None else self.below
         axes = tuple(
-            Axis(each.column, Grid(each.lower, each.upper, cells=1)) if isinstance(each, NumericColumn) else each
-            for each in (self.outcome, *self.columns)
+            Axis(column.column, Grid(column.lower, column.upper, cells=1))
+            if isinstance(column, NumericColumn)
+            else column
+            for column in (self.outcome, *self.columns)
         )
         return SubsetQuery(axes, self.subsets, self._find_coefficient_index(), above, below)
 
     def _find_coefficient_index(self) -> int:
-        found = [
-            (each.column, level)
-            for each in self.columns
-            for level in ((None,) if isinstance(each, NumericColumn) else each.values[1:])
+        coefficients = [
+            (column.column, level)
+            for column in self.columns
+            for level in ((None,) if isinstance(column, NumericColumn) else column.values[1:])
         ]
-        wanted = (self.coefficient, self.level)
-        if wanted not in found:
+        requested = (self.coefficient, self.level)
+        if requested not in coefficients:
             raise InvalidArgument(
                 "coefficient",
-                f"one of {', '.join(map(_format_coefficient, found))} is needed, "
+                f"one of {', '.join(map(_format_coefficient, coefficients))} is needed, "
                 f"got {describe_value(self.coefficient)}",
             )
-        return found.index(wanted)
+        return coefficients.index(requested)
 
     def _claim(self) -> str:
         low = "" if self.above is None else f"{self.above:g} < "

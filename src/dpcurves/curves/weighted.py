@@ -26,25 +26,27 @@ from .prefixes import NOTHING, PrefixShares
 from .quantiles import Quantiles, parse_shares
 from .question import build_privacy_statement
 
-# Effective records: sums of weights, in units in which sampling moves them as it moves counts of records.
+# Effective records: sums of weights, scaled so that sampling gives them the variance of counts of records.
 
 
 SQUARES = Fraction(1, 8)
-"""The share of the loss for sums of squared weights."""
+"""Budget fraction of the sums of squared weights."""
 MOST_GROUPS = 8
-"""Groups of cells in which squared weights are summed, at most."""
+"""Largest number of groups of cells in which squared weights are summed."""
 CLEAR = 10.0
-"""So many standard deviations of the noise of its squares a group's weights have to be, or there are fewer groups."""
+"""Smallest signal-to-noise ratio of a group, its weight over the noise standard deviation of its squares; there are
+fewer groups otherwise."""
 
 
 @dataclass(frozen=True, eq=False)
 class SquaredWeights:
-    """Sums of squared weights in groups of cells, from which is read how far sampling moves sums of weights.
+    """Sums of squared weights in groups of cells, which determine the sampling variance of sums of weights.
 
     Attributes:
         weights: The column of weights and its cap.
-        evidence: What was released of the squares: in each group, and behind them what they lack to the cap.
-        starts: The slots that groups begin with.
+        evidence: The release: the sum of squares of each group, followed by what the squares of all records lack to the
+            squared cap.
+        starts: The first slot of each group.
     """
 
     weights: Weights
@@ -53,42 +55,45 @@ class SquaredWeights:
 
     @property
     def sums(self) -> FloatArray:
-        """Sums of squares over the squared cap, (groups,), without bias."""
+        """Unbiased sums of squares, divided by the squared cap, (groups,)."""
         return np.asarray(self.evidence.unbiased_cells.sum(axis=0) / Weights.STEPS)
 
     @property
     def noise(self) -> float:
-        """The standard deviation of the noise of each group of all rows."""
+        """The standard deviation of the noise of each group, summed over all rows."""
         law = self.evidence.interval_sums
         return sqrt(law.rows * law.levels[-1].noise.variance) / Weights.STEPS
 
     @property
     def records(self) -> float:
-        """About how many records are used, without bias: those that have a weight and lie in a cell."""
+        """Unbiased number of records that are used: records with a weight and a value in a cell."""
         return float(self.sums.sum() + self.evidence.values[-1] / Weights.STEPS)
 
     def design_effect(self, weight_sum: float) -> float:
-        """That of Kish (1965), n sum w^2 / (sum w)^2, at a sum of weights over the cap; NaN where noise hides it."""
+        """Return the design effect of Kish (1965), n sum w^2 / (sum w)^2; NaN if noise hides it.
+
+        `weight_sum` is the sum of weights over the cap.
+        """
         if weight_sum <= CLEAR or float(self.sums.sum()) <= len(self.starts) ** 0.5 * self.noise:
             return nan
         return kish_design_effect(self.records, weight_sum, float(self.sums.sum()))
 
     def sampling_ratios(self, slots: FloatArray) -> WeightRatios:
-        """Sampling errors of sums of weights, from these sums in slots over the cap."""
+        """Return ratios for sampling errors of sums of weights, from these sums in slots over the cap."""
         return estimate_weight_ratios(np.add.reduceat(slots, np.array(self.starts)), self.sums, self.noise)
 
     def to_json(self) -> dict[str, Any]:
-        """Plain objects, but for the release."""
+        """Return everything except the release as plain objects."""
         return {"weight": self.weights.column, "cap": self.weights.cap, "groups": list(self.starts)}
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any], released: Mapping[str, Any], slots: int) -> SquaredWeights:
-        """The inverse of `to_json`, with the release.
+        """Read the output of `to_json`, with the release.
 
         Raises:
             ValueError: they do not fit together.
         """
-        starts, evidence = tuple(int(each) for each in stored["groups"]), Evidence.from_json(released)
+        starts, evidence = tuple(int(start) for start in stored["groups"]), Evidence.from_json(released)
         rises = all(low < high for low, high in zip(starts, (*starts[1:], slots), strict=True))
         if not starts or starts[0] != 0 or not rises or evidence.interval_sums.cells != len(starts):
             raise InvalidArgument("curve.evidence", "groups of cells do not fit the sums of squared weights")
@@ -96,26 +101,28 @@ class SquaredWeights:
 
 
 def choose_group_edges(shares_below: FloatArray, caps: float, noise: float) -> tuple[int, ...]:
-    """Inner edges, as their numbers, that cut the weight into groups of about equal weight: fewer, if noise is large.
+    """Return indices of inner edges that cut the weight into groups of about equal weight.
+
+    There are fewer groups if noise is large.
 
     Args:
-        shares_below: The released share of the weight below each edge, from the first to the last one.
+        shares_below: The released share of the weight below each edge, from the first to the last edge.
         caps: The released weight over the cap.
-        noise: About the standard deviation of the noise of a group's squares, over the squared cap.
+        noise: The approximate standard deviation of the noise of the squares of a group, over the squared cap.
 
     >>> choose_group_edges(np.linspace(0, 1, 9), 1000.0, 20.0)
     (2, 4, 5, 7)
     """
     groups = int(min(max(caps / (CLEAR * max(noise, 1e-9)), 1.0), MOST_GROUPS))
     levels = np.arange(1, groups) / groups
-    found = np.searchsorted(shares_below, levels, side="left")
-    return tuple(sorted({int(each) for each in found if 0 < each < len(shares_below) - 1}))
+    indices = np.searchsorted(shares_below, levels, side="left")
+    return tuple(sorted({int(index) for index in indices if 0 < index < len(shares_below) - 1}))
 
 
 def ask_weight_sums(axes: Any, weights: Weights, setting: Setting) -> Needs[tuple[Release, Release, tuple[int, ...]]]:
-    """Sums of weights in all cells and, for `SQUARES` of the loss, of squared weights in groups of them.
+    """Ask for sums of weights in all cells and, with `SQUARES` of the budget, of squared weights in groups.
 
-    Formal guarantees: the groups depend on the first answer, and on no record: losses of both turns add up.
+    Formal guarantees: the groups depend on the first answer, and on no record, so the losses of both rounds add up.
     """
     release = yield from ask_workload(SingleQueryWorkload(WeightQuery(axes, weights, CountUse.PREFIXES)), 1 - SQUARES)
     axis, evidence = axes[-1], Evidence.from_release(release)
@@ -131,7 +138,7 @@ def ask_weight_sums(axes: Any, weights: Weights, setting: Setting) -> Needs[tupl
 
 
 def note_on_weights(squares: SquaredWeights, caps: float) -> str:
-    """The note of every weighted result: cap, records left out, and the design effect, from released numbers."""
+    """Return the note of every weighted result: cap, missing weights, and released design effect."""
     rule = f"{squares.weights}, {MISSING_WEIGHTS}"
     effect = squares.design_effect(caps)
     if isnan(effect):
@@ -140,17 +147,18 @@ def note_on_weights(squares: SquaredWeights, caps: float) -> str:
 
 
 def format_weight_rows(curve: Any) -> list[tuple[str, str]]:
-    """Rows of the HTML summary of a weighted curve."""
+    """Return rows for the HTML summary of a weighted curve."""
     return [("sum of weights", format_number(curve.count)), ("design effect", format_number(curve.design_effect, 0.1))]
 
 
 @dataclass(frozen=True, eq=False)
 class WeightedShares(PrefixShares):
-    """Readings of sums of weights along a grid, in effective records.
+    """Shares of the weight along a grid, and their noise, in effective records.
 
-    An effective record stands for the weight ``sum w**2 / sum w``: of so many independent records of that one weight,
-    sampling would move a sum of weights as much. So all that is read from counts, is read from these. Where squared
-    weights differ along the grid, samples have the variance that they have there (`WeightRatios.by_group`).
+    An effective record has the weight ``sum w**2 / sum w``: with this number of independent records of equal weight, a
+    sum of weights would have the same sampling variance. So every method for counts applies to sums of weights in
+    effective records. If squared weights differ along the grid, samples have the local variance
+    (`WeightRatios.by_group`).
 
     Attributes:
         squared_weights: Sums of squared weights.
@@ -162,7 +170,7 @@ class WeightedShares(PrefixShares):
     def from_json(
         cls, releases: Sequence[Mapping[str, Any]], grid: Grid, facts: Mapping[str, Any] = NOTHING
     ) -> WeightedShares:
-        """From sums of weights, and of squares, that were written.
+        """Read releases of sums of weights and of squared weights.
 
         Raises:
             ValueError: they do not fit together.
@@ -179,22 +187,22 @@ class WeightedShares(PrefixShares):
 
     @cached_property
     def cell_weight_sums(self) -> FloatArray:
-        """Sums of weights in each slot, over the cap, without bias."""
+        """Unbiased sums of weights in each slot, over the cap."""
         return np.asarray(self.evidence.unbiased_cells[0] / Weights.STEPS)
 
     @cached_property
     def sampling_ratios(self) -> WeightRatios:
-        """Sampling errors of sums of weights."""
+        """Ratios for sampling errors of sums of weights."""
         return self.required_squared_weights.sampling_ratios(self.cell_weight_sums)
 
     @property
     def scale(self) -> float:
-        """The steps of weight that stand for one effective record."""
+        """The amount of a release per effective record, in steps of weight."""
         return Weights.STEPS * self.sampling_ratios.overall
 
     @property
     def rounds(self) -> tuple[Evidence, ...]:
-        """The sums of weights, and those of squares."""
+        """The releases: sums of weights, and sums of squared weights."""
         return self.evidence, self.required_squared_weights.evidence
 
     @property
@@ -204,47 +212,56 @@ class WeightedShares(PrefixShares):
 
     @property
     def design_effect(self) -> float:
-        """That of Kish: n sum w^2 / (sum w)^2."""
+        """The design effect of Kish: n sum w^2 / (sum w)^2."""
         return self.required_squared_weights.design_effect(float(self.cell_weight_sums.sum()))
 
     @property
     def _scatter_by_slot(self) -> FloatArray:
-        """By how much more than effective records weights scatter, slot by slot."""
+        """Sampling variance of the weight in each slot, relative to effective records."""
         starts = np.array((*self.required_squared_weights.starts, self.grid.slots))
         return np.repeat(self.sampling_ratios.by_group, np.diff(starts))
 
     def simulate_noise(self, draws: int, generator: np.random.Generator) -> Iterator[FloatArray]:
-        return (each / self.scale for each in super().simulate_noise(draws, generator))
+        return (chunk / self.scale for chunk in super().simulate_noise(draws, generator))
 
     def simulate_sampling_errors(
         self, likely: FloatArray, records: int, bounds: IntArray, draws: int, generator: np.random.Generator
     ) -> FloatArray:
-        """Deviations of as many records in each piece as have its sum of weights and of their squares."""
-        each = np.add.reduceat(self._scatter_by_slot, bounds[:-1]) / np.diff(bounds)
-        fewer = np.maximum(likely, 0.0) / each
-        return simulate_sampling_errors(fewer, max(round(float(fewer.sum())), 1), draws, generator) * each
+        """Simulate sampling errors of each piece, from its sums of weights and of squared weights."""
+        scatter = np.add.reduceat(self._scatter_by_slot, bounds[:-1]) / np.diff(bounds)
+        equivalent_records = np.maximum(likely, 0.0) / scatter
+        return (
+            simulate_sampling_errors(
+                equivalent_records, max(round(float(equivalent_records.sum())), 1), draws, generator
+            )
+            * scatter
+        )
 
     def sampling_model(self, generator: np.random.Generator | None) -> Sample:
-        """Sampling at the edges that were measured, with the variance of the weights there."""
+        """Return the sampling model at the measured edges, with the local variance of the weights."""
         apart = int(self.grid.outside is Outside.APART)
         cuts = np.concatenate([[0], np.flatnonzero(self.measured_edges) + apart, [self.grid.slots]])
-        summed = np.append(0.0, np.cumsum(self._scatter_by_slot))
-        wide = np.diff(cuts)
-        steps = np.where(wide > 0, np.diff(summed[cuts]) / np.maximum(wide, 1), 1.0)
-        return super().sampling_model(generator)._replace(variance_factors=steps)
+        cumulative_scatter = np.append(0.0, np.cumsum(self._scatter_by_slot))
+        widths = np.diff(cuts)
+        factors = np.where(widths > 0, np.diff(cumulative_scatter[cuts]) / np.maximum(widths, 1), 1.0)
+        return super().sampling_model(generator)._replace(variance_factors=factors)
 
     def sampling_variance_at(self, p: FloatArray) -> FloatArray:
-        """The spread of a weighted excess ``sum w (1[x < q] - p)``: squares below count (1 - p)^2, those above p^2."""
-        each, below = self._scatter_by_slot, np.append(0.0, self.shares_at_boundaries(self.shares)[1:])
-        inside = np.diff(below)
-        up = np.interp(p, below, np.append(0.0, np.cumsum(inside * each)))
-        all_ = max(float((inside * each).sum()), 1e-9)
+        """Return the relative variance of a sampled weighted excess at each quantile.
+
+        The excess of quantile q at level p is ``sum w (1[x < q] - p)``: squared weights below q count (1 - p)^2, those
+        above p^2.
+        """
+        scatter, below = self._scatter_by_slot, np.append(0.0, self.shares_at_boundaries(self.shares)[1:])
+        slot_shares = np.diff(below)
+        below_quantile = np.interp(p, below, np.append(0.0, np.cumsum(slot_shares * scatter)))
+        total = max(float((slot_shares * scatter).sum()), 1e-9)
         with np.errstate(divide="ignore", invalid="ignore"):
-            found = ((1 - p) ** 2 * up + p**2 * (all_ - up)) / (p * (1 - p))
-        return np.asarray(np.where((p > 0) & (p < 1), np.maximum(found, 1e-3), 1.0))
+            variance = ((1 - p) ** 2 * below_quantile + p**2 * (total - below_quantile)) / (p * (1 - p))
+        return np.asarray(np.where((p > 0) & (p < 1), np.maximum(variance, 1e-3), 1.0))
 
     def _simulate_count_noise(self, generator: np.random.Generator | None) -> Iterable[FloatArray]:
-        return (each / self.scale for each in super()._simulate_count_noise(generator))
+        return (chunk / self.scale for chunk in super()._simulate_count_noise(generator))
 
     @cached_property
     def _unbiased_cells(self) -> FloatArray:
@@ -252,9 +269,11 @@ class WeightedShares(PrefixShares):
 
     @property
     def _best_cells(self) -> FloatArray:
-        """Cells with the least expected error, (1, cells), as of counts of effective records."""
-        own, scale = self.evidence, self.scale
-        return shrink_estimate(own.sums, own.values, own.total, along_axis=own.total is not None, scale=scale)
+        """Cells with the smallest expected error, (1, cells), estimated like counts of effective records."""
+        evidence, scale = self.evidence, self.scale
+        return shrink_estimate(
+            evidence.sums, evidence.values, evidence.total, along_axis=evidence.total is not None, scale=scale
+        )
 
 
 NO_BINS = "bins of a weighted curve are not kept: read differences of its y, with its band"
@@ -262,23 +281,24 @@ NO_BINS = "bins of a weighted curve are not kept: read differences of its y, wit
 
 @dataclass(frozen=True, eq=False, repr=False)
 class WeightedCDF(CDF):
-    """The share of the weight below each edge of a grid: that of a population which the weights stand for.
+    """The share of the weight below each edge of a grid, which estimates the population that the weights represent.
 
-    Each share is a ratio of two noisy sums: the weight below an edge, over all weight (Hájek 1971). Weights above the
-    cap count as the cap, which biases the curve where it cuts many of them off.
+    Each share is a ratio of two noisy sums: the weight below an edge, divided by all weight (Hájek 1971). Weights above
+    the cap count as the cap; if many are cut off, the curve is biased.
 
     Attributes:
         x: Edges, of shape ``(cells + 1,)``.
         y: Shares of the weight below the edges, non-decreasing in [0, 1], of the same shape; linear inside cells.
-        count: The sum of all weights, in their units: about how many people they stand for.
-        label: What the x axis shows.
-        privacy: The privacy statement, which every picture shows.
-        prefixes: The evidence that the curve was read from.
+        count: The sum of all weights, in their units: the approximate number of people that they represent.
+        label: The label of the x axis.
+        privacy: The privacy statement, which every plot shows.
+        prefixes: The evidence that the curve was computed from.
         smoothing: How `y` was smoothed, if it was; see `smooth`.
 
-    Bands and intervals for these records account for noise; those for the population for sampling too, by linearised
-    variances: records are taken as independent draws whose weights make up for their chances. Strata make intervals too
-    wide, clusters too narrow. Tests and other readings of a `CDF` take the curve as that of its effective records.
+    Bands and intervals for these records account for noise; intervals for the population also for sampling, by
+    linearised variances: records are treated as independent draws whose weights are inverse to their selection
+    probabilities. With strata the intervals are too wide, with clusters too narrow. Tests and other methods of a `CDF`
+    treat the curve as the curve of its effective records.
     """
 
     KIND = "weighted-cdf"
@@ -295,14 +315,14 @@ class WeightedCDF(CDF):
 
     @property
     def design_effect(self) -> float:
-        """The design effect of unequal weights, as released: n sum w^2 / (sum w)^2 (Kish 1965).
+        """The design effect of unequal weights, from released sums: n sum w^2 / (sum w)^2 (Kish 1965).
 
-        At least 1; NaN where noise hides it.
+        At least 1; NaN if noise hides it.
         """
         return self.prefixes.design_effect
 
     def histogram(self, bins: SupportsIndex | ArrayLike) -> Bins:
-        """Refused: bins of weights are read from the curve.
+        """Raise an error: bins of weights are differences of the curve.
 
         Raises:
             ValueError: always.
@@ -324,8 +344,8 @@ class WeightedQuantiles(Quantiles):
         p: Shares, of shape ``(quantiles,)``.
         curve: The weighted distribution function that they were computed from, at no further loss.
 
-    Intervals test at each edge whether the weight below may be a share p of all (Woodruff 1952), with noise; for the
-    population with sampling by linearised variances.
+    Intervals test at each edge whether the weight below may be a share p of all weight (Woodruff 1952), with noise; for
+    the population also with sampling, by linearised variances.
     """
 
     KIND = "weighted-quantiles"
@@ -341,26 +361,27 @@ class WeightedQuantiles(Quantiles):
 
 @dataclass(frozen=True, slots=True)
 class WeightedCdfQuestion:
-    """The share of the weight of records below each edge of `grid`. Two turns under one charge.
+    """The share of the weight of records below each edge of `grid`. Two rounds under one charge.
 
-    Sums of weights in all cells have seven eighths of the loss; the rest tells how far squared weights move them over
-    samples, in up to eight groups of cells that the first answer chose.
+    Sums of weights in all cells get seven eighths of the budget. The rest determines the sampling variance of these
+    sums: sums of squared weights, in up to eight groups of cells that the first answer chose.
 
-    Formal guarantees: pure or zero-concentrated, as its loss is, under either adjacency: a record adds at most its cap
-    to one sum, see `WeightQuery` and `SquaredWeightQuery`. Weights above the cap count as the cap; a record whose
-    weight is missing, negative or not finite is left out, as one without a value.
+    Formal guarantees: pure or zero-concentrated, like the charged loss, under either adjacency: a record adds at most
+    its cap to one sum, see `WeightQuery` and `SquaredWeightQuery`. Weights above the cap count as the cap; a record
+    whose weight is missing, negative or not finite is left out, like a record without a value.
 
     Attributes:
         column: A column of numbers.
-        grid: Public cells, as of a `CdfQuestion`.
+        grid: Public cells, as for a `CdfQuestion`.
         weight: A column of survey weights.
-        weight_cap: The public cap on one record's weight, in units of the weights. It must not come from the data: the
-            design of a survey tells it. The smaller, the less noise; weights above it are cut off, which biases.
+        weight_cap: The public cap on the weight of a record, in units of the weights. It must not come from the data;
+            take it from the survey design. A smaller cap means less noise, but more bias, because weights above it are
+            cut off.
         measured_in: The measuring unit of the column, for the axis.
 
     Raises:
-        ValueError: the cap is missing, or no finite number above zero.
-        TypeError: a field is of another kind.
+        ValueError: the cap is missing, or is no finite number above zero.
+        TypeError: a field is of another type.
 
     >>> import dpcurves as dp
     >>> table = {"age": [20, 60] * 2000, "w": [1, 3] * 2000}
@@ -383,14 +404,14 @@ class WeightedCdfQuestion:
         object.__setattr__(self, "weight_cap", Weights(self.weight, self.weight_cap).cap)
 
     def steps(self, setting: Setting) -> Needs[WeightedCDF]:
-        """Sums of weights below edges, and of squared weights in groups."""
+        """Ask for sums of weights below edges, and of squared weights in groups."""
         weights, axis = Weights(self.weight, self.weight_cap), Axis(self.column, self.grid)
-        release, told, starts = yield from ask_weight_sums((axis,), weights, setting)
-        squares = SquaredWeights(weights, Evidence.from_release(told), starts)
+        release, squares_release, starts = yield from ask_weight_sums((axis,), weights, setting)
+        squares = SquaredWeights(weights, Evidence.from_release(squares_release), starts)
         prefixes = WeightedShares(Evidence.from_release(release), self.grid, squared_weights=squares)
-        privacy = build_privacy_statement([release, told])
-        read = WeightedCDF.from_prefixes if release.allotment is not None else WeightedCDF.from_placeholder
-        curve = cast("WeightedCDF", read(prefixes, format_axis_label(self.column, self.measured_in), privacy))
+        privacy = build_privacy_statement([release, squares_release])
+        build_curve = WeightedCDF.from_prefixes if release.allotment is not None else WeightedCDF.from_placeholder
+        curve = cast("WeightedCDF", build_curve(prefixes, format_axis_label(self.column, self.measured_in), privacy))
         return replace(
             curve, privacy=curve.privacy.with_notes(note_on_weights(squares, float(prefixes.cell_weight_sums.sum())))
         )
@@ -403,19 +424,20 @@ class WeightedCdfQuestion:
 
 @dataclass(frozen=True, slots=True)
 class WeightedQuantilesQuestion:
-    """At or below which values do shares `at` of the weight lie? For the loss of a `WeightedCdfQuestion`.
+    """Ask for the values at or below which the shares `at` of the weight lie, for the loss of a `WeightedCdfQuestion`.
 
     Attributes:
         column: A column of numbers.
         grid: Public cells.
         at: Shares between 0 and 1.
         weight: A column of survey weights.
-        weight_cap: Its public cap: see `WeightedCdfQuestion`.
+        weight_cap: The public cap on the weight of a record: see `WeightedCdfQuestion`.
         measured_in: The measuring unit of the column, for the axis.
 
     Raises:
-        ValueError: a share is not between 0 and 1, or there is none; the cap is missing, or no finite number above 0.
-        TypeError: a field is of another kind.
+        ValueError: a share is not between 0 and 1, or `at` is empty; the cap is missing, or is no finite number above
+            0.
+        TypeError: a field is of another type.
     """
 
     column: str
@@ -434,7 +456,7 @@ class WeightedQuantilesQuestion:
         return WeightedCdfQuestion(self.column, self.grid, self.weight, self.weight_cap, self.measured_in)
 
     def steps(self, setting: Setting) -> Needs[WeightedQuantiles]:
-        """A weighted distribution function, read at the shares."""
+        """Ask for a weighted distribution function, and read it at the shares."""
         curve = yield from self._cdf_question.steps(setting)
         return WeightedQuantiles(np.array(self.at), curve)
 

@@ -26,39 +26,40 @@ from .summary import COUNT, MEAN, SUM, WATCHED, Summary, accept_bounds, build_bo
 from .weighted import SquaredWeights, note_on_weights
 
 HALF = 2**16
-"""Steps from the middle of the bounds to an end, in which values are rounded before they are weighted and added up."""
+"""Steps from the middle of the bounds to an end: values are rounded to a step before they are weighted and summed."""
 SPREAD_HALF = 2**8
-"""Steps in which values are rounded before their squared distances are weighted and added up."""
+"""Steps from the middle of the bounds to an end, for squared distances: values are rounded to a step before these are
+weighted and summed."""
 DRAWS = 5000
 STATISTICS = COUNT, SUM, MEAN
 ONES = Weights("weight", 1.0)
 SHARES = Fraction(1, 4), Fraction(1, 2), Fraction(1, 8), Fraction(1, 8)
-"""Shares of the loss for weights, weighted values, squared weights, and squared weights times squared distances."""
+"""Budget fractions of weights, weighted values, squared weights, and squared weights times squared distances."""
 KNOWN = 0.95
-"""The level at which weights have to be above what noise makes of none, or nothing is known of their values."""
+"""Confidence with which the sum of weights must exceed noise; otherwise sum and mean are unknown."""
 CLEAR = 1.0
-"""Standard deviations of its noise by which a sum of squares is taken to be larger, where it bounds a variance."""
+"""z-score that is added to a released sum of squares when it bounds a variance."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class WeightedSummary(Summary):
     """Sum of the weights, weighted sum and weighted mean of the values of a column.
 
-    Values outside the bounds are clamped to the nearer bound, weights above the cap to it. Where noise alone may have
-    made all weights, sum and mean are not known: NaN, and their intervals contain all that is possible.
+    Values outside the bounds are clipped to the nearer bound, and weights above the cap to the cap. If noise alone can
+    explain the sum of weights, sum and mean are unknown: NaN, with intervals that contain every possible value.
 
     Attributes:
-        count: The sum of all weights, in their units: about how many people they stand for.
-        sum: The weighted sum of the values, without bias.
-        mean: The weighted sum over the sum of weights (Hájek 1971), between the bounds.
-        variance: NaN: it is not asked for.
+        count: The sum of all weights, in their units: the approximate number of people that they represent.
+        sum: The unbiased weighted sum of the values.
+        mean: The weighted sum divided by the sum of weights (Hájek 1971), between the bounds.
+        variance: NaN: it is not released.
         lower, upper: The declared bounds.
         label: The column and its measuring unit.
-        privacy: The privacy statement, which every picture shows.
+        privacy: The privacy statement, which every plot shows.
         evidence: The releases: of weights, of weighted values, of squared weights, and of their spread.
-        statistic: The name of the number that was asked for, which pictures show.
+        statistic: The name of the requested number, which plots show.
         weights: The column of weights and its cap.
-        center: The public place from which the spread was measured, in steps from the middle of the bounds.
+        center: The public point from which the spread was measured, in steps from the middle of the bounds.
 
     Data frame: columns ``statistic`` and ``value``, a row for each of `STATISTICS`.
     """
@@ -82,7 +83,7 @@ class WeightedSummary(Summary):
         center: int,
         statistic: str,
     ) -> WeightedSummary:
-        """From the four releases, each of one cell."""
+        """Build the summary from the four releases, each of one cell."""
         caps, distances = _sum_weights(rounds), _sum_weighted_distances(rounds)
         middle, half = _middle_and_half_width(bounds)
         count = max(caps, 0.0) * weights.cap
@@ -105,9 +106,9 @@ class WeightedSummary(Summary):
 
     @property
     def design_effect(self) -> float:
-        """The design effect of unequal weights, as released: n sum w^2 / (sum w)^2 (Kish 1965).
+        """The design effect of unequal weights, from released sums: n sum w^2 / (sum w)^2 (Kish 1965).
 
-        At least 1; NaN where noise hides it.
+        At least 1; NaN if noise hides it.
         """
         return self._squared_weights.design_effect(_sum_weights(self.rounds))
 
@@ -119,55 +120,56 @@ class WeightedSummary(Summary):
         generator: np.random.Generator | None = None,
         draws: int = DRAWS,
     ) -> FloatArray:
-        """Confidence limits of all `statistics` in their order, each on its own with probability `level`: ``(3, 2)``.
+        """Return confidence limits of all `statistics` in order, each with coverage `level`: ``(3, 2)``.
 
-        They are for these records' weights and clamped values. With `population`, they are for the mean of the
-        population that weights stand for, and for the expected sums over samples of this kind: sampling has the
-        linearised variance ``sum w**2 (y - mean)**2 / (sum w)**2``, which was released, and noise that may hide more of
-        it is allowed for; of a sum the variance is ``sum (w y)**2`` at most. That takes records as independent draws
-        with weights that make up for their chances; it needs units of one record each.
+        They are for the weights and clipped values of these records. With `population`, they are for the mean of the
+        population that the weights represent, and for the expected sums over samples of this design. Sampling then has
+        the linearised variance ``sum w**2 (y - mean)**2 / (sum w)**2``, which was released, plus a margin for its
+        noise; the variance of a sum is at most ``sum (w y)**2``. This treats records as independent draws whose weights
+        are inverse to their selection probabilities; it needs units of one record each.
 
         Args:
-            level: The chance of each interval.
+            level: The coverage probability of each interval.
             population: Whether they are for the population, not for these records.
             generator: The random numbers of the simulation.
-            draws: How many draws are simulated: levels close to 1 need more.
+            draws: The number of simulated draws: levels close to 1 need more.
 
         Raises:
             ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
         """
-        level, draw = require_probability("level", level), public_generator(generator)
+        level, rng = require_probability("level", level), public_generator(generator)
         require_independent(self.privacy, population)
         weight, distance = (
-            simulate_cell_noise(each.sums, each.total, draws, draw)[:, 0, 0] for each in self.rounds[:2]
+            simulate_cell_noise(release.sums, release.total, draws, rng)[:, 0, 0] for release in self.rounds[:2]
         )
         noises = weight / Weights.STEPS, distance / (Weights.STEPS * HALF)
-        normal = draw.standard_normal((3, draws)) if population else np.zeros((3, draws))
+        normal = rng.standard_normal((3, draws)) if population else np.zeros((3, draws))
         caps, distances = _sum_weights(self.rounds), _sum_weighted_distances(self.rounds)
         middle, half = _middle_and_half_width(self._bounds)
         scatter = self._sampling_deviations()
         count = _find_basic_interval(caps, noises[0] + scatter[0] * normal[0], level, 0.0, inf)
-        about = half * distances + middle * caps
+        weighted_sum = half * distances + middle * caps
         sums = _find_basic_interval(
-            about, half * noises[1] + middle * noises[0] + scatter[1] * normal[1], level, -inf, inf
+            weighted_sum, half * noises[1] + middle * noises[0] + scatter[1] * normal[1], level, -inf, inf
         )
         mean = -1.0, 1.0
         if not isnan(self.mean):
             mean = _find_ratio_interval(distances, caps, (noises[1] + scatter[2] * normal[2], noises[0]), level)
         step = half / (2 * HALF)  # of rounding
-        ends = [
+        limits = [
             np.array(count) * self.weights.cap,
             np.array(sums) * self.weights.cap,
             np.clip([middle + half * mean[0] - step, middle + half * mean[1] + step], self.lower, self.upper),
         ]
-        (lower, upper), values = np.transpose(ends), list(self.statistics.values())
+        (lower, upper), values = np.transpose(limits), list(self.statistics.values())
         return np.stack([np.fmin(lower, values), np.fmax(upper, values)], axis=1)
 
     def _sampling_deviations(self) -> tuple[float, float, float]:
-        """Sampling variances: sums of weights, of weighted values, and of weighted distances from the mean.
+        """Return sampling deviations of the sum of weights, the weighted sum, and distances from the mean.
 
-        Over the cap; the second one in units of the column, the third in halves of the bounds. No square of a weight is
-        more than the weight, nor of a distance more than 1 + the center's, so weights alone bound them, too.
+        All are divided by the cap; the second is in units of the column, the third in half-widths of the bounds. In
+        units of the cap a squared weight is at most the weight, and a squared distance at most (1 + |center|)^2, so the
+        weights alone bound all three.
         """
         caps = max(_sum_weights(self.rounds), 0.0)
         middle, half = _middle_and_half_width(self._bounds)
@@ -196,8 +198,8 @@ class WeightedSummary(Summary):
 
     @classmethod
     def _from_json(cls, document: display.CurveDocument) -> WeightedSummary:
-        question, turns = document.question, document.releases
-        if len(turns) != len(SHARES):
+        question, rounds = document.question, document.releases
+        if len(rounds) != len(SHARES):
             raise InvalidArgument(
                 "curve.evidence.releases", "weights, weighted values, squares and their spread are needed"
             )
@@ -207,14 +209,14 @@ class WeightedSummary(Summary):
         )
         statistic = parse_statistic(question["statistic"])
         center = min(max(int(question["center"]), -SPREAD_HALF), SPREAD_HALF)
-        return cls.from_weighted_counts(turns, bounds, question["label"], document.privacy, weights, center, statistic)
+        return cls.from_weighted_counts(rounds, bounds, question["label"], document.privacy, weights, center, statistic)
 
     def _summary(self) -> list[tuple[str, str]]:
         return [*super()._summary(), ("design effect", format_number(self.design_effect, 0.1))]
 
 
 def parse_statistic(statistic: object) -> str:
-    """Row of a count, a sum or a mean.
+    """Return the name of a count, a sum or a mean, checked.
 
     Raises:
         ValueError: it is another word.
@@ -228,47 +230,51 @@ def _middle_and_half_width(bounds: Grid) -> tuple[float, float]:
     return (bounds.lower + bounds.upper) / 2, (bounds.upper - bounds.lower) / 2
 
 
-def _sum_weights(turns: tuple[Evidence, ...]) -> float:
-    """The sum of weights over the cap, without bias."""
-    return float(turns[0].unbiased_cells.sum()) / Weights.STEPS
+def _sum_weights(rounds: tuple[Evidence, ...]) -> float:
+    """Return the unbiased sum of weights over the cap."""
+    return float(rounds[0].unbiased_cells.sum()) / Weights.STEPS
 
 
-def _sum_weighted_distances(turns: tuple[Evidence, ...]) -> float:
-    """The sum of weights over the cap, times distances from the middle in halves of the bounds, without bias."""
-    return float(turns[1].unbiased_cells.sum()) / (Weights.STEPS * HALF)
+def _sum_weighted_distances(rounds: tuple[Evidence, ...]) -> float:
+    """Return the unbiased sum of weights over the cap, times distances from the middle in half-widths of the bounds."""
+    return float(rounds[1].unbiased_cells.sum()) / (Weights.STEPS * HALF)
 
 
-def _sum_weighted_squares(turns: tuple[Evidence, ...]) -> tuple[float, float]:
-    """The sum of squares of weights over the cap, times distances from the center in halves; and its noise."""
+def _sum_weighted_squares(rounds: tuple[Evidence, ...]) -> tuple[float, float]:
+    """Return the sum of squared weights times squared distances from the center, and its noise deviation.
+
+    Weights are divided by the cap, distances by the half-width of the bounds.
+    """
     unit = float(COARSE * SPREAD_HALF) ** 2
-    law = turns[3].interval_sums
-    return float(turns[3].unbiased_cells.sum()) / unit, sqrt(law.levels[-1].noise.variance) / unit
+    law = rounds[3].interval_sums
+    return float(rounds[3].unbiased_cells.sum()) / unit, sqrt(law.levels[-1].noise.variance) / unit
 
 
 def _find_basic_interval(
-    found: float, errors: FloatArray, level: float, least: float, most: float
+    estimate: float, errors: FloatArray, level: float, lowest: float, highest: float
 ) -> tuple[float, float]:
-    each = (1 + level) / 2
-    low, high = found - upper_quantile(errors, each), found + upper_quantile(-errors, each)
-    return min(max(low, least), most), max(min(high, most), least)
+    tail_level = (1 + level) / 2
+    low, high = estimate - upper_quantile(errors, tail_level), estimate + upper_quantile(-errors, tail_level)
+    return min(max(low, lowest), highest), max(min(high, highest), lowest)
 
 
 def _find_ratio_interval(
-    above: float, below: float, noises: tuple[FloatArray, FloatArray], level: float
+    numerator: float, denominator: float, noises: tuple[FloatArray, FloatArray], level: float
 ) -> tuple[float, float]:
-    """Ends of a ratio within [-1, 1]: all r for which ``above - r * below`` is no further from 0 than its errors.
+    """Return limits of a ratio: all r with ``numerator - r * denominator`` within its errors of 0.
 
-    After Fieller (1954): errors are simulated at each end, whose place they depend on, until that stands still.
+    The ratio lies in [-1, 1]. After Fieller (1954): errors are simulated at each limit. They depend on its position, so this is a fixed-point
+    iteration.
     """
-    ends = []
+    limits = []
     for sign in (-1.0, 1.0):
-        ratio = min(max(above / below, -1.0), 1.0)
+        ratio = min(max(numerator / denominator, -1.0), 1.0)
         for _ in range(ROUNDS):
             errors = noises[0] - ratio * noises[1]
-            reach = max(upper_quantile(-sign * errors, (1 + level) / 2), 0.0)
-            ratio = min(max((above + sign * reach) / below, -1.0), 1.0)
-        ends.append(ratio)
-    return ends[0], ends[1]
+            margin = max(upper_quantile(-sign * errors, (1 + level) / 2), 0.0)
+            ratio = min(max((numerator + sign * margin) / denominator, -1.0), 1.0)
+        limits.append(ratio)
+    return limits[0], limits[1]
 
 
 ROUNDS = 4
@@ -277,28 +283,29 @@ ROUNDS = 4
 @accept_bounds
 @dataclass(frozen=True, slots=True)
 class WeightedSummaryQuestion:
-    """Sum of weights, weighted sum and weighted mean of the values. Four turns under one charge.
+    """Sum of weights, weighted sum and weighted mean of the values. Five rounds under one charge.
 
-    Weights have a quarter of the loss, weighted values a half; the rest tells how far sampling moves them: squared
-    weights, and squared weights times squared distances from the mean that was released.
+    A first round with 1/32 of the budget counts the weight beyond the bounds. Of the rest, weights get a quarter and
+    weighted values a half; two rounds with an eighth each determine the sampling variance: squared weights, and squared
+    weights times squared distances from the released mean.
 
-    Formal guarantees: pure or zero-concentrated, as its loss is, under either adjacency: a record adds at most its cap
-    to each sum, see `WeightQuery`, `WeightedSumQuery`, `SquaredWeightQuery` and `WeightedSpreadQuery`; the last one
-    depends on earlier answers and on no record, and losses of all turns add up. Weights above the cap count as the cap;
-    a record whose weight is missing, negative or not finite is left out, as one without a value.
+    Formal guarantees: pure or zero-concentrated, like the charged loss, under either adjacency: a record adds at most
+    its cap to each sum, see `WeightQuery`, `WeightedSumQuery`, `SquaredWeightQuery` and `WeightedSpreadQuery`; the last
+    query depends on earlier answers and on no record, and the losses of all rounds add up. Weights above the cap count
+    as the cap; a record whose weight is missing, negative or not finite is left out, like a record without a value.
 
     Attributes:
         column: A column of numbers.
-        lower, upper: Public bounds: values outside count as the bound that is nearer. The narrower, the less noise.
+        lower, upper: Public clipping bounds; narrower bounds mean less noise.
         weight: A column of survey weights.
-        weight_cap: The public cap on one record's weight: see `WeightedCdfQuestion`.
+        weight_cap: The public cap on the weight of a record: see `WeightedCdfQuestion`.
         measured_in: The measuring unit of the column.
-        statistic: The number that pictures show: count (the sum of weights), sum or mean.
+        statistic: The number that plots show: count (the sum of weights), sum or mean.
 
     Raises:
-        ValueError: the bounds cross or are not finite, the cap is missing, or no finite number above 0, or `statistic`
-            is another word.
-        TypeError: a field is of another kind.
+        ValueError: the bounds cross or are not finite, the cap is missing, or is no finite number above 0, or
+            `statistic` is another word.
+        TypeError: a field is of another type.
 
     >>> import dpcurves as dp
     >>> table = {"age": [20, 60] * 2000, "w": [1, 3] * 2000}
@@ -344,28 +351,28 @@ class WeightedSummaryQuestion:
         return Axis(self.column, build_bounds_cell(self.lower, self.upper))
 
     def steps(self, setting: Setting) -> Needs[WeightedSummary]:
-        """Sums of weights, of weighted values, of squared weights, and of their spread about the mean."""
+        """Ask for sums of weights, of weighted values, of squared weights, and of their spread about the mean."""
         axes, weights = (self._axis,), Weights(self.weight, self.weight_cap)
-        watched = WeightQuery((count_beyond_bounds(self._axis),), weights, CountUse.CELLS)
-        beyond = yield from ask_workload(SingleQueryWorkload(watched), WATCHED)
+        beyond_query = WeightQuery((count_beyond_bounds(self._axis),), weights, CountUse.CELLS)
+        beyond = yield from ask_workload(SingleQueryWorkload(beyond_query), WATCHED)
         shares = [share * (1 - WATCHED) for share in SHARES]
         weight = yield from ask_workload(SingleQueryWorkload(WeightQuery(axes, weights, CountUse.CELLS)), shares[0])
         values = yield from ask_workload(SingleQueryWorkload(WeightedSumQuery(axes, weights, HALF)), shares[1])
         squares = yield from ask_workload(SingleQueryWorkload(SquaredWeightQuery(axes, weights)), shares[2])
-        known = Evidence.from_release(weight), Evidence.from_release(values)
+        evidence = Evidence.from_release(weight), Evidence.from_release(values)
         center = round(
-            SPREAD_HALF * min(max(_sum_weighted_distances(known) / max(_sum_weights(known), 1.0), -1.0), 1.0)
+            SPREAD_HALF * min(max(_sum_weighted_distances(evidence) / max(_sum_weights(evidence), 1.0), -1.0), 1.0)
         )
         spread = yield from ask_workload(
             SingleQueryWorkload(WeightedSpreadQuery(axes, weights, SPREAD_HALF, center)), shares[3]
         )
         releases = [weight, values, squares, spread]
-        turns, label = tuple(map(Evidence.from_release, releases)), format_axis_label(self.column, self.measured_in)
+        rounds, label = tuple(map(Evidence.from_release, releases)), format_axis_label(self.column, self.measured_in)
         privacy = build_privacy_statement([beyond, *releases], least=thresholds_for_clipping(self.column))
         return WeightedSummary.from_weighted_counts(
-            turns, self._axis.grid, label, privacy, weights, center, self.statistic
+            rounds, self._axis.grid, label, privacy, weights, center, self.statistic
         )
 
     def __str__(self) -> str:
-        asked = describe_question(f"weighted {self.statistic}", self.column, None)
-        return f"{asked}, {Weights(self.weight, self.weight_cap)}"
+        description = describe_question(f"weighted {self.statistic}", self.column, None)
+        return f"{description}, {Weights(self.weight, self.weight_cap)}"
