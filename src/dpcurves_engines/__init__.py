@@ -1,5 +1,5 @@
-"""SENSITIVE: exact counts pass here. PostgreSQL and Spark count where records lie; each session first checks on public
-rows that they count as DuckDB does."""
+"""SENSITIVE: exact counts pass here. PostgreSQL and Spark count records in place; each session first checks on public
+numbers that they assign the same cells as DuckDB."""
 
 from lazy_loader import attach_stub
 

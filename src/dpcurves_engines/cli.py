@@ -1,4 +1,4 @@
-"""Commands of engines: a check that one counts as dpcurves does, and questions by a statement of SQL."""
+"""Commands of engines: the conformance check of a server, and questions as SQL statements."""
 
 from __future__ import annotations
 
@@ -38,21 +38,21 @@ def check(server: Server) -> None:
         raise Misuse("data", "the URL of an engine is needed: postgresql://reader@host/database or sc://host:port")
     from . import check_postgres, check_spark
 
-    checked = check_spark(server.url) if server.url.startswith(of.SPARK) else check_postgres(server.url)
-    for finding in checked.findings:
+    report = check_spark(server.url) if server.url.startswith(of.SPARK) else check_postgres(server.url)
+    for finding in report.findings:
         print_to_console(make_console(), f"{'equal' if finding.is_equal else 'NOT equal'}: {finding.description}")
-    wrong = sum(not finding.is_equal for finding in checked.findings)
-    if wrong:
-        raise Misuse("data", f"{checked.name} differs in {wrong} of {len(checked.findings)}; it is refused")
+    difference_count = sum(not finding.is_equal for finding in report.findings)
+    if difference_count:
+        raise Misuse("data", f"{report.name} differs in {difference_count} of {len(report.findings)}; it is refused")
     print_to_console(
         make_console(),
-        f"{checked.name} counts as dpcurves does: {len(checked.findings)} of {len(checked.findings)} equal",
+        f"{report.name} counts as dpcurves does: {len(report.findings)} of {len(report.findings)} equal",
     )
 
 
 # Commands that ask, and that plan, one question by a statement of SQL.
 DUCKDB = (".duckdb", ".ddb", ".db")
-"""Endings of databases of DuckDB."""
+"""File name endings of DuckDB databases."""
 STATEMENT = Annotated[
     str, Argument(metavar="STATEMENT", help="SELECT dp_cdf(wage, 0, 500000, 1024) FROM people, in quotes.")
 ]
@@ -79,16 +79,16 @@ class GroupOptions:
     )
 
     def parse_categories(self) -> dict[str, tuple[Any, ...]]:
-        """Values by column."""
-        found: dict[str, tuple[Any, ...]] = {}
-        for each in self.by or []:
-            column, sign, values = each.partition("=")
-            if not sign or column in found:
+        """Return the declared values by column."""
+        categories: dict[str, tuple[Any, ...]] = {}
+        for entry in self.by or []:
+            column, sign, values = entry.partition("=")
+            if not sign or column in categories:
                 raise Misuse(
-                    "by", f"a column and its values are needed, once, as in --by region=north,south, got {each!r}"
+                    "by", f"a column and its values are needed, once, as in --by region=north,south, got {entry!r}"
                 )
-            found[column] = of.parse_labels("by", values)
-        return found
+            categories[column] = of.parse_labels("by", values)
+        return categories
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ class NamedTable(of.FormattedSourceOptions):
         return [Path(self.data)] if self.is_file else []
 
     def records(self) -> object:
-        """Data source for a session. A database of DuckDB is opened for reading alone, and closed with the process."""
+        """Return the data source of a session. A DuckDB database is opened read-only, and closed with the process."""
         from .statement import find_table
 
         path = Path(self.data)
@@ -120,7 +120,7 @@ def _open_database(path: Path) -> Any:
         raise Misuse("data", f"there is no file {path.name!r}")
     try:
         return duckdb.connect(str(path), read_only=True)
-    except Exception:  # what DuckDB says may quote what stands in the file
+    except Exception:  # DuckDB's message may quote the file
         pass
     raise Misuse("data", f"{path.name!r} cannot be opened as a database of DuckDB; does another process write to it?")
 
@@ -129,8 +129,10 @@ def _parse_question(statement: str, listed: GroupOptions, price: of.LossAndDelta
     from .statement import SqlQuestion
 
     with translate_argument_errors("by", "categories"):
-        read = SqlQuestion.from_sql(statement)
-        return read, read.build_question(listed.parse_categories(), partition_selection=price.delta is not None)
+        sql_question = SqlQuestion.from_sql(statement)
+        return sql_question, sql_question.build_question(
+            listed.parse_categories(), partition_selection=price.delta is not None
+        )
 
 
 def sql(
@@ -148,9 +150,12 @@ def sql(
     Example: dpcurves sql people.duckdb "SELECT dp_cdf(wage, 0, 500000, 1024) FROM people" --unit person_id
     --rows-per-unit 1 --epsilon 1 --adjacency add-remove
     """
-    read, question = _parse_question(statement, listed, price)
-    view, source = SavedResultView.from_output(output), NamedTable(tables.data, tables.delimiter, name=read.table)
-    # Quantiles on a grid that is never laid out are searched for at one level.
+    sql_question, question = _parse_question(statement, listed, price)
+    view, source = (
+        SavedResultView.from_output(output),
+        NamedTable(tables.data, tables.delimiter, name=sql_question.table),
+    )
+    # A quantile search on a grid too fine to lay out needs its confidence level in advance.
     question = getattr(question, "with_level_of_search", lambda _: question)(view.settings.level)
     Terms(source, price, promise, units, payer).answer(question, view, output)
 

@@ -79,9 +79,9 @@ def collect_test_numbers(grid: Grid) -> FloatArray:
 
 
 def _select_edges(cells: int) -> IntArray:
-    between = np.linspace(0, 1, SOME) * float(cells)
+    fractions = np.linspace(0, 1, SOME) * float(cells)
     ends = np.arange(SOME)
-    return np.unique(np.clip(np.concatenate([ends, between.astype(np.int64), cells - ends]), 0, cells))
+    return np.unique(np.clip(np.concatenate([ends, fractions.astype(np.int64), cells - ends]), 0, cells))
 
 
 def require_conformance(engine: CheckableEngine, bound: Sequence[BoundAxis]) -> None:
@@ -90,9 +90,11 @@ def require_conformance(engine: CheckableEngine, bound: Sequence[BoundAxis]) -> 
     Raises:
         ValueError: The engine assigns a public number to another cell.
     """
-    for item in bound:
-        if isinstance(item.axis, Axis) and not all(finding.is_equal for finding in _check_grid(engine, item.axis.grid)):
-            cells = f"the cells of {item.axis.column!r}"
+    for bound_axis in bound:
+        if isinstance(bound_axis.axis, Axis) and not all(
+            finding.is_equal for finding in _check_grid(engine, bound_axis.axis.grid)
+        ):
+            cells = f"the cells of {bound_axis.axis.column!r}"
             raise InvalidArgument("data", f"{engine.name} does not find {cells} as dpcurves does; nothing was charged")
 
 
@@ -104,9 +106,11 @@ def _check_grid(engine: CheckableEngine, grid: Grid) -> Iterator[Finding]:
         f"{_shorten_repr(grid)}: cells", np.array_equal(engine.find_slots(grid, values), grid.cell_of(values))
     )
     if grid.cells <= MOST_LAID_OUT:
-        few = np.unique(np.concatenate([values[:: max(len(values) // SOME, 1)], np.array(SPECIAL)]))
-        fits = (np.array_equal(engine.find_offsets(grid, few, half), grid.offset_of(few, half)) for half in HALVES)
-        yield Finding(f"{_shorten_repr(grid)}: offsets", all(fits))
+        sample = np.unique(np.concatenate([values[:: max(len(values) // SOME, 1)], np.array(SPECIAL)]))
+        are_equal = (
+            np.array_equal(engine.find_offsets(grid, sample, half), grid.offset_of(sample, half)) for half in HALVES
+        )
+        yield Finding(f"{_shorten_repr(grid)}: offsets", all(are_equal))
 
 
 def run_checks(engine: CheckableEngine) -> Iterator[Finding]:
@@ -119,8 +123,8 @@ def run_checks(engine: CheckableEngine) -> Iterator[Finding]:
     expected_digests = [hmac.digest(b"a key", row, "sha256") for row in rows]
     yield Finding("HMAC-SHA256, which ranks the rows of a unit", digest in expected_digests)
     expected = [_parse_double(text) for text in engine.decimals]
-    found = engine.parse_decimals(engine.decimals)
-    yield Finding("decimal numbers", np.array_equal(found, np.array(expected), equal_nan=True))
+    parsed = engine.parse_decimals(engine.decimals)
+    yield Finding("decimal numbers", np.array_equal(parsed, np.array(expected), equal_nan=True))
 
 
 def _parse_double(text: str) -> float:

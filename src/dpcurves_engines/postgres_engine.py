@@ -36,7 +36,7 @@ from .postgres_link import FAILED, SnapshotConnection, require_no_parameter_log,
 from .postgres_sql import BOOLEAN, FLOATING, NUMERIC, WHOLE, Statement, Table, TypedColumn, require_unit
 from .slots import Pieces, tabulate_units
 
-# SENSITIVE. Rows that are transferred from PostgreSQL, then ranked and counted by DuckDB in this process.
+# SENSITIVE. Rows are transferred from PostgreSQL, then ranked and counted by DuckDB in this process.
 ROWS_AT_ONCE = 2**14
 """Rows per fetch."""
 BYTES = DataType.large_binary()
@@ -59,9 +59,9 @@ class StreamedEngine(DuckEngine):
         return self._state.hash_state()
 
     def using(self, unit: Unit) -> StreamedEngine:
-        other = StreamedEngine(self._link, self._table, unit, self._data_key)
-        other._state = self._state
-        return other
+        engine = StreamedEngine(self._link, self._table, unit, self._data_key)
+        engine._state = self._state
+        return engine
 
     def close(self) -> None:
         super().close()
@@ -137,7 +137,7 @@ def postgres(url: str, *, table: str, ranking: str = THERE) -> PostgresTable:
     Arguments:
         url: ``postgresql://reader@host/database``; libpq resolves missing parts as usual (PGPASSWORD, ``~/.pgpass``, a
             service). TLS is required except on loopback.
-        table: The name, as in ``schema.table``. Wrap a query in a view, whose owner must ensure that no row makes it
+        table: The name, as in ``schema.table``. For a query, create a view; its owner must ensure that no row makes it
             fail.
         ranking: Where to rank the rows of a unit that has more than the contribution bound: ``there``, under a secret
             key sent as a parameter, or ``here``, after transferring all rows.
@@ -219,7 +219,7 @@ def used_rows_sql(
     read_sql = ", ".join(f"{table.quoted_names[i]} AS c{i}" for i in sorted({*countable, *places}))
     order_by, selected = (
         ", ".join(order_sql(table, countable, key, statement)),
-        ", ".join(f"c{place}" for place in places),
+        ", ".join(f"c{index}" for index in places),
     )
     unit_index = find_column(unit.column, table.columns)
     name = table.columns[unit_index].unit.format(table.quoted_names[unit_index])
@@ -248,18 +248,20 @@ def named_units_sql(table: Table, places: Sequence[int], unit: Unit, used: str) 
         unit: The unit.
         used: A FROM clause of the used rows with the unit's column; ignored if each record is a unit.
     """
-    kept = ", ".join(f"c{place}" for place in places)
+    selected = ", ".join(f"c{index}" for index in places)
     if unit != EACH_RECORD:
-        at = find_column(unit.column, table.columns)
-        own = f"(SELECT *, {table.columns[at].unit.format(f'c{at}')} AS unit FROM {used}) AS owned"
+        unit_index = find_column(unit.column, table.columns)
+        with_unit = (
+            f"(SELECT *, {table.columns[unit_index].unit.format(f'c{unit_index}')} AS unit FROM {used}) AS owned"
+        )
         text = "min(coalesce(unit::text, '') COLLATE \"C\") OVER (PARTITION BY unit)"
-        return f"(SELECT {kept}, convert_to({text}, 'UTF8') AS name FROM {own}) AS named"
+        return f"(SELECT {selected}, convert_to({text}, 'UTF8') AS name FROM {with_unit}) AS named"
     countable = _find_countable(table)
-    parts = ", ".join(part for place in countable for part in _comparable_values_sql(table, place, len(countable)))
-    digest = f"sha256(record_send(ROW({parts}))) AS digest"
-    whole = f"(SELECT {kept}, {digest} FROM {table.scan_sql(sorted({*countable, *places}))}) AS digested"
+    values = ", ".join(value for index in countable for value in _comparable_values_sql(table, index, len(countable)))
+    digest = f"sha256(record_send(ROW({values}))) AS digest"
+    with_digest = f"(SELECT {selected}, {digest} FROM {table.scan_sql(sorted({*countable, *places}))}) AS digested"
     copy = "int8send(row_number() OVER (PARTITION BY digest))"
-    return f"(SELECT {kept}, digest || {copy} AS name FROM {whole}) AS named"
+    return f"(SELECT {selected}, digest || {copy} AS name FROM {with_digest}) AS named"
 
 
 def _find_countable(table: Table) -> list[int]:
@@ -272,10 +274,10 @@ def order_sql(table: Table, countable: Sequence[int], key: bytes, statement: Sta
     The keys are a seeded hash of all columns and then the columns themselves; or, for wide rows, the HMAC-SHA256 of the
     row, for which no collisions are known.
     """
-    parts = [part for place in countable for part in _comparable_values_sql(table, place, len(countable))]
+    values = [value for index in countable for value in _comparable_values_sql(table, index, len(countable))]
     if len(countable) > MOST_COMPARED:
-        return [sql.hmac_sql(key, f"record_send(ROW({', '.join(parts)}))", statement)]
-    return [_row_hash_sql(table, countable, key, statement), *parts] if countable else ["unit"]
+        return [sql.hmac_sql(key, f"record_send(ROW({', '.join(values)}))", statement)]
+    return [_row_hash_sql(table, countable, key, statement), *values] if countable else ["unit"]
 
 
 def _row_hash_sql(table: Table, countable: Sequence[int], key: bytes, statement: Statement) -> str:
@@ -284,33 +286,33 @@ def _row_hash_sql(table: Table, countable: Sequence[int], key: bytes, statement:
 
     (The XOR of independently seeded hashes would select some rows twice as often as others.)
     """
-    found = statement.add_integer(int.from_bytes(key[:_SEED_BYTES], "big", signed=True))
-    for place in countable:
-        oid, value = table.types[place], f"c{place}"
+    hash_sql = statement.add_integer(int.from_bytes(key[:_SEED_BYTES], "big", signed=True))
+    for index in countable:
+        oid, value = table.types[index], f"c{index}"
         if oid in WHOLE:
-            found = f"hashint8extended(coalesce({value}::int8, 0), {found})"
+            hash_sql = f"hashint8extended(coalesce({value}::int8, 0), {hash_sql})"
         elif oid == BOOLEAN:
-            found = f"hashint8extended(coalesce({value}::int4, 2)::int8, {found})"
+            hash_sql = f"hashint8extended(coalesce({value}::int4, 2)::int8, {hash_sql})"
         elif oid in FLOATING:
-            found = f"hashfloat8extended(coalesce({value}::float8, 'NaN'), {found})"
+            hash_sql = f"hashfloat8extended(coalesce({value}::float8, 'NaN'), {hash_sql})"
         elif oid == NUMERIC:
-            found = f"hash_numeric_extended(coalesce({value}, 'NaN'), {found})"
+            hash_sql = f"hash_numeric_extended(coalesce({value}, 'NaN'), {hash_sql})"
         else:
-            found = (
-                f"hashtextextended(coalesce({_comparable_values_sql(table, place, len(countable))[0]}, ''), {found})"
+            hash_sql = (
+                f"hashtextextended(coalesce({_comparable_values_sql(table, index, len(countable))[0]}, ''), {hash_sql})"
             )
-    return found
+    return hash_sql
 
 
-def _comparable_values_sql(table: Table, place: int, columns: int) -> list[str]:
+def _comparable_values_sql(table: Table, index: int, columns: int) -> list[str]:
     """Return SQL values that are equal exactly if two values of a column are counted alike.
 
     Long texts are hashed, so that no row approaches 1 GiB.
     """
-    value = f"c{place}"
-    if table.columns[place].kind is ColumnKind.NUMBERS:
-        return [value, f"scale({value})"] if table.types[place] == NUMERIC else [value]
-    text, longest = table.columns[place].text.format(value), min(LONGEST_TEXT, MOST_OF_ROW // columns)
+    value = f"c{index}"
+    if table.columns[index].kind is ColumnKind.NUMBERS:
+        return [value, f"scale({value})"] if table.types[index] == NUMERIC else [value]
+    text, longest = table.columns[index].text.format(value), min(LONGEST_TEXT, MOST_OF_ROW // columns)
     short, digest = f"THEN {text} END", f"THEN sha256(convert_to({text}, 'UTF8')) END"
     return [
         f"CASE WHEN octet_length({text}) <= {longest} {short}",
@@ -330,8 +332,8 @@ class CheckablePostgres:
 
     def find_slots(self, grid: Grid, values: FloatArray) -> IntArray:
         statement = Statement()
-        found = self._evaluate(sql.grid_slot_sql(grid, "n0", statement), self._values_sql(values, statement), statement)
-        return np.array([grid.slots if slot is None else slot for slot in found], dtype=np.int64)
+        slots = self._evaluate(sql.grid_slot_sql(grid, "n0", statement), self._values_sql(values, statement), statement)
+        return np.array([grid.slots if slot is None else slot for slot in slots], dtype=np.int64)
 
     def find_offsets(self, grid: Grid, values: FloatArray, half: int) -> IntArray:
         statement = Statement()
@@ -344,8 +346,8 @@ class CheckablePostgres:
         statement = Statement()
         number = sql.make_column(TypedColumn("x", NUMERIC, "b")).number.format("c0")
         rows = f"unnest({statement.add_texts(decimals)}::numeric[]) WITH ORDINALITY AS sent(c0, at)"
-        found = self._evaluate(number, rows, statement)
-        return np.array([np.nan if each is None else each for each in found], dtype=np.float64)
+        values = self._evaluate(number, rows, statement)
+        return np.array([np.nan if value is None else value for value in values], dtype=np.float64)
 
     def compute_digest(self, key: bytes, message: bytes) -> bytes:
         statement = Statement()
@@ -434,17 +436,21 @@ class PostgresEngine(CheckablePostgres):
         )
 
     def prepare(self, bound: Sequence[BoundAxis]) -> None:
-        fresh = [item for item in bound if isinstance(item.axis, Axis) and item.axis.grid not in self._proven]
-        require_conformance(self, fresh)
-        self._proven |= {item.axis.grid for item in fresh if isinstance(item.axis, Axis)}
+        unchecked = [
+            bound_axis
+            for bound_axis in bound
+            if isinstance(bound_axis.axis, Axis) and bound_axis.axis.grid not in self._proven
+        ]
+        require_conformance(self, unchecked)
+        self._proven |= {bound_axis.axis.grid for bound_axis in unchecked if isinstance(bound_axis.axis, Axis)}
 
     def counts(self, bound: Sequence[BoundAxis]) -> IntArray:
         statement = Statement()
-        place = self._cell_index_sql(bound, statement)
-        found = self._total_by_place(f"SELECT {place} AS place", "count(*)", bound, statement)
+        index_sql = self._cell_index_sql(bound, statement)
+        totals = self._total_by_place(f"SELECT {index_sql} AS place", "count(*)", bound, statement)
         table = np.zeros(table_size(bound) + 1, dtype=np.int64)
-        for at, number in found:
-            table[table_size(bound) if at is None else at] = number
+        for index, count in totals:
+            table[table_size(bound) if index is None else index] = count
         return table
 
     def sums(self, bound: Sequence[BoundAxis], half: int) -> list[int]:
@@ -455,31 +461,33 @@ class PostgresEngine(CheckablePostgres):
 
     def _sum_amounts(self, bound: Sequence[BoundAxis], half: int, amount: str) -> list[int]:
         statement, last = Statement(), len(bound) - 1
-        slots = [sql.slot_sql(each, number, statement) for number, each in enumerate(bound)]
-        named = ", ".join([*(f"{slot} AS s{i}" for i, slot in enumerate(slots)), f"n{last}"])
+        slots = [sql.slot_sql(axis, position, statement) for position, axis in enumerate(bound)]
+        columns = ", ".join([*(f"{slot} AS s{i}" for i, slot in enumerate(slots)), f"n{last}"])
         grid = require_grid(bound[-1].axis)
         offset = sql.offset_sql(grid, f"n{last}", f"s{last}", half, statement)
-        place = sql.cell_index_sql(bound, [f"s{i}" for i in range(len(bound))])
+        index_sql = sql.cell_index_sql(bound, [f"s{i}" for i in range(len(bound))])
         # The subquery computes each slot once instead of once per use.
         slotted = (
-            f"SELECT {named} FROM ({sql.read_sql(bound, self._used_rows(bound, statement))}) AS values {sql.APART}"
+            f"SELECT {columns} FROM ({sql.read_sql(bound, self._used_rows(bound, statement))}) AS values {sql.APART}"
         )
-        inner = f"SELECT {place} AS place, {offset} AS amount FROM ({slotted}) AS slotted"
-        query = f"SELECT place, sum({amount})::text FROM ({inner}) AS placed WHERE place IS NOT NULL GROUP BY place"
+        placed_sql = f"SELECT {index_sql} AS place, {offset} AS amount FROM ({slotted}) AS slotted"
+        query = (
+            f"SELECT place, sum({amount})::text FROM ({placed_sql}) AS placed WHERE place IS NOT NULL GROUP BY place"
+        )
         table = [0] * (table_size(bound) + 1)
-        for at, total in self._link.fetch_rows(query, statement.parameters):
-            table[at] = int(total)
+        for index, total in self._link.fetch_rows(query, statement.parameters):
+            table[index] = int(total)
         return table
 
     def prefixes(self, bound: Sequence[BoundAxis], at: Sequence[int]) -> list[int]:
         *first, _ = bound
         pieces, statement = Pieces.from_entries(bound, at), Statement()
-        slots = [sql.slot_sql(each, number, statement) for number, each in enumerate(first)]
+        slots = [sql.slot_sql(axis, number, statement) for number, axis in enumerate(first)]
         piece = sql.threshold_count_sql(pieces.start_values, f"n{len(first)}", statement)
         row = f"{sql.cell_index_sql(first, slots)} * {pieces.count}::int8 + " if first else ""
         counts = pieces.zero_counts
-        for place, number in self._total_by_place(f"SELECT {row}({piece}) AS place", "count(*)", bound, statement):
-            counts[-1 if place is None else place] = number
+        for index, number in self._total_by_place(f"SELECT {row}({piece}) AS place", "count(*)", bound, statement):
+            counts[-1 if index is None else index] = number
         return pieces.sum_prefixes(counts)
 
     def numbers(self, bound: Sequence[BoundAxis]) -> Iterator[Sequence[FloatArray]]:
@@ -491,78 +499,84 @@ class PostgresEngine(CheckablePostgres):
             yield list(np.array(rows, dtype=np.float64).T)  # NULL becomes NaN
 
     def in_subsets(self, bound: Sequence[BoundAxis], subsets: int) -> Iterator[Sequence[FloatArray]]:
-        statement, places = Statement(), sorted({each.place for each in bound})
+        statement, places = Statement(), sorted({axis.place for axis in bound})
         numbers = self._numbers_sql(bound, statement)
-        own = [] if self._unit == EACH_RECORD else [find_column(self._unit.column, self.columns)]
-        used = self._used_rows_sql(sorted({*places, *own}), statement) if own else ""
-        named = named_units_sql(self._table, places, self._unit, used)
-        query = f"SELECT {numbers}, name FROM ({sql.read_sql(bound, named, 'name')}) AS values"
+        unit_columns = [] if self._unit == EACH_RECORD else [find_column(self._unit.column, self.columns)]
+        used_sql = self._used_rows_sql(sorted({*places, *unit_columns}), statement) if unit_columns else ""
+        named_sql = named_units_sql(self._table, places, self._unit, used_sql)
+        query = f"SELECT {numbers}, name FROM ({sql.read_sql(bound, named_sql, 'name')}) AS values"
         for rows in self._link.fetch_batches(query, ROWS_AT_ONCE, statement.parameters):
             *columns, names = zip(*rows, strict=True)
-            found = [np.array(column, dtype=np.float64) for column in columns]
-            yield [*found, assign_subsets(names, self._key, subsets)]
+            numbers_by_axis = [np.array(column, dtype=np.float64) for column in columns]
+            yield [*numbers_by_axis, assign_subsets(names, self._key, subsets)]
 
     def _numbers_sql(self, bound: Sequence[BoundAxis], statement: Statement) -> str:
         """Return SQL for the number of each grid axis and the slot of each category."""
         return ", ".join(
-            f"n{i}" if isinstance(each.axis, Axis) else f"({sql.slot_sql(each, i, statement)})::float8"
-            for i, each in enumerate(bound)
+            f"n{i}" if isinstance(axis.axis, Axis) else f"({sql.slot_sql(axis, i, statement)})::float8"
+            for i, axis in enumerate(bound)
         )
 
     def places(self, bound: Sequence[BoundAxis]) -> IntArray:
         statement = Statement()
         index = self._cell_index_sql(bound, statement)
         query = f"SELECT {index} FROM ({sql.read_sql(bound, self._used_rows(bound, statement))}) AS values"
-        found = self._link.fetch_rows(query, statement.parameters)
-        return np.array([table_size(bound) if place is None else place for (place,) in found], dtype=np.int64)
+        rows = self._link.fetch_rows(query, statement.parameters)
+        return np.array([table_size(bound) if cell is None else cell for (cell,) in rows], dtype=np.int64)
 
     def units(self) -> int:
         if self._unit == EACH_RECORD:
             ((number,),) = self._link.fetch_rows(f"SELECT count(*) FROM {self._table.name}")
             return int(number)
-        at = find_column(self._unit.column, self.columns)
-        named = f"SELECT {self.columns[at].unit.format(f'c{at}')} AS unit FROM {self._table.scan_sql([at])}"
-        counted = "count(DISTINCT unit) + (count(*) > count(unit))::int"
-        ((number,),) = self._link.fetch_rows(f"SELECT {counted} FROM ({named}) AS named")
+        index = find_column(self._unit.column, self.columns)
+        named_sql = (
+            f"SELECT {self.columns[index].unit.format(f'c{index}')} AS unit FROM {self._table.scan_sql([index])}"
+        )
+        count_sql = "count(DISTINCT unit) + (count(*) > count(unit))::int"
+        ((number,),) = self._link.fetch_rows(f"SELECT {count_sql} FROM ({named_sql}) AS named")
         return int(number)
 
     def unit_sizes(self) -> dict[int, int]:
-        at = find_column(self._unit.column, self.columns)
-        named = f"SELECT {self.columns[at].unit.format(f'c{at}')} AS unit FROM {self._table.scan_sql([at])}"
-        sizes = f"SELECT count(*) AS n FROM ({named}) AS named GROUP BY unit"
-        found = self._link.fetch_rows(f"SELECT n, count(*) FROM ({sizes}) AS sized GROUP BY n")
-        return {int(rows): int(units) for rows, units in found}
+        index = find_column(self._unit.column, self.columns)
+        named_sql = (
+            f"SELECT {self.columns[index].unit.format(f'c{index}')} AS unit FROM {self._table.scan_sql([index])}"
+        )
+        sizes_sql = f"SELECT count(*) AS n FROM ({named_sql}) AS named GROUP BY unit"
+        sized_rows = self._link.fetch_rows(f"SELECT n, count(*) FROM ({sizes_sql}) AS sized GROUP BY n")
+        return {int(rows): int(units) for rows, units in sized_rows}
 
     def sized_units(self, bound: BoundAxis, doublings: int) -> IntArray:
-        statement, one = Statement(), replace(self._unit, records=1)
+        statement, one_row = Statement(), replace(self._unit, records=1)
         slot = sql.slot_sql(bound, 0, statement)
-        used = f"({used_rows_sql(self._table, [bound.place], one, self._key, statement, with_size=True)}) AS used"
-        each = f"SELECT {slot} AS slot, size FROM ({sql.read_sql([bound], used, 'size')}) AS values"
-        counted = f"SELECT slot, size, count(*) FROM ({each}) AS placed GROUP BY slot, size"
-        return tabulate_units(self._link.fetch_rows(counted, statement.parameters), bound.axis.slots, doublings)
+        used_sql = (
+            f"({used_rows_sql(self._table, [bound.place], one_row, self._key, statement, with_size=True)}) AS used"
+        )
+        placed_sql = f"SELECT {slot} AS slot, size FROM ({sql.read_sql([bound], used_sql, 'size')}) AS values"
+        count_sql = f"SELECT slot, size, count(*) FROM ({placed_sql}) AS placed GROUP BY slot, size"
+        return tabulate_units(self._link.fetch_rows(count_sql, statement.parameters), bound.axis.slots, doublings)
 
     def names(self, bound: BoundAxis) -> dict[str, int]:
         statement = Statement()
-        name, there = sql.name_sql(bound.column, f"c{bound.place}")
+        name, has_value = sql.name_sql(bound.column, f"c{bound.place}")
         if self._unit == EACH_RECORD:
             rows, unit, units = self._table.scan_sql([bound.place]), "", "count(*)"
         else:
-            at = find_column(self._unit.column, self.columns)
-            rows = self._used_rows_sql(sorted({bound.place, at}), statement)
-            unit = f", {self.columns[at].unit.format(f'c{at}')} AS unit"
+            index = find_column(self._unit.column, self.columns)
+            rows = self._used_rows_sql(sorted({bound.place, index}), statement)
+            unit = f", {self.columns[index].unit.format(f'c{index}')} AS unit"
             units = "count(DISTINCT unit) + (count(*) > count(unit))::int"
-        named = f"SELECT {name} AS name{unit} FROM {rows} WHERE {there}"
-        short = f"octet_length(name) <= {LONGEST_NAME}"
-        counted = f"SELECT name, {units} FROM ({named}) AS named WHERE {short} GROUP BY name"
-        listed = self._link.fetch_rows(counted, statement.parameters)
-        texts = ((decode_name(bytes(text)), int(number)) for text, number in listed)
+        named_sql = f"SELECT {name} AS name{unit} FROM {rows} WHERE {has_value}"
+        is_short_sql = f"octet_length(name) <= {LONGEST_NAME}"
+        count_sql = f"SELECT name, {units} FROM ({named_sql}) AS named WHERE {is_short_sql} GROUP BY name"
+        name_rows = self._link.fetch_rows(count_sql, statement.parameters)
+        texts = ((decode_name(bytes(text)), int(number)) for text, number in name_rows)
         names = ((value_name(text, bound.column.value_type), number) for text, number in texts)
         return {value: number for value, number in names if value is not None}
 
     def using(self, unit: Unit) -> PostgresEngine:
-        other = PostgresEngine(self._link, self._table, unit, self._data_key)
-        other._state = self._state
-        return other
+        engine = PostgresEngine(self._link, self._table, unit, self._data_key)
+        engine._state = self._state
+        return engine
 
     def close(self) -> None:
         self._link.close()
@@ -576,11 +590,13 @@ class PostgresEngine(CheckablePostgres):
         return self._link.fetch_rows(query, statement.parameters)
 
     def _cell_index_sql(self, bound: Sequence[BoundAxis], statement: Statement) -> str:
-        return sql.cell_index_sql(bound, [sql.slot_sql(each, number, statement) for number, each in enumerate(bound)])
+        return sql.cell_index_sql(
+            bound, [sql.slot_sql(axis, position, statement) for position, axis in enumerate(bound)]
+        )
 
     def _used_rows(self, bound: Sequence[BoundAxis], statement: Statement) -> str:
         """Return a FROM clause of the used rows."""
-        places = sorted({each.place for each in bound})
+        places = sorted({axis.place for axis in bound})
         if self._unit == EACH_RECORD:
             return self._table.scan_sql(places)
         return self._used_rows_sql(places, statement)

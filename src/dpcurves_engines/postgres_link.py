@@ -113,13 +113,13 @@ class SnapshotConnection:
 
     def _fetch_all(self, statement: str, parameters: Sequence[Any]) -> list[tuple[Any, ...]]:
         with self._connection.cursor(binary=True) as cursor:
-            found: list[tuple[Any, ...]] = cursor.execute(statement, parameters, prepare=False).fetchall()
-        return found
+            rows: list[tuple[Any, ...]] = cursor.execute(statement, parameters, prepare=False).fetchall()
+        return rows
 
     def _run_or_close(self, action: Callable[[], Result], rule: str = FAILED, argument: str = "data") -> Result:
         try:
             return hide_failure(action, rule, argument)
-        except BaseException:  # after an interrupt, the next statement could read this one's answer
+        except BaseException:  # after an interrupt, the next statement could read the answer to this statement
             self.close()
             raise
 
@@ -131,8 +131,8 @@ class SnapshotConnection:
             raise InvalidArgument("data", GONE)
         with self._connection.cursor("streamed", binary=True) as cursor:
             self._run_or_close(lambda: cursor.execute(statement, parameters))
-            while found := self._run_or_close(lambda: cursor.fetchmany(rows)):
-                yield found
+            while batch := self._run_or_close(lambda: cursor.fetchmany(rows)):
+                yield batch
 
     def close(self) -> None:
         """End the transaction and the connection."""
@@ -176,7 +176,7 @@ def _connect(url: str) -> Any:
             return bytes(obj.to_bytes())
 
     parameters = _require_tls(_parse_url(url))
-    said = ""
+    message = ""
     try:
         connection = psycopg.connect(
             **{**WAITING, **parameters, "client_encoding": "utf8"},
@@ -186,11 +186,11 @@ def _connect(url: str) -> Any:
         connection.adapters.register_dumper(Doubles, DoublesDumper)
         return connection
     except (psycopg.Error, OSError, ValueError) as error:
-        said = str(error)
+        message = str(error)
     # libpq's message may quote a password, so it is replaced.
-    found = (words for part, words in SAID if part.lower() in said.lower())
-    wrong = next(found, "are host, port, database, role and TLS right?")
-    raise InvalidArgument("data", f"PostgreSQL was not reached: {wrong}")
+    replacements = (replacement for pattern, replacement in SAID if pattern.lower() in message.lower())
+    reason = next(replacements, "are host, port, database, role and TLS right?")
+    raise InvalidArgument("data", f"PostgreSQL was not reached: {reason}")
 
 
 def _parse_url(url: str) -> dict[str, Any]:
@@ -205,7 +205,7 @@ def _parse_url(url: str) -> dict[str, Any]:
 
 
 def _require_tls(parameters: dict[str, Any]) -> dict[str, Any]:
-    """Require TLS except on loopback. Raises `ValueError` if the URL asks for less."""
+    """Require TLS except on loopback. Raises `ValueError` if the URL requests weaker encryption."""
     if _is_local(parameters):
         return parameters
     mode = parameters.get("sslmode") or os.environ.get("PGSSLMODE") or "verify-full"
@@ -217,7 +217,7 @@ def _require_tls(parameters: dict[str, Any]) -> dict[str, Any]:
 
 
 def _is_local(parameters: dict[str, Any]) -> bool:
-    """Tell whether all hosts are this machine; a service file is treated as remote."""
+    """Return True if all hosts are this machine; a service file is treated as remote."""
     if parameters.get("service") or os.environ.get("PGSERVICE"):
         return False
     hosts = (
@@ -246,7 +246,7 @@ def require_unlimited_sorts(link: SnapshotConnection) -> None:
     """Refuse a server that limits temporary files, as the size of a sort depends on rows.
 
     Raises:
-        ValueError: The server has such a limit.
+        ValueError: The server limits temporary files.
     """
     ((limit,),) = link.fetch_rows(_SETTING, (ROOM,))
     if limit not in (None, "-1"):

@@ -1,4 +1,4 @@
-"""PostgreSQL types, tables of its catalogue, and the SQL that finds the cell of a row. Made of public facts alone."""
+"""PostgreSQL types, tables of its catalogue, and the SQL that finds the cell of a row. Uses public facts only."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ WHOLE = {20, 21, 23}
 FLOATING = {700: ValueType.SINGLE, 701: ValueType.DOUBLE}
 NAMES = {16: "boolean", 20: "bigint", 21: "smallint", 23: "integer", 700: "real", 701: "double precision",
          1700: "numeric"}  # fmt: skip
-"""What PostgreSQL calls its types of numbers."""
+"""Names of PostgreSQL's number types, by oid."""
 TEXTS = {18, 19, 25, 1042, 1043}
 UUID = 2950
 INTERVAL = 1186
@@ -42,9 +42,9 @@ ELAPSED = {
 TIME_UNITS = {DATE: "date", MOMENT: "moment", MOMENT_IN_ZONE: "moment"}
 
 _HUGE = f"'{2**1024 - 2**970}'::numeric"
-"""Numbers from here round to infinity: they are nearer to 2**1024 than to the largest double."""
+"""Numbers at or above this bound round to infinity: they are nearer to 2**1024 than to the largest double."""
 _TINY = f"'{'0.' + str(5**1075).zfill(1075)}'::numeric"
-"""2**-1075: numbers up to here round to 0, and casting them to a double would raise an error."""
+"""2**-1075: numbers up to this bound round to 0, and casting them to a double would raise an error."""
 _SAFE = f"(CASE WHEN abs({{0}}) < {_HUGE} AND abs({{0}}) > {_TINY} THEN {{0}} ELSE 0 END)::float8"
 _NUMERIC = (
     f"CASE WHEN {{0}} IS NULL OR {{0}} = 'NaN'::numeric THEN NULL WHEN {{0}} >= {_HUGE} THEN 'Infinity'::float8 "
@@ -108,7 +108,7 @@ def require_unit(column: Column) -> None:
     """Refuse a column whose type has no unambiguous equality, so that it cannot identify a unit.
 
     Raises:
-        ValueError: The column has such a type.
+        ValueError: The type has no unambiguous equality.
     """
     if column.unit == NO_UNIT:
         raise InvalidArgument(
@@ -143,8 +143,8 @@ class Table:
 
     def scan_sql(self, places: Sequence[int]) -> str:
         """Return a FROM clause of columns named by their indices."""
-        named = ", ".join(f"{self.quoted_names[place]} AS c{place}" for place in places)
-        return f"(SELECT {named} FROM {self.name}) AS scanned"
+        columns_sql = ", ".join(f"{self.quoted_names[index]} AS c{index}" for index in places)
+        return f"(SELECT {columns_sql} FROM {self.name}) AS scanned"
 
 
 def find_table(link: SnapshotConnection, name: str) -> Table:
@@ -153,25 +153,28 @@ def find_table(link: SnapshotConnection, name: str) -> Table:
     Raises:
         ValueError: The table does not exist, or the role may not read it.
     """
-    named = "use schema.table, with double quotes around names with capital letters; create a view for a query"
-    rule = f"{name!r} is not the name of a table: {named}"
-    found = link.fetch_rows(_FIND, (name,), rule, "table")
-    if not found:
+    advice = "use schema.table, with double quotes around names with capital letters; create a view for a query"
+    rule = f"{name!r} is not the name of a table: {advice}"
+    rows = link.fetch_rows(_FIND, (name,), rule, "table")
+    if not rows:
         missing = "GRANT USAGE ON SCHEMA ... may be missing; create a view for a query"
         raise InvalidArgument("table", f"there is no {name!r} that the role sees; {missing}")
-    ((oid, kind, schema, relation, may),) = found
+    ((oid, kind, schema, relation, may_read),) = rows
     if kind not in KINDS:
         raise InvalidArgument("table", f"{name!r} is neither a table nor a view")
-    if not may:
+    if not may_read:
         raise InvalidArgument("table", f"the role may not read {name!r}: GRANT SELECT ON it TO the role")
     link.begin_snapshot()
-    typed = [TypedColumn(*row) for row in link.fetch_rows(_COLUMNS, (oid,))]
-    quoted = tuple(_quote_identifier(column.name) for column in typed)
-    columns, types = tuple(make_column(column) for column in typed), tuple(column.oid for column in typed)
-    table = Table(f"{_quote_identifier(schema)}.{_quote_identifier(relation)}", oid, columns, quoted, types)
+    typed_columns = [TypedColumn(*row) for row in link.fetch_rows(_COLUMNS, (oid,))]
+    quoted_names = tuple(_quote_identifier(column.name) for column in typed_columns)
+    columns, types = (
+        tuple(make_column(column) for column in typed_columns),
+        tuple(column.oid for column in typed_columns),
+    )
+    table = Table(f"{_quote_identifier(schema)}.{_quote_identifier(relation)}", oid, columns, quoted_names, types)
     # Locks the table's definition, and fails if row-level security would silently hide rows.
     link.fetch_rows(
-        f"SELECT {', '.join(quoted)} FROM {table.name} LIMIT 0", (),
+        f"SELECT {', '.join(quoted_names)} FROM {table.name} LIMIT 0", (),
         f"{name!r} cannot be read: is it locked, does a policy hide rows from the role, may its owner read?",
         "table",
     )  # fmt: skip
@@ -223,11 +226,11 @@ class Statement:
 
 def read_sql(bound: Sequence[BoundAxis], rows: str, *more: str) -> str:
     """Return SQL of the number and the text of each axis, n0, t0, n1, ..., and of further columns."""
-    each = [
+    selected = [
         f"{axis.column.number.format(f'c{axis.place}')} AS n{i}, {axis.column.text.format(f'c{axis.place}')} AS t{i}"
         for i, axis in enumerate(bound)
     ]
-    return f"SELECT {', '.join([*each, *more])} FROM {rows}"
+    return f"SELECT {', '.join([*selected, *more])} FROM {rows}"
 
 
 def slot_sql(bound: BoundAxis, number: int, statement: Statement) -> str:
@@ -236,8 +239,8 @@ def slot_sql(bound: BoundAxis, number: int, statement: Statement) -> str:
         return grid_slot_sql(bound.axis.grid, f"n{number}", statement)
     keys = category_keys(bound)
     if isinstance(bound.axis, SelectedCategories):  # the last slot is for all other values
-        rest = f"CASE WHEN {_has_value_sql(bound.column.kind, number)} THEN {len(keys) - 1}::int8 END"
-        return f"coalesce({_category_slot_sql(keys, number, statement)}, {rest})"
+        rest_sql = f"CASE WHEN {_has_value_sql(bound.column.kind, number)} THEN {len(keys) - 1}::int8 END"
+        return f"coalesce({_category_slot_sql(keys, number, statement)}, {rest_sql})"
     return _category_slot_sql(keys, number, statement)
 
 
@@ -250,26 +253,26 @@ def name_sql(column: Column, value: str) -> tuple[str, str]:
     """Return SQL of the bytes from which `value_names.value_name` makes a value's name, and of whether it has one."""
     number = column.number.format(value)
     text = f"({number} + 0)::text" if column.value_type in FLOATS else f"({column.text.format(value)})"
-    there = (
+    has_value = (
         f"coalesce({number} <> 'NaN'::float8, false)" if column.kind is ColumnKind.NUMBERS else f"{value} IS NOT NULL"
     )
-    return f"convert_to({text}, 'UTF8')", there
+    return f"convert_to({text}, 'UTF8')", has_value
 
 
 def _category_slot_sql(keys: Sequence[Sequence[Key]], number: int, statement: Statement) -> str:
     texts, numbers = Keys.from_keys(keys)
-    places = []
+    lookups = []
     if texts:
-        named = statement.add_texts([text for text, _ in texts])
-        places.append(_lookup_sql([place for _, place in texts], named, f"t{number}"))
+        placeholder = statement.add_texts([text for text, _ in texts])
+        lookups.append(_lookup_sql([slot for _, slot in texts], placeholder, f"t{number}"))
     if numbers:
-        named = statement.add_doubles([value for value, _ in numbers])
-        places.append(_lookup_sql([place for _, place in numbers], named, f"n{number}"))
-    return f"coalesce({', '.join([*places, 'NULL::int8'])})"
+        placeholder = statement.add_doubles([value for value, _ in numbers])
+        lookups.append(_lookup_sql([slot for _, slot in numbers], placeholder, f"n{number}"))
+    return f"coalesce({', '.join([*lookups, 'NULL::int8'])})"
 
 
-def _lookup_sql(places: Sequence[int], keys: str, value: str) -> str:
-    return f"('{{{', '.join(map(str, places))}}}'::int8[])[array_position({keys}, {value})]"
+def _lookup_sql(slots: Sequence[int], keys: str, value: str) -> str:
+    return f"('{{{', '.join(map(str, slots))}}}'::int8[])[array_position({keys}, {value})]"
 
 
 def grid_slot_sql(grid: Grid, value: str, statement: Statement) -> str:
@@ -289,20 +292,20 @@ def formula_slot_sql(grid: Grid, buckets: Buckets, value: str) -> str:
     with the edge. The SQL never fails: ``width_bucket`` accepts every double except NaN, which is excluded before, and
     the edge is computed from a cell number.
     """
-    least, most = (
-        f"width_bucket({value}, {double_literal(buckets.lower + ahead)}, "
-        f"{double_literal(buckets.upper + ahead)}, {buckets.number})"
-        for ahead in (buckets.margin, 0.0)
+    low, high = (
+        f"width_bucket({value}, {double_literal(buckets.lower + shift)}, "
+        f"{double_literal(buckets.upper + shift)}, {buckets.number})"
+        for shift in (buckets.margin, 0.0)
     )
-    below = f"{value} < {edge_sql(grid, most, double_literal)}"
+    below = f"{value} < {edge_sql(grid, high, double_literal)}"
     if grid.outside is Outside.CLAMPED:
-        found = f"CASE WHEN {least} = {most} THEN {most} WHEN {below} THEN {most} - 1 ELSE {most} END"
+        slot = f"CASE WHEN {low} = {high} THEN {high} WHEN {below} THEN {high} - 1 ELSE {high} END"
     else:
-        least_inside, most_inside = map(double_literal, grid.closed_endpoints)
-        outer = f"WHEN {value} < {least_inside} THEN 0 WHEN {value} > {most_inside} THEN {grid.cells + 1}"
-        inner = f"WHEN {least} = {most} THEN {most} + 1 WHEN {below} THEN {most} ELSE {most} + 1 END"
-        found = f"CASE {outer} {inner}"
-    return f"(CASE WHEN {value} <> 'NaN'::float8 THEN {found} END)"
+        lower, upper = map(double_literal, grid.closed_endpoints)
+        outer = f"WHEN {value} < {lower} THEN 0 WHEN {value} > {upper} THEN {grid.cells + 1}"
+        inner = f"WHEN {low} = {high} THEN {high} + 1 WHEN {below} THEN {high} ELSE {high} + 1 END"
+        slot = f"CASE {outer} {inner}"
+    return f"(CASE WHEN {value} <> 'NaN'::float8 THEN {slot} END)"
 
 
 def threshold_count_sql(thresholds: Any, value: str, statement: Statement) -> str:
@@ -314,21 +317,23 @@ def threshold_count_sql(thresholds: Any, value: str, statement: Statement) -> st
 
 def cell_index_sql(bound: Sequence[BoundAxis], slots: Sequence[str]) -> str:
     """Return SQL of the cell index, with the last axis varying fastest; NULL if a slot is NULL."""
-    place = f"({slots[0]})"
-    for axis, found in zip(bound[1:], slots[1:], strict=True):
-        place = f"({place} * {axis.axis.slots}::int8 + ({found}))"
-    return place
+    index = f"({slots[0]})"
+    for axis, slot in zip(bound[1:], slots[1:], strict=True):
+        index = f"({index} * {axis.axis.slots}::int8 + ({slot}))"
+    return index
 
 
 def offset_sql(grid: Grid, value: str, slot: str, half: int, statement: Statement) -> str:
-    """SQL of `Grid.offset_of`; 0 for missing values and values outside. It never fails: see `OffsetConstants`."""
-    middle, width, nothing = (f"({statement.add_doubles(each)})" for each in OffsetConstants.from_grid(grid))
-    apart = grid.slots - grid.cells  # 2 or 0
-    cell = f"({slot} + {1 - apart // 2})"
+    """Return SQL of `Grid.offset_of`; 0 for missing and outside values. It never fails: see `OffsetConstants`."""
+    middle, width, zero_below = (
+        f"({statement.add_doubles(constants)})" for constants in OffsetConstants.from_grid(grid)
+    )
+    outer_slots = grid.slots - grid.cells  # 2 or 0
+    cell = f"({slot} + {1 - outer_slots // 2})"
     lower, upper = double_literal(grid.lower), double_literal(grid.upper)
-    far = f"(LEAST(GREATEST({value}, {lower}), {upper}) - {middle}[{cell}])"
-    near = f"(CASE WHEN abs({far}) < {nothing}[{cell}] THEN 0::float8 ELSE {far} END)"
-    steps = f"floor({near} / {width}[{cell}] * {double_literal(2 * half)} + 0.5::float8)"
+    distance = f"(LEAST(GREATEST({value}, {lower}), {upper}) - {middle}[{cell}])"
+    nonzero_distance = f"(CASE WHEN abs({distance}) < {zero_below}[{cell}] THEN 0::float8 ELSE {distance} END)"
+    steps = f"floor({nonzero_distance} / {width}[{cell}] * {double_literal(2 * half)} + 0.5::float8)"
     clipped = f"LEAST(GREATEST({steps}, {double_literal(-half)}), {double_literal(half)})::int8"
     return f"CASE WHEN {cell} BETWEEN 1 AND {grid.cells} THEN {clipped} ELSE 0 END"
 

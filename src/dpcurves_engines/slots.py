@@ -59,9 +59,9 @@ class Pieces:
     def from_entries(cls, bound: Sequence[BoundAxis], at: Sequence[int]) -> Pieces:
         """Return the coarsest partition from which the prefixes `at` can be counted."""
         *first, last = bound
-        grid, before = require_grid(last.axis), np.arange(table_size(first))[:, None]
-        own = np.clip(np.array(at, dtype=np.int64) - before * grid.slots, 0, grid.slots)
-        return cls(grid, own, np.unique(own[(own > 0) & (own < grid.slots)]))
+        grid, row_numbers = require_grid(last.axis), np.arange(table_size(first))[:, None]
+        slot_counts = np.clip(np.array(at, dtype=np.int64) - row_numbers * grid.slots, 0, grid.slots)
+        return cls(grid, slot_counts, np.unique(slot_counts[(slot_counts > 0) & (slot_counts < grid.slots)]))
 
     @property
     def start_values(self) -> FloatArray:
@@ -80,11 +80,13 @@ class Pieces:
 
     def sum_prefixes(self, counts: IntArray) -> list[int]:
         """Return the count of each prefix, then of missing records, from counts laid out as `zero_counts`."""
-        below = np.cumsum(counts[:-1].reshape(-1, self.count), axis=1)
+        running_counts = np.cumsum(counts[:-1].reshape(-1, self.count), axis=1)
         ends = np.clip(np.searchsorted(self.piece_ends, self.slot_counts), 0, self.count - 1)
-        inside = np.take_along_axis(below, ends, axis=1)
-        each = np.where(self.slot_counts == 0, 0, np.where(self.slot_counts == self.grid.slots, below[:, -1:], inside))
-        return [*each.sum(axis=0).tolist(), int(counts[-1])]
+        inside = np.take_along_axis(running_counts, ends, axis=1)
+        prefix_counts = np.where(
+            self.slot_counts == 0, 0, np.where(self.slot_counts == self.grid.slots, running_counts[:, -1:], inside)
+        )
+        return [*prefix_counts.sum(axis=0).tolist(), int(counts[-1])]
 
 
 def find_clipped_formula(grid: Grid) -> Formula | None:
@@ -101,12 +103,12 @@ def find_clipped_formula(grid: Grid) -> Formula | None:
     """
     if not 3 <= grid.cells <= MOST_CHECKED or not _has_edges_above(grid):
         return None
-    inner, cells = grid.edges[1:-1], np.arange(1, grid.cells)
-    found = fit_formula(grid, inner, np.append(np.nextafter(inner[1:], -np.inf), inner[-1]), cells)
-    if found is None:
+    inner_edges, cells = grid.edges[1:-1], np.arange(1, grid.cells)
+    formula = fit_formula(grid, inner_edges, np.append(np.nextafter(inner_edges[1:], -np.inf), inner_edges[-1]), cells)
+    if formula is None:
         return None
-    ends = (inner[[0, -1]] - grid.lower) * found.scale + found.shift
-    return found if are_floors_within(ends, cells[[0, -1]], cells[[0, -1]]) else None
+    ends = (inner_edges[[0, -1]] - grid.lower) * formula.scale + formula.shift
+    return formula if are_floors_within(ends, cells[[0, -1]], cells[[0, -1]]) else None
 
 
 def _has_edges_above(grid: Grid) -> bool:
@@ -142,11 +144,11 @@ def find_buckets(grid: Grid) -> Buckets | None:
     width = (grid.upper - grid.lower) / grid.cells
     if not 3 <= grid.cells <= MOST_CHECKED or not _has_edges_above(grid):
         return None
-    inner, below = grid.edges[1:-1], width * MARGIN
-    found = Buckets(float(inner[0] - below), float(inner[-1] - below), grid.cells - 2, 2 * below)
-    ahead = _measure_lead(inner, found.lower, found.upper)
-    behind = -_measure_lead(inner, found.lower + found.margin, found.upper + found.margin)
-    return found if _is_by_margin(ahead) and _is_by_margin(behind) else None
+    inner_edges, margin = grid.edges[1:-1], width * MARGIN
+    buckets = Buckets(float(inner_edges[0] - margin), float(inner_edges[-1] - margin), grid.cells - 2, 2 * margin)
+    lead = _measure_lead(inner_edges, buckets.lower, buckets.upper)
+    lag = -_measure_lead(inner_edges, buckets.lower + buckets.margin, buckets.upper + buckets.margin)
+    return buckets if _is_by_margin(lead) and _is_by_margin(lag) else None
 
 
 def _measure_lead(inner: FloatArray, lower: float, upper: float) -> FloatArray:

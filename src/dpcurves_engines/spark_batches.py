@@ -26,19 +26,19 @@ def build_counter(axes: Sequence[tuple[Any, int]], amounts: Sequence[Any] | None
 
         for values in _join_batches(batches):
             # Sorting makes the cell search three times as fast.
-            alike = [np.sort(values[0])] if len(values) == 1 and amounts is None else values
-            place, slot, missing = _find_places(alike, axes)
+            columns = [np.sort(values[0])] if len(values) == 1 and amounts is None else values
+            index, slot, missing = _find_places(columns, axes)
             if amounts is None:
-                cells, low = np.unique(place, return_counts=True)
+                cells, low = np.unique(index, return_counts=True)
                 high = np.zeros(len(cells), dtype=np.int64)
             else:
-                cells, entries = np.unique(place, return_inverse=True)
+                cells, entries = np.unique(index, return_inverse=True)
                 high, low = np.zeros((2, len(cells)), dtype=np.int64)
-                added = _compute_amounts(values[-1], slot, missing, amounts)
-                np.add.at(high, entries, added >> LOW_BITS)
-                np.add.at(low, entries, added & (2**LOW_BITS - 1))
+                row_amounts = _compute_amounts(values[-1], slot, missing, amounts)
+                np.add.at(high, entries, row_amounts >> LOW_BITS)
+                np.add.at(low, entries, row_amounts & (2**LOW_BITS - 1))
             names = ["place", "high", "low"]
-            yield pa.RecordBatch.from_arrays([pa.array(part, pa.int64()) for part in (cells, high, low)], names=names)
+            yield pa.RecordBatch.from_arrays([pa.array(array, pa.int64()) for array in (cells, high, low)], names=names)
 
     return count_batches
 
@@ -47,14 +47,14 @@ def _join_batches(batches: Batches) -> Iterator[list[Any]]:
     """Join batches to at least `ROWS_AT_ONCE` rows, so that few partial counts are sent on."""
     import numpy as np
 
-    held: list[list[Any]] = []
+    pending: list[list[Any]] = []
     for batch in batches:
-        held.append([column.to_numpy(zero_copy_only=False).astype(np.float64) for column in batch.columns])
-        if sum(len(columns[0]) for columns in held) >= ROWS_AT_ONCE:
-            yield [np.concatenate(column) for column in zip(*held, strict=True)]
-            held = []
-    if held:
-        yield [np.concatenate(column) for column in zip(*held, strict=True)]
+        pending.append([column.to_numpy(zero_copy_only=False).astype(np.float64) for column in batch.columns])
+        if sum(len(columns[0]) for columns in pending) >= ROWS_AT_ONCE:
+            yield [np.concatenate(column) for column in zip(*pending, strict=True)]
+            pending = []
+    if pending:
+        yield [np.concatenate(column) for column in zip(*pending, strict=True)]
 
 
 def build_placer(axes: Sequence[tuple[Any, int]], amounts: Sequence[Any] | None) -> Callable[[Batches], Iterator[Any]]:
@@ -65,40 +65,40 @@ def build_placer(axes: Sequence[tuple[Any, int]], amounts: Sequence[Any] | None)
         import pyarrow as pa
 
         for batch in batches:
-            at, *values = (column.to_numpy(zero_copy_only=False).astype(np.float64) for column in batch.columns)
-            found, slot, missing = _find_places(values, axes)
-            added = found if amounts is None else _compute_amounts(values[-1], slot, missing, amounts)
-            columns = [pa.array(part.astype(np.int64), pa.int64()) for part in (at, found, added)]
+            row_ids, *values = (column.to_numpy(zero_copy_only=False).astype(np.float64) for column in batch.columns)
+            index, slot, missing = _find_places(values, axes)
+            row_amounts = index if amounts is None else _compute_amounts(values[-1], slot, missing, amounts)
+            columns = [pa.array(array.astype(np.int64), pa.int64()) for array in (row_ids, index, row_amounts)]
             yield pa.RecordBatch.from_arrays(columns, names=["at", "place", "added"])
 
     return place_batches
 
 
 def _find_places(values: Sequence[Any], axes: Sequence[tuple[Any, int]]) -> tuple[Any, Any, Any]:
-    """Return the cell index of each row (-1 if missing), its slot on the last axis, and whether it is missing."""
+    """Return the cell index of each row (-1 if missing), its slot on the last axis, and a mask of missing rows."""
     import numpy as np
 
-    place, missing = np.zeros(len(values[0]), dtype=np.int64), np.zeros(len(values[0]), dtype=bool)
-    slot = place
+    index, missing = np.zeros(len(values[0]), dtype=np.int64), np.zeros(len(values[0]), dtype=bool)
+    slot = index
     for (thresholds, slots), column in zip(axes, values, strict=True):
-        found = column if thresholds is None else np.searchsorted(thresholds, column, side="right")
-        lacks = np.isnan(column)
-        slot = np.where(lacks, 0, found).astype(np.int64)
-        place, missing = place * slots + slot, missing | lacks
-    return np.where(missing, -1, place), slot, missing
+        slots_of_column = column if thresholds is None else np.searchsorted(thresholds, column, side="right")
+        is_missing = np.isnan(column)
+        slot = np.where(is_missing, 0, slots_of_column).astype(np.int64)
+        index, missing = index * slots + slot, missing | is_missing
+    return np.where(missing, -1, index), slot, missing
 
 
 def _compute_amounts(values: Any, slot: Any, missing: Any, amounts: Sequence[Any]) -> Any:
     """Return the amount of each row, by the same floating-point operations as `Grid.offset_of`."""
     import numpy as np
 
-    middle, width, half, below, squared, lower, upper = amounts
-    cell = slot - below
-    apart = missing | (cell < 0) | (cell >= len(middle))
-    cell = np.where(apart, 0, cell)
-    inside = np.where(apart, lower, np.clip(values, lower, upper))
+    middle, width, half, slots_below, squared, lower, upper = amounts
+    cell = slot - slots_below
+    is_outside = missing | (cell < 0) | (cell >= len(middle))
+    cell = np.where(is_outside, 0, cell)
+    inside = np.where(is_outside, lower, np.clip(values, lower, upper))
     steps = np.clip(np.floor((inside - middle[cell]) / width[cell] * (2 * half) + 0.5), -half, half)
-    offset = np.where(apart, 0, steps).astype(np.int64)
+    offset = np.where(is_outside, 0, steps).astype(np.int64)
     return 2 * offset**2 - half**2 if squared else offset
 
 
@@ -111,8 +111,8 @@ def build_ranker(inner: bytes, outer: bytes, columns_kept: int) -> Callable[[Bat
         import pyarrow as pa
 
         def digest_row(row: Sequence[Any]) -> str:
-            parts = (b"-" if text is None else b"%d:%b" % (len(text), text) for text in row)
-            return sha256(outer + sha256(inner + b"".join(parts)).digest()).hexdigest()
+            encoded = (b"-" if text is None else b"%d:%b" % (len(text), text) for text in row)
+            return sha256(outer + sha256(inner + b"".join(encoded)).digest()).hexdigest()
 
         for batch in batches:
             texts = [column.cast(pa.binary()).to_pylist() for column in batch.columns[columns_kept:]]

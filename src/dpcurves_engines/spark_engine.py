@@ -33,7 +33,7 @@ from .slots import OffsetConstants, Pieces, find_thresholds, tabulate_units
 SECONDS_TO_CONNECT = 20
 """Seconds: timeout of a connection."""
 PAUSES = 6
-"""Retries of a request while the server is down, some 20 seconds in total."""
+"""Retries of a request while the server is down, about 20 seconds in total."""
 LONGEST_PAUSE = 5000
 """Milliseconds: the cap of the back-off."""
 SILENCE = 310_000
@@ -88,16 +88,16 @@ def _channel_options() -> list[tuple[str, int]]:
 
 
 def _is_reached(builder: Any) -> bool:
-    """Tell whether a gRPC server answers within the timeout."""
+    """Return True if a gRPC server answers within the timeout."""
     from grpc import ChannelConnectivity
 
     channel, states = builder.toChannel(), Queue[Any]()
     channel.subscribe(states.put, try_to_connect=True)
-    latest = monotonic() + SECONDS_TO_CONNECT
+    deadline = monotonic() + SECONDS_TO_CONNECT
     try:
         state = None
         while state not in (ChannelConnectivity.READY, ChannelConnectivity.TRANSIENT_FAILURE):
-            state = states.get(timeout=max(latest - monotonic(), 0))
+            state = states.get(timeout=max(deadline - monotonic(), 0))
         return bool(state is ChannelConnectivity.READY)
     except Empty:
         return False
@@ -152,8 +152,8 @@ class CachedRows:
     def drop_cache(self) -> None:
         """Drop the cached rows."""
         if self._kept is not None:
-            kept, self._kept = self._kept, None
-            kept.unpersist()
+            cached, self._kept = self._kept, None
+            cached.unpersist()
 
 
 def _choose_storage_level(session: Any) -> Any:
@@ -176,35 +176,35 @@ class CheckableSpark:
 
     def find_slots(self, grid: Grid, values: FloatArray) -> IntArray:
         bound = BoundAxis(Axis("x", grid), spark_sql.make_column("x", "double"), 0)
-        found = spark_sql.slot_sql(bound, 0)
-        if found is None:
-            placed = self._place_values(grid, values, None, "place")
-            return np.where(placed < 0, np.int64(grid.slots), placed)
+        slot = spark_sql.slot_sql(bound, 0)
+        if slot is None:
+            cells = self._place_values(grid, values, None, "place")
+            return np.where(cells < 0, np.int64(grid.slots), cells)
         guessed = self._send_values(values).selectExpr("*", *spark_sql.guesses_sql([bound]))
-        answer = fetch_columns(guessed.selectExpr("at", f"coalesce({found}, {grid.slots}) AS slot"))
+        answer = fetch_columns(guessed.selectExpr("at", f"coalesce({slot}, {grid.slots}) AS slot"))
         return _sort_by_position(answer["slot"], answer["at"]).astype(np.int64)
 
     def find_offsets(self, grid: Grid, values: FloatArray, half: int) -> IntArray:
         return self._place_values(grid, values, collect_offset_constants(grid, half, squared=False), "added")
 
     def compute_digest(self, key: bytes, message: bytes) -> bytes:
-        sent = self._session.createDataFrame(pa.table({"c0": [1], "t0": [message.decode()]}))
+        frame = self._session.createDataFrame(pa.table({"c0": [1], "t0": [message.decode()]}))
         padded = hmac_pads(key)
         ranked = map_batches(
-            sent, spark_batches.build_ranker(padded["inner"], padded["outer"], 1), "c0 bigint, rank string"
+            frame, spark_batches.build_ranker(padded["inner"], padded["outer"], 1), "c0 bigint, rank string"
         )
         return bytes.fromhex(fetch_columns(ranked)["rank"][0])
 
     def _place_values(self, grid: Grid, values: FloatArray, amounts: Sequence[Any] | None, name: str) -> IntArray:
         work = spark_batches.build_placer([(find_thresholds(grid), grid.slots)], amounts)
-        found = fetch_columns(map_batches(self._send_values(values), work, "at bigint, place bigint, added bigint"))
-        return _sort_by_position(found[name], found["at"]).astype(np.int64)
+        columns = fetch_columns(map_batches(self._send_values(values), work, "at bigint, place bigint, added bigint"))
+        return _sort_by_position(columns[name], columns["at"]).astype(np.int64)
 
     def parse_decimals(self, decimals: Sequence[str]) -> FloatArray:
         number = spark_sql.make_column("x", "decimal(38,18)").number.format("CAST(x AS DECIMAL(38,18))")
-        sent = self._session.createDataFrame(pa.table({"at": np.arange(len(decimals)), "x": list(decimals)}))
-        found = fetch_columns(sent.selectExpr("at", f"{number} AS n"))
-        return _sort_by_position(found["n"], found["at"]).astype(np.float64)
+        frame = self._session.createDataFrame(pa.table({"at": np.arange(len(decimals)), "x": list(decimals)}))
+        columns = fetch_columns(frame.selectExpr("at", f"{number} AS n"))
+        return _sort_by_position(columns["n"], columns["at"]).astype(np.float64)
 
     def _send_values(self, values: FloatArray) -> Any:
         return self._session.createDataFrame(pa.table({"at": np.arange(len(values)), "c0": values}))
@@ -242,8 +242,8 @@ def check_spark(url: str) -> ConformanceReport:
     """
     session = connect(url)
     try:
-        prover = CheckableSpark(session)
-        return ConformanceReport(prover.name, tuple(hide_failure(lambda: list(run_checks(prover)), UNREACHED)))
+        engine = CheckableSpark(session)
+        return ConformanceReport(engine.name, tuple(hide_failure(lambda: list(run_checks(engine)), UNREACHED)))
     finally:
         end_session(session)
 
@@ -290,24 +290,35 @@ class SparkEngine(CheckableSpark):
             raise InvalidArgument(
                 "data", "the files of the data frame have changed since the session began; open a new session"
             )
-        fresh = [item for item in bound if isinstance(item.axis, Axis) and item.axis.grid not in self._proven]
-        require_conformance(self, fresh)
-        self._proven |= {item.axis.grid for item in fresh if isinstance(item.axis, Axis)}
+        unchecked = [
+            bound_axis
+            for bound_axis in bound
+            if isinstance(bound_axis.axis, Axis) and bound_axis.axis.grid not in self._proven
+        ]
+        require_conformance(self, unchecked)
+        self._proven |= {bound_axis.axis.grid for bound_axis in unchecked if isinstance(bound_axis.axis, Axis)}
 
     def counts(self, bound: Sequence[BoundAxis]) -> IntArray:
-        slots = [spark_sql.slot_sql(each, number) for number, each in enumerate(bound)]
+        slots = [spark_sql.slot_sql(bound_axis, position) for position, bound_axis in enumerate(bound)]
         table = np.zeros(table_size(bound) + 1, dtype=np.int64)
         if None not in slots:
-            place = spark_sql.cell_index_sql([slot for slot in slots if slot], [each.axis.slots for each in bound])
+            index = spark_sql.cell_index_sql(
+                [slot for slot in slots if slot], [bound_axis.axis.slots for bound_axis in bound]
+            )
             rows = self._used_rows(bound).selectExpr("*", *spark_sql.guesses_sql(bound))
-            placed = rows.selectExpr(f"coalesce({place}, -1) AS place")
-            found = fetch_columns(placed.groupBy("place").count())
-            table[found["place"]] = found["count"]
+            cell_frame = rows.selectExpr(f"coalesce({index}, -1) AS place")
+            columns = fetch_columns(cell_frame.groupBy("place").count())
+            table[columns["place"]] = columns["count"]
             return table
-        axes = [(None if slot and not isinstance(each.axis, Axis) else _find_axis_thresholds(each), each.axis.slots)
-                for each, slot in zip(bound, slots, strict=True)]  # fmt: skip
-        for at, number in self._count_batches(bound, axes):
-            table[at] = number
+        axes = [
+            (
+                None if slot and not isinstance(bound_axis.axis, Axis) else _find_axis_thresholds(bound_axis),
+                bound_axis.axis.slots,
+            )
+            for bound_axis, slot in zip(bound, slots, strict=True)
+        ]
+        for at, position in self._count_batches(bound, axes):
+            table[at] = position
         return table
 
     def sums(self, bound: Sequence[BoundAxis], half: int) -> list[int]:
@@ -320,108 +331,114 @@ class SparkEngine(CheckableSpark):
         grid = require_grid(bound[-1].axis)
         amounts = collect_offset_constants(grid, half, squared=squared)
         axes = [
-            (_find_axis_thresholds(each) if isinstance(each.axis, Axis) else None, each.axis.slots) for each in bound
+            (_find_axis_thresholds(bound_axis) if isinstance(bound_axis.axis, Axis) else None, bound_axis.axis.slots)
+            for bound_axis in bound
         ]
         table = [0] * (table_size(bound) + 1)
-        for place, total in self._count_batches(bound, axes, amounts):
-            table[place] = total
+        for index, total in self._count_batches(bound, axes, amounts):
+            table[index] = total
         return [*table[:-1], 0]
 
     def prefixes(self, bound: Sequence[BoundAxis], at: Sequence[int]) -> list[int]:
         pieces = Pieces.from_entries(bound, at)
         axes = [
-            (_find_axis_thresholds(each) if isinstance(each.axis, Axis) else None, each.axis.slots)
-            for each in bound[:-1]
+            (_find_axis_thresholds(bound_axis) if isinstance(bound_axis.axis, Axis) else None, bound_axis.axis.slots)
+            for bound_axis in bound[:-1]
         ]
         counts = pieces.zero_counts
-        for place, number in self._count_batches(bound, [*axes, (pieces.start_values, pieces.count)]):
-            counts[place] = number
+        for index, number in self._count_batches(bound, [*axes, (pieces.start_values, pieces.count)]):
+            counts[index] = number
         return pieces.sum_prefixes(counts)
 
     def numbers(self, bound: Sequence[BoundAxis]) -> Iterator[Sequence[FloatArray]]:
-        names = [f"{spark_sql.value_sql(each)} AS v{i}" for i, each in enumerate(bound)]
-        found = fetch_columns(self._used_rows(bound).selectExpr(*names))
-        yield [np.asarray(found[f"v{i}"], dtype=np.float64) for i in range(len(bound))]
+        names = [f"{spark_sql.value_sql(axis)} AS v{i}" for i, axis in enumerate(bound)]
+        columns = fetch_columns(self._used_rows(bound).selectExpr(*names))
+        yield [np.asarray(columns[f"v{i}"], dtype=np.float64) for i in range(len(bound))]
 
     def in_subsets(self, bound: Sequence[BoundAxis], subsets: int) -> Iterator[Sequence[FloatArray]]:
-        names = [f"{spark_sql.value_sql(each)} AS v{i}" for i, each in enumerate(bound)]
-        found = fetch_columns(self._select_named(bound).selectExpr(*names, "name"))
-        parted = assign_subsets((str(name).encode() for name in found["name"]), self._key, subsets)
-        yield [*(np.asarray(found[f"v{i}"], dtype=np.float64) for i in range(len(bound))), parted]
+        names = [f"{spark_sql.value_sql(axis)} AS v{i}" for i, axis in enumerate(bound)]
+        columns = fetch_columns(self._select_named(bound).selectExpr(*names, "name"))
+        subset_numbers = assign_subsets((str(name).encode() for name in columns["name"]), self._key, subsets)
+        yield [*(np.asarray(columns[f"v{i}"], dtype=np.float64) for i in range(len(bound))), subset_numbers]
 
     def _select_named(self, bound: Sequence[BoundAxis]) -> Any:
         """Return the used rows, columns named by index, with a text `name` that identifies the unit.
 
         If each record is a unit, its name is a digest of its countable columns plus its number among identical records.
         """
-        places = sorted({each.place for each in bound})
-        kept = [f"c{place}" for place in places]
+        places = sorted({axis.place for axis in bound})
+        selected = [f"c{index}" for index in places]
         if self._unit != EACH_RECORD:
             at = find_column(self._unit.column, self.columns)
             unit = self.columns[at].unit.format(f"c{at}")
             rows = self._kept.select_rows(sorted({*places, at}))
-            return rows.selectExpr(*kept, f"coalesce(CAST({unit} AS STRING), '') AS name")
-        columns = [f"{self._quoted_name(place)} AS c{place}" for place in places]
-        whole = self._frame.selectExpr(*columns, f"{self._row_digest_sql()} AS digest")
+            return rows.selectExpr(*selected, f"coalesce(CAST({unit} AS STRING), '') AS name")
+        columns = [f"{self._quoted_name(index)} AS c{index}" for index in places]
+        digested = self._frame.selectExpr(*columns, f"{self._row_digest_sql()} AS digest")
         copy = "row_number() OVER (PARTITION BY digest ORDER BY digest)"
-        return whole.selectExpr(*kept, f"concat(digest, ':', CAST({copy} AS STRING)) AS name")
+        return digested.selectExpr(*selected, f"concat(digest, ':', CAST({copy} AS STRING)) AS name")
 
     def _row_digest_sql(self) -> str:
         """Return SQL for a digest of a row's countable columns."""
         texts = [spark_sql.rank_text_sql(self.columns[i], self._quoted_name(i)) for i in self._find_countable()]
-        parts = [f"coalesce(concat(CAST(octet_length({text}) AS STRING), ':', {text}), '-')" for text in texts]
-        return f"sha2(concat({', '.join(parts)}), 256)"
+        encoded = [f"coalesce(concat(CAST(octet_length({text}) AS STRING), ':', {text}), '-')" for text in texts]
+        return f"sha2(concat({', '.join(encoded)}), 256)"
 
     def _find_countable(self) -> list[int]:
-        return [i for i, each in enumerate(self.columns) if each.kind in {ColumnKind.NUMBERS, ColumnKind.TEXT}]
+        return [i for i, column in enumerate(self.columns) if column.kind in {ColumnKind.NUMBERS, ColumnKind.TEXT}]
 
     def places(self, bound: Sequence[BoundAxis]) -> IntArray:
         (columns,) = self.numbers(bound)
-        place, missing = np.zeros(len(columns[0]), dtype=np.int64), np.zeros(len(columns[0]), dtype=bool)
-        for values, each in zip(columns, bound, strict=True):
-            found = each.axis.grid.cell_of(values) if isinstance(each.axis, Axis) else values
-            lacks = ~(found < each.axis.slots)
-            place = place * each.axis.slots + np.where(lacks, 0, found).astype(np.int64)
-            missing |= lacks
-        return np.where(missing, table_size(bound), place)
+        index, missing = np.zeros(len(columns[0]), dtype=np.int64), np.zeros(len(columns[0]), dtype=bool)
+        for values, bound_axis in zip(columns, bound, strict=True):
+            slots = bound_axis.axis.grid.cell_of(values) if isinstance(bound_axis.axis, Axis) else values
+            lacks_value = ~(slots < bound_axis.axis.slots)
+            index = index * bound_axis.axis.slots + np.where(lacks_value, 0, slots).astype(np.int64)
+            missing |= lacks_value
+        return np.where(missing, table_size(bound), index)
 
     def units(self) -> int:
         if self._unit == EACH_RECORD:
             return int(fetch_columns(self._frame.selectExpr("count(*) AS n"))["n"][0])
         at = find_column(self._unit.column, self.columns)
-        named = self._frame.selectExpr(f"{self._unit_sql(at)} AS unit")
-        counted = named.selectExpr("count(DISTINCT unit) AS n", "count(*) AS a", "count(unit) AS b")
-        found = fetch_columns(counted)
-        return int(found["n"][0]) + int(found["a"][0] > found["b"][0])
+        unit_frame = self._frame.selectExpr(f"{self._unit_sql(at)} AS unit")
+        count_frame = unit_frame.selectExpr("count(DISTINCT unit) AS n", "count(*) AS a", "count(unit) AS b")
+        columns = fetch_columns(count_frame)
+        return int(columns["n"][0]) + int(columns["a"][0] > columns["b"][0])
 
     def unit_sizes(self) -> dict[int, int]:
         at = find_column(self._unit.column, self.columns)
         rows = self._frame.selectExpr(f"{self._unit_sql(at)} AS unit").groupBy("unit").count()
-        found = fetch_columns(rows.selectExpr("`count` AS n").groupBy("n").count())
-        return dict(zip(found["n"].tolist(), found["count"].tolist(), strict=True))
+        columns = fetch_columns(rows.selectExpr("`count` AS n").groupBy("n").count())
+        return dict(zip(columns["n"].tolist(), columns["count"].tolist(), strict=True))
 
     def sized_units(self, bound: BoundAxis, doublings: int) -> IntArray:
         slot = spark_sql.slot_sql(bound, 0)
         if slot is None:
             raise InvalidArgument("grid", "units are counted by values in few cells")
         rows = self._rank_used_rows([bound.place], with_size=True).selectExpr("*", *spark_sql.guesses_sql([bound]))
-        placed = rows.selectExpr(f"coalesce({slot}, {bound.axis.slots}) AS slot", "size")
-        found = fetch_columns(placed.groupBy("slot", "size").count())
-        counted = zip(found["slot"].tolist(), found["size"].tolist(), found["count"].tolist(), strict=True)
-        return tabulate_units(counted, bound.axis.slots, doublings)
+        slot_frame = rows.selectExpr(f"coalesce({slot}, {bound.axis.slots}) AS slot", "size")
+        columns = fetch_columns(slot_frame.groupBy("slot", "size").count())
+        sized_counts = zip(columns["slot"].tolist(), columns["size"].tolist(), columns["count"].tolist(), strict=True)
+        return tabulate_units(sized_counts, bound.axis.slots, doublings)
 
     def names(self, bound: BoundAxis) -> dict[str, int]:
-        named, there = f"{spark_sql.name_sql(bound)} AS name", spark_sql.has_value_sql(bound)
+        name_column, has_value = f"{spark_sql.name_sql(bound)} AS name", spark_sql.has_value_sql(bound)
         if self._unit == EACH_RECORD:
-            listed = self._used_rows([bound]).where(there).selectExpr(named)
+            name_frame = self._used_rows([bound]).where(has_value).selectExpr(name_column)
         else:  # all rows without a unit form one unit
             at = find_column(self._unit.column, self.columns)
             unit = f"{self.columns[at].unit.format(f'c{at}')} AS unit"
-            listed = self._kept.select_rows(sorted({bound.place, at})).where(there).selectExpr(named, unit).distinct()
-        counted = listed.where(f"octet_length(name) <= {LONGEST_NAME}").groupBy("name").count()
-        found = fetch_columns(counted.selectExpr("CAST(name AS BINARY) AS name", "`count` AS n"))
-        pairs = zip(map(decode_name, found["name"]), found["n"].tolist(), strict=True)
-        names = ((value_name(text, bound.column.value_type), units) for text, units in pairs)
+            name_frame = (
+                self._kept.select_rows(sorted({bound.place, at}))
+                .where(has_value)
+                .selectExpr(name_column, unit)
+                .distinct()
+            )
+        count_frame = name_frame.where(f"octet_length(name) <= {LONGEST_NAME}").groupBy("name").count()
+        columns = fetch_columns(count_frame.selectExpr("CAST(name AS BINARY) AS name", "`count` AS n"))
+        counted_names = zip(map(decode_name, columns["name"]), columns["n"].tolist(), strict=True)
+        names = ((value_name(text, bound.column.value_type), units) for text, units in counted_names)
         return {value: units for value, units in names if value is not None}
 
     def using(self, unit: Unit) -> SparkEngine:
@@ -436,20 +453,20 @@ class SparkEngine(CheckableSpark):
         self, bound: Sequence[BoundAxis], axes: Sequence[tuple[Any, int]], amounts: Sequence[Any] | None = None
     ) -> Iterator[tuple[int, int]]:
         values = self._used_rows(bound).selectExpr(
-            *(f"{spark_sql.value_sql(each)} AS v{i}" for i, each in enumerate(bound))
+            *(f"{spark_sql.value_sql(axis)} AS v{i}" for i, axis in enumerate(bound))
         )
-        placed = map_batches(values, spark_batches.build_counter(axes, amounts), COUNTED)
-        found = fetch_columns(placed.groupBy("place").agg({"high": "sum", "low": "sum"}))
-        for place, high, low in zip(found["place"], found["sum(high)"], found["sum(low)"], strict=True):
-            yield int(place), (int(high) << LOW_BITS) + int(low)
+        partial_counts = map_batches(values, spark_batches.build_counter(axes, amounts), COUNTED)
+        columns = fetch_columns(partial_counts.groupBy("place").agg({"high": "sum", "low": "sum"}))
+        for index, high, low in zip(columns["place"], columns["sum(high)"], columns["sum(low)"], strict=True):
+            yield int(index), (int(high) << LOW_BITS) + int(low)
 
     def _used_rows(self, bound: Sequence[BoundAxis]) -> Any:
         """Return the used rows, columns named by index."""
-        return self._kept.select_rows(sorted({each.place for each in bound}))
+        return self._kept.select_rows(sorted({axis.place for axis in bound}))
 
     def _read_rows(self, places: Sequence[int]) -> Any:
         if self._unit == EACH_RECORD:
-            return self._frame.selectExpr(*(f"{self._quoted_name(place)} AS c{place}" for place in places))
+            return self._frame.selectExpr(*(f"{self._quoted_name(index)} AS c{index}" for index in places))
         return self._rank_used_rows(places)
 
     def _rank_used_rows(self, places: Sequence[int], *, with_size: bool = False) -> Any:
@@ -458,14 +475,17 @@ class SparkEngine(CheckableSpark):
         The key is sent to the workers, and is not part of a statement. With `with_size`, one row per unit is used, and
         a column `size` has the number of all rows of the unit.
         """
-        selected = [f"{self._quoted_name(place)} AS c{place}" for place in places]
+        selected = [f"{self._quoted_name(index)} AS c{index}" for index in places]
         unit = f"{self._unit_sql(find_column(self._unit.column, self.columns))} AS unit"
         texts = [
             f"{spark_sql.rank_text_sql(self.columns[i], self._quoted_name(i))} AS t{i}" for i in self._find_countable()
         ]
         rows = self._frame.selectExpr(*selected, unit, *texts)
-        key, names = hmac_pads(self._key), [*(f"c{place}" for place in places), "unit"]
-        schema = ", ".join(f"{each.name} {each.dataType.simpleString()}" for each in rows.schema.fields[: len(names)])
+        key, names = hmac_pads(self._key), [*(f"c{index}" for index in places), "unit"]
+        schema = ", ".join(
+            f"{schema_field.name} {schema_field.dataType.simpleString()}"
+            for schema_field in rows.schema.fields[: len(names)]
+        )
         ranked = map_batches(
             rows, spark_batches.build_ranker(key["inner"], key["outer"], len(names)), f"{schema}, rank string"
         )
@@ -475,11 +495,11 @@ class SparkEngine(CheckableSpark):
             return ranked.selectExpr(*names, rank_sql, size).where("turn = 1").select(*names[:-1], "size")
         return ranked.selectExpr(*names, rank_sql).where(f"turn <= {self._unit.records}").select(*names[:-1])
 
-    def _quoted_name(self, place: int) -> str:
-        return spark_sql.quote_identifier(self.columns[place].name)
+    def _quoted_name(self, index: int) -> str:
+        return spark_sql.quote_identifier(self.columns[index].name)
 
-    def _unit_sql(self, place: int) -> str:
-        return self.columns[place].unit.format(self._quoted_name(place))
+    def _unit_sql(self, index: int) -> str:
+        return self.columns[index].unit.format(self._quoted_name(index))
 
 
 class RemoteSparkEngine(SparkEngine):

@@ -1,4 +1,4 @@
-"""Spark types, and the SQL that reads their columns and finds their slots. Total, under ANSI mode too."""
+"""Spark types, and the SQL that reads their columns and finds their slots. It never fails, not even in ANSI mode."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ ELAPSED = {
     "date": "CAST(datediff({0}, DATE'1970-01-01') AS DOUBLE)",
     "timestamp": "CAST(unix_micros({0}) AS DOUBLE) / CAST(1000000 AS DOUBLE)",
 }
-"""SQL for days or seconds since the beginning of 1970. (Moments without a zone are not converted by all engines.)"""
+"""SQL of days or seconds since 1970. Timestamps without a time zone are left out: not all engines convert them."""
 TIME_UNITS = {"date": "date", "timestamp": "moment"}
 _UNIT_OF_DOUBLES = "CASE WHEN isnan({0}) THEN NULL WHEN {0} = 0 THEN CAST(0 AS DOUBLE) ELSE CAST({0} AS DOUBLE) END"
 _UNIT_OF_TEXT = f"CASE WHEN octet_length({{0}}) <= {LONGEST_TEXT} THEN {{0}} END"
 
 
 MOST_COMPARED = 4
-"""Thresholds up to this number are compared one after the other."""
+"""Number of thresholds up to which a value is compared with each threshold in turn."""
 
 
 def double_literal(value: float) -> str:
-    """SQL for exactly this double."""
+    """Return SQL of exactly this double."""
     return f"CAST('{float(value)!r}' AS DOUBLE)"
 
 
 def make_column(name: str, declared: str) -> Column:
-    """The column that the type declares, as Spark writes it."""
+    """Return the column of a declared type, in Spark's spelling."""
     if declared == "boolean":
         number, text = "CAST(CAST({0} AS INT) AS DOUBLE)", "CAST({0} AS STRING)"
         return Column(
@@ -53,7 +53,7 @@ def make_column(name: str, declared: str) -> Column:
             name, ColumnKind.NUMBERS, number, text, unit=unit, declared_value_type=values, declared_type=declared
         )
     if declared.startswith("decimal("):
-        # By way of text: not all engines round a decimal to the nearest double.
+        # Converted via text, because not all engines round a decimal to the nearest double.
         number, text = "CAST(CAST({0} AS STRING) AS DOUBLE)", "CAST({0} AS STRING)"
         return Column(
             name, ColumnKind.NUMBERS, number, text, declared_value_type=ValueType.DECIMAL, declared_type=declared
@@ -73,12 +73,12 @@ def make_column(name: str, declared: str) -> Column:
 
 
 def quote_identifier(name: str) -> str:
-    """A name as SQL takes it whatever stands in it."""
+    """Quote a name with backticks, doubling any backtick in it."""
     return "`" + name.replace("`", "``") + "`"
 
 
 def rank_text_sql(column: Column, name: str) -> str:
-    """Text by which rows are ranked; a long one stands there by its hash."""
+    """Return SQL of the text that ranks rows; a long text is replaced by its hash."""
     text = column.text.format(name)
     if column.kind is ColumnKind.NUMBERS:
         return text
@@ -86,30 +86,30 @@ def rank_text_sql(column: Column, name: str) -> str:
 
 
 def guesses_sql(bound: Sequence[BoundAxis]) -> list[str]:
-    """Columns selected besides, for `slot_sql`: g0, g1, ..., for each axis whose cells a formula finds."""
-    found = []
-    for place, each in enumerate(bound):
-        grid = each.axis.grid if isinstance(each.axis, Axis) else None
+    """Return the extra columns g0, g1, ... that `slot_sql` needs: cell guesses of axes with a formula."""
+    columns = []
+    for position, axis in enumerate(bound):
+        grid = axis.axis.grid if isinstance(axis.axis, Axis) else None
         formula = find_clipped_formula(grid) if grid and not _is_short(grid) else None
         if grid and formula:
-            found.append(f"{_guess_sql(grid, formula, _number_sql(each))} AS g{place}")
-    return found
+            columns.append(f"{_guess_sql(grid, formula, _number_sql(axis))} AS g{position}")
+    return columns
 
 
 def _guess_sql(grid: Grid, formula: Formula, number: str) -> str:
-    """SQL for the cell of a double, or one above it. Total: what is computed was clipped to the inner edges before.
+    """Return SQL of a double's cell or the cell above. It never fails: values are clipped to the inner edges first.
 
-    (NULL is clipped, too, and NaN on either side: `slot_sql` tells them by the number itself.)
+    NULL and NaN are clipped too, to either side; `slot_sql` recognises them by the number itself.
     """
-    first, last = (double_literal(each) for each in grid.edge(np.array([1, grid.cells - 1])).tolist())
-    rising = (
+    first, last = (double_literal(edge) for edge in grid.edge(np.array([1, grid.cells - 1])).tolist())
+    scaled = (
         f"(greatest(least({number}, {last}), {first}) - {double_literal(grid.lower)}) * {double_literal(formula.scale)}"
     )
-    return f"CAST({rising}{f' + {double_literal(formula.shift)}' if formula.needs_correction else ''} AS INT)"
+    return f"CAST({scaled}{f' + {double_literal(formula.shift)}' if formula.needs_correction else ''} AS INT)"
 
 
 def slot_sql(bound: BoundAxis, place: int) -> str | None:
-    """SQL for the slot on the axis at `place`, NULL where it is missing; None: batches find it."""
+    """Return SQL of the slot on axis number `place`; NULL for a missing value; None if a batch function is needed."""
     if isinstance(bound.axis, Axis):
         grid = bound.axis.grid
         if _is_short(grid):
@@ -119,34 +119,36 @@ def slot_sql(bound: BoundAxis, place: int) -> str | None:
     texts, numbers = Keys.from_keys(keys)
     cases = [f"WHEN {condition} THEN {at}" for key, at in texts if (condition := _is_named_sql(bound, key))]
     cases += [f"WHEN {number} = {double_literal(key)} THEN {at}" for key, at in numbers]
-    if isinstance(bound.axis, SelectedCategories):  # the last is for all that has another value
+    if isinstance(bound.axis, SelectedCategories):  # the last slot is for all other values
         cases.append(f"WHEN {has_value_sql(bound)} THEN {len(keys) - 1}")
     return f"CASE {' '.join(cases)} ELSE NULL END" if cases else "CAST(NULL AS INT)"
 
 
 def _is_named_sql(bound: BoundAxis, name: str) -> str:
-    """SQL that tells whether a value has this name; empty: no value of the type has it.
+    """Return SQL of whether a value has this name; empty if no value of the type can have it.
 
-    Decimals are compared as such, for texts of them differ among engines. No literal is too long for its type.
+    Decimals are compared as numbers, because engines format them differently. No literal is too long for its type.
     """
     column, value = bound.column, f"c{bound.place}"
     if column.value_type is not ValueType.DECIMAL:
         return f"{column.text.format(value)} = {_text_literal(name)}"
-    whole, _, behind = name.removeprefix("-").partition(".")
+    integer_digits, _, decimals = name.removeprefix("-").partition(".")
     size, scale = (int(digits) for digits in column.declared_type.removeprefix("decimal(").removesuffix(")").split(","))
-    fits = whole.isdigit() and len(whole.lstrip("0")) <= size - scale and len(behind) <= scale
-    return f"{value} = CAST('{name}' AS {column.declared_type})" if fits else ""
+    is_representable = (
+        integer_digits.isdigit() and len(integer_digits.lstrip("0")) <= size - scale and len(decimals) <= scale
+    )
+    return f"{value} = CAST('{name}' AS {column.declared_type})" if is_representable else ""
 
 
 def has_value_sql(bound: BoundAxis) -> str:
-    """SQL that tells whether a value is not missing, where text of any kind is a value."""
+    """Return SQL that is true for values that are not missing; any text is a value."""
     if bound.column.kind is ColumnKind.NUMBERS:
         return f"NOT coalesce(isnan({_number_sql(bound)}), true)"
     return f"{bound.column.text.format(f'c{bound.place}')} IS NOT NULL"
 
 
 def name_sql(bound: BoundAxis) -> str:
-    """SQL for the text from which `value_names.value_name` makes the name of a value."""
+    """Return SQL of the text from which `value_names.value_name` makes a value's name."""
     if bound.column.value_type in FLOATS:
         number = _number_sql(bound)
         return f"CAST(CASE WHEN {number} = 0 THEN CAST(0 AS DOUBLE) ELSE {number} END AS STRING)"
@@ -158,28 +160,31 @@ def _is_short(grid: Grid) -> bool:
 
 
 def _threshold_count_sql(thresholds: FloatArray, number: str) -> str:
-    """SQL for how many of a few rising thresholds a double is at or above."""
-    cases = [f"WHEN {number} < {double_literal(each)} THEN {below}" for below, each in enumerate(thresholds.tolist())]
+    """Return SQL of the number of thresholds at or below a double; NULL for a missing value."""
+    cases = [
+        f"WHEN {number} < {double_literal(threshold)} THEN {threshold_index}"
+        for threshold_index, threshold in enumerate(thresholds.tolist())
+    ]
     return f"CASE WHEN {number} IS NULL OR isnan({number}) THEN NULL {' '.join(cases)} ELSE {len(thresholds)} END"
 
 
 def _formula_slot_sql(grid: Grid, number: str, guess: str) -> str:
-    """SQL for the slot of a double, whose cell is the guess or one below it, below all inner edges too.
+    """Return SQL of the slot of a double whose cell is the guess or the cell below it, also below all inner edges.
 
-    Total: the edge is computed from a number of a cell alone. What compares with NULL is NULL.
+    It never fails, because the edge is computed from a cell number only. Comparisons with NULL give NULL.
     """
     cell = f"{guess} - CAST({number} < {edge_sql(grid, guess, double_literal)} AS INT)"
     if grid.outside is Outside.CLAMPED:
         return f"CASE WHEN isnan({number}) THEN NULL ELSE {cell} END"
-    least, most = map(double_literal, grid.closed_endpoints)
-    outer = f"WHEN {number} < {least} THEN 0 WHEN {number} > {most} THEN {grid.cells + 1}"
+    lower, upper = map(double_literal, grid.closed_endpoints)
+    outer = f"WHEN {number} < {lower} THEN 0 WHEN {number} > {upper} THEN {grid.cells + 1}"
     return f"CASE WHEN isnan({number}) THEN NULL {outer} ELSE {cell} + 1 END"
 
 
 def value_sql(bound: BoundAxis) -> str:
-    """SQL for the number on an axis, or the slot of a category, as a double; NULL or NaN: missing."""
-    found = None if isinstance(bound.axis, Axis) else slot_sql(bound, 0)
-    return f"CAST({found or _number_sql(bound)} AS DOUBLE)"
+    """Return SQL of the number on an axis, or of a category's slot, as a double; NULL or NaN if missing."""
+    slot = None if isinstance(bound.axis, Axis) else slot_sql(bound, 0)
+    return f"CAST({slot or _number_sql(bound)} AS DOUBLE)"
 
 
 def _number_sql(bound: BoundAxis) -> str:
@@ -187,11 +192,11 @@ def _number_sql(bound: BoundAxis) -> str:
 
 
 def cell_index_sql(slots: list[str], sizes: list[int]) -> str:
-    """SQL for the place in the table, the last axis fastest; NULL where a slot is."""
-    place = slots[0]  # of one axis a number of 32 bits, which is grouped faster
-    for found, size in zip(slots[1:], sizes[1:], strict=True):
-        place = f"({place} * CAST({size} AS BIGINT) + {found})"
-    return place
+    """Return SQL of the cell index, with the last axis varying fastest; NULL if a slot is NULL."""
+    index = slots[0]  # with one axis it stays a 32-bit number, which Spark groups faster
+    for slot, size in zip(slots[1:], sizes[1:], strict=True):
+        index = f"({index} * CAST({size} AS BIGINT) + {slot})"
+    return index
 
 
 def _text_literal(text: str) -> str:
@@ -199,7 +204,7 @@ def _text_literal(text: str) -> str:
 
 
 def format_type(field: Any) -> str:
-    """A type of a schema, as Spark writes it; text that is not compared byte by byte is another type."""
+    """Format a type as Spark does, with the collation of text that is not compared byte by byte."""
     declared = str(field.dataType.simpleString())
     compared = getattr(field.dataType, "collation", None) or "UTF8_BINARY"
     return declared if compared == "UTF8_BINARY" else f"{declared} collate {compared}"

@@ -1,4 +1,4 @@
-"""A Spark data frame, classic or Connect, or a table of its catalogue: named, and not yet looked at."""
+"""A Spark data frame, classic or Connect, or a table of Spark's catalogue, before it is opened."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ NO_VERSION = "Spark has no such version of the table: is it of Delta or Iceberg,
 
 
 def spark(table: Any, *, spark: Any = None, version: int | None = None) -> SparkTable:
-    """A data frame of pyspark, counted by Spark; give it to a `Session` in the place of a file.
+    """Return a table that Spark counts, of a pyspark data frame; pass it to `Session` instead of a file.
 
     Args:
-        table: A data frame, classic or Connect; or the name of a table or view of the session `spark`. Its expressions
-            must not fail on any row, and must give the same rows each time: read a table of a fixed version.
-        spark: The session, for a name.
-        version: For a name of a Delta or Iceberg table, the version, or the number of the snapshot, that is read. The
-            `dataset` of the session ends with it, as in ``visits@12``.
+        table: A data frame, classic or Connect; or the name of a table or view in the catalogue of `spark`. Its
+            expressions must not fail on any row, and must be deterministic: read a fixed version of a table.
+        spark: The Spark session; required for a name.
+        version: The Delta version or Iceberg snapshot id to read, for a name. The session's `dataset` must end with it,
+            as in ``visits@12``.
 
     Returns:
         The table, for a `Session`.
 
     Raises:
-        TypeError: it is no data frame, or a name without a session, or a frame with a version.
-        ValueError: there is no such table, or no such version of it.
+        TypeError: `table` is not a data frame, or a name without a session, or a frame with a version.
+        ValueError: the table or the version does not exist.
     """
     _require_version(version)
     if isinstance(table, str):
@@ -51,18 +51,18 @@ def spark(table: Any, *, spark: Any = None, version: int | None = None) -> Spark
 
 
 def spark_at(url: str, *, table: str, version: int | None = None) -> RemoteSparkTable:
-    """A table or view of a Spark Connect server, counted there over a connection of its own.
+    """Return a table or view of a Spark Connect server that counts it, over a separate connection.
 
     Args:
         url: ``sc://host:port``; off loopback with ``/;use_ssl=true``.
-        table: Its name in the server's catalogue.
-        version: The version of a Delta or Iceberg table: see `spark`.
+        table: Name in the server's catalogue.
+        version: The Delta version or Iceberg snapshot id; see `spark`.
 
     Returns:
-        The table, which opens no connection before a session uses it.
+        The table; the connection is opened when a session uses it.
 
     Raises:
-        TypeError: one of them is no text, or the version no whole number.
+        TypeError: the URL or the name is not a text, or the version is not an integer.
 
     >>> spark_at("sc://localhost:15002/;token=secret", table="clinic.visits")
     spark_at(table='clinic.visits')
@@ -79,10 +79,10 @@ def _require_version(version: object) -> None:
 
 
 def _find_frame(session: Any, name: str, version: int | None) -> Any:
-    """The frame of a table; a client of Connect looks for it only when its schema is asked."""
+    """Return the frame of a table. A Connect client looks the table up only when the schema is requested."""
 
     def find_newest() -> Any:
-        frame = session.table(name)  # no name of a table, as a query is none, fails here
+        frame = session.table(name)  # fails for text that is not a table name, such as a query
         return frame if frame.schema is not None else None
 
     def find_version() -> Any:
@@ -95,7 +95,7 @@ def _find_frame(session: Any, name: str, version: int | None) -> Any:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class SparkTable(EngineTable):
-    """A data frame, of which nothing is shown."""
+    """A data frame, with a repr that hides it."""
 
     frame: Any = field(repr=False)
     version: int | None = None

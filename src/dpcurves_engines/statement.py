@@ -1,4 +1,4 @@
-"""SQL statements that ask one question: a parser of a small grammar that accounts for every word, and `sql`."""
+"""`sql`: questions as SQL statements, and the parser of their small grammar, which accounts for every word."""
 
 from __future__ import annotations
 
@@ -146,12 +146,12 @@ class SqlQuestion:
         word = self.question_json["ask"]
         if BY in _field_names(list_question_classes()[word]):
             return f"{FUNCTIONS[self.function].describe_call(self.function)}: with WHERE or GROUP BY cells are needed"
-        able = ", ".join(
-            other
-            for other, function in FUNCTIONS.items()
+        grouped_functions = ", ".join(
+            name
+            for name, function in FUNCTIONS.items()
             if BY in _field_names(list_question_classes()[function.question_type])
         )
-        return f"{self.function} takes neither WHERE nor GROUP BY; these do: {able}"
+        return f"{self.function} takes neither WHERE nor GROUP BY; these do: {grouped_functions}"
 
     def _build_groups(self, categories: Mapping[str, Sequence[Literal]], *, partition_selection: bool) -> By:
         if not isinstance(categories, Mapping):
@@ -229,25 +229,28 @@ class _StatementReader:
         self.words, self.read = words, list[str]()
 
     def read_statement(self) -> SqlQuestion:
-        parts = self._read_parts(self.select, ("expressions", "from", "where", "group"))
-        if "from" not in parts:
+        clauses = self._read_parts(self.select, ("expressions", "from", "where", "group"))
+        if "from" not in clauses:
             _refuse(f"FROM is missing: {FORM}")
         self._write_down("SELECT")
-        columns, function, question_json = self._read_select(parts["expressions"])
+        columns, function, question_json = self._read_select(clauses["expressions"])
         self._write_down("FROM")
-        table = self._read_table(parts["from"])
-        where = self._read_where(parts["where"]) if "where" in parts else {}
-        groups = self._read_groups(parts["group"]) if "group" in parts else ()
+        table = self._read_table(clauses["from"])
+        where = self._read_where(clauses["where"]) if "where" in clauses else {}
+        groups = self._read_groups(clauses["group"]) if "group" in clauses else ()
         if ungrouped := [name for name in columns if name not in groups]:
             _refuse(f"SELECT {ungrouped[0]}: columns beside the function are those of GROUP BY")
         understood, words = (" ".join(words).split() for words in (self.read, self.words))
         if [word.casefold() for word in understood] != [word.casefold() for word in words]:
-            pairs = enumerate(zip(understood, words, strict=False))
-            position = next((at for at, (one, other) in pairs if one.casefold() != other.casefold()), -1)
+            word_pairs = enumerate(zip(understood, words, strict=False))
+            position = next(
+                (at for at, (read_word, word_of_text) in word_pairs if read_word.casefold() != word_of_text.casefold()),
+                -1,
+            )
             _refuse(f"{_shorten(words[position])}: it is not taken here; the form is {FORM}")
         return SqlQuestion(function, question_json, table, where, groups)
 
-    # Each of these methods records the words that it reads, in order.
+    # Each method below records the words that it reads, in order.
 
     def _write_down(self, *words: str) -> None:
         self.read += words
@@ -261,14 +264,14 @@ class _StatementReader:
 
     def _read_select(self, expressions: Sequence[Any]) -> tuple[list[str], str, dict[str, Any]]:
         names, calls = list[str](), list[tuple[str, dict[str, Any]]]()
-        for each in self._iterate_list(expressions):
-            if isinstance(each, self.exp.Column):
-                names.append(self._read_column(each))
-            elif isinstance(each, self.exp.Anonymous) and isinstance(each.this, str):
-                calls.append(self._read_call(each))
+        for item in self._iterate_list(expressions):
+            if isinstance(item, self.exp.Column):
+                names.append(self._read_column(item))
+            elif isinstance(item, self.exp.Anonymous) and isinstance(item.this, str):
+                calls.append(self._read_call(item))
             else:
                 _refuse(
-                    f"{_format_expression(each)}: a function of a question is needed, one of {', '.join(FUNCTIONS)}"
+                    f"{_format_expression(item)}: a function of a question is needed, one of {', '.join(FUNCTIONS)}"
                 )
         if len(calls) != 1:
             _refuse(f"one function of a question is needed, got {len(calls)}: one of {', '.join(FUNCTIONS)}")
@@ -281,19 +284,19 @@ class _StatementReader:
             _refuse(f"{_shorten(name)}: there is no such function; there are {', '.join(FUNCTIONS)}")
         self._write_down(name, "(")
         columns, values, options = list[str](), list[Any](), dict[str, Any]()
-        for each in self._iterate_list(call.expressions):
+        for argument in self._iterate_list(call.expressions):
             if len(columns) < len(function.columns):
-                columns.append(self._read_column(each, f"{function.describe_call(name)}: "))
-            elif isinstance(each, self.exp.Kwarg):
-                field = each.this.name
+                columns.append(self._read_column(argument, f"{function.describe_call(name)}: "))
+            elif isinstance(argument, self.exp.Kwarg):
+                field = argument.this.name
                 self._write_down(field, "=>")
                 if field in {BY, *function.columns, *function.fixed_fields, *options}:
                     _refuse(f"{name}: {field} is not given by name, or twice")
-                options[field] = self._read_value(each.expression)
+                options[field] = self._read_value(argument.expression)
             elif options:
                 _refuse(f"{name}: what is given by name stands last")
             else:
-                values.append(self._read_value(each))
+                values.append(self._read_value(argument))
         self._write_down(")")
         if len(columns) < len(function.columns):
             _refuse(f"{function.describe_call(name)}: a column is missing")
@@ -322,9 +325,11 @@ class _StatementReader:
                 arguments |= {} if options.keys() & {*ENDS} else dict.fromkeys(ENDS, "auto")
                 continue
             group = [remaining.pop(0) for _ in form.split(", ") if remaining]
-            if len(group) < len(form.split(", ")) or any(isinstance(each, tuple) for each in group) != (form == AT):
+            if len(group) < len(form.split(", ")) or any(isinstance(value, tuple) for value in group) != (form == AT):
                 _refuse(message)
-            if any(isinstance(part, str | bool) for each in group for part in (each if form == AT else [each])):
+            if any(
+                isinstance(literal, str | bool) for value in group for literal in (value if form == AT else [value])
+            ):
                 _refuse(message)
             if form == GRID:
                 arguments["grid"] = ":".join(map(str, group))
@@ -340,13 +345,13 @@ class _StatementReader:
         table = self._read_parts(clause, ("this",))["this"]
         if not isinstance(table, self.exp.Table):
             _refuse(f"FROM {_format_expression(table)}: the name of a table or view is needed; of a query, {A_VIEW}")
-        parts = self._read_parts(table, ("this", "db", "catalog"))
-        names = [parts[each] for each in ("catalog", "db", "this") if each in parts]
-        if not all(isinstance(each, self.exp.Identifier) for each in names):
+        qualifiers = self._read_parts(table, ("this", "db", "catalog"))
+        names = [qualifiers[identifier] for identifier in ("catalog", "db", "this") if identifier in qualifiers]
+        if not all(isinstance(identifier, self.exp.Identifier) for identifier in names):
             _refuse(f"FROM {_format_expression(table)}: the name of a table or view is needed")
-        for place, each in enumerate(names):
-            self._write_down(*([] if not place else ["."]), str(each.this))
-        return tuple(str(each.this) for each in names)
+        for position, identifier in enumerate(names):
+            self._write_down(*([] if not position else ["."]), str(identifier.this))
+        return tuple(str(identifier.this) for identifier in names)
 
     def _read_where(self, clause: exp.Expression) -> dict[str, tuple[Literal, ...]]:
         self._write_down("WHERE")
@@ -372,12 +377,12 @@ class _StatementReader:
             self._write_down("=")
             yield column, (self._read_literal(expression.expression),)
         elif isinstance(expression, exp.In) and isinstance(expression.this, exp.Column):
-            parts = self._read_parts(expression, ("this", "expressions"))
+            operands = self._read_parts(expression, ("this", "expressions"))
             column = self._read_column(expression.this)
             self._write_down("IN", "(")
-            if "expressions" not in parts:
+            if "expressions" not in operands:
                 _refuse(f"WHERE {_shorten(column)} IN: a value is needed")
-            yield column, tuple(self._read_literal(each) for each in self._iterate_list(parts["expressions"]))
+            yield column, tuple(self._read_literal(literal) for literal in self._iterate_list(operands["expressions"]))
             self._write_down(")")
         else:
             _refuse(
@@ -388,8 +393,8 @@ class _StatementReader:
     def _read_groups(self, clause: exp.Expression) -> tuple[str, ...]:
         self._write_down("GROUP BY")
         columns = [
-            self._read_column(each)
-            for each in self._iterate_list(self._read_parts(clause, ("expressions",))["expressions"])
+            self._read_column(column)
+            for column in self._iterate_list(self._read_parts(clause, ("expressions",))["expressions"])
         ]
         if len(set(columns)) < len(columns):
             _refuse("GROUP BY: each column is named once")
@@ -398,9 +403,9 @@ class _StatementReader:
     def _read_column(self, expression: exp.Expression, prefix: str = "") -> str:
         if not isinstance(expression, self.exp.Column) or not isinstance(expression.this, self.exp.Identifier):
             _refuse(f"{prefix}{_format_expression(expression)} is no name of a column; of an expression, {A_VIEW}")
-        parts = self._read_parts(expression, ("this",))
-        self._write_down(str(parts["this"].this))
-        return str(parts["this"].this)
+        operands = self._read_parts(expression, ("this",))
+        self._write_down(str(operands["this"].this))
+        return str(operands["this"].this)
 
     def _read_value(self, expression: exp.Expression) -> Any:
         """Read a literal or a tuple of literals."""
@@ -408,7 +413,7 @@ class _StatementReader:
             return self._read_literal(expression)
         self._write_down("(")
         members = expression.expressions if isinstance(expression, self.exp.Tuple) else [expression.this]
-        values = tuple(self._read_literal(each) for each in self._iterate_list(members))
+        values = tuple(self._read_literal(member) for member in self._iterate_list(members))
         self._write_down(")")
         return values
 
@@ -430,16 +435,16 @@ class _StatementReader:
 
     def _read_parts(self, expression: exp.Expression, allowed_parts: tuple[str, ...]) -> dict[str, Any]:
         """Return the parts of an expression; refuse parts that are not allowed, and a missing first part."""
-        parts = {
+        operands = {
             name.rstrip("_"): value for name, value in expression.args.items() if value not in (None, False, [], "")
         }
-        unexpected = next((name for name in parts if name not in allowed_parts), None)
+        unexpected = next((name for name in operands if name not in allowed_parts), None)
         if unexpected is not None:
             clause = CLAUSES.get(unexpected, unexpected.replace("_", " ").upper())
             _refuse(f"{clause} is not taken; the form is {FORM}" + (f"; {A_VIEW}" if unexpected in OF_A_VIEW else ""))
-        if allowed_parts[0] not in parts:
+        if allowed_parts[0] not in operands:
             _refuse(f"it is no SELECT of this form: {FORM}")
-        return parts
+        return operands
 
 
 CLAUSES: Mapping[str, str] = MappingProxyType({
@@ -529,7 +534,7 @@ def sql(
         The result that `Session.ask` gives for the same question.
 
     Formal guarantees: as `Session.ask` for the same question. A condition removes no records: records that do not
-    satisfy it are missing, so units, their number and the adjacency are those of the whole table. The owner of a view
+    satisfy it are missing, so units, their number and the adjacency refer to the whole table. The owner of a view
     must ensure that each row depends on the records of one unit, named by the column `unit`, and that the view is
     deterministic.
 
@@ -562,8 +567,8 @@ def sql(
 def _choose_cap(budget: PrivacyLoss | None, loss: PrivacyLoss, ledger: Ledger, dataset: str) -> PrivacyLoss:
     if budget is not None:
         return budget
-    known = next((account for account in ledger.accounts() if account.dataset == dataset), None)
-    return Currency.from_loss(loss).smallest_cap(loss) if known is None else known.cap
+    stored = next((account for account in ledger.accounts() if account.dataset == dataset), None)
+    return Currency.from_loss(loss).smallest_cap(loss) if stored is None else stored.cap
 
 
 def find_table(connection: Any, name: Sequence[str]) -> Any:
@@ -586,7 +591,7 @@ def find_table(connection: Any, name: Sequence[str]) -> Any:
     if isinstance(connection, str) and "://" in connection:
         spark = connection.startswith("sc://")
         return table_from_url(connection, _quote_name(name, "`" if spark else '"'))
-    if all(hasattr(connection, part) for part in ("table", "createDataFrame", "catalog")):
+    if all(hasattr(connection, attribute) for attribute in ("table", "createDataFrame", "catalog")):
         from .spark_table import spark as counted_by_spark
 
         return counted_by_spark(_quote_name(name, "`"), spark=connection)
@@ -594,20 +599,24 @@ def find_table(connection: Any, name: Sequence[str]) -> Any:
 
 
 def _quote_name(name: Sequence[str], quote: str) -> str:
-    return ".".join(part if PLAIN.fullmatch(part) else quote + part.replace(quote, 2 * quote) + quote for part in name)
+    return ".".join(word if PLAIN.fullmatch(word) else quote + word.replace(quote, 2 * quote) + quote for word in name)
 
 
 def _find_relation(connection: Any, name: Sequence[str]) -> Any:
     """Return a table or view of the catalogue, never a file or a Python variable of the same name."""
     *qualifiers, table = name
     current = [*connection.sql(HERE).fetchall()[0], table]
-    candidates = [list(each) for each in connection.sql(FIND, params=[table]).fetchall()]
-    matches = [each for each in candidates if each[2 - len(qualifiers) : 2] == qualifiers]
+    candidates = [list(candidate) for candidate in connection.sql(FIND, params=[table]).fetchall()]
+    matches = [candidate for candidate in candidates if candidate[2 - len(qualifiers) : 2] == qualifiers]
     if not qualifiers:  # as DuckDB resolves names: temporary tables first
-        matches = [each for each in candidates if each[0] == "temp"] or [each for each in candidates if each == current]
+        matches = [candidate for candidate in candidates if candidate[0] == "temp"] or [
+            candidate for candidate in candidates if candidate == current
+        ]
     if len(matches) > 1:
-        matches = [each for each in matches if each[0] == current[0]]
+        matches = [candidate for candidate in matches if candidate[0] == current[0]]
     if len(matches) != 1:
         rule = "there are several of this name" if matches else "there is no such table or view, by this spelling"
         raise InvalidArgument("statement", f"FROM {'.'.join(name)}: {rule}")
-    return connection.sql("SELECT * FROM " + ".".join('"' + each.replace('"', '""') + '"' for each in matches[0]))
+    return connection.sql(
+        "SELECT * FROM " + ".".join('"' + candidate.replace('"', '""') + '"' for candidate in matches[0])
+    )

@@ -1,4 +1,4 @@
-"""The verification server: analysts ask a confidential table through a gate, under budgets, and all is logged."""
+"""The verification server: questions about confidential tables under access control, budgets and an audit log."""
 
 from lazy_loader import attach_stub
 

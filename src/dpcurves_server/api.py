@@ -57,14 +57,14 @@ def remaining_to_json(remaining: MemberBalance | None) -> dict[str, Any] | None:
     """Remaining budgets of dataset, project and analyst; None if no allowance was set."""
     if remaining is None:
         return None
-    parts: dict[str, Balance | AllowanceBalance] = {
+    balances: dict[str, Balance | AllowanceBalance] = {
         "dataset": remaining.account,
         "project": remaining.project,
         "analyst": remaining.analyst,
     }
     return {
         "left": amount_to_json(remaining.remaining),
-        **{name: balance_to_json(part) for name, part in parts.items()},
+        **{name: balance_to_json(balance) for name, balance in balances.items()},
     }
 
 
@@ -202,10 +202,10 @@ def require_plain(value: Any) -> None:
     Raises:
         ProtocolError: Names the limit.
     """
-    level, parts = [value], 0
+    level, part_count = [value], 0
     for _ in range(DEEPEST):
-        parts += len(level)
-        if parts > MOST_PARTS:
+        part_count += len(level)
+        if part_count > MOST_PARTS:
             raise ProtocolError("message", f"a message may have at most {MOST_PARTS} numbers, texts and objects")
         for item in level:
             if isinstance(item, str) and not _is_storable_text(item):
@@ -273,7 +273,7 @@ def get_account(who: Who) -> dict[str, Any]:
 @ROUTER.get("/datasets")
 def list_datasets(who: Who, services: Open) -> list[dict[str, Any]]:
     """The current version of each dataset: public schema, protected unit and cap."""
-    return [dataset_to_json(each) for each in services.datasets.all(who)]
+    return [dataset_to_json(dataset) for dataset in services.datasets.all(who)]
 
 
 @ROUTER.get("/datasets/{dataset}")
@@ -285,13 +285,13 @@ def get_dataset(dataset: str, who: Who, services: Open) -> dict[str, Any]:
 @ROUTER.get("/datasets/{dataset}/releases")
 def list_published(dataset: str, who: Who, services: Open) -> list[dict[str, Any]]:
     """The published answers of a dataset."""
-    return [asked_question_to_json(who, each) for each in services.releases.list_published(who, dataset)]
+    return [asked_question_to_json(who, answered) for answered in services.releases.list_published(who, dataset)]
 
 
 @ROUTER.get("/datasets/{dataset}/questions")
 def list_queue(dataset: str, who: Who, services: Open) -> list[dict[str, Any]]:
     """The question queue of a dataset: for its steward and for auditors."""
-    return [asked_question_to_json(who, each) for each in services.questions.queue(who, dataset)]
+    return [asked_question_to_json(who, question) for question in services.questions.queue(who, dataset)]
 
 
 @ROUTER.get("/datasets/{dataset}/statement")
@@ -303,7 +303,7 @@ def get_statement(dataset: str, who: Who, services: Open) -> dict[str, Any]:
 @ROUTER.get("/projects")
 def list_projects(who: Who, services: Open) -> list[dict[str, Any]]:
     """The projects that the visitor may see."""
-    return [project_to_json(services, who, each.name) for each in services.projects.all(who)]
+    return [project_to_json(services, who, project.name) for project in services.projects.all(who)]
 
 
 @ROUTER.get("/projects/{project}")
@@ -330,15 +330,15 @@ def ask_question(
     project: str, message: QuestionMessage, response: Response, who: Who, services: Open
 ) -> dict[str, Any]:
     """Ask a question. It is charged once per project; the `Location` header points to its status."""
-    asked = services.questions.ask(who, project, message.checked_question(), message.loss())
-    response.headers["Location"] = f"{PREFIX}/questions/{asked.id}"
-    return asked_question_to_json(who, asked)
+    question = services.questions.ask(who, project, message.checked_question(), message.loss())
+    response.headers["Location"] = f"{PREFIX}/questions/{question.id}"
+    return asked_question_to_json(who, question)
 
 
 @ROUTER.get("/projects/{project}/questions")
 def list_questions(project: str, who: Who, services: Open) -> list[dict[str, Any]]:
     """The questions of a project, newest first."""
-    return [asked_question_to_json(who, each) for each in services.questions.all(who, project)]
+    return [asked_question_to_json(who, question) for question in services.questions.all(who, project)]
 
 
 @ROUTER.get("/questions/{id}")
@@ -350,7 +350,7 @@ def get_question(id: str, who: Who, services: Open) -> dict[str, Any]:
 @ROUTER.get("/projects/{project}/releases")
 def list_releases(project: str, who: Who, services: Open) -> list[dict[str, Any]]:
     """The answered questions of a project."""
-    return [asked_question_to_json(who, each) for each in services.releases.all(who, project)]
+    return [asked_question_to_json(who, answered) for answered in services.releases.all(who, project)]
 
 
 @ROUTER.get("/releases/{name}", response_class=Response)
@@ -359,17 +359,17 @@ async def get_release(name: str, who: Who, services: Open) -> Response:
     id, _, ending = name.partition(".")
     if ending in MADE:
         answer = await run_in_threadpool(services.releases.get, who, id)
-        drawn = await wait_for_drawing(services.studio.submit(collect_file_inputs([answer], ending), None))
-        return Response(b64decode(drawn.file), media_type=MADE[ending])
+        drawing = await wait_for_drawing(services.studio.submit(collect_file_inputs([answer], ending), None))
+        return Response(b64decode(drawing.file), media_type=MADE[ending])
     if ending not in ENDINGS:
         raise ProtocolError("release", f"ID.{', ID.'.join((*ENDINGS, *MADE))} is needed", 404)
     media, form = ENDINGS[ending]
     headers = {"Content-Security-Policy": OF_PICTURES} if ending in ("svg", "html") else {}
-    found = await run_in_threadpool(services.releases.get, who, id)
-    if ending in DRAWN and not found.is_drawn:
+    stored = await run_in_threadpool(services.releases.get, who, id)
+    if ending in DRAWN and not stored.is_drawn:
         await wait_until_drawn(services.releases, id)
-        found = await run_in_threadpool(services.releases.get_with_drawing, who, id)
-    return Response(await run_in_threadpool(form, found), media_type=media, headers=headers)
+        stored = await run_in_threadpool(services.releases.get_with_drawing, who, id)
+    return Response(await run_in_threadpool(form, stored), media_type=media, headers=headers)
 
 
 @ROUTER.post("/releases/{id}/publish", status_code=204)
@@ -381,7 +381,7 @@ def publish_release(id: str, who: Who, services: Open) -> None:
 @ROUTER.get("/projects/{project}/models")
 def list_models(project: str, who: Who, services: Open) -> list[dict[str, Any]]:
     """The models of a project."""
-    return [model_to_json(each) for each in services.models.all(who, project)]
+    return [model_to_json(model) for model in services.models.all(who, project)]
 
 
 @ROUTER.post("/projects/{project}/models", status_code=201)
@@ -407,7 +407,7 @@ def list_events(
     dataset: str | None = None,
 ) -> list[dict[str, Any]]:
     """The audit log: all of it for an auditor, of one dataset for its steward."""
-    return [event_to_json(each) for each in services.audit.events(who, after, most, dataset)]
+    return [event_to_json(event) for event in services.audit.events(who, after, most, dataset)]
 
 
 @ROUTER.post("/audit/verify")

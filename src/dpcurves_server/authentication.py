@@ -117,7 +117,7 @@ class SecurityMiddleware:
 
 
 def _find_refusal(scope: Scope) -> tuple[str, int] | None:
-    """The refusal of a malformed or oversized request, before any route sees it; None if there is none."""
+    """Return the refusal of a malformed or oversized request, before routing; None if the request is valid."""
     headers = Headers(scope=scope)  # type: ignore[arg-type]
     path = str(scope["path"])
     if len(path) > LONGEST_PATH or not path.isprintable():
@@ -131,7 +131,7 @@ def _find_refusal(scope: Scope) -> tuple[str, int] | None:
 
 
 def _is_same_origin(scope: Scope, headers: Headers) -> bool:
-    """Tell whether a request with side effects has the same origin or a bearer token."""
+    """Return True if a request with side effects has the same origin or a bearer token."""
     if headers.get("authorization", "").lower().startswith("bearer "):
         return True
     origin = headers.get("origin")
@@ -145,7 +145,7 @@ def _body_limit(scope: Scope) -> int:
 
 
 def _limit_body(receive: Receive, limit: int) -> Receive:
-    """Disconnect a body that exceeds the limit, whatever its Content-Length claims."""
+    """Disconnect a body that exceeds the limit, regardless of its Content-Length."""
     received = 0
 
     async def receive_limited() -> Mapping[str, Any]:
@@ -245,6 +245,6 @@ class Authenticator:
 
 
 def client_address(request: Request) -> str:
-    """Return the client address of a request; for IPv6 its /64 network, which one client may own."""
+    """Return the client address of a request; for IPv6 its /64 network, which a single client may own."""
     host = request.client.host if request.client else ""
     return parse_network(host) or host  # a host name, or ""

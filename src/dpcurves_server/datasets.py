@@ -122,7 +122,7 @@ class Source:
         is a record.
 
         Raises:
-            ValueError: Names the first missing column, or says that the records cannot be opened.
+            ValueError: A column is missing (the message names the first), or the records cannot be opened.
         """
         records = _open_records(self.records(), self.delimiter, unit)
         try:

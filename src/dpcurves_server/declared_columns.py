@@ -32,7 +32,7 @@ def columns_from_json(columns: Any) -> tuple[Declared, ...]:
     """Parse columns written by `declared_columns_to_json` or by hand.
 
     Raises:
-        ValueError: There are none or too many columns, or two have the same name.
+        ValueError: The list of columns is empty or too long, or two have the same name.
     """
     declared = declared_columns_from_json("columns", columns)
     names = [str(column.column) for column in declared]
@@ -79,7 +79,7 @@ def _sample_column(column: Declared, generator: np.random.Generator, rows: int) 
 # Uploaded tables are parsed in a separate process with limits on memory and time.
 #
 # A malicious file may crash its parser or expand a millionfold; then only this process ends. A process pool could not
-# apply such limits, as its processes are forked or reused.
+# apply these limits, as its processes are forked or reused.
 
 
 LARGEST = 2**26
@@ -163,7 +163,7 @@ def repack_table(octets: bytes, columns: Sequence[Declared]) -> bytes:
         table = _read_parquet(octets, columns) if octets.startswith(PARQUET) else _read_csv(octets, columns)
         _require_rows(table.num_rows)
         declared_table = pa.table(
-            {str(each.column): _fit_column(table.column(str(each.column)), each) for each in columns}
+            {str(declared.column): _fit_column(table.column(str(declared.column)), declared) for declared in columns}
         )
     except (OSError, pa.ArrowException, MemoryError, UnicodeDecodeError):
         raise InvalidArgument("synthetic", NO_TABLE) from None
@@ -178,20 +178,20 @@ def _read_parquet(octets: bytes, columns: Sequence[Declared]) -> Any:
     file = parquet.ParquetFile(BytesIO(octets))
     _require_rows(file.metadata.num_rows)
     _require_columns(file.schema_arrow.names, columns)
-    return file.read([str(each.column) for each in columns])
+    return file.read([str(column.column) for column in columns])
 
 
 def _read_csv(octets: bytes, columns: Sequence[Declared]) -> Any:
     """Read all fields of a CSV file as text, without inferring types."""
     (head,) = octets[: 2**20].splitlines()[:1] or [b""]
     _require_columns(csv.read_csv(BytesIO(head + b"\n")).column_names, columns)
-    names = [str(each.column) for each in columns]
-    declared = {str(value) for each in columns if isinstance(each, Categories) for value in each.values}
-    ways = csv.ConvertOptions(
+    names = [str(column.column) for column in columns]
+    declared = {str(value) for column in columns if isinstance(column, Categories) for value in column.values}
+    options = csv.ConvertOptions(
         include_columns=names, column_types={name: pa.string() for name in names}, strings_can_be_null=True,
         null_values=[word for word in csv.ConvertOptions().null_values if word not in declared],
     )  # fmt: skip
-    return csv.read_csv(BytesIO(octets), convert_options=ways)
+    return csv.read_csv(BytesIO(octets), convert_options=options)
 
 
 def _fit_column(values: Any, declared: Declared) -> Any:
@@ -224,16 +224,18 @@ def _cast_column(values: Any, declared: Declared, kind: Any) -> Any:
             values = values.cast(values.type.value_type)
         return pc.cast(pc.utf8_trim_whitespace(values) if pa.types.is_string(values.type) else values, kind)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        what = "numbers" if kind != pa.string() else "categories"
+        content = "numbers" if kind != pa.string() else "categories"
         raise InvalidArgument(
-            "synthetic", f"column {str(declared.column)!r} does not hold {what}, as declared"
+            "synthetic", f"column {str(declared.column)!r} does not hold {content}, as declared"
         ) from None
 
 
 def _require_columns(names: Sequence[str], columns: Sequence[Declared]) -> None:
-    for each in columns:
-        if list(names).count(str(each.column)) != 1:
-            raise InvalidArgument("synthetic", f"column {str(each.column)!r} of the dataset is missing, or there twice")
+    for column in columns:
+        if list(names).count(str(column.column)) != 1:
+            raise InvalidArgument(
+                "synthetic", f"column {str(column.column)!r} of the dataset is missing, or there twice"
+            )
 
 
 def _require_rows(rows: int) -> None:

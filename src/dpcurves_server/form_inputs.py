@@ -140,7 +140,7 @@ class Input:
     @property
     def groups(self) -> tuple[str, ...]:
         """The groups of the options, in order."""
-        return tuple(dict.fromkeys(each.group for each in self.options))
+        return tuple(dict.fromkeys(option.group for option in self.options))
 
     @property
     def _uses_field_help(self) -> bool:
@@ -162,8 +162,8 @@ def build_inputs(form: Form, columns: Sequence[Declared], models: Collection[str
     for field in form.fields:
         if field.name == "categories" or field.name in DECLARED:
             continue  # declared in the schema
-        found = _build_input(form, field, columns, models)
-        (first if _is_main(form, field) else others).append(found)
+        form_input = _build_input(form, field, columns, models)
+        (first if _is_main(form, field) else others).append(form_input)
     return first, others
 
 
@@ -174,7 +174,7 @@ def _is_main(form: Form, field: Field) -> bool:
 
 
 def _has_range(form: Form) -> bool:
-    """Tell whether the question's range belongs to a column other than a score."""
+    """Return True if the question's range belongs to a column other than a score."""
     names = {field.name for field in form.fields}
     return bool(names & {"column", "time"}) and "score" not in names
 
@@ -186,25 +186,25 @@ def _build_input(form: Form, field: Field, columns: Sequence[Declared], models: 
         cells = CELLS.get(form.command, USUAL_CELLS) if has_cells and _is_main(form, field) else ""
         return Input(field, InputKind.RANGE, column_field=_column_field(form, field), cells=cells, has_cells=has_cells)
     if field.choices or name in CHOICES:
-        known = CHOICES.get(name, ()) if field.metavar != "apart" else CHOICES["outside"][1:]
-        plain = tuple(Option(each, each) for each in field.choices)
-        return Input(field, InputKind.CHOICE, tuple(Option(*each) for each in known) or plain)
+        choices = CHOICES.get(name, ()) if field.metavar != "apart" else CHOICES["outside"][1:]
+        plain = tuple(Option(item, item) for item in field.choices)
+        return Input(field, InputKind.CHOICE, tuple(Option(*item) for item in choices) or plain)
     if name in LABELS:
         return Input(field, InputKind.LABEL, _value_options(columns))
     if name == "coefficient":
         return Input(field, InputKind.COLUMN, tuple(_coefficient_options(columns)))
     if (field.is_column or name in OF_COLUMNS or field.metavar == "NAME=L:U") and field.metavar.startswith("NAME"):
-        fitting = [each for each in columns if _is_allowed(field, each)]
+        fitting = [item for item in columns if _is_allowed(field, item)]
         options = tuple(map(_column_option, fitting))
         if field.allows_model:
-            options = (*(Option(f"{MODEL}{each}", f"model {each}") for each in models), *options)
+            options = (*(Option(f"{MODEL}{item}", f"model {item}") for item in models), *options)
         return Input(field, InputKind.COLUMNS if field.is_repeatable else InputKind.COLUMN, options)
     return Input(field, InputKind.NUMBER if field.metavar in ("N", "X", "W", "T", "P") else InputKind.TEXT)
 
 
 def _column_field(form: Form, field: Field) -> str:
-    names = {each.name for each in form.fields}
-    return next((each for each in RANGES[field.name] if each in names), "")
+    names = {name.name for name in form.fields}
+    return next((name for name in RANGES[field.name] if name in names), "")
 
 
 def _is_allowed(field: Field, column: Declared) -> bool:
@@ -230,27 +230,27 @@ def _declared_range(column: Declared) -> tuple[str, str]:
         return f"{column.lower!r}", f"{column.upper!r}"
     if not has_numbers(column):
         return "", ""
-    numbers = sorted(float(each) for each in column.values)
+    numbers = sorted(float(value) for value in column.values)
     return f"{numbers[0]:.12g}", f"{numbers[-1]:.12g}"
 
 
 def _value_options(columns: Sequence[Declared]) -> tuple[Option, ...]:
     return tuple(
-        Option(str(value), str(value), str(each.column))
-        for each in columns
-        if isinstance(each, Categories)
-        for value in each.values
+        Option(str(value), str(value), str(column.column))
+        for column in columns
+        if isinstance(column, Categories)
+        for value in column.values
     )
 
 
 def _coefficient_options(columns: Sequence[Declared]) -> list[Option]:
-    found = []
-    for each in columns:
-        if isinstance(each, NumericColumn):
-            found.append(Option(str(each.column), str(each.column)))
+    options = []
+    for column in columns:
+        if isinstance(column, NumericColumn):
+            options.append(Option(str(column.column), str(column.column)))
         else:
-            found += [Option(f"{each.column}={value}", f"{each.column} is {value}") for value in each.values]
-    return found
+            options += [Option(f"{column.column}={value}", f"{column.column} is {value}") for value in column.values]
+    return options
 
 
 def complete_fields(form: Form, values: Given, columns: Sequence[Declared]) -> Given:
@@ -259,21 +259,28 @@ def complete_fields(form: Form, values: Given, columns: Sequence[Declared]) -> G
     Raises:
         ValueError: A part of a range is missing.
     """
-    declared = {str(each.column): each for each in columns}
-    typed = dict(values)
+    declared = {str(item.column): item for item in columns}
+    completed = dict(values)
     for field in form.fields:
         if field.name in RANGES and field.metavar in ("L:U:N", "L:U"):
-            typed.update(_complete_range(form, field, typed, declared))
-        elif field.name in DECLARED and not _field_text(typed, field.name):
+            completed.update(_complete_range(form, field, completed, declared))
+        elif field.name in DECLARED and not _field_text(completed, field.name):
             source, without = DECLARED[field.name]
-            column, left_out = declared.get(_field_text(typed, source)), _field_text(typed, without) if without else ""
+            column, excluded = (
+                declared.get(_field_text(completed, source)),
+                _field_text(completed, without) if without else "",
+            )
             if isinstance(column, Categories):
-                typed[field.name] = [",".join(_format_label(each) for each in column.values if str(each) != left_out)]
+                completed[field.name] = [
+                    ",".join(_format_label(item) for item in column.values if str(item) != excluded)
+                ]
         elif field.name in COLUMN_OF_LABEL:
-            typed[field.name] = _declared_label(field, typed, declared)
+            completed[field.name] = _declared_label(field, completed, declared)
         elif "=" in field.metavar or field.name == "by":
-            typed[field.name] = [_add_values(field, each, declared, typed) for each in typed.get(field.name, ())]
-    return typed
+            completed[field.name] = [
+                _add_values(field, item, declared, completed) for item in completed.get(field.name, ())
+            ]
+    return completed
 
 
 def _declared_label(field: Field, values: Given, declared: Mapping[str, Declared]) -> list[str]:
@@ -281,7 +288,7 @@ def _declared_label(field: Field, values: Given, declared: Mapping[str, Declared
     column = declared.get(_field_text(values, COLUMN_OF_LABEL[field.name]))
     text = _field_text(values, field.name) or (field.default or "")
     if isinstance(column, Categories):
-        return [next((_format_label(each) for each in column.values if str(each) == text), text)]
+        return [next((_format_label(value) for value in column.values if str(value) == text), text)]
     return list(values.get(field.name, ()))
 
 
@@ -300,20 +307,22 @@ def _field_text(values: Given, name: str) -> str:
 def _complete_range(form: Form, field: Field, values: Given, declared: Mapping[str, Declared]) -> dict[str, list[str]]:
     """Join the parts of a typed range; missing bounds are those declared for its column."""
     names = ("lower", "upper", "cells")[: 3 if field.metavar == "L:U:N" else 2]
-    parts = [_field_text(values, f"{field.name}.{part}") for part in names]
-    whole = _field_text(values, field.name) or _field_text(values, "values") or _field_text(values, "edges")
+    endpoints = [_field_text(values, f"{field.name}.{endpoint}") for endpoint in names]
+    full_text = _field_text(values, field.name) or _field_text(values, "values") or _field_text(values, "edges")
     source = _column_field(form, field)
-    if whole or not (any(parts) or (field.is_required and len(names) == 2)):
+    if full_text or not (any(endpoints) or (field.is_required and len(names) == 2)):
         return {}
     if source and not _field_text(values, source):
         return {}  # report the missing column instead
     column = declared.get(_field_text(values, source))
     if column is not None:
-        parts[:2] = (part or end for part, end in zip(parts, _declared_range(column), strict=False))
-    if not all(parts):
+        endpoints[:2] = (
+            endpoint or default for endpoint, default in zip(endpoints, _declared_range(column), strict=False)
+        )
+    if not all(endpoints):
         bounds = "lower bound, upper bound and number of cells" if len(names) == 3 else "lower and upper bound"
         raise InvalidArgument(field.name, f"type {bounds}")
-    return {field.name: [":".join(parts)]}
+    return {field.name: [":".join(endpoints)]}
 
 
 def _add_values(field: Field, text: str, declared: Mapping[str, Declared], values: Given) -> str:

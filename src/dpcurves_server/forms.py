@@ -51,7 +51,7 @@ class Field:
 
     @property
     def is_numeric_column(self) -> bool:
-        """Tell whether the field takes a column of numbers."""
+        """Return True if the field takes a column of numbers."""
         return self.name in NUMBERS
 
     @property
@@ -94,8 +94,8 @@ class Form:
 
 
 def _parse_field(field: Field, values: Sequence[str], models: Mapping[str, Predictor]) -> Any:
-    typed = [line.strip() for text in values for line in (text.splitlines() if field.is_repeatable else [text])]
-    texts = [_require_printable(field, text) for text in typed if text]
+    lines = [line.strip() for text in values for line in (text.splitlines() if field.is_repeatable else [text])]
+    texts = [_require_printable(field, text) for text in lines if text]
     if not texts:
         if field.is_required:
             raise InvalidArgument(field.name, "fill in this field")

@@ -31,7 +31,7 @@ from dpcurves.ledger.account import require_name
 from dpcurves_parties.serving.messages import ProtocolError
 
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA", "Ed25519")
-"""Accepted signature algorithms: asymmetric ones only, whatever the provider announces."""
+"""Accepted signature algorithms: asymmetric only, regardless of the provider's metadata."""
 SECONDS = 10
 """Seconds: timeout of a request to the provider."""
 AT_ONCE = 4
@@ -103,10 +103,10 @@ class Issuer:
 
     def __init__(self, url: str, client: ClientCredentials) -> None:
         self.url, self._client = url, client
-        parts = _require_secure_url("oidc", url)
-        if parts.query or parts.fragment:
+        split_url = _require_secure_url("oidc", url)
+        if split_url.query or split_url.fragment:
             raise InvalidArgument("oidc", f"the issuer's URL must have no query or fragment, got {url[:100]!r}")
-        self.name = parts.netloc
+        self.name = split_url.netloc
         self._known: dict[str, tuple[float, Any]] = {}
         self._lock, self._turns = Lock(), BoundedSemaphore(AT_ONCE)
 
@@ -150,11 +150,11 @@ class Issuer:
         offered = facts.get("token_endpoint_auth_methods_supported") or ["client_secret_basic"]
         if "client_secret_basic" not in offered:
             session.token_endpoint_auth_method = "client_secret_post"
-        found = session.fetch_token(
+        token = session.fetch_token(
             facts["token_endpoint"], grant_type="authorization_code", code=code, code_verifier=request.verifier,
             redirect_uri=redirect_uri, timeout=SECONDS, allow_redirects=False,
         )  # fmt: skip
-        return dict(found)
+        return dict(token)
 
     def _validate_id_token(self, token: Mapping[str, Any], nonce: str) -> str:
         """Return the subject of an ID token after checking issuer, audience, nonce and expiry."""
@@ -170,7 +170,7 @@ class Issuer:
         return str(claims["sub"])
 
     def _decode_id_token(self, text: str) -> Any:
-        """Verify the signature of an ID token; refetch the keys if it names a new one."""
+        """Verify the signature of an ID token; refetch the keys if it names an unknown key."""
         registry = JWSRegistry(algorithms=list(ALGORITHMS), strict_check_header=False)
         try:
             return jwt.decode(text, KeySet.import_key_set(self._fetch_keys()), registry=registry)
@@ -241,11 +241,11 @@ class Issuer:
 
 def _require_secure_url(argument: str, url: str) -> SplitResult:
     """Parse a URL. Raises `ValueError` unless it is https or on loopback."""
-    parts = urlsplit(url)
-    is_safe = parts.scheme == "https" or (parts.scheme == "http" and _is_loopback(parts.hostname or ""))
-    if not is_safe or not parts.hostname or parts.username:
+    split_url = urlsplit(url)
+    is_safe = split_url.scheme == "https" or (split_url.scheme == "http" and _is_loopback(split_url.hostname or ""))
+    if not is_safe or not split_url.hostname or split_url.username:
         raise InvalidArgument(argument, f"use a URL that begins with https://, got {url[:100]!r}")
-    return parts
+    return split_url
 
 
 def _is_loopback(host: str) -> bool:

@@ -71,7 +71,7 @@ async def _handle_refusal(request: Request, error: Exception) -> Response:
 async def _handle_invalid_request(request: Request, error: Exception) -> Response:
     """Report the first validation error, without the values sent."""
     first = error.errors()[0] if isinstance(error, RequestValidationError) else {"loc": (), "msg": "invalid"}
-    where = ".".join(str(part) for part in first["loc"] if part != "body") or "message"
+    where = ".".join(str(key) for key in first["loc"] if key != "body") or "message"
     return JSONResponse({"error": _replace_surrogates(f"{where[:100]}: {first['msg']}")}, 400)
 
 
@@ -127,8 +127,8 @@ class Workers:
     def start(self) -> None:
         """Start all workers, after returning the leases of an earlier server."""
         self._queue.return_leases()
-        for does in self._parts:
-            self._start_worker(does)
+        for role in self._parts:
+            self._start_worker(role)
         for thread in self._threads:
             thread.start()
 

@@ -1,4 +1,4 @@
-"""Accounts, roles and passwords (Argon2id); sessions and tokens, of which hashes alone are stored; rate limiters."""
+"""Accounts, roles and passwords (Argon2id); sessions and tokens, stored as hashes only; rate limiters."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ LONGEST = 1000
 AT_ONCE = 2
 """Password hashes computed in parallel, so that a flood of sign-ins fills a queue instead of memory."""
 MOST_WAITING = 64
-"""Sign-ins in the queue beyond which further ones are refused."""
+"""Sign-ins in the queue, above which further sign-ins are refused."""
 MEMORY = 19 * 1024
 """KiB of memory per Argon2id hash: OWASP's minimum configuration."""
 TIMES = 2
@@ -59,8 +59,8 @@ class PasswordHasherPool:
         """
         if self._pool._work_queue.qsize() > MOST_WAITING:
             raise ProtocolError("sign-in", "too many sign-ins at once; try again in a minute", 503)
-        against = self._dummy_hash if hashed is None else hashed
-        return self._pool.submit(self._verify_hash, against, password[:LONGEST]).result() and hashed is not None
+        stored_hash = self._dummy_hash if hashed is None else hashed
+        return self._pool.submit(self._verify_hash, stored_hash, password[:LONGEST]).result() and hashed is not None
 
     def _verify_hash(self, hashed: str, password: str) -> bool:
         try:
@@ -328,8 +328,8 @@ class SignInThrottle:
             ProtocolError: The client must wait; the message states for how long.
         """
         with self._lock:
-            tries, until = self._failures.get(client, (0, 0.0))
-            remaining = until - time.monotonic()
+            tries, blocked_until = self._failures.get(client, (0, 0.0))
+            remaining = blocked_until - time.monotonic()
             if tries < FREE_TRIES or remaining <= 0:
                 wait = min(2.0 ** min(max(tries + 1 - FREE_TRIES, 0), 60), LONGEST_WAIT)
                 self._failures.pop(client, None)
@@ -518,8 +518,8 @@ class Tokens:
         """Revoke one of the visitor's tokens. Raises `ProtocolError` if the visitor has no token of this id."""
 
         def delete_token(connection: Connection) -> None:
-            mine = (TOKENS.c.id == token, TOKENS.c.person == who.name)
-            if not connection.execute(delete(TOKENS).where(*mine)).rowcount:
+            is_own_token = (TOKENS.c.id == token, TOKENS.c.person == who.name)
+            if not connection.execute(delete(TOKENS).where(*is_own_token)).rowcount:
                 raise not_found("token")
 
         self._archive.run_logged(Event(who.name, "took back token", token[:200] or "none"), delete_token)

@@ -16,7 +16,7 @@ from .store import DATASETS, MEMBERS, PEOPLE, PROJECTS, QUESTIONS, Archive, form
 from .visitors import Right, Subject, Visitor, may, not_found, require
 
 MOST_OPEN = 500
-"""Waiting questions of a project beyond which further ones are refused."""
+"""Waiting questions of a project, above which further questions are refused."""
 
 
 class NoLongerMember(ProtocolError):
@@ -97,10 +97,12 @@ class Projects:
         Raises:
             ProtocolError: The visitor is not the dataset's steward.
         """
-        of = find_project_for(self._archive, who, project, Right.KEEP_PROJECTS)
-        mine = (MEMBERS.c.project == project, MEMBERS.c.person == person)
-        event = Event(who.name, "dismissed from project", f"{person}: {project}"[:200], of.dataset)
-        self._archive.run_logged(event, lambda connection: connection.execute(delete(MEMBERS).where(*mine)).rowcount)
+        dataset_project = find_project_for(self._archive, who, project, Right.KEEP_PROJECTS)
+        is_member = (MEMBERS.c.project == project, MEMBERS.c.person == person)
+        event = Event(who.name, "dismissed from project", f"{person}: {project}"[:200], dataset_project.dataset)
+        self._archive.run_logged(
+            event, lambda connection: connection.execute(delete(MEMBERS).where(*is_member)).rowcount
+        )
 
     def all(self, who: Visitor) -> tuple[Project, ...]:
         """Return the projects that the visitor may see."""
@@ -109,8 +111,10 @@ class Projects:
             names = connection.execute(select(PROJECTS.c.name).order_by(PROJECTS.c.name)).scalars().all()
             return [find_project(connection, name) for name in names]
 
-        found = self._archive.read_snapshot(select_projects)
-        return tuple(_redact_members(who, each) for each in found if may(who, Right.SEE_PROJECT, each.subject))
+        projects = self._archive.read_snapshot(select_projects)
+        return tuple(
+            _redact_members(who, project) for project in projects if may(who, Right.SEE_PROJECT, project.subject)
+        )
 
     def get(self, who: Visitor, project: str) -> Project:
         """Return a project. Raises `ProtocolError` if it does not exist or is hidden from the visitor."""
@@ -130,12 +134,12 @@ class Projects:
             ProtocolError: The visitor is not the dataset's steward, or the analyst is not in the project.
             ValueError: See `Ledger.allow`.
         """
-        found = find_project_for(self._archive, who, project, Right.SET_BUDGETS)
-        if analyst is not None and analyst not in found.people:
+        dataset_project = find_project_for(self._archive, who, project, Right.SET_BUDGETS)
+        if analyst is not None and analyst not in dataset_project.people:
             raise not_found("analyst")
         target = project if analyst is None else f"{analyst}: {project}"
-        event = Event(who.name, f"set allowance to {limit}", target[:200], found.dataset)
-        self._archive.ledger.allow(Allowance(self._account(found), project, limit, analyst), rule, event)
+        event = Event(who.name, f"set allowance to {limit}", target[:200], dataset_project.dataset)
+        self._archive.ledger.allow(Allowance(self._account(dataset_project), project, limit, analyst), rule, event)
 
     def remaining(self, who: Visitor, project: str) -> MemberBalance | None:
         """Return the visitor's remaining budget in a project; None if no allowance was set.
@@ -143,16 +147,16 @@ class Projects:
         Raises:
             ProtocolError: The visitor is not an analyst of the project.
         """
-        found = find_project_for(self._archive, who, project, Right.SEE_OWN_BUDGET)
+        dataset_project = find_project_for(self._archive, who, project, Right.SEE_OWN_BUDGET)
         try:
-            return self._archive.ledger.find_member_balance(self._account(found), Member(project, who.name))
+            return self._archive.ledger.find_member_balance(self._account(dataset_project), Member(project, who.name))
         except ValueError as error:
             if getattr(error, "argument", "") in ("project", "analyst"):
                 return None
             raise
 
     def require_allowance(self, who: Visitor, project: str) -> None:
-        """Refuse a question that no allowance could pay for, or a further one of a project with too many waiting.
+        """Refuse a question that no allowance could pay for, or a further question of a project with too many waiting.
 
         Raises:
             ProtocolError: The project or the analyst has no allowance, or too many questions wait.
@@ -187,9 +191,9 @@ class Projects:
 
 def find_project_for(archive: Archive, who: Visitor, project: str, right: Right) -> Project:
     """Return a project if the visitor has this right on it. Raises `ProtocolError` otherwise."""
-    found = archive.read_snapshot(lambda connection: find_project(connection, project))
-    require(who, right, found.subject)
-    return found
+    dataset_project = archive.read_snapshot(lambda connection: find_project(connection, project))
+    require(who, right, dataset_project.subject)
+    return dataset_project
 
 
 def find_project(connection: Connection, name: str) -> Project:

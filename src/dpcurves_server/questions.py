@@ -161,7 +161,7 @@ class QuestionPlan:
 
     @property
     def is_affordable(self) -> bool:
-        """Tell whether the remaining budget covers the price. A request that was charged before is always covered."""
+        """Return True if the remaining budget covers the price. A request that was charged before is always covered."""
         price = self.dataset.account.currency.price(self.loss)
         return (
             self.earlier_question is not None
@@ -201,9 +201,9 @@ class Questions:
         request = request_id(Member(payer.name, who.name), dataset, question, loss)
         id, remaining = question_id(request, question), self._projects.remaining(who, project)
         earlier, published_answers = self._archive.read_snapshot(
-            lambda one: _find_earlier(one, id, answer_key(dataset, question))
+            lambda connection: _find_earlier(connection, id, answer_key(dataset, question))
         )
-        is_paid = self._archive.read_snapshot(lambda one: _is_paid(one, request))
+        is_paid = self._archive.read_snapshot(lambda connection: _is_paid(connection, request))
         notes = (*plans.notes, *((PAID,) if is_paid else ()))
         return QuestionPlan(
             payer, dataset, question, loss, plans, notes, id, request, remaining, earlier, is_paid, published_answers
@@ -231,9 +231,9 @@ class Questions:
             if row is None:
                 connection.execute(insert(QUESTIONS), facts)
             elif row.state == State.REFUSED.value:  # nothing was charged, and the budget may suffice now
-                again = {"state": State.QUEUED.value, "shown": State.QUEUED.value, "refusal": None, "worker": None}
-                mine = QUESTIONS.c.id == planned.id
-                connection.execute(QUESTIONS.update().where(mine).values(**again, person=who.name))
+                requeued = {"state": State.QUEUED.value, "shown": State.QUEUED.value, "refusal": None, "worker": None}
+                is_question = QUESTIONS.c.id == planned.id
+                connection.execute(QUESTIONS.update().where(is_question).values(**requeued, person=who.name))
 
         words = f"{planned.id[:16]}: {planned.question}"[:LONGEST_NAME]
         if planned.earlier_question is None or planned.earlier_question.state is State.REFUSED:
@@ -248,12 +248,12 @@ class Questions:
         Raises:
             ProtocolError: The question does not exist, or is hidden from the visitor.
         """
-        asked = self._archive.read_snapshot(lambda connection: find_question(connection, id))
-        if asked is None:
+        question = self._archive.read_snapshot(lambda connection: find_question(connection, id))
+        if question is None:
             raise not_found("question")
-        right = Right.SEE_PUBLISHED if asked.is_published else Right.SEE_QUESTIONS
-        require(who, right, asked.subject)
-        return asked
+        right = Right.SEE_PUBLISHED if question.is_published else Right.SEE_QUESTIONS
+        require(who, right, question.subject)
+        return question
 
     def all(self, who: Visitor, project: str) -> tuple[AskedQuestion, ...]:
         """Return the questions of a project, newest first.
@@ -273,8 +273,10 @@ class Questions:
         Raises:
             ProtocolError: The project's questions are hidden from the visitor.
         """
-        waiting = [other for other in self.all(who, asked.project) if other.state in (State.QUEUED, State.PAID)]
-        ids = [other.id for other in waiting]
+        waiting = [
+            question for question in self.all(who, asked.project) if question.state in (State.QUEUED, State.PAID)
+        ]
+        ids = [question.id for question in waiting]
         return len(ids) - 1 - ids.index(asked.id) if asked.id in ids else 0
 
     def queue(self, who: Visitor, dataset: str) -> tuple[AskedQuestion, ...]:
@@ -295,7 +297,7 @@ def question_id(request: str, question: Any) -> str:
 
 
 def answer_key(dataset: Dataset, question: Any) -> str:
-    """Return the key that is equal for questions that one release answers, whatever they cost."""
+    """Return a key that is equal for questions that the same release answers, at any privacy loss."""
     return sha256(json.dumps([dataset.name, dataset.version, _question_to_text(question)]).encode()).hexdigest()
 
 
@@ -314,7 +316,7 @@ def _find_earlier(connection: Connection, id: str, same: str) -> tuple[AskedQues
 
 
 def _is_paid(connection: Connection, request: str) -> bool:
-    """Tell whether a request was charged, as of the last publication time."""
+    """Return True if a request was charged, as of the last publication time."""
     paid = QUESTIONS.c.shown.in_([State.PAID.value, State.ANSWERED.value])
     return connection.execute(select(QUESTIONS.c.id).where(QUESTIONS.c.request == request, paid)).first() is not None
 
@@ -369,11 +371,11 @@ def _require_numbers(declared: Declared) -> None:
         raise InvalidArgument("column", f"{name!r} is declared with categories; use a column of numbers", name)
 
 
-def _is_declared(given: Category, declared: Declared) -> bool:
+def _is_declared(value: Category, declared: Declared) -> bool:
     """Return True for a declared category, or for a number in the declared range of a column of numbers."""
     if isinstance(declared, Categories):
-        return given in declared.values or str(given) in map(str, declared.values)
-    number = parse_number(given) if isinstance(given, str) else given
+        return value in declared.values or str(value) in map(str, declared.values)
+    number = parse_number(value) if isinstance(value, str) else value
     return number is not None and declared.lower <= number <= declared.upper
 
 

@@ -27,8 +27,8 @@ from .visitors import Right, Visitor, not_found, require
 
 # States: `queued -> paid -> counted -> answered`, or `queued -> refused`.
 #
-# All transitions are idempotent. If a worker is killed, another one resumes from the stored state: the ledger charges a
-# request once and holds one answer for it, and a release is stored once.
+# All transitions are idempotent. If a worker is killed, another worker resumes from the stored state: the ledger
+# charges a request once and holds one answer for it, and a release is stored once.
 STALE = 600
 """Seconds: lease timeout of a worker."""
 MOST_DRAWN = 50
@@ -133,7 +133,9 @@ class Queue:
     def return_lease(self, job: Job) -> None:
         """Return the lease, so that another worker may continue."""
         self._database.write(
-            lambda one: one.execute(update(QUESTIONS).where(*_leased_by(job)).values(worker=None)).rowcount
+            lambda connection: (
+                connection.execute(update(QUESTIONS).where(*_leased_by(job)).values(worker=None)).rowcount
+            )
         )
 
     @write_transaction
@@ -143,10 +145,10 @@ class Queue:
         tries = connection.execute(select(QUESTIONS.c.tries).where(is_leased)).scalars().first()
         if tries is None:
             return
-        until = int(time.time()) + WAITS[min(tries + 1, len(WAITS) - 1)]
+        retry_at = int(time.time()) + WAITS[min(tries + 1, len(WAITS) - 1)]
         # A lease of the placeholder `LATER` that expires at the time of the retry.
         connection.execute(
-            update(QUESTIONS).where(is_leased).values(tries=tries + 1, worker=LATER, claimed=until - STALE)
+            update(QUESTIONS).where(is_leased).values(tries=tries + 1, worker=LATER, claimed=retry_at - STALE)
         )
 
     @write_transaction
@@ -168,8 +170,8 @@ class Queue:
     def lease_drawing(self, worker: str, id: str) -> bool:
         """Lease the drawing of an answer; False if another worker holds it."""
         now = int(time.time())
-        claim = update(QUESTIONS).where(QUESTIONS.c.id == id, _is_unleased(now)).values(worker=worker, claimed=now)
-        return bool(self._database.write(lambda connection: connection.execute(claim).rowcount))
+        lease = update(QUESTIONS).where(QUESTIONS.c.id == id, _is_unleased(now)).values(worker=worker, claimed=now)
+        return bool(self._database.write(lambda connection: connection.execute(lease).rowcount))
 
     def load_curve(self, id: str) -> str:
         """Return the stored curve of an answer, as JSON."""
@@ -187,7 +189,7 @@ class Queue:
         """Publish all state changes since the last publication time. Returns the number of changed questions."""
         has_moved = QUESTIONS.c.shown != QUESTIONS.c.state
         if (
-            self._database.read_snapshot(lambda one: one.execute(select(QUESTIONS.c.id).where(has_moved)).first())
+            self._database.read_snapshot(lambda reader: reader.execute(select(QUESTIONS.c.id).where(has_moved)).first())
             is None
         ):
             return 0
@@ -241,7 +243,7 @@ _LAST_TAKEN = func.coalesce(
 
 
 def _select_next(connection: Connection, now: int, states: Sequence[State], *, lock: bool = False) -> Row[Any] | None:
-    """Return the next free question. With `lock`, concurrent transactions skip it and get the one after.
+    """Return the next free question. With `lock`, concurrent transactions skip it and get the question after it.
 
     Questions are charged in the order in which they were asked. They are counted round-robin over projects, the project
     served longest ago first, so that a project with many slow questions delays another by at most one question.
@@ -264,7 +266,7 @@ def _job_from_row(row: Row[Any], worker: str) -> Job:
 
 # Actions of a steward on waiting questions: withdraw one before it is charged, or retry it.
 #
-# The effect is visible at the next publication time, and the response is the same whatever the effect: otherwise the
+# The effect is visible at the next publication time, and the response does not depend on the effect: otherwise the
 # steward could learn when a worker finished, and counting times may depend on records.
 TAKEN_BACK = "the steward of the dataset withdrew the question before it was charged"
 SLOW = 60
@@ -290,16 +292,16 @@ class Stewardship:
             ProtocolError: The visitor is not the dataset's steward, the question does not exist, or it was no longer
                 waiting at the last publication time.
         """
-        asked = self._require_waiting(who, id)
+        question = self._require_waiting(who, id)
 
         def withdraw_question(connection: Connection) -> None:
-            if not _is_charged(connection, asked):
-                refusal = {"state": State.REFUSED.value, "refusal": TAKEN_BACK}
+            if not _is_charged(connection, question):
+                refused = {"state": State.REFUSED.value, "refusal": TAKEN_BACK}
                 connection.execute(
-                    _update_in_state(id, State.QUEUED).where(QUESTIONS.c.worker.is_(None)).values(**refusal)
+                    _update_in_state(id, State.QUEUED).where(QUESTIONS.c.worker.is_(None)).values(**refused)
                 )
 
-        self._archive.run_logged(_log_event(who, "wanted taken back", asked), withdraw_question)
+        self._archive.run_logged(_log_event(who, "wanted taken back", question), withdraw_question)
 
     def retry(self, who: Visitor, id: str) -> None:
         """Retry now a paid question that waits for its retry, or whose worker has held it for `SLOW` seconds.
@@ -307,35 +309,35 @@ class Stewardship:
         Raises:
             ProtocolError: See `withdraw`.
         """
-        asked = self._require_waiting(who, id)
+        question = self._require_waiting(who, id)
         stuck = (QUESTIONS.c.worker == LATER) | (QUESTIONS.c.claimed < int(time.time()) - SLOW)
 
         def return_stuck_lease(connection: Connection) -> None:
             connection.execute(_update_in_state(id, State.PAID).where(stuck).values(worker=None))
 
-        self._archive.run_logged(_log_event(who, "wanted counted again", asked), return_stuck_lease)
+        self._archive.run_logged(_log_event(who, "wanted counted again", question), return_stuck_lease)
         self._call()
 
     def _require_waiting(self, who: Visitor, id: str) -> AskedQuestion:
-        asked = self._questions.get(who, id)
-        require(who, Right.KEEP_QUEUE, asked.subject)
-        if asked.state in (State.ANSWERED, State.REFUSED):
+        question = self._questions.get(who, id)
+        require(who, Right.KEEP_QUEUE, question.subject)
+        if question.state in (State.ANSWERED, State.REFUSED):
             raise ProtocolError("question", "the question is no longer waiting", 409)
-        return asked
+        return question
 
 
 def _update_in_state(id: str, state: State) -> Update:
     return update(QUESTIONS).where(QUESTIONS.c.id == id, QUESTIONS.c.state == state.value)
 
 
-def _is_charged(connection: Connection, asked: AskedQuestion) -> bool:
-    """Tell whether the question's request was charged, for this question or another that reads the same request."""
-    version = {"name": asked.dataset, "version": asked.version}
+def _is_charged(connection: Connection, question: AskedQuestion) -> bool:
+    """Return True if the question's request was charged, for this question or another that reads the same request."""
+    version = {"name": question.dataset, "version": question.version}
     account = connection.execute(select(DATASETS.c.account).filter_by(**version)).scalars().first()
     if account is None:
         raise not_found("dataset")
-    return has_row(connection, GRANTS, dataset=account, request=asked.request)
+    return has_row(connection, GRANTS, dataset=account, request=question.request)
 
 
-def _log_event(who: Visitor, action: str, asked: AskedQuestion) -> Event:
-    return Event(who.name, action, f"{asked.id[:16]}: {asked.purpose}"[:LONGEST_NAME], asked.dataset)
+def _log_event(who: Visitor, action: str, question: AskedQuestion) -> Event:
+    return Event(who.name, action, f"{question.id[:16]}: {question.purpose}"[:LONGEST_NAME], question.dataset)

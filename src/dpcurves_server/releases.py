@@ -78,7 +78,7 @@ class Answer:
 
     @property
     def is_drawn(self) -> bool:
-        """Tell whether a worker has drawn the picture and the table."""
+        """Return True if a worker has drawn the picture and the table."""
         return bool(self.stored_svg)
 
     @property
@@ -88,7 +88,7 @@ class Answer:
 
     @property
     def csv(self) -> str:
-        """The table with interval bounds: the stored one, or a new one."""
+        """The table with interval bounds, stored or computed now."""
         return self.stored_csv or render_csv(self.load_curve())
 
     def load_curve(self) -> Any:
@@ -108,10 +108,14 @@ class Releases:
         Raises:
             ProtocolError: The release does not exist, is hidden from the visitor, or is not shown yet.
         """
-        found = self._archive.read_snapshot(lambda connection: _find_answer(connection, id))
-        if found is None or found.asked_question.state is not State.ANSWERED or not _may_see(who, found.asked_question):
+        answer = self._archive.read_snapshot(lambda connection: _find_answer(connection, id))
+        if (
+            answer is None
+            or answer.asked_question.state is not State.ANSWERED
+            or not _may_see(who, answer.asked_question)
+        ):
             raise not_found("release")
-        return found
+        return answer
 
     def is_drawn(self, id: str) -> bool:
         """Return True unless the answer exists and its picture is still to be drawn."""
@@ -124,13 +128,13 @@ class Releases:
         Raises:
             ProtocolError: See `get`; or another picture is being drawn here.
         """
-        found = self.get(who, id)
-        if found.is_drawn:
-            return found
+        answer = self.get(who, id)
+        if answer.is_drawn:
+            return answer
         if not _HERE.acquire(blocking=False):
             raise ProtocolError("picture", "the picture is not drawn yet; reload in a minute", 503)
         try:
-            return replace(found, stored_svg=found.svg, stored_csv=found.csv)
+            return replace(answer, stored_svg=answer.svg, stored_csv=answer.csv)
         finally:
             _HERE.release()
 
@@ -160,15 +164,15 @@ class Releases:
         Raises:
             ProtocolError: The visitor is not the dataset's steward, or the release does not exist.
         """
-        found = self._archive.read_snapshot(lambda connection: _find_answer(connection, id))
-        if found is None or found.asked_question.state is not State.ANSWERED:
+        answer = self._archive.read_snapshot(lambda connection: _find_answer(connection, id))
+        if answer is None or answer.asked_question.state is not State.ANSWERED:
             raise not_found("release")
-        require(who, Right.PUBLISH, Subject(found.asked_question.dataset))
-        if found.published_at is not None:
+        require(who, Right.PUBLISH, Subject(answer.asked_question.dataset))
+        if answer.published_at is not None:
             return
         facts = {"published_at": format_now(), "published_by": who.name}
         is_unpublished = (RELEASES.c.id == id, RELEASES.c.published_at.is_(None))
-        event = Event(who.name, "published", id, found.asked_question.dataset)
+        event = Event(who.name, "published", id, answer.asked_question.dataset)
         self._archive.run_logged(
             event, lambda one: one.execute(update(RELEASES).where(*is_unpublished).values(**facts)).rowcount
         )
@@ -270,7 +274,7 @@ class Models:
                 is in use.
             ValueError: The text is not a valid model.
         """
-        found = find_project_for(self._archive, who, project, Right.ASK)
+        dataset_project = find_project_for(self._archive, who, project, Right.ASK)
         model = predictor_from_json(text)
         facts = {
             "project": project, "digest": model.digest, "name": model.name, "model": model.to_json(),
@@ -290,15 +294,17 @@ class Models:
             return StoredModel(model.digest, model.name, who.name, facts["made_at"], facts["model"])
 
         words = f"{model.name} {model.digest[:16]}: {project}"[:LONGEST_NAME]
-        return self._archive.run_logged(Event(who.name, "handed in model", words, found.dataset), insert_model)
+        return self._archive.run_logged(
+            Event(who.name, "handed in model", words, dataset_project.dataset), insert_model
+        )
 
     def get(self, who: Visitor, project: str, digest: str) -> StoredModel:
         """Return a model. Raises `ProtocolError` if it does not exist or is hidden from the visitor."""
-        of = find_project_for(self._archive, who, project, Right.SEE_QUESTIONS).subject
-        found = self._archive.read_snapshot(lambda connection: _find_model(connection, project, digest))
-        if found is None:
+        subject = find_project_for(self._archive, who, project, Right.SEE_QUESTIONS).subject
+        model = self._archive.read_snapshot(lambda connection: _find_model(connection, project, digest))
+        if model is None:
             raise not_found("model")
-        return _redact_owner(who, found, of)
+        return _redact_owner(who, model, subject)
 
     def index_by_name(self, who: Visitor, project: str) -> ModelsByName:
         """Return the models of a project by name, loaded on access.
@@ -308,8 +314,8 @@ class Models:
         """
         find_project_for(self._archive, who, project, Right.SEE_QUESTIONS)
         names = select(MODELS.c.name).where(MODELS.c.project == project).order_by(MODELS.c.made_at, MODELS.c.digest)
-        found = self._archive.read_snapshot(lambda connection: connection.execute(names).scalars().all())
-        return ModelsByName(self._archive, project, tuple(dict.fromkeys(map(str, found))))
+        model_names = self._archive.read_snapshot(lambda connection: connection.execute(names).scalars().all())
+        return ModelsByName(self._archive, project, tuple(dict.fromkeys(map(str, model_names))))
 
     def all(self, who: Visitor, project: str) -> tuple[StoredModel, ...]:
         """Return the models of a project in the order of adding.
@@ -317,16 +323,16 @@ class Models:
         Raises:
             ProtocolError: The project does not exist, or is hidden from the visitor.
         """
-        of = find_project_for(self._archive, who, project, Right.SEE_QUESTIONS).subject
+        subject = find_project_for(self._archive, who, project, Right.SEE_QUESTIONS).subject
         query = select(MODELS).where(MODELS.c.project == project).order_by(MODELS.c.made_at, MODELS.c.digest)
         rows = self._archive.read_snapshot(lambda connection: connection.execute(query).all())
-        return tuple(_redact_owner(who, _model_from_row(row), of) for row in rows)
+        return tuple(_redact_owner(who, _model_from_row(row), subject) for row in rows)
 
 
 def _select_by_name(project: str, name: str) -> Select[Any]:
     """Select the model of a name; the newest, as early versions allowed duplicates."""
-    mine = select(MODELS).filter_by(project=project, name=name)
-    return mine.order_by(MODELS.c.made_at.desc(), MODELS.c.digest.desc()).limit(1)
+    named_models = select(MODELS).filter_by(project=project, name=name)
+    return named_models.order_by(MODELS.c.made_at.desc(), MODELS.c.digest.desc()).limit(1)
 
 
 def _find_model(connection: Connection, project: str, digest: str) -> StoredModel | None:

@@ -54,8 +54,10 @@ class Remote:
         timeout: float = 600.0,
     ) -> None:
         parse_host(url)
-        named_by = "this machine's authorities" if ca is None else str(ca)
-        self._channel = Channel(url, make_ca_context(ca), identity_source=named_by, renewal_advice="it needs a new one")
+        authority = "this machine's authorities" if ca is None else str(ca)
+        self._channel = Channel(
+            url, make_ca_context(ca), identity_source=authority, renewal_advice="it needs a new one"
+        )
         self._token, self._patience = token, timeout
         try:
             self._project = project if project is not None else self._find_only_project()
@@ -80,8 +82,8 @@ class Remote:
     @property
     def datasets(self) -> Sequence[Mapping[str, Any]]:
         """Datasets of the server: schemas, protected units, and caps."""
-        found: Sequence[Mapping[str, Any]] = self._get("datasets")
-        return found
+        entries: Sequence[Mapping[str, Any]] = self._get("datasets")
+        return entries
 
     @property
     def adjacency(self) -> Adjacency | AdjacencyWithoutBound:
@@ -109,8 +111,8 @@ class Remote:
     @property
     def releases(self) -> Sequence[Mapping[str, Any]]:
         """The answered questions of the project, newest first."""
-        found: Sequence[Mapping[str, Any]] = self._get("projects", self._project, "releases")
-        return found
+        entries: Sequence[Mapping[str, Any]] = self._get("projects", self._project, "releases")
+        return entries
 
     def plan(self, question: Any, loss: PrivacyLoss) -> Plans:
         """Plan a question locally: losses, expected errors and refusals. Costs nothing."""
@@ -126,10 +128,10 @@ class Remote:
         loss = require_askable(question, loss).as_single_release()
         self.plan(question, loss)
         priced = {"epsilon": str(loss.epsilon)} if loss.epsilon is not None else {"rho": str(loss.rho)}
-        asked = self._post(
+        question_json = self._post(
             "projects", self._project, "questions", message={"question": question_to_json(question), **priced}
         )
-        return self.curve(self._wait_for_answer(asked["id"]))
+        return self.curve(self._wait_for_answer(question_json["id"]))
 
     def curve(self, release: str) -> Any:
         """Return the curve of a release of the project, or of a published one, by its id."""
@@ -164,16 +166,16 @@ class Remote:
             raise InvalidArgument("project", f"say which one is asked: {', '.join(projects) or 'you are in none'}")
         return str(projects[0])
 
-    def _get(self, *parts: str) -> Any:
-        return json.loads(self._channel.get(_build_path(*parts), self._token))
+    def _get(self, *segments: str) -> Any:
+        return json.loads(self._channel.get(_build_path(*segments), self._token))
 
-    def _post(self, *parts: str, message: Mapping[str, Any]) -> Any:
+    def _post(self, *segments: str, message: Mapping[str, Any]) -> Any:
         body = json.dumps(message).encode()
-        return json.loads(self._channel.post(_build_path(*parts), body, self._token, "application/json"))
+        return json.loads(self._channel.post(_build_path(*segments), body, self._token, "application/json"))
 
 
-def _build_path(*parts: str) -> str:
-    return "/".join((API, *(quote(part, safe="") for part in parts)))
+def _build_path(*segments: str) -> str:
+    return "/".join((API, *(quote(segment, safe="") for segment in segments)))
 
 
 def _refusal_from_line(line: str) -> InvalidArgument | BudgetExceeded:
@@ -182,5 +184,5 @@ def _refusal_from_line(line: str) -> InvalidArgument | BudgetExceeded:
 
 
 def _parse_loss(amount: str, build: Any) -> PrivacyLoss:
-    found: PrivacyLoss = build(amount) if float(amount) > 0 else PrivacyLoss(Fraction(0), Fraction(0))
-    return found
+    loss: PrivacyLoss = build(amount) if float(amount) > 0 else PrivacyLoss(Fraction(0), Fraction(0))
+    return loss

@@ -87,10 +87,12 @@ class Drawing:
 def collect_sketch_inputs(question_plan: QuestionPlan) -> Facts:
     """Return the inputs of a sketch: public facts only."""
     dataset, account = question_plan.dataset, question_plan.dataset.account
-    wanted = (each for plan in question_plan.plans for axis in plan.query.input_axes for each in find_columns(axis))
+    column_names = (
+        column for plan in question_plan.plans for axis in plan.query.input_axes for column in find_columns(axis)
+    )
     return {
         "draw": SKETCH, "question": question_to_json(question_plan.question), "loss": loss_to_json(question_plan.loss),
-        "columns": declared_columns_to_json(dataset.columns), "wanted": list(dict.fromkeys(wanted)),
+        "columns": declared_columns_to_json(dataset.columns), "wanted": list(dict.fromkeys(column_names)),
         "cells": max(prod(plan.query.shape) for plan in question_plan.plans),
         "rows": count_trial_rows(dataset), "is_counted": dataset.units is not None, "currency": account.currency.value,
         "adjacency": account.neighbours.value, "unit": account.unit.column,
@@ -118,7 +120,7 @@ def collect_file_inputs(releases: Sequence[Answer], form: str) -> Facts:
 
 
 def is_comparable(release: Answer) -> bool:
-    """Tell whether curves of this type can be compared with a synthetic table."""
+    """Return True if curves of this type can be compared with a synthetic table."""
     return _COMPARED.get_or_compute(release.id, lambda: isinstance(result_from_json(release.json), tuple(MEASURES)))
 
 
@@ -144,7 +146,9 @@ def _draw_file(facts: Facts) -> Drawing:
             axes = curve.plot(ax=headless_axes(getattr(curve, "SIZE", LANDSCAPE)))
         else:
             # Releases of the same question are numbered.
-            labels = [f"{name} ({place})" if names.count(name) > 1 else name for place, name in enumerate(names, 1)]
+            labels = [
+                f"{name} ({position})" if names.count(name) > 1 else name for position, name in enumerate(names, 1)
+            ]
             axes = plot_results_together(dict(zip(labels, curves, strict=True)), LEVEL, population=False)
         if facts["form"] == "svg":
             return Drawing(to_standalone_svg(svg_text(axes)))
@@ -171,9 +175,9 @@ def _render_sketch(question: Any, curve: Any, cells: int) -> str:
     """Draw a sketch fast: no intervals for the population, and no band on a fine grid."""
     if not isinstance(curve, IntervalResult):
         return render_svg(curve)
-    shaded = cells <= MOST_SHADED
-    title = _describe_half_width(question, curve) if shaded else ""
-    return render_svg(curve, title, population=False, level=LEVEL if shaded else None)
+    has_band = cells <= MOST_SHADED
+    title = _describe_half_width(question, curve) if has_band else ""
+    return render_svg(curve, title, population=False, level=LEVEL if has_band else None)
 
 
 def _describe_half_width(question: Any, curve: Any) -> str:
@@ -256,8 +260,8 @@ class Renderer:
 
     def stop(self) -> None:
         """Stop the process, even while it draws."""
-        for hand in self._hands.values():
-            hand.shutdown(wait=False, cancel_futures=True)
+        for thread_pool in self._hands.values():
+            thread_pool.shutdown(wait=False, cancel_futures=True)
         self._stop_process()
 
     def find(self, facts: Facts, table: SyntheticTable | None) -> Drawing | None:
@@ -348,28 +352,28 @@ class Renderer:
 
 
 def _cache_key(facts: Facts, table: SyntheticTable | None) -> bytes:
-    """The cache key of a picture; a synthetic table enters by its digest."""
-    known = "" if table is None else table.digest
-    return sha256(f"{known}\n{json.dumps(facts)}".encode()).digest()
+    """Return the cache key of a picture; a synthetic table enters by its digest."""
+    table_digest = "" if table is None else table.digest
+    return sha256(f"{table_digest}\n{json.dumps(facts)}".encode()).digest()
 
 
-# Waiting for pictures that other processes draw. Who waits holds no thread: pages need those.
+# Waiting for pictures that other processes draw. Waiting requests hold no thread, because pages need the threads.
 PATIENCE, POLL = 60.0, 0.25
-"""Seconds that a picture is waited for, and between polls whether it is there."""
+"""Seconds: the longest wait for a picture, and the interval between polls."""
 
 
 async def wait_until_drawn(releases: Releases, id: str) -> None:
-    """Wait until the picture of an answer is there, for so long at most. Whoever waits has been let in before."""
+    """Wait until an answer is drawn, at most `PATIENCE` seconds. Access was checked before."""
     end = time.monotonic() + PATIENCE
     while time.monotonic() < end and not await run_in_threadpool(releases.is_drawn, id):
         await asyncio.sleep(POLL)
 
 
 async def wait_for_drawing(drawing: Future[Drawing]) -> Drawing:
-    """Wait for a sketch or a comparison, for so long at most.
+    """Wait for a sketch or a comparison, at most `PATIENCE` seconds.
 
     Raises:
-        ProtocolError: it was not drawn in time, or can not be, or the same person wanted another one instead.
+        ProtocolError: the drawing timed out, failed, or was cancelled by a later request of the same person.
     """
     try:
         return await asyncio.wait_for(asyncio.wrap_future(drawing), PATIENCE)
@@ -381,22 +385,22 @@ async def wait_for_drawing(drawing: Future[Drawing]) -> Drawing:
         raise
 
 
-# The process that draws sketches and comparisons: facts and public tables come in, pictures go out.
+# The process that draws sketches and comparisons: it reads facts and public tables, and writes pictures.
 #
-# It has no store and is told of none: it can open no records. It ends with its standard input.
+# It gets no database URL, so it cannot open records. It ends when its standard input closes.
 
 
 BEHIND = 5
-"""Steps of niceness by which drawing stands behind who serves; it comes before workers, as people wait for it."""
+"""Niceness of the drawing process: below the serving process, above workers, because people wait for drawings."""
 
 
 def main() -> None:
-    """Draw until standard input ends: a line of JSON for each picture, and the table where it is another one."""
+    """Draw until standard input closes: one line of JSON per picture, followed by the table if it changed."""
     disable_core_dumps()
     if hasattr(os, "nice"):
         os.nice(BEHIND)
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what a library prints is no answer
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # so that output printed by a library is not read as an answer
     svg_text(headless_axes())
     table: Any = None
     while line := sys.stdin.buffer.readline():
@@ -408,16 +412,16 @@ def main() -> None:
 
 
 def answer_job(facts: Facts, table: Any | None) -> Facts:
-    """The picture as plain objects, or why there is none: all that it could be made from may be seen by who asked."""
+    """Return the picture as plain objects, or the error message. It may quote the inputs, which the person may see."""
     try:
-        found = draw(facts, table)
+        drawing = draw(facts, table)
     except ArgumentError as error:
         return {"wrong": str(error)}
     except Exception as error:
         last = extract_tb(error.__traceback__)[-1]
         print(f"dpcurves artist: {type(error).__name__} in {last.name}", file=sys.stderr, flush=True)
         return {"wrong": ""}
-    return {"svg": found.svg, "verdict": found.verdict, "differs": found.differs, "file": found.file}
+    return {"svg": drawing.svg, "verdict": drawing.verdict, "differs": drawing.differs, "file": drawing.file}
 
 
 if __name__ == "__main__":

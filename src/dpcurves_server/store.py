@@ -66,8 +66,8 @@ MODELS = Table(
     *text_columns("name", "model", "person", "made_at"),
 )
 # The queue. `state` is internal; `shown` is published on a fixed schedule, so that it leaks no timing. A question and
-# its release have the same `id`. The ledger charges `request`, which may pay for several questions. Questions that one
-# release answers have the same `same`.
+# its release have the same `id`. The ledger charges `request`, which may pay for several questions. Questions that the
+# same release answers have equal `same`.
 QUESTIONS = Table(
     "dpcurves_questions", METADATA, Column("number", sql.Integer, primary_key=True, autoincrement=True),
     Column("id", Text, nullable=False, unique=True), *text_columns("request", "project", "dataset"),
@@ -93,7 +93,7 @@ SYNTHETIC = Table(
 
 
 def has_row(connection: Connection, table: Table, **facts: object) -> bool:
-    """Tell whether a table has a row with these values."""
+    """Return True if a table has a row with these values."""
     return connection.execute(select(sql.literal(1)).select_from(table).filter_by(**facts)).first() is not None
 
 

@@ -138,7 +138,7 @@ class SyntheticTables:
         self._archive.run_logged(event, insert_table)
 
     def describe(self, who: Visitor, dataset: str, version: int) -> SyntheticDescription | None:
-        """Return the description of a version's synthetic table, without reading the table; None if there is none.
+        """Return the description of a version's synthetic table, without reading the table; None if it has no table.
 
         Raises:
             ProtocolError: The visitor may not list datasets.

@@ -126,7 +126,7 @@ RULES: Mapping[Right, Rule] = MappingProxyType(
         Right.AUDIT: lambda who, of: who.is_auditor,
     }
 )
-"""The rule of each right. The machine has all rights; a token has the rights of its own project only."""
+"""The rule of each right. The machine has all rights; a token has rights in its project only."""
 TOKEN_RIGHTS = frozenset(
     {
         Right.SEE_DATASETS, Right.SEE_PROJECT, Right.SEE_OWN_BUDGET, Right.ASK, Right.SEE_QUESTIONS,
@@ -136,7 +136,7 @@ TOKEN_RIGHTS = frozenset(
 
 
 def may(who: Visitor, right: Right, subject: Subject = NOTHING) -> bool:
-    """Tell whether a visitor has this right."""
+    """Return True if a visitor has this right."""
     if who.is_machine:
         return True
     return (not who.uses_token or right in TOKEN_RIGHTS) and RULES[right](who, subject)

@@ -85,9 +85,13 @@ class Worker:
             if (request, question_id(request, job.question)) != (job.request, job.id):
                 raise TamperedQuestion("question", "the stored question does not match its request; ask again")
             session = self._open_session(dataset)
-            about = f"version {job.version}"
+            subject = f"version {job.version}"
             grant = session.charge_for(
-                job.member, job.question, job.loss, about, lambda one: self._require_chargeable(one, job)
+                job.member,
+                job.question,
+                job.loss,
+                subject,
+                lambda connection: self._require_chargeable(connection, job),
             )
         except LeaseLost:
             return
@@ -134,7 +138,7 @@ class Worker:
         return self._sessions[key]
 
 
-# The worker process. Standard input wakes it up, and its end says that the server has ended.
+# The worker process. A line on standard input wakes it up; when standard input closes, the server has ended.
 PATIENCE = 0.2
 """Seconds between polls; the server does not signal charged questions."""
 

@@ -47,10 +47,10 @@ KEYS = 512  # keys enumerated at once
 def cell_sums(keys: ComparisonKeys, engine: Engine) -> Words:
     """Return one server's share of the number of keys in each cell, ``(cells, words)``.
 
-    Prefix sums are those of thresholds.
+    The running sums of these counts are the sums at thresholds.
 
-    It is the distributed point function of Boyle, Gilboa and Ishai (2016) in the tree of seeds of the comparison
-    function: leaves have a second correction, under another permutation than the comparison's.
+    This is the distributed point function of Boyle, Gilboa and Ishai (2016) on the seed tree of the comparison
+    function: leaves have a second correction, under a different permutation.
 
     Formal guarantees: both servers' shares add up, cell by cell, to the number of keys with this cell.
 
@@ -74,8 +74,8 @@ def _add_leaf_sums(engine: Engine, public: PublicShare, nodes: Words, level: int
         leaves = engine.leaf_sums(nodes, public).reshape(len(totals), ring.words)
         totals[:] = ring.add(totals, leaves)
     elif count > 1 and 2 * count * len(public) > MOST_BLOCKS:
-        for half, part in zip((nodes[: count // 2], nodes[count // 2 :]), np.split(totals, 2), strict=True):
-            _add_leaf_sums(engine, public, half, level, part)
+        for half, half_totals in zip((nodes[: count // 2], nodes[count // 2 :]), np.split(totals, 2), strict=True):
+            _add_leaf_sums(engine, public, half, level, half_totals)
     else:
         children = engine.children(nodes, public.seeds[level], public.turns, level)
         _add_leaf_sums(engine, public, children, level + 1, totals)
@@ -128,8 +128,8 @@ def share_cells(
     """
     cells, seeds = _draw_seeds(cells, domain, randomness)
     public = PublicShare.allocate(domain, len(cells))
-    for part in chunk_slices(len(cells), engine.chunk_size):
-        engine.generate(public[part], cells[part], seeds[0].words[part], seeds[1].words[part])
+    for chunk in chunk_slices(len(cells), engine.chunk_size):
+        engine.generate(public[chunk], cells[chunk], seeds[0].words[chunk], seeds[1].words[chunk])
     return SharedKeys(ComparisonKeys, public, seeds)
 
 
@@ -168,8 +168,8 @@ def evaluate_keys(keys: ComparisonKeys, thresholds: Sequence[int], engine: Engin
         ValueError: a threshold is outside the domain.
     """
     result = np.empty((len(thresholds), len(keys), keys.domain.ring.words), np.uint64)
-    for position, part, numbers in _evaluate_chunks(keys, thresholds, engine):
-        result[position, part] = numbers
+    for position, chunk, numbers in _evaluate_chunks(keys, thresholds, engine):
+        result[position, chunk] = numbers
     return keys.domain.ring.negate(result) if keys.seeds.party else result
 
 
@@ -178,11 +178,11 @@ def _evaluate_chunks(
 ) -> Iterator[tuple[int, slice, Words]]:
     """Yield by chunk: position of the threshold, slice of keys, and unsigned values ``(keys, words)``."""
     ring, walk = keys.domain.ring, _Walk(keys.domain, keys.domain.sort_thresholds(thresholds), engine)
-    for part in chunk_slices(len(keys), engine.chunk_size):
-        chunk = keys[part]
+    for span in chunk_slices(len(keys), engine.chunk_size):
+        chunk = keys[span]
         state = PathState(chunk.seeds.words.copy(), np.zeros((len(chunk), ring.words), np.uint64))
         for position, numbers in walk.visit(chunk.public, state, 0, 0, len(thresholds)):
-            yield position, part, numbers
+            yield position, span, numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,46 +290,47 @@ def share_checked_cells(
     """
     cells, seeds = _draw_seeds(cells, domain, randomness)
     public = CheckedShare.allocate(domain, len(cells))
-    for part in chunk_slices(len(cells), _CHUNK):
-        _write_corrections(public[part], cells[part], (seeds[0].words[part], seeds[1].words[part]), engine)
+    for chunk in chunk_slices(len(cells), _CHUNK):
+        _write_corrections(public[chunk], cells[chunk], (seeds[0].words[chunk], seeds[1].words[chunk]), engine)
     return SharedKeys(CheckedKeys, public, seeds)
 
 
 def evaluate_checked_keys(
     keys: CheckedKeys, thresholds: Sequence[int], engine: Engine, verification_key: bytes
 ) -> CheckedValues:
-    """Share of one server for each threshold and key, and a digest of each key that must equal the other server's.
+    """Return one server's share for each threshold and key, and a digest per key that must equal the other server's.
 
-    Formal guarantees: *an honest owner's* digests are the same at both servers, and tell neither anything: each could
-    have worked them out alone.
+    Formal guarantees: *an honest owner's* digests are equal at both servers and reveal nothing to either, because each
+    server can compute them alone.
 
-    *A dishonest owner* chooses all that both servers get. If the digests of all questions so far are the same, the
-    weights that were looked at are those of one cell x, and the values add up to ``[tau >= x]``; but for a probability
-    below ``2**-60``, as long as the owner computes at most 2**50 hashes, and has not seen the verification key.
+    *A dishonest owner* chooses everything that both servers receive. If the digests of all calls so far are equal, all
+    evaluated weights belong to a single cell x, and the values add up to ``[tau >= x]``, except with probability below
+    ``2**-60``, if the owner computes at most 2**50 hashes and has not seen the verification key.
 
     *Proof.* Let s and s' be both servers' seeds of a node, and ``h(node, s)`` its hash, of 256 bits. Each hash is
-    corrected by the proof p of its level if the seed's control bit is set. Equal digests of different transcripts are
-    a collision of BLAKE2b under a key that the owner does not know: ``2**-128``. They begin with a fingerprint of the
-    correction words, of 256 bits, of which collisions are not found. So the correction words are the same at both
-    servers, and so is, of every node that was looked at, the corrected hash. If the control bits are equal,
-    then h(s) = h(s'): a collision, or s = s'. In the latter case the node is *dead*: its weights cancel, and so do all
-    below it, for they are worked out from equal seeds and equal correction words. If control bits differ, the node is
-    *live*, and ``h(node, s) xor h(node, s') = p``. If two nodes of one level were live, four hashes of different inputs
-    would add up to 0. Among q hashes there are fewer than ``q**4 / 24`` such fours, of probability ``2**-256`` each
-    where SHA-256 is a random oracle: below ``2**-60.5`` for ``q = 2**50``; collisions are fewer. So one node of a level
-    is live at most, in all questions together, since proofs do not change. The weight of the root is 1 by definition.
-    Children's weights add up to their parent's, which was compared, and dead ones have 0: so the live one has its
-    parent's, and a node of weight 1 has one live child. Nodes of weight 1 are one path from the root. *End of proof.*
+    corrected by the proof p of its level if the seed's control bit is set. Different transcripts with
+    equal digests are a collision of BLAKE2b under a key that the owner does not know: ``2**-128``. A transcript begins
+    with a 256-bit fingerprint of the correction words, for which no collisions are found. So both servers have equal
+    correction words, and an equal corrected hash at each evaluated node. If the control bits are equal, then
+    h(s) = h(s'): a collision, or s = s'. In the latter case the node is *dead*: its weights cancel, and so do all
+    weights below it, because they are computed from equal seeds and equal correction words. If the control bits differ,
+    the node is *live*, and ``h(node, s) xor h(node, s') = p``. Two live nodes of one level would be four hashes of
+    different inputs that add up to 0. Among q hashes there are fewer than ``q**4 / 24`` quadruples, each with
+    probability ``2**-256`` if SHA-256 is a random oracle: below ``2**-60.5`` for ``q = 2**50``; collisions are rarer.
+    So each level has at most one live node, over all calls together, since proofs do not change. The weight of the
+    root is 1 by definition. Children's weights add up to their parent's weight, by the comparison, and dead nodes have
+    weight 0: so a live child has its parent's weight, and a node of weight 1 has exactly one live child. The nodes of
+    weight 1 form one path from the root. *End of proof.*
 
-    Looked at are both children of the nodes on the way to each threshold, as far as what is left of it is not the
-    beginning of a node: what lies below that is the sum of the left siblings on the way. So a threshold that many
-    powers of two divide takes a few nodes of a large domain.
+    For each threshold, both children of each node on its path are evaluated, down to the node whose range of cells
+    begins just above the threshold: the count up to the threshold is the sum of the left siblings on the path. So a
+    threshold whose successor is divisible by a high power of two needs few nodes, even in a large domain.
 
-    What is not promised: that the cell is the owner's true one; that a key which passed now passes at thresholds that
-    are asked later; right counts where a server does not follow the protocol.
+    Not covered: that the cell is the owner's true cell; that an accepted key passes at later thresholds; correct counts
+    if a server deviates from the protocol.
 
     Args:
-        verification_key: 32 bytes that both servers draw together once no more keys are taken. SECRET from owners.
+        verification_key: SECRET from owners. 32 bytes that both servers draw together after the last key is accepted.
 
     Raises:
         ValueError: a threshold is outside the domain, or the verification key has another length.
@@ -350,12 +351,12 @@ def evaluate_checked_keys(
     values = np.empty((len(thresholds), len(keys), ring.words), np.uint64)
     digests = np.empty((len(keys), DIGEST_SIZE), np.uint8)
     fingerprints = keys.public.fingerprints()
-    for part in chunk_slices(len(keys), _CHUNK):
-        chunk, transcript = keys[part], _Transcript(verification_key)
-        transcript.add(fingerprints[part])
+    for span in chunk_slices(len(keys), _CHUNK):
+        chunk, transcript = keys[span], _Transcript(verification_key)
+        transcript.add(fingerprints[span])
         for position, numbers in walk.values(chunk.public, _create_root(chunk), transcript):
-            values[position, part] = numbers
-        digests[part] = transcript.digests()
+            values[position, span] = numbers
+        digests[span] = transcript.digests()
     return CheckedValues(keys, ring.negate(values) if keys.seeds.party else values, digests)
 
 
@@ -589,25 +590,25 @@ def _create_root(keys: CheckedKeys) -> _Node:
     return _Node(0, 0, keys.seeds.words, weights, zeros)
 
 
-def _write_corrections(public: CheckedShare, cells: Words, pair: tuple[Words, Words], engine: Engine) -> None:
+def _write_corrections(public: CheckedShare, cells: Words, server_seeds: tuple[Words, Words], engine: Engine) -> None:
     ring, bits, zeros = public.domain.ring, public.domain.bits, np.zeros((len(cells), 2), np.uint64)
     for level in range(bits):
         right = right_turn_mask(cells, bits, level)
-        sides = [engine.children(seeds[None], zeros, zeros[:, 0], level) for seeds in pair]
+        sides = [engine.children(seeds[None], zeros, zeros[:, 0], level) for seeds in server_seeds]
         correction, turn = seed_correction(right, sides[0][0] ^ sides[1][0], sides[0][1] ^ sides[1][1])
         public.seeds[level] = correction
         public.turns[:] |= turn >> np.uint64(63 - level)
         correction[:, 1] ^= turn & right
         first, second = (
             choose_side(widen_mask(right), *side) ^ (correction & widen_mask(control_mask(seeds)))
-            for side, seeds in zip(sides, pair, strict=True)
+            for side, seeds in zip(sides, server_seeds, strict=True)
         )
         difference = ring.subtract(*(engine.value_blocks(seeds)[:, : ring.words] for seeds in (second, first)))
-        one = ring.units(~np.zeros(len(cells), np.uint64))
-        public.values[level] = ring.negate_where(control_mask(second), ring.add(difference, one))
+        unit = ring.units(~np.zeros(len(cells), np.uint64))
+        public.values[level] = ring.negate_where(control_mask(second), ring.add(difference, unit))
         nodes = cells >> np.uint64(bits - 1 - level)
         public.proofs[level] = _hash_seeds(engine, level, nodes, first) ^ _hash_seeds(engine, level, nodes, second)
-        pair = first, second
+        server_seeds = first, second
 
 
 def _hash_seeds(engine: Engine, level: int, node_numbers: Words, seeds: Words) -> Words:

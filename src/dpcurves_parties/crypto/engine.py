@@ -187,14 +187,14 @@ class PortableEngine:
         writer.write_leaves(cells, pair, owed)
 
     def write_leaf_corrections(self, public: PublicShare, cells: Words, pair: Pair, owed: Words) -> None:
-        """Write the corrections of leaves, after those of all levels."""
+        """Write the corrections of leaves; the corrections of all levels come first."""
         _CorrectionWriter(self._ciphers(), public).write_leaves(cells, pair, owed)
 
     def descend(self, state: PathState, public: PublicShare, start: int, stop: int, path: int) -> None:
         step = _Step.from_ciphers(self._ciphers(), public.domain.ring, len(state.seeds))
-        room = np.empty((len(state.seeds) + 1, 2), np.uint64)
+        buffer = np.empty((len(state.seeds) + 1, 2), np.uint64)
         for level in range(start, stop):
-            room = step.descend_level(state, public, level, path >> (stop - 1 - level) & 1, room)
+            buffer = step.descend_level(state, public, level, path >> (stop - 1 - level) & 1, buffer)
 
     def leaf_values(self, state: PathState, public: PublicShare) -> Words:
         block, corrections = self._ciphers().value.expand_blocks(state.seeds), widen_mask(control_mask(state.seeds))
@@ -228,8 +228,8 @@ class PortableEngine:
         return self._ciphers().value.expand_blocks(seeds)
 
     def hash_messages(self, messages: Words) -> Words:
-        raw, size = messages.astype("<u8", copy=False).tobytes(), 8 * messages.shape[1]
-        digested = b"".join([sha256(raw[start : start + size]).digest() for start in range(0, len(raw), size)])
+        octets, size = messages.astype("<u8", copy=False).tobytes(), 8 * messages.shape[1]
+        digested = b"".join([sha256(octets[start : start + size]).digest() for start in range(0, len(octets), size)])
         return np.frombuffer(digested, dtype="<u8").astype(np.uint64, copy=False).reshape(len(messages), 4)
 
     def leaf_sums(self, nodes: Words, public: PublicShare) -> Words:
@@ -237,8 +237,8 @@ class PortableEngine:
         blocks = self._ciphers().left.expand_blocks(flat).reshape(nodes.shape)
         corrections = widen_mask(control_mask(flat)).reshape(nodes.shape) & public.point
         places = [slice(start, start + ring.words) for start in range(0, 2, ring.words)]
-        numbers = [ring.add(blocks[..., place], corrections[..., place]) for place in places]
-        return np.concatenate([ring.sums(part) for part in numbers], axis=-1)
+        numbers = [ring.add(blocks[..., word], corrections[..., word]) for word in places]
+        return np.concatenate([ring.sums(values) for values in numbers], axis=-1)
 
 
 class _Cipher:
@@ -358,16 +358,16 @@ class _CorrectionWriter:
     def write_values(self, level: int, right: Words, sign: Words, pair: Pair, owed: Words) -> Words:
         """Correct values; return `owed` one level deeper: the sum of the values on the path to the cell."""
         ring = self.public.domain.ring
-        left, other = (
+        left_values, other_values = (
             ring.subtract(*sides)
             for sides in zip(*(self.ciphers.expand_values(seeds, ring) for seeds in pair), strict=True)
         )
-        kept = choose_side(right[:, None], left, other)
+        kept_values = choose_side(right[:, None], left_values, other_values)
         # A threshold that turns right where the cell turns left is above the cell: the lost path must sum to 1.
         target = ring.subtract(ring.units(~right), owed)
-        gained = ring.add(ring.subtract(kept, ring.add(left, other)), target)
+        gained = ring.add(ring.subtract(kept_values, ring.add(left_values, other_values)), target)
         self.public.values[level] = ring.negate_where(sign, gained)
-        return ring.add(ring.add(owed, kept), gained)
+        return ring.add(ring.add(owed, kept_values), gained)
 
     def write_leaves(self, cells: Words, pair: Pair, owed: Words) -> None:
         """Correct the values of the leaves' cells."""
@@ -403,14 +403,14 @@ def expand_aes_key(key: bytes) -> Words:
     """
     box, rounds, constant = _build_sbox(), [key], 1
     for _ in range(_ROUNDS):
-        before = rounds[-1]
-        word = bytes(box[byte] for byte in before[13:] + before[12:13])
+        previous_key = rounds[-1]
+        word = bytes(box[byte] for byte in previous_key[13:] + previous_key[12:13])
         word = bytes([word[0] ^ constant]) + word[1:]
-        after = b""
+        round_key = b""
         for start in range(0, 16, 4):
-            word = bytes(a ^ b for a, b in zip(word, before[start : start + 4], strict=True))
-            after += word
-        rounds.append(after)
+            word = bytes(a ^ b for a, b in zip(word, previous_key[start : start + 4], strict=True))
+            round_key += word
+        rounds.append(round_key)
         constant = _multiply_by_x(constant)
     return np.frombuffer(b"".join(rounds), dtype="<u8").astype(np.uint64).reshape(_ROUNDS + 1, 2)
 
@@ -606,8 +606,8 @@ def supported_instructions() -> frozenset[str]:
     if config.DISABLE_JIT:
         return frozenset()
     _, _, allowed = cpu_target.target_context.codegen().magic_tuple()
-    used = {name[1:] for name in allowed.split(",") if name.startswith("+")}
-    return frozenset(name for name, has in get_host_cpu_features().items() if has and name in used)
+    enabled = {name[1:] for name in allowed.split(",") if name.startswith("+")}
+    return frozenset(name for name, has in get_host_cpu_features().items() if has and name in enabled)
 
 
 def supported_lanes() -> int:

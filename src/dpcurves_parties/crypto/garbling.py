@@ -39,7 +39,7 @@ def require_offset(offset: Words) -> None:
 
 
 def permute_bits(labels: Words) -> Bits:
-    """Return a party's XOR shares of a wire's values; the garbler's shares are those of its labels of 0."""
+    """Return a party's XOR shares of a wire's values; the garbler passes its labels of 0."""
     return (labels[:, 0] & _ONE).astype(np.bool_)
 
 
@@ -135,10 +135,10 @@ class PortableGates:
     def garble(self, left: Words, right: Words, offset: Words, key: Words) -> tuple[Words, Words]:
         count = len(left)
         blocks = np.empty((4, count, 2), np.uint64)
-        other = np.array([offset[0] ^ offset[1], offset[0]], np.uint64)
+        offset_multiple = np.array([offset[0] ^ offset[1], offset[0]], np.uint64)
         for half, labels in enumerate((left, right)):
             _write_sigma(labels, half, blocks[2 * half])
-            np.bitwise_xor(blocks[2 * half], other, out=blocks[2 * half + 1])
+            np.bitwise_xor(blocks[2 * half], offset_multiple, out=blocks[2 * half + 1])
         hashes = _hash_blocks(blocks, key)
         left_mask, right_mask = (_permute_bit_mask(labels) for labels in (left, right))
         tables = hashes[0::2] ^ hashes[1::2]

@@ -50,8 +50,8 @@ class SeedShare:
     def __len__(self) -> int:
         return len(self.words)
 
-    def __getitem__(self, part: Part) -> SeedShare:
-        return SeedShare(self.party, self.words[part])
+    def __getitem__(self, selection: Part) -> SeedShare:
+        return SeedShare(self.party, self.words[selection])
 
     @classmethod
     def concatenate(cls, parts: Sequence[SeedShare]) -> SeedShare:
@@ -60,9 +60,9 @@ class SeedShare:
         Raises:
             ValueError: there are no parts, or they belong to several servers.
         """
-        if len({part.party for part in parts}) != 1:
+        if len({share.party for share in parts}) != 1:
             raise InvalidArgument("parts", "must be seeds of one server")
-        return cls(parts[0].party, np.concatenate([part.words for part in parts]))
+        return cls(parts[0].party, np.concatenate([share.words for share in parts]))
 
 
 ONCE = frozenset({"turns", "leaf", "point"})  # arrays without an axis of levels
@@ -131,9 +131,10 @@ class CorrectionWords(ABC):
             ValueError: a row has bits past the last level.
         """
         cls.require(domain, records)
-        parts, layout = cls._split_records(domain, records), cls.layout(domain)
+        octets_by_name, layout = cls._split_records(domain, records), cls.layout(domain)
         arrays: dict[str, Any] = {
-            name: part.copy() if name in ONCE else split_levels(part, *layout[name]) for name, part in parts.items()
+            name: array.copy() if name in ONCE else split_levels(array, *layout[name])
+            for name, array in octets_by_name.items()
         }
         return cls(domain, **{**arrays, "turns": arrays["turns"][:, 0]})
 
@@ -143,9 +144,9 @@ class CorrectionWords(ABC):
         ends = np.cumsum([levels * words for levels, words in layout.values()])
         return dict(zip(layout, np.split(records, ends[:-1], axis=1), strict=True))
 
-    def __getitem__(self, part: Part) -> Self:
+    def __getitem__(self, selection: Part) -> Self:
         chosen: dict[str, Any] = {
-            name: words[:, part] if words.ndim == 3 else words[part] for name, words in self._arrays().items()
+            name: words[:, selection] if words.ndim == 3 else words[selection] for name, words in self._arrays().items()
         }
         return replace(self, **chosen)
 
@@ -161,11 +162,11 @@ class CorrectionWords(ABC):
         Raises:
             ValueError: there are no parts, or they have several domains.
         """
-        if len({part.domain for part in parts}) != 1:
+        if len({chunk.domain for chunk in parts}) != 1:
             raise InvalidArgument("parts", "must be keys of one domain")
-        arrays = [part._arrays() for part in parts]
+        arrays = [chunk._arrays() for chunk in parts]
         joined: dict[str, Any] = {
-            name: np.concatenate([part[name] for part in arrays], axis=max(words.ndim - 2, 0))
+            name: np.concatenate([chunk[name] for chunk in arrays], axis=max(words.ndim - 2, 0))
             for name, words in arrays[0].items()
         }
         return replace(parts[0], **joined)
@@ -204,8 +205,8 @@ class ServerKeys(Generic[Public]):
     def __len__(self) -> int:
         return len(self.seeds)
 
-    def __getitem__(self, part: Part) -> Self:
-        return type(self)(self.public[part], self.seeds[part])
+    def __getitem__(self, selection: Part) -> Self:
+        return type(self)(self.public[selection], self.seeds[selection])
 
     @property
     def domain(self) -> Domain:
@@ -235,8 +236,8 @@ class ServerKeys(Generic[Public]):
         Raises:
             ValueError: there are no parts, or they have several domains or servers.
         """
-        seeds = SeedShare.concatenate([part.seeds for part in parts])
-        return cls(type(parts[0].public).concatenate([part.public for part in parts]), seeds)
+        seeds = SeedShare.concatenate([chunk.seeds for chunk in parts])
+        return cls(type(parts[0].public).concatenate([chunk.public for chunk in parts]), seeds)
 
     @classmethod
     def _frame(cls, domain: Domain, party: int) -> Frame:
@@ -329,8 +330,9 @@ class CheckedKeys(ServerKeys[CheckedShare]):
 
 def hash_rows(rows: Words, size: int, key: bytes) -> NDArray[np.uint8]:
     """Return BLAKE2b of each row, ``(rows, size)`` bytes."""
-    raw, length = np.ascontiguousarray(rows, dtype="<u8").reshape(-1).view(np.uint8).data, 8 * rows.shape[1]
+    octets, length = np.ascontiguousarray(rows, dtype="<u8").reshape(-1).view(np.uint8).data, 8 * rows.shape[1]
     digests = [
-        blake2b(raw[start : start + length], digest_size=size, key=key).digest() for start in range(0, len(raw), length)
+        blake2b(octets[start : start + length], digest_size=size, key=key).digest()
+        for start in range(0, len(octets), length)
     ]
     return np.frombuffer(b"".join(digests), np.uint8).reshape(len(rows), size)

@@ -154,9 +154,12 @@ class BaseReceiver:
         require_point(point)
         exponents = tuple(draw_scalar(randomness) for _ in choices)
         # The encoding of the identity is all zeros: multiplied by a bit, a point is itself or the identity.
-        added = choices.astype(np.uint8)[:, None] * np.frombuffer(point, np.uint8)
+        chosen_points = choices.astype(np.uint8)[:, None] * np.frombuffer(point, np.uint8)
         answer = b"".join(
-            [add_points(multiply_base(exponent), row.tobytes()) for exponent, row in zip(exponents, added, strict=True)]
+            [
+                add_points(multiply_base(exponent), row.tobytes())
+                for exponent, row in zip(exponents, chosen_points, strict=True)
+            ]
         )
         return cls(answer, point, exponents)
 
@@ -222,12 +225,12 @@ class SeedTrees:
         """
         count = _count_trees(levels)
         nodes = np.frombuffer(randomness.random_bytes(16 * count), dtype="<u8").astype(np.uint64).reshape(count, 1, 2)
-        sent = keys.reshape(count, levels, 2, 2).copy()
+        messages = keys.reshape(count, levels, 2, 2).copy()
         for level in range(levels):
             children = _expand_nodes(nodes)
-            sent[:, level] ^= np.bitwise_xor.reduce(children, axis=1)
+            messages[:, level] ^= np.bitwise_xor.reduce(children, axis=1)
             nodes = children.reshape(count, -1, 2)
-        return cls(levels, nodes), sent.astype("<u8").tobytes()
+        return cls(levels, nodes), messages.astype("<u8").tobytes()
 
     @classmethod
     def from_message(cls, levels: int, keys: Words, bits: NDArray[np.bool_], message: bytes) -> SeedTrees:
@@ -243,9 +246,11 @@ class SeedTrees:
         count = _count_trees(levels)
         if len(message) != 32 * LABEL_BITS:
             raise ProtocolError("seeds", f"must have {32 * LABEL_BITS} bytes")
-        both = np.frombuffer(message, dtype="<u8").astype(np.uint64).reshape(count, levels, 2, 2)
+        child_sums = np.frombuffer(message, dtype="<u8").astype(np.uint64).reshape(count, levels, 2, 2)
         path = -bits.astype(np.uint64).reshape(count, levels, 1)
-        level_sums = keys.reshape(count, levels, 2) ^ both[:, :, 1] ^ (path & (both[:, :, 0] ^ both[:, :, 1]))
+        level_sums = (
+            keys.reshape(count, levels, 2) ^ child_sums[:, :, 1] ^ (path & (child_sums[:, :, 0] ^ child_sums[:, :, 1]))
+        )
         nodes = np.zeros((count, 1, 2), np.uint64)
         for level in range(levels):
             children = _expand_nodes(nodes)
@@ -265,8 +270,8 @@ def _count_trees(levels: int) -> int:
 
 def _expand_nodes(nodes: Words) -> Words:
     """Return the children of each node, ``(trees, nodes, 2, 2)``."""
-    raw = nodes.astype("<u8", copy=False).tobytes()
-    hashed = [sha256(_OF_TREES + raw[start : start + 16]).digest() for start in range(0, len(raw), 16)]
+    octets = nodes.astype("<u8", copy=False).tobytes()
+    hashed = [sha256(_OF_TREES + octets[start : start + 16]).digest() for start in range(0, len(octets), 16)]
     return np.frombuffer(b"".join(hashed), dtype="<u8").astype(np.uint64).reshape(*nodes.shape[:2], 2, 2)
 
 
@@ -288,8 +293,8 @@ def transpose_bits(columns: Words) -> Words:
         _transpose(columns, rows)
     else:
         for start in range(0, columns.shape[1], _AT_A_TIME):
-            part = columns[:, start : start + _AT_A_TIME]
-            rows[64 * start : 64 * (start + part.shape[1])] = _transpose_squares(part)
+            chunk = columns[:, start : start + _AT_A_TIME]
+            rows[64 * start : 64 * (start + chunk.shape[1])] = _transpose_squares(chunk)
     return rows
 
 
@@ -310,19 +315,19 @@ def _transpose(columns: Any, rows: Any) -> None:
     square = np.empty(64, np.uint64)
     for word in range(columns.shape[1]):
         for half in range(2):
-            for place in range(64):
-                square[place] = columns[64 * half + place, word]
+            for row in range(64):
+                square[row] = columns[64 * half + row, word]
             shift, mask = 32, np.uint64(0xFFFFFFFF)
             while shift:
                 for start in range(0, 64, 2 * shift):
-                    for place in range(start, start + shift):
-                        change = ((square[place] >> np.uint64(shift)) ^ square[place + shift]) & mask
-                        square[place + shift] ^= change
-                        square[place] ^= change << np.uint64(shift)
+                    for row in range(start, start + shift):
+                        change = ((square[row] >> np.uint64(shift)) ^ square[row + shift]) & mask
+                        square[row + shift] ^= change
+                        square[row] ^= change << np.uint64(shift)
                 shift >>= 1
                 mask ^= mask << np.uint64(shift)
-            for place in range(64):
-                rows[64 * word + place, half] = square[place]
+            for row in range(64):
+                rows[64 * word + row, half] = square[row]
 
 
 # Oblivious-transfer extension: labels for any number of bits from 128 base transfers.

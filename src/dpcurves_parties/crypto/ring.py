@@ -141,7 +141,7 @@ class Domain:
 
     @property
     def is_enumerable(self) -> bool:
-        """True if keys can be evaluated on the whole domain; such keys have one more block."""
+        """True if keys can be evaluated on the whole domain; these keys have one more block."""
         return self.bits <= ENUMERABLE_BITS
 
     def require(self, cells: Words) -> None:
@@ -183,11 +183,11 @@ def split_levels(records: Words, levels: int, words: int) -> Words:
 
 def join_levels(*by_level: Words) -> Words:
     """Invert `split_levels`, for several arrays ``(levels, keys, words)``: one row for each key."""
-    ends = np.cumsum([0, *(part.shape[0] * part.shape[2] for part in by_level)])
+    ends = np.cumsum([0, *(level_words.shape[0] * level_words.shape[2] for level_words in by_level)])
     rows = np.empty((by_level[0].shape[1], int(ends[-1])), np.uint64)
     for keys in range(0, len(rows), _AT_A_TIME):
-        for start, end, part in zip(ends, ends[1:], by_level, strict=False):
-            chunk = part[:, keys : keys + _AT_A_TIME].transpose(1, 0, 2)
+        for start, end, level_words in zip(ends, ends[1:], by_level, strict=False):
+            chunk = level_words[:, keys : keys + _AT_A_TIME].transpose(1, 0, 2)
             rows[keys : keys + _AT_A_TIME, start:end].reshape(chunk.shape)[...] = chunk
     return rows
 

@@ -220,9 +220,9 @@ class Inputs:
         size = part.stop - part.start
         for owner, width, values in zip(self.owners, self.widths, self.values, strict=True):
             if owner is InputOwner.COIN:
-                drawn = np.frombuffer(self.randomness.random_bytes(-(-width * size // 8)), np.uint8)
-                coins = np.unpackbits(drawn, count=width * size).astype(np.bool_).reshape(width, size)
-                yield owner, width, list(coins)
+                random_octets = np.frombuffer(self.randomness.random_bytes(-(-width * size // 8)), np.uint8)
+                random_bits = np.unpackbits(random_octets, count=width * size).astype(np.bool_).reshape(width, size)
+                yield owner, width, list(random_bits)
             else:
                 yield owner, width, [] if values is None else split_into_bits(values[part], width)
 
@@ -244,8 +244,8 @@ class LabelStream:
 
     def next_labels(self, width: int, size: int) -> Words:
         """Return the labels of the next wires, ``(width, size, 2)``."""
-        drawn = self._context.update(bytes(16 * width * size))
-        return np.frombuffer(drawn, dtype="<u8").astype(np.uint64, copy=False).reshape(width, size, 2)
+        octets = self._context.update(bytes(16 * width * size))
+        return np.frombuffer(octets, dtype="<u8").astype(np.uint64, copy=False).reshape(width, size, 2)
 
 
 def count_transferred_bits(owners: Sequence[InputOwner], widths: Sequence[int]) -> int:
@@ -298,9 +298,9 @@ class MessageAuthenticator:
         """Salt of the session's gate keys."""
         return sha256(b"salt of gates\n" + self._name).digest()[: garbling.SALT_SIZE]
 
-    def seal_message(self, *parts: bytes) -> bytes:
+    def seal_message(self, *fields: bytes) -> bytes:
         """Return the next message with its tag."""
-        body = b"".join(parts)
+        body = b"".join(fields)
         tag = self._tag(self.party, self._sent_count, body)
         self._sent_count += 1
         return body + tag
@@ -351,9 +351,9 @@ def garble(job: Job, values: Given, randomness: RandomByteSource, final_values: 
     nonce, seed = frames.draw_nonce(randomness), randomness.random_bytes(SEED_SIZE)
     yield frames.seal_message(nonce, seed, receiver.answer)
     frames.mix_nonce(nonce)
-    sent = frames.open_message((yield None), 32 * LABEL_BITS)
+    message = frames.open_message((yield None), 32 * LABEL_BITS)
     trees = SeedTrees.from_message(
-        job.tree_levels, receiver.derive_keys(frames.session), split_offset_bits(offset), bytes(sent)
+        job.tree_levels, receiver.derive_keys(frames.session), split_offset_bits(offset), bytes(message)
     )
     machine = garbling.Garbler(garbling.select_gate_engine(job.count), garbling.GateKeys(frames.salt), offset)
     side = _GarblingSide(machine, ExtensionSender(trees, offset), LabelStream.from_seed(seed))
@@ -370,12 +370,12 @@ class _GarblingSide:
     transfers: ExtensionSender
     stream: LabelStream
 
-    def input_wires(self, inputs: Inputs, part: slice, sent: memoryview) -> list[Words]:
+    def input_wires(self, inputs: Inputs, span: slice, message: memoryview) -> list[Words]:
         """Return the labels of 0 of all inputs of some instances."""
-        size = part.stop - part.start
+        size = span.stop - span.start
         bits = count_transferred_bits(inputs.owners, inputs.widths)
-        labels = iter(self.transfers.labels(bits * size, sent).reshape(bits, size, 2))
-        return [wire for owned in inputs.split_bits(part) for wire in self._input_labels(*owned, labels, size)]
+        labels = iter(self.transfers.labels(bits * size, message).reshape(bits, size, 2))
+        return [wire for owned in inputs.split_bits(span) for wire in self._input_labels(*owned, labels, size)]
 
     def _input_labels(
         self, owner: InputOwner, width: int, bits: list[Bits], labels: Iterator[Words], size: int
@@ -393,12 +393,12 @@ class _GarblingSide:
 
 def _garble_each(job: Job, inputs: Inputs, side: _GarblingSide, frames: MessageAuthenticator) -> Talk[list[Bits]]:
     shares: list[list[Bits]] = []
-    for part in chunk_slices(job.count, job.chunk_size):
-        sent = frames.open_message((yield None))
-        wires = job.circuit.run(side.machine, side.input_wires(inputs, part, sent))
+    for span in chunk_slices(job.count, job.chunk_size):
+        message = frames.open_message((yield None))
+        wires = job.circuit.run(side.machine, side.input_wires(inputs, span, message))
         shares.append([garbling.permute_bits(wire) for wire in wires])
         yield frames.seal_message(side.machine.take_tables())
-    return [np.concatenate(parts) for parts in zip(*shares, strict=True)]
+    return [np.concatenate(outputs) for outputs in zip(*shares, strict=True)]
 
 
 def _garble_sum(  # noqa: PLR0917
@@ -409,12 +409,14 @@ def _garble_sum(  # noqa: PLR0917
     )
     final_inputs.require(1)
     adder: CarrySaveAdder[Words] = CarrySaveAdder(side.machine, job.circuit.outputs[0])
-    for part in chunk_slices(job.count, job.chunk_size):
-        sent = frames.open_message((yield None))
-        adder.add(job.circuit.run(side.machine, side.input_wires(inputs, part, sent)))
+    for span in chunk_slices(job.count, job.chunk_size):
+        message = frames.open_message((yield None))
+        adder.add(job.circuit.run(side.machine, side.input_wires(inputs, span, message)))
         yield frames.seal_message(side.machine.take_tables())
-    sent = frames.open_message((yield None))
-    wires = final_step.circuit.run(side.machine, [*adder.total(), *side.input_wires(final_inputs, slice(0, 1), sent)])
+    message = frames.open_message((yield None))
+    wires = final_step.circuit.run(
+        side.machine, [*adder.total(), *side.input_wires(final_inputs, slice(0, 1), message)]
+    )
     yield frames.seal_message(side.machine.take_tables())
     return [garbling.permute_bits(wire) for wire in wires]
 
@@ -438,8 +440,8 @@ def evaluate(job: Job, values: Given, randomness: RandomByteSource, final_values
     answer = frames.open_message((yield None), NONCE_SIZE + SEED_SIZE + LABEL_BITS * POINT_SIZE)
     frames.mix_nonce(answer[:NONCE_SIZE])
     keys = sender.derive_keys(bytes(answer[NONCE_SIZE + SEED_SIZE :]), LABEL_BITS, frames.session)
-    trees, sent = SeedTrees.generate(job.tree_levels, keys, randomness)
-    yield frames.seal_message(sent)
+    trees, message = SeedTrees.generate(job.tree_levels, keys, randomness)
+    yield frames.seal_message(message)
     stream = LabelStream.from_seed(answer[NONCE_SIZE : NONCE_SIZE + SEED_SIZE])
     side = _EvaluatingSide(
         garbling.Evaluator(garbling.select_gate_engine(job.count), garbling.GateKeys(frames.salt)),
@@ -459,9 +461,9 @@ class _EvaluatingSide:
     transfers: ExtensionReceiver
     stream: LabelStream
 
-    def input_wires(self, inputs: Inputs, part: slice) -> tuple[list[Words], bytes]:
+    def input_wires(self, inputs: Inputs, span: slice) -> tuple[list[Words], bytes]:
         """Return the labels of all inputs of some instances, and the message with which the garbler gets its labels."""
-        size, owned_bits = part.stop - part.start, list(inputs.split_bits(part))
+        size, owned_bits = span.stop - span.start, list(inputs.split_bits(span))
         transferred = [bit for owner, _, bits in owned_bits if owner.is_transferred for bit in bits]
         transferred_labels, message = self.transfers.labels(
             np.concatenate(transferred) if transferred else np.zeros(0, np.bool_)
@@ -484,9 +486,9 @@ def _evaluate_each(job: Job, inputs: Inputs, side: _EvaluatingSide, frames: Mess
         shares.append([garbling.permute_bits(wire) for wire in job.circuit.run(side.machine, labels)])
 
     yield from _run_pipeline(
-        ((inputs, part, evaluate_labels) for part in chunk_slices(job.count, job.chunk_size)), side, frames
+        ((inputs, span, evaluate_labels) for span in chunk_slices(job.count, job.chunk_size)), side, frames
     )
-    return [np.concatenate(parts) for parts in zip(*shares, strict=True)]
+    return [np.concatenate(outputs) for outputs in zip(*shares, strict=True)]
 
 
 def _evaluate_sum(  # noqa: PLR0917
@@ -507,7 +509,7 @@ def _evaluate_sum(  # noqa: PLR0917
             garbling.permute_bits(wire) for wire in final_step.circuit.run(side.machine, [*adder.total(), *labels])
         )
 
-    work = ((inputs, part, add_labels) for part in chunk_slices(job.count, job.chunk_size))
+    work = ((inputs, span, add_labels) for span in chunk_slices(job.count, job.chunk_size))
     yield from _run_pipeline(chain(work, [(final_inputs, slice(0, 1), evaluate_final_step)]), side, frames)
     return shares
 
@@ -521,8 +523,8 @@ def _run_pipeline(
     proceeds.
     """
     in_flight: deque[tuple[list[Words], Callable[[list[Words]], None]]] = deque()
-    for inputs, part, use_labels in work:
-        labels, message = side.input_wires(inputs, part)
+    for inputs, span, use_labels in work:
+        labels, message = side.input_wires(inputs, span)
         in_flight.append((labels, use_labels))
         yield frames.seal_message(message)
         if len(in_flight) > AHEAD:
@@ -552,7 +554,7 @@ _ONLY = slice(0, 1)
 
 
 def garble_one(job: Job, values: Given, randomness: RandomByteSource) -> Talk[list[Bits]]:
-    """Run the garbler for one instance. Guarantees are those of `garble`, with base transfers only.
+    """Run the garbler for one instance. It has the guarantees of `garble`, with base transfers only.
 
     Raises:
         ProtocolAborted: a message was not the next one of the session. The error shows nothing of this party's inputs.

@@ -58,7 +58,7 @@ class IssuerOptions:
     )
 
     def open_issuer(self) -> Issuer | None:
-        """The issuer; None: people sign in by passwords alone.
+        """Return the issuer; None if people sign in by passwords only.
 
         Raises:
             Misuse: the client credentials are missing, or were given without an issuer.
@@ -71,12 +71,12 @@ class IssuerOptions:
         from ..issuer import ClientCredentials, Issuer
 
         if self.oidc_client is None:
-            found = os.environ.get(ID, ""), os.environ.get(SECRET, "")
+            credentials = os.environ.get(ID, ""), os.environ.get(SECRET, "")
         else:
-            found = _read_client(self.oidc_client)
-        if not all(found):
+            credentials = _read_client(self.oidc_client)
+        if not all(credentials):
             raise Misuse("oidc", CLIENT_NEEDED)
-        return Issuer(self.oidc, ClientCredentials(*found))
+        return Issuer(self.oidc, ClientCredentials(*credentials))
 
 
 def _read_client(file: str) -> tuple[str, str]:
@@ -92,7 +92,7 @@ COLUMNS = frozenset(
     {*OF_COLUMNS, "rows", "columns", "time", "event", "x", "y", "outcome", "coefficient", "explained_by"}
 )
 OF_MODELS = "@FILE"
-"""Mark in the help of options that take a column or a model's file. On pages the file is a model of the project."""
+"""Mark in the help of options that take a column or a model file. On pages, the project's models replace the file."""
 EXAMPLE = "Example:"
 
 
@@ -107,7 +107,7 @@ class _RecordingTerms:
 
 
 def build_forms(questions: Mapping[str, of.Command]) -> dict[str, Form]:
-    """Forms of the questions to one table, by the names of their commands.
+    """Build the forms of the questions to one table, by command name.
 
     >>> from dpcurves.cli.one_table import QUESTIONS
     >>> form = build_forms(QUESTIONS)["histogram"]
@@ -125,28 +125,28 @@ def _build_form(word: str, command: of.Command) -> Form:
     groups = {name: group for name, group in of.groups_of(command).items() if group not in (Terms, Output)}
     readings = {name: group for name, group in groups.items() if issubclass(group, of.ReadingOptions)}
     asking = {name: group for name, group in groups.items() if name not in readings}
-    fields = tuple(_build_field(each) for group in asking.values() for each in of.parameters_of(group))
+    fields = tuple(_build_field(parameter) for group in asking.values() for parameter in of.parameters_of(group))
 
     def parse_question(values: Mapping[str, Any]) -> Any:
-        heard = _RecordingTerms()
+        recorder = _RecordingTerms()
         with restore_option_names(values):
-            asked = {name: of.build_group(group, values) for name, group in asking.items()}
-            asked |= {name: group() for name, group in readings.items()}
-            command(**asked, terms=heard, output=Output())
-        return heard.question
+            arguments = {name: of.build_group(group, values) for name, group in asking.items()}
+            arguments |= {name: group() for name, group in readings.items()}
+            command(**arguments, terms=recorder, output=Output())
+        return recorder.question
 
-    title, _, told = (command.__doc__ or "").partition(EXAMPLE)[0].partition("\n")
-    return Form(word, title.strip().rstrip("."), " ".join(told.split()), fields, parse_question)
+    title, _, description = (command.__doc__ or "").partition(EXAMPLE)[0].partition("\n")
+    return Form(word, title.strip().rstrip("."), " ".join(description.split()), fields, parse_question)
 
 
 def _build_field(parameter: Parameter) -> Field:
     option, needed = parameter.annotation.__metadata__[0], parameter.default is Parameter.empty
-    words, takes, hint = str(option.help), str(option.metavar), parameter.annotation.__origin__
-    several = any(get_origin(each) is list for each in (hint, *getattr(hint, "__args__", ())))
+    words, metavar, hint = str(option.help), str(option.metavar), parameter.annotation.__origin__
+    is_repeatable = any(get_origin(hint_type) is list for hint_type in (hint, *getattr(hint, "__args__", ())))
     return Field(
-        parameter.name, words.replace(OF_MODELS, "@NAME").replace("a model in JSON", "a model"), takes,
-        None if needed else parameter.default, needed, several,
-        tuple(takes.split("|")) if "|" in takes else (), parameter.name in COLUMNS, OF_MODELS in words,
+        parameter.name, words.replace(OF_MODELS, "@NAME").replace("a model in JSON", "a model"), metavar,
+        None if needed else parameter.default, needed, is_repeatable,
+        tuple(metavar.split("|")) if "|" in metavar else (), parameter.name in COLUMNS, OF_MODELS in words,
     )  # fmt: skip
 
 
@@ -157,7 +157,7 @@ class StoreOption:
     store: str = option("URL", "Its database, ledger included: sqlite:///server.db, or postgresql+psycopg://...")
 
     def open_services(self) -> Services:
-        """Services over the database."""
+        """Open the services on the database."""
         require_extra()
         from .. import Services
 
@@ -295,7 +295,7 @@ def person(person: PersonOptions, store: StoreOption) -> None:
     gate = store.open_services()
     if (person.subject is None) != (person.issuer is None):
         raise Misuse("subject", "--subject and --issuer are given together")
-    if all(each.name != person.name for each in gate.people.all(MACHINE)):
+    if all(member.name != person.name for member in gate.people.all(MACHINE)):
         gate.people.add(MACHINE, person.name, token_urlsafe(32) if person.subject else read_secret("password"))
         print_to_console(make_console(), f"made: {person.name}")
     elif person.new_password:
@@ -323,17 +323,19 @@ def dataset(source: of.SourceOptions, dataset: DatasetOptions, protected: Privac
     from ..datasets import Source as Place
 
     relation = of.parse_choice(
-        "relation", dataset.relation, {each.name.lower().replace("_", "-"): each for each in Relation}
+        "relation", dataset.relation, {member.name.lower().replace("_", "-"): member for member in Relation}
     )
     data = str(Path(source.data).resolve()) if source.is_file else source.data
-    place = Place(data, source.table or "", source.delimiter)
+    location = Place(data, source.table or "", source.delimiter)
     account, columns = _choose_account(gate, relation, dataset.name, protected), _read_schema(dataset.schema)
-    place.require_schema(account.unit, columns)  # before the units are counted
-    made = gate.datasets.add(
-        MACHINE, account, place, columns, name=dataset.name, relation=relation,
-        units=_count_units(account, place, protected.units), description=dataset.description,
+    location.require_schema(account.unit, columns)  # before the units are counted
+    stored = gate.datasets.add(
+        MACHINE, account, location, columns, name=dataset.name, relation=relation,
+        units=_count_units(account, location, protected.units), description=dataset.description,
     )  # fmt: skip
-    print_to_console(make_console(), f"registered: {made.name}, version {made.version}, {len(made.columns)} columns")
+    print_to_console(
+        make_console(), f"registered: {stored.name}, version {stored.version}, {len(stored.columns)} columns"
+    )
 
 
 def synthetic(table: SyntheticTableOptions, store: StoreOption) -> None:
@@ -362,8 +364,8 @@ def project(project: ProjectOptions, store: StoreOption) -> None:
         gate.projects.make(MACHINE, project.name, project.dataset)
     for name in filter(None, project.admit.split(",")):
         gate.projects.add_member(MACHINE, project.name, name)
-    found = gate.projects.get(MACHINE, project.name)
-    print_to_console(make_console(), f"{found.name} asks {found.dataset}: {', '.join(found.people) or 'nobody yet'}")
+    stored = gate.projects.get(MACHINE, project.name)
+    print_to_console(make_console(), f"{stored.name} asks {stored.dataset}: {', '.join(stored.people) or 'nobody yet'}")
 
 
 def allowance(whose: AllowanceOptions, most: of.LossOptions, store: StoreOption) -> None:
@@ -374,38 +376,38 @@ def allowance(whose: AllowanceOptions, most: of.LossOptions, store: StoreOption)
     gate = store.open_services()
     from dpcurves.ledger import AllowanceRule
 
-    together = AllowanceRule.MAY_EXCEED if whose.may_exceed else AllowanceRule.WITHIN
-    gate.projects.set_allowance(MACHINE, whose.project, most.loss(), whose.analyst, together)
+    rule = AllowanceRule.MAY_EXCEED if whose.may_exceed else AllowanceRule.WITHIN
+    gate.projects.set_allowance(MACHINE, whose.project, most.loss(), whose.analyst, rule)
     print_to_console(make_console(), f"set: {whose.analyst or whose.project} may spend {most.loss()}")
 
 
 def _parse_seconds(name: str, text: str) -> float:
-    found = of.parse_numbers(name, text)
-    if len(found) != 1 or not 0 < found[0] <= 3600:
+    numbers = of.parse_numbers(name, text)
+    if len(numbers) != 1 or not 0 < numbers[0] <= 3600:
         raise Misuse(name, f"seconds above 0 are needed, at most 3600, got {text!r}")
-    return found[0]
+    return numbers[0]
 
 
 def _choose_account(services: Services, relation: Relation, name: str, protected: PrivacyOptions) -> Account:
-    """Account that is charged: that of the previous version if the people are the same, else a new one."""
+    """Return the account to charge: the previous version's account if the people are the same, else a new account."""
     from dpcurves.ledger import Account
 
     earlier = None if relation.name == "FIRST" else services.datasets.get(MACHINE, name)
     if earlier is not None and relation.name == "SAME_PEOPLE":
         return earlier.account
-    called = name if earlier is None else f"{name} {earlier.version + 1}"
+    account_name = name if earlier is None else f"{name} {earlier.version + 1}"
     unit = protected.promise.privacy_unit(bound_required=False)
-    return Account(called, protected.promise.neighbours(), unit, protected.cap.loss())
+    return Account(account_name, protected.promise.neighbours(), unit, protected.cap.loss())
 
 
 def _count_units(account: Account, source: Place, units: of.UnitCountOptions) -> int | None:
-    """Public number of units: as given, or counted now, which opens the records."""
+    """Return the public number of units, as declared or counted now, which opens the records."""
     from dpcurves.records import open_records
 
-    said = units.unit_count(account.neighbours)
-    if said is not None or not account.neighbours.has_public_units:
-        return said
-    # Which records of a unit are used does not change how many units there are: any key counts them.
+    declared_count = units.unit_count(account.neighbours)
+    if declared_count is not None or not account.neighbours.has_public_units:
+        return declared_count
+    # The choice of a unit's records does not change the number of units, so any key will do.
     records = open_records(source.records(), unit=account.unit, key=bytes(32), delimiter=source.delimiter)
     try:
         return records.units()
@@ -414,7 +416,7 @@ def _count_units(account: Account, source: Place, units: of.UnitCountOptions) ->
 
 
 def read_secret(secret: str) -> str:
-    """The line that is typed unseen, or is first on standard input."""
+    """Return a secret typed without echo, or the first line of standard input."""
     if sys.stdin.isatty():
         from getpass import getpass
 

@@ -40,12 +40,12 @@ class ProjectOption:
     project: str | None = optional("NAME", "The project that asks; left out: that of the token.")
 
     def open_remote(self) -> Remote:
-        """Client of the server that was logged in to. Raises `Misuse`: nobody has logged in."""
+        """Return a client of the server of the last login. Raises `Misuse` if there was no login."""
         from ..remote import Remote
 
         try:
-            kept = json.loads(_login_file().read_text(encoding="utf-8"))
-            url, token, ca = str(kept["url"]), str(kept["token"]), kept["ca"]
+            stored = json.loads(_login_file().read_text(encoding="utf-8"))
+            url, token, ca = str(stored["url"]), str(stored["token"]), stored["ca"]
         except (OSError, ValueError, KeyError, TypeError):
             raise Misuse("server", "log in first: dpcurves remote login https://HOST:PORT") from None
         return Remote(url, token, project=self.project, ca=ca)
@@ -59,7 +59,7 @@ class RemoteTerms:
     asking: ProjectOption
 
     def answer(self, question: Question[Any], view: View[Any], output: Output) -> None:
-        """Ask, write what `output` names, and say what is left."""
+        """Ask the question, write the files of `output`, and print the remaining budget."""
         output.require_writable()
         with self.asking.open_remote() as remote:
             with show_spinner("the server counts"):
@@ -76,10 +76,10 @@ class PlanTerms:
     asking: ProjectOption
 
     def answer(self, question: Question[Any], view: View[Any], output: Output) -> None:
-        """Show what it would cost, and how good its answer would be."""
+        """Print the privacy loss and the forecast error of the question."""
         with self.asking.open_remote() as remote:
-            plans, left = remote.plan(question, self.price.loss()), remote.remaining
-        print_to_console(make_console(), f"{question}: {self.price.loss()}; left: {left}")
+            plans, remaining = remote.plan(question, self.price.loss()), remote.remaining
+        print_to_console(make_console(), f"{question}: {self.price.loss()}; left: {remaining}")
         for turn, plan in enumerate(plans, 1):
             print_to_console(
                 make_console(), f"turn {turn}: {plan.loss}, {plan.made_by}, standard error {plan.error:.4g}"
@@ -114,15 +114,15 @@ def login(server: Server) -> None:
 
     token, ca = read_secret("token").strip(), None if server.ca is None else str(Path(server.ca).resolve())
     Remote(server.url, token, ca=ca).close()
-    place = _login_file()
+    path = _login_file()
     try:
-        place.parent.mkdir(parents=True, exist_ok=True)
-        known = json.dumps({"url": server.url, "token": token, "ca": ca})
-        with write_draft(place, lambda draft: draft.write_text(known, encoding="utf-8")) as draft:
-            os.replace(draft, place)  # whoever reads it finds a whole one, the one before or this one
+        path.parent.mkdir(parents=True, exist_ok=True)
+        content = json.dumps({"url": server.url, "token": token, "ca": ca})
+        with write_draft(path, lambda draft: draft.write_text(content, encoding="utf-8")) as draft:
+            os.replace(draft, path)  # atomic: readers see the old file or the new file, never a part
     except OSError as error:
-        raise Misuse("server", f"{str(place)!r} cannot be written ({error.strerror})") from None
-    print_to_console(make_console(), f"logged in to {server.url}; the token lies in {place}")
+        raise Misuse("server", f"{str(path)!r} cannot be written ({error.strerror})") from None
+    print_to_console(make_console(), f"logged in to {server.url}; the token lies in {path}")
 
 
 def datasets(asking: ProjectOption) -> None:
@@ -131,12 +131,12 @@ def datasets(asking: ProjectOption) -> None:
     Example: dpcurves remote datasets
     """
     with asking.open_remote() as remote:
-        for each in remote.datasets:
-            columns = ", ".join(str(column["column"]) for column in each["columns"])
-            cap = each["cap"]
+        for entry in remote.datasets:
+            columns = ", ".join(str(column["column"]) for column in entry["columns"])
+            cap = entry["cap"]
             print_to_console(
                 make_console(),
-                f"{each['name']}, version {each['version']}: {cap['currency']} {cap['amount']}; {columns}",
+                f"{entry['name']}, version {entry['version']}: {cap['currency']} {cap['amount']}; {columns}",
             )
 
 
@@ -146,10 +146,10 @@ def releases(asking: ProjectOption) -> None:
     Example: dpcurves remote releases
     """
     with asking.open_remote() as remote:
-        for each in remote.releases:
-            loss = each["loss"]
+        for entry in remote.releases:
+            loss = entry["loss"]
             price = f"epsilon {loss['epsilon']}" if loss["epsilon"] is not None else f"rho {loss['rho']}"
-            print_to_console(make_console(), f"{each['id']}  {each['purpose']} ({price}, {each['asked_at']})")
+            print_to_console(make_console(), f"{entry['id']}  {entry['purpose']} ({price}, {entry['asked_at']})")
 
 
 def model(file: ModelFile, asking: ProjectOption) -> None:
@@ -160,11 +160,11 @@ def model(file: ModelFile, asking: ProjectOption) -> None:
     from dpcurves.models import predictor_from_json
 
     try:
-        found = predictor_from_json(Path(file.model).read_text(encoding="utf-8"))
+        predictor = predictor_from_json(Path(file.model).read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise Misuse("model", f"{file.model!r} cannot be read ({getattr(error, 'strerror', 'no text')})") from None
     with asking.open_remote() as remote:
-        print_to_console(make_console(), f"kept: {found.name}, {remote.add_model(found)}")
+        print_to_console(make_console(), f"kept: {predictor.name}, {remote.add_model(predictor)}")
 
 
 def export(release: ReleaseArguments, asking: ProjectOption) -> None:
@@ -176,10 +176,10 @@ def export(release: ReleaseArguments, asking: ProjectOption) -> None:
     if path.suffix[1:] not in ENDINGS or path.exists():
         raise Misuse("out", f"a new file that ends in one of .{', .'.join(ENDINGS)} is needed, got {release.out!r}")
     with asking.open_remote() as remote:
-        told = remote.export(release.release, path.suffix[1:])
+        content = remote.export(release.release, path.suffix[1:])
     try:
         with path.open("xb") as file:
-            file.write(told)
+            file.write(content)
     except OSError as error:
         raise Misuse("out", f"{release.out!r} cannot be written ({error.strerror})") from None
     print_to_console(make_console(), f"written: {path}")

@@ -33,10 +33,10 @@ ERRAND_SECONDS = 600
 
 def redirect_home(visit: Visit) -> Response:
     """Redirect to the first page of the visitor's role."""
-    who = visit.visitor
-    if may(who, Right.SEE_DATASETS):
+    visitor = visit.visitor
+    if may(visitor, Right.SEE_DATASETS):
         return redirect_to("datasets")
-    return redirect_to("people") if may(who, Right.KEEP_PEOPLE) else redirect_to("account")
+    return redirect_to("people") if may(visitor, Right.KEEP_PEOPLE) else redirect_to("account")
 
 
 def show_sign_in(visit: Visit) -> Response:
@@ -58,12 +58,12 @@ def sign_in(visit: Visit) -> Response:
 def redirect_to_issuer(visit: Visit) -> Response:
     """Redirect to the issuer, and store the secret of the authorization request in a cookie."""
     try:
-        errand = AuthorizationRequest.generate()
-        answer: Response = RedirectResponse(_find_issuer(visit).authorization_url(errand, visit.host + BACK), 303)
+        request = AuthorizationRequest.generate()
+        answer: Response = RedirectResponse(_find_issuer(visit).authorization_url(request, visit.host + BACK), 303)
     except ProtocolError as error:
         return _render_sign_in(visit, error)
     answer.set_cookie(
-        ERRAND, errand.secret, max_age=ERRAND_SECONDS, secure=True, httponly=True, samesite="lax", path="/"
+        ERRAND, request.secret, max_age=ERRAND_SECONDS, secure=True, httponly=True, samesite="lax", path="/"
     )
     return answer
 
@@ -163,16 +163,16 @@ def send_synthetic_table(visit: Visit) -> Response:
 
 def show_project(visit: Visit, secret: str = "", wrong_model: str = "", error: str = "", status: int = 200) -> Response:
     """Page of a project, with the secret of a new token, or with the error of a refused model."""
-    who, services = visit.visitor, visit.services
-    project = services.projects.get(who, visit.path_params["project"])
-    may_ask = may(who, Right.ASK, project.subject)
-    asked = [redact_question(who, each) for each in services.questions.all(who, project.name)]
+    visitor, services = visit.visitor, visit.services
+    project = services.projects.get(visitor, visit.path_params["project"])
+    may_ask = may(visitor, Right.ASK, project.subject)
+    questions = [redact_question(visitor, record) for record in services.questions.all(visitor, project.name)]
     message = {"said": {"kind": "bad", "words": error}} if error else {}
     return visit.render(
-        "project.html", status, project=project, asked=asked, may_ask=may_ask,
-        remaining=services.projects.remaining(who, project.name) if may_ask else None,
-        models=services.models.all(who, project.name),
-        tokens=[each for each in services.tokens.all(who) if each.project == project.name], secret=secret,
+        "project.html", status, project=project, asked=questions, may_ask=may_ask,
+        remaining=services.projects.remaining(visitor, project.name) if may_ask else None,
+        models=services.models.all(visitor, project.name),
+        tokens=[record for record in services.tokens.all(visitor) if record.project == project.name], secret=secret,
         wrong_model=wrong_model, **message,
     )  # fmt: skip
 
@@ -230,22 +230,23 @@ def redirect_to_managed(visit: Visit) -> Response:
 
 def show_managed(visit: Visit, error: str = "", typed_statement: str = "") -> Response:
     """Page of a dataset's budget, queue and log, for its steward; with the error of a refused table, if any."""
-    who, services, name = visit.visitor, visit.services, visit.path_params["dataset"]
-    statement = services.datasets.statement(who, name)
-    projects = [project for project in services.projects.all(who) if project.dataset == name]
+    visitor, services, name = visit.visitor, visit.services, visit.path_params["dataset"]
+    statement = services.datasets.statement(visitor, name)
+    projects = [project for project in services.projects.all(visitor) if project.dataset == name]
     allowances = [
         (project, [share for share in statement.allowances if share.project == project.name]) for project in projects
     ]
-    queue = [redact_question(who, question) for question in services.questions.queue(who, name)]
-    dataset, message = services.datasets.get(who, name), {"said": {"kind": "bad", "words": error}} if error else {}
+    queue = [redact_question(visitor, question) for question in services.questions.queue(visitor, name)]
+    dataset, message = services.datasets.get(visitor, name), {"said": {"kind": "bad", "words": error}} if error else {}
     return visit.render(
-        "manage.html", 400 if error else 200, dataset=dataset, managed=sorted({*who.stewarded_datasets, name}),
+        "manage.html", 400 if error else 200, dataset=dataset, managed=sorted({*visitor.stewarded_datasets, name}),
         statement=statement, queue=queue,
         projects=[{"project": project, **_split_allowances(shares)} for project, shares in allowances],
         currency=statement.account.currency.value,
         people=sorted({person for project in projects for person in project.people}),
-        events=services.audit.latest_events(who, LOG_LINES, name), keeps=may(who, Right.KEEP_PROJECTS, Subject(name)),
-        beside=services.synthetic.describe(who, name, dataset.version), said_of_table=typed_statement,
+        events=services.audit.latest_events(visitor, LOG_LINES, name),
+        keeps=may(visitor, Right.KEEP_PROJECTS, Subject(name)),
+        beside=services.synthetic.describe(visitor, name, dataset.version), said_of_table=typed_statement,
         most_megabytes=LARGEST_FILE >> 20, **message,
     )  # fmt: skip
 
@@ -394,8 +395,8 @@ def _role_names(person: Any) -> list[str]:
 
 
 def _split_allowances(shares: list[AllowanceBalance]) -> dict[str, object]:
-    whole = next((share for share in shares if share.analyst is None), None)
-    return {"whole": whole, "analysts": [share for share in shares if share.analyst is not None]}
+    project_share = next((share for share in shares if share.analyst is None), None)
+    return {"whole": project_share, "analysts": [share for share in shares if share.analyst is not None]}
 
 
 def show_audit(visit: Visit, **facts: Any) -> Response:

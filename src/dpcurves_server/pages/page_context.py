@@ -142,7 +142,7 @@ class Site:
 
     @property
     def issuer_name(self) -> str:
-        """Display name of the identity provider; empty if there is none."""
+        """Display name of the identity provider; empty without a provider."""
         return "" if self.issuer is None else self.issuer.name
 
 
@@ -165,10 +165,10 @@ class Visit:
         path_params: The path parameters.
         query: The query parameters.
         form: The form fields.
-        session: The session; None if nobody is signed in.
+        session: The session; None without a sign-in.
         address: The client address.
         host: The server's origin.
-        sign_in_secret: The secret of a pending sign-in at the provider; empty if there is none.
+        sign_in_secret: The secret of a pending sign-in at the provider; empty without a pending sign-in.
         file: The uploaded file.
         has_waited: Whether the request has waited for a drawing.
     """
@@ -192,7 +192,7 @@ class Visit:
 
     @property
     def visitor(self) -> Visitor:
-        """The signed-in visitor. Raises `ProtocolError` if nobody is signed in."""
+        """The signed-in visitor. Raises `ProtocolError` without a sign-in."""
         if self.session is None:
             raise ProtocolError("sign-in", "sign in first", 401)
         return self.session.visitor
@@ -256,7 +256,7 @@ class PendingResponse(Response):
 
 def redirect_to(*parts: str, message: str = "") -> Response:
     """Redirect to another page after an action, so that a reload does not repeat it."""
-    path = "/" + "/".join(quote(part, safe="") for part in parts)
+    path = "/" + "/".join(quote(segment, safe="") for segment in parts)
     return RedirectResponse(f"{path}?said={message}" if message else path, 303)
 
 

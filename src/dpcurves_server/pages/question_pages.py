@@ -64,9 +64,9 @@ class FormError:
 
 def show_question_types(visit: Visit) -> Response:
     """Page of the question types."""
-    found = visit.services.projects.get(visit.visitor, visit.path_params["project"])
-    require(visit.visitor, Right.ASK, found.subject)
-    return visit.render("kinds.html", project=found, forms=visit.site.forms.values())
+    project = visit.services.projects.get(visit.visitor, visit.path_params["project"])
+    require(visit.visitor, Right.ASK, project.subject)
+    return visit.render("kinds.html", project=project, forms=visit.site.forms.values())
 
 
 def show_form(visit: Visit) -> Response:
@@ -81,8 +81,8 @@ def submit_form(visit: Visit) -> Response:
         question_json, loss = _parse_form(visit, project, form, visit.form)
         question_plan = visit.services.questions.plan(visit.visitor, project.name, question_json, loss)
         if visit.form_value(DO) == "ask" and visit.form_value(SEEN) in ("", _format_plan(question_plan)):
-            asked = visit.services.questions.ask(visit.visitor, project.name, question_json, loss)
-            return redirect_to("questions", asked.id)
+            question = visit.services.questions.ask(visit.visitor, project.name, question_json, loss)
+            return redirect_to("questions", question.id)
     except ProtocolError:
         raise
     except ValueError as error:
@@ -105,7 +105,7 @@ def show_plan(visit: Visit) -> Response:
 
 
 def _is_complete(visit: Visit, project: Project, form: Form) -> bool:
-    """Tell whether all required fields are filled in, correctly or not."""
+    """Return True if all required fields are filled in, correctly or not."""
     columns = visit.services.datasets.get(visit.visitor, project.dataset).columns
     with suppress(InvalidArgument):
         typed = complete_fields(form, visit.form, columns)
@@ -162,11 +162,20 @@ def _render_form(
     facts = _form_context(visit, project, form, question_plan, error)
     names = visit.services.models.index_by_name(visit.visitor, project.name).names
     first, others = build_inputs(form, facts["dataset"].columns, names)
-    aside = [other.field.name for other in others]
-    parts = [f"{name}{part}" for name in aside for part in ("", ".lower", ".upper", ".cells")]
-    opened = any("".join(values.get(name, ())).strip() for name in parts) or (error and error.field in aside)
+    further_fields = [form_input.field.name for form_input in others]
+    field_names = [f"{name}{suffix}" for name in further_fields for suffix in ("", ".lower", ".upper", ".cells")]
+    is_open = any("".join(values.get(name, ())).strip() for name in field_names) or (
+        error and error.field in further_fields
+    )
     return visit.render(
-        "question.html", status, given=values, opened=opened, first=first, others=others, most_cells=MOST_CELLS, **facts
+        "question.html",
+        status,
+        given=values,
+        opened=is_open,
+        first=first,
+        others=others,
+        most_cells=MOST_CELLS,
+        **facts,
     )
 
 
@@ -198,11 +207,13 @@ def _plan_context(visit: Visit, question_plan: QuestionPlan, form: Form) -> dict
         if question_plan.earlier_question is None or question_plan.earlier_question.state is State.REFUSED
         else (question_plan.earlier_question,)
     )
-    free = {answer.id: answer for answer in (*question_plan.published_answers, *earlier)}
+    free_answers = {answer.id: answer for answer in (*question_plan.published_answers, *earlier)}
     fields = {name: texts for name, texts in visit.form.items() if name not in OWN and any(texts)}
-    path = "/".join(quote(part, safe="") for part in (question_plan.project.name, "ask", form.command, "sketch.svg"))
+    path = "/".join(
+        quote(segment, safe="") for segment in (question_plan.project.name, "ask", form.command, "sketch.svg")
+    )
     return {
-        "words": _format_plan(question_plan), "notes": question_plan.notes, "free": tuple(free.values()),
+        "words": _format_plan(question_plan), "notes": question_plan.notes, "free": tuple(free_answers.values()),
         "turns": tuple(plan_lines(question_plan.plans, question_plan.dataset.units)),
         "too_much": _budget_message(question_plan),
         "price": question_plan.dataset.account.currency.price(question_plan.loss), "cost": _format_cost(question_plan),
@@ -237,33 +248,35 @@ NO_SYNTHETIC = "This dataset has no synthetic table yet."
 
 def show_question(visit: Visit) -> Response:
     """Page of a question's status; redirects to the answer once it is released."""
-    asked = visit.services.questions.get(visit.visitor, visit.path_params["question"])
-    if asked.state is State.ANSWERED:
-        return redirect_to("releases", asked.id)
-    return visit.render("waiting.html", **_progress_context(visit, asked))
+    question = visit.services.questions.get(visit.visitor, visit.path_params["question"])
+    if question.state is State.ANSWERED:
+        return redirect_to("releases", question.id)
+    return visit.render("waiting.html", **_progress_context(visit, question))
 
 
 def show_progress(visit: Visit) -> Response:
     """The status of a question as a page fragment; redirects once the answer is released."""
-    asked = visit.services.questions.get(visit.visitor, visit.path_params["question"])
-    answer = visit.render("progress.html", **_progress_context(visit, asked))
-    if asked.state is State.ANSWERED:
-        answer.headers["HX-Redirect"] = f"/releases/{asked.id}"
+    question = visit.services.questions.get(visit.visitor, visit.path_params["question"])
+    answer = visit.render("progress.html", **_progress_context(visit, question))
+    if question.state is State.ANSWERED:
+        answer.headers["HX-Redirect"] = f"/releases/{question.id}"
     return answer
 
 
 def show_release(visit: Visit) -> Response:
     """Page of an answer: its picture, its summary, and a comparison with the synthetic table."""
     answer = visit.services.releases.get(visit.visitor, visit.path_params["release"])
-    asked = redact_question(visit.visitor, answer.asked_question)
+    question = redact_question(visit.visitor, answer.asked_question)
     can_compare = is_comparable(answer)
-    synthetic = visit.services.synthetic.find(visit.visitor, asked.dataset, asked.version) if can_compare else None
+    synthetic = (
+        visit.services.synthetic.find(visit.visitor, question.dataset, question.version) if can_compare else None
+    )
     comparison = None if synthetic is None else _find_or_submit_comparison(visit, answer, synthetic)
-    can_publish = answer.published_at is None and may(visit.visitor, Right.PUBLISH, Subject(asked.dataset))
+    can_publish = answer.published_at is None and may(visit.visitor, Right.PUBLISH, Subject(question.dataset))
     return visit.render(
-        "release.html", asked=asked, facts=answer.facts, published_at=answer.published_at, may_publish=can_publish,
+        "release.html", asked=question, facts=answer.facts, published_at=answer.published_at, may_publish=can_publish,
         comparison=comparison, statement="" if synthetic is None else synthetic.statement,
-        may_compare=NO_SYNTHETIC if can_compare else "", python=_python_example(asked, visit.host),
+        may_compare=NO_SYNTHETIC if can_compare else "", python=_python_example(question, visit.host),
         drawn=answer.is_drawn,
     )  # fmt: skip
 
@@ -281,17 +294,17 @@ def show_figure(visit: Visit) -> Response:
 
 def send_picture(visit: Visit) -> Response:
     """Download of an answer's picture."""
-    return _respond_when_drawn(visit, lambda found: download(to_standalone_svg(found.svg), "image/svg+xml"))
+    return _respond_when_drawn(visit, lambda answer: download(to_standalone_svg(answer.svg), "image/svg+xml"))
 
 
 def show_comparison(visit: Visit) -> Response:
     """Comparison of an answer with the synthetic table, as a page fragment."""
     answer, synthetic = _find_compared(visit)
-    asked = redact_question(visit.visitor, answer.asked_question)
+    question = redact_question(visit.visitor, answer.asked_question)
 
     def render_comparison(drawing: Drawing) -> Response:
         return visit.render(
-            "comparison.html", asked=asked, comparison=drawing, statement=synthetic.statement, may_compare=""
+            "comparison.html", asked=question, comparison=drawing, statement=synthetic.statement, may_compare=""
         )
 
     return PendingResponse(
@@ -303,7 +316,7 @@ def send_comparison_picture(visit: Visit) -> Response:
     """Picture of the comparison of an answer with the synthetic table."""
     answer, synthetic = _find_compared(visit)
     future = visit.services.studio.submit(collect_comparison_inputs(answer), synthetic)
-    return PendingResponse(visit, future, lambda drawn: download(drawn.svg, "image/svg+xml"))
+    return PendingResponse(visit, future, lambda picture: download(picture.svg, "image/svg+xml"))
 
 
 def _find_compared(visit: Visit) -> tuple[Answer, SyntheticTable]:
@@ -330,10 +343,10 @@ def export_release(visit: Visit) -> Response:
     """Download of an answer as a file."""
     ending = visit.path_params["ending"]
     if ending in ARTIST and ending not in DRAWN:
-        found = visit.services.releases.get(visit.visitor, visit.path_params["release"])
-        return _export_drawing(visit, [found], ending, f"release-{found.id[:12]}.{ending}")
+        stored = visit.services.releases.get(visit.visitor, visit.path_params["release"])
+        return _export_drawing(visit, [stored], ending, f"release-{stored.id[:12]}.{ending}")
     if ending in DRAWN:
-        return _respond_when_drawn(visit, lambda found: _download_answer(found, ending))
+        return _respond_when_drawn(visit, lambda stored: _download_answer(stored, ending))
     return _download_answer(visit.services.releases.get(visit.visitor, visit.path_params["release"]), ending)
 
 

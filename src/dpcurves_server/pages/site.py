@@ -142,8 +142,8 @@ def preload() -> None:
 
 def _page_endpoint(site: Site, page: Page) -> Callable[..., object]:
     async def serve_page(request: Request) -> Response:
-        sent = await read_body(request, LARGEST_FORM) if page.method == "POST" else b""
-        answer = await run_in_threadpool(_respond, site, page, request, sent.decode(errors="replace"))
+        body = await read_body(request, LARGEST_FORM) if page.method == "POST" else b""
+        answer = await run_in_threadpool(_respond, site, page, request, body.decode(errors="replace"))
         if isinstance(answer, PendingResponse):
             return await answer.wait_for_response()
         if answer.status_code != NOT_DRAWN:
@@ -159,9 +159,9 @@ def _upload_endpoint(site: Site, upload: Upload) -> Callable[..., object]:
         check = await run_in_threadpool(_respond, site, Page("GET", upload.path, upload.access_check), request, "")
         if check.status_code != ADMITTED:
             return check
-        sent = await read_body(request, LARGEST_FILE)
+        body = await read_body(request, LARGEST_FILE)
         page = Page("POST", upload.path, upload.handler)
-        return await run_in_threadpool(_respond_to_upload, site, page, request, sent)
+        return await run_in_threadpool(_respond_to_upload, site, page, request, body)
 
     return serve_upload
 
@@ -188,7 +188,7 @@ def _respond(
     site: Site, page: Page, request: Request, body: str, file: bytes = b"", *, has_waited: bool = False
 ) -> Response:
     host = f"{request.url.scheme}://{request.url.netloc}"
-    errand = request.cookies.get(account_pages.ERRAND, "")
+    sign_in_secret = request.cookies.get(account_pages.ERRAND, "")
     visit = Visit(
         site,
         request.url.path,
@@ -198,7 +198,7 @@ def _respond(
         None,
         client_address(request),
         host,
-        errand,
+        sign_in_secret,
         file,
         has_waited,
     )

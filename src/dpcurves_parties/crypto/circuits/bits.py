@@ -199,7 +199,7 @@ class SymbolicInteger:
         size = bit_width(min(self.low, right.low), max(self.high, right.high))
         signed = min(self.low, right.low) < 0
         first, second = list(self._extend_wires(size)), list(right._extend_wires(size))
-        if signed:  # flipping the top bits maps the order of signed numbers to that of unsigned numbers
+        if signed:  # flipping the top bits turns signed order into unsigned order
             first[-1], second[-1] = self.builder.negation(first[-1]), self.builder.negation(second[-1])
         carry = ONE
         for a, b in zip(first, second, strict=True):
@@ -219,8 +219,8 @@ class SymbolicInteger:
         """Return 1 if equal, else 0; one AND per bit except one."""
         right = self._coerce_operand(other)
         size = bit_width(min(self.low, right.low), max(self.high, right.high))
-        pairs = zip(self._extend_wires(size), right._extend_wires(size), strict=True)
-        return self._bit(self._and_all_wires([self.builder.negation(self.builder.xor(a, b)) for a, b in pairs]))
+        wire_pairs = zip(self._extend_wires(size), right._extend_wires(size), strict=True)
+        return self._bit(self._and_all_wires([self.builder.negation(self.builder.xor(a, b)) for a, b in wire_pairs]))
 
     def __ne__(self, other: SymbolicInteger | int) -> SymbolicInteger:  # type: ignore[override]
         return ~(self == other)
@@ -328,8 +328,8 @@ class SymbolicInteger:
     def _apply_bitwise(self, other: SymbolicInteger | int, gate: Callable[[int, int], int]) -> SymbolicInteger:
         first, second = self._as_unsigned, self._coerce_operand(other)._as_unsigned
         size = max(len(first.wires), len(second.wires))
-        pairs = zip(first._extend_wires(size), second._extend_wires(size), strict=True)
-        return SymbolicInteger(self.builder, tuple(gate(a, b) for a, b in pairs), 0, (1 << size) - 1)
+        wire_pairs = zip(first._extend_wires(size), second._extend_wires(size), strict=True)
+        return SymbolicInteger(self.builder, tuple(gate(a, b) for a, b in wire_pairs), 0, (1 << size) - 1)
 
     def _and_all_wires(self, wires: list[int]) -> int:
         """Return the wire of the AND of all wires, computed by a balanced tree."""
@@ -358,8 +358,8 @@ def mux(condition: SymbolicInteger, one: SymbolicInteger | int, other: SymbolicI
     if not condition.wires:
         return second
     low, high = min(first.low, second.low), max(first.high, second.high)
-    pairs = zip(first._extend_wires(bit_width(low, high)), second._extend_wires(bit_width(low, high)), strict=True)
-    wires = tuple(condition.builder.multiplex(condition.wires[0], a, b) for a, b in pairs)
+    wire_pairs = zip(first._extend_wires(bit_width(low, high)), second._extend_wires(bit_width(low, high)), strict=True)
+    wires = tuple(condition.builder.multiplex(condition.wires[0], a, b) for a, b in wire_pairs)
     return SymbolicInteger(condition.builder, wires, low, high)
 
 
@@ -449,14 +449,14 @@ _WORDS = {GateKind.XOR: "XOR", GateKind.AND: "AND", GateKind.NOT: "INV"}
 
 
 def to_bristol(circuit: Circuit) -> str:
-    """The circuit as text. What is copied to stand at the end, where outputs do, is a gate of its own (EQW).
+    """Return the circuit as Bristol Fashion text. EQW gates copy output wires to the end, where the format has them.
 
-    Ranges of numbers are not written.
+    The ranges of numbers are lost.
     """
     first, ends = sum(circuit.inputs), circuit.output_wires
     wires = first + len(circuit.gates) + len(ends)
-    lines = [_format_gate(gate, first + place) for place, gate in enumerate(circuit.gates)]
-    lines += [f"1 1 {wire} {place} EQW" for place, wire in enumerate(ends, first + len(circuit.gates))]
+    lines = [_format_gate(gate, first + position) for position, gate in enumerate(circuit.gates)]
+    lines += [f"1 1 {wire} {position} EQW" for position, wire in enumerate(ends, first + len(circuit.gates))]
     heads = [(len(lines), wires), (len(circuit.inputs), *circuit.inputs)]
     heads.append((len(circuit.outputs), *(len(number.wires) for number in circuit.outputs)))
     return "\n".join([*(" ".join(map(str, head)) for head in heads), "", *lines, ""])
@@ -465,17 +465,17 @@ def to_bristol(circuit: Circuit) -> str:
 def _format_gate(gate: Gate, wire: int) -> str:
     if gate.kind == GateKind.ZERO:
         return f"1 1 0 {wire} EQ"
-    read = f"1 1 {gate.left}" if gate.kind == GateKind.NOT else f"2 1 {gate.left} {gate.right}"
-    return f"{read} {wire} {_WORDS[gate.kind]}"
+    inputs = f"1 1 {gate.left}" if gate.kind == GateKind.NOT else f"2 1 {gate.left} {gate.right}"
+    return f"{inputs} {wire} {_WORDS[gate.kind]}"
 
 
 def from_bristol(text: str) -> Circuit:
-    """The circuit of a text; outputs are numbers without a sign.
+    """Parse a circuit in Bristol Fashion; outputs are unsigned numbers.
 
-    Gates that no output needs, or that are there twice, or whose value is known, are left out.
+    Unused and duplicate gates, and gates of constant value, are removed.
 
     Raises:
-        ValueError: it is none, or not of this form.
+        ValueError: the text is not a circuit in this format.
     """
     lines = [words for line in text.splitlines() if (words := line.split())]
     try:
@@ -492,42 +492,44 @@ def _parse_bristol(lines: Sequence[Sequence[str]]) -> Circuit:
     wiring = CircuitBuilder(inputs)
     wires = {wire: wire for wire in range(sum(inputs))}
     for words in lines[3:]:
-        for wire, found in _parse_gate(wiring, wires, words):
+        for wire, value in _parse_gate(wiring, wires, words):
             if wire in wires or not 0 <= wire < count:
                 raise InvalidArgument("circuit", f"wire {wire} is written twice, or is none")
-            wires[wire] = found
+            wires[wire] = value
     return wiring.build_circuit(list(_parse_outputs(wires, outputs, count)))
 
 
 def _parse_gate(wiring: CircuitBuilder, wires: dict[int, int], words: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """The wires that a gate writes, and what they are."""
+    """Yield the wires that a gate writes, each with its wire in the builder."""
     reads, writes, kind = int(words[0]), int(words[1]), words[-1]
-    places = tuple(map(int, words[2:-1]))
-    if len(places) != reads + writes or (kind != "MAND" and (reads, writes) != (_READS[kind], 1)):
+    wire_numbers = tuple(map(int, words[2:-1]))
+    if len(wire_numbers) != reads + writes or (kind != "MAND" and (reads, writes) != (_READS[kind], 1)):
         raise InvalidArgument("circuit", f"a gate {kind} has another number of wires")
-    read, written = places[:reads], places[reads:]
+    inputs, outputs = wire_numbers[:reads], wire_numbers[reads:]
     if kind == "MAND":
-        pairs = zip(read[:writes], read[writes:], strict=True)
-        yield from zip(written, [wiring.conjunction(wires[a], wires[b]) for a, b in pairs], strict=True)
+        wire_pairs = zip(inputs[:writes], inputs[writes:], strict=True)
+        yield from zip(outputs, [wiring.conjunction(wires[a], wires[b]) for a, b in wire_pairs], strict=True)
     elif kind == "EQ":
-        yield written[0], (ZERO, ONE)[read[0]]
+        yield outputs[0], (ZERO, ONE)[inputs[0]]
     else:
-        yield written[0], _apply_gate(wiring, kind, [wires[place] for place in read])
+        yield outputs[0], _apply_gate(wiring, kind, [wires[wire_number] for wire_number in inputs])
 
 
 _READS = {"XOR": 2, "AND": 2, "INV": 1, "EQ": 1, "EQW": 1}
 
 
-def _apply_gate(wiring: CircuitBuilder, kind: str, read: Sequence[int]) -> int:
+def _apply_gate(wiring: CircuitBuilder, kind: str, inputs: Sequence[int]) -> int:
     if kind == "XOR":
-        return wiring.xor(*read)
+        return wiring.xor(*inputs)
     if kind == "AND":
-        return wiring.conjunction(*read)
-    return wiring.negation(*read) if kind == "INV" else read[0]
+        return wiring.conjunction(*inputs)
+    return wiring.negation(*inputs) if kind == "INV" else inputs[0]
 
 
 def _parse_outputs(wires: dict[int, int], widths: Sequence[int], count: int) -> Iterator[CircuitOutput]:
     start = count - sum(widths)
     for width in widths:
-        yield CircuitOutput(tuple(wires[place] for place in range(start, start + width)), 0, (1 << width) - 1)
+        yield CircuitOutput(
+            tuple(wires[wire_number] for wire_number in range(start, start + width)), 0, (1 << width) - 1
+        )
         start += width

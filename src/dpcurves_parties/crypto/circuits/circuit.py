@@ -268,7 +268,7 @@ class CarrySaveAdder(Generic[Words]):
         self._reduce_columns(LEAST)
 
     def total(self) -> list[Words]:
-        """The bits of the sum, plus `offset`, of all that were added: one instance of each.
+        """Return the bits of the sum of all instances plus `offset`, as wires with one instance.
 
         Raises:
             ValueError: nothing was added.
@@ -283,32 +283,32 @@ class CarrySaveAdder(Generic[Words]):
             self._columns.append([])
         self._columns[weight].append(wire)
 
-    def _reduce_columns(self, least: int) -> None:
-        """Apply full adders from the lowest weight on, till fewer than `least` lie on each pile."""
+    def _reduce_columns(self, target_height: int) -> None:
+        """Apply full adders, lowest weight first, until each column has fewer than `target_height` bits."""
         weight = 0
         while weight < len(self._columns):
-            while sum(map(len, self._columns[weight])) >= least:
+            while sum(map(len, self._columns[weight])) >= target_height:
                 self._apply_full_adders(weight)
             weight += 1
 
     def _apply_full_adders(self, weight: int) -> None:
         pile: Any = np.concatenate(self._columns[weight])
         third = len(pile) // 3
-        a, b, c = (pile[place * third : (place + 1) * third] for place in range(3))
+        a, b, c = (pile[third_index * third : (third_index + 1) * third] for third_index in range(3))
         first, second = self.machine.xor(a, c), self.machine.xor(b, c)
         self._columns[weight] = [pile[3 * third :], self.machine.xor(first, b)]
         self._add_to_column(weight + 1, self.machine.xor(self.machine.conjunction(first, second), c))
 
     def _finish_column(self, weight: int) -> Words:
-        """The sum of the last two bits of a weight, or the last one; their carry goes on."""
-        pile: Any = np.concatenate(self._columns[weight])
-        while len(pile) > 1:
-            if len(pile) > 2:
+        """Return the sum bit of the last one or two bits of a weight; move the carry to the next weight."""
+        last_bits: Any = np.concatenate(self._columns[weight])
+        while len(last_bits) > 1:
+            if len(last_bits) > 2:
                 self._apply_full_adders(weight)
             else:
-                first, second = pile[:1], pile[1:]
+                first, second = last_bits[:1], last_bits[1:]
                 self._columns[weight] = [self.machine.xor(first, second)]
                 self._add_to_column(weight + 1, self.machine.conjunction(first, second))
-            pile = np.concatenate(self._columns[weight])
-        found: Words = pile
-        return found
+            last_bits = np.concatenate(self._columns[weight])
+        bits: Words = last_bits
+        return bits

@@ -1,4 +1,4 @@
-"""Secret shares of a histogram's cells with proofs, as the VDAF draft has them (Prio3Histogram), and their field."""
+"""Prio3Histogram of the VDAF draft: secret shares of one-hot vectors with proofs, and their field."""
 
 from .field import MODULUS
 from .histogram import OneHotShares, Prio3Histogram, VerifiedCells

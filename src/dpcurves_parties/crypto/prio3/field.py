@@ -1,4 +1,4 @@
-"""The field of 128 bits of the VDAF draft: its elements as two words each, and streams of them (XofTurboShake128)."""
+"""Field128 of the VDAF draft: elements as two 64-bit words, and their expansion by XofTurboShake128."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class DomainSeparationTag(NamedTuple):
     version: int = 18
 
     def to_bytes(self, usage: int) -> bytes:
-        """The bytes before a stream's input, for one of its uses."""
+        """Return the tag of a stream for one usage, as bytes."""
         numbers = bytes([self.version, 0]) + self.algorithm.to_bytes(4, "big") + usage.to_bytes(2, "big")
         dst = numbers + self.context
         return len(dst).to_bytes(2, "little") + dst
@@ -58,94 +58,94 @@ class QueryInputs(NamedTuple):
 
 
 def expand_xof(tag: bytes, seed: bytes, binder: bytes, size: int) -> bytes:
-    """Bytes of XofTurboShake128."""
+    """Return bytes of XofTurboShake128."""
     source = TurboSHAKE128.new(domain=_SUFFIX, data=b"".join((tag, bytes([len(seed)]), seed, binder)))
     return bytes(source.read(size))
 
 
 def expand_elements(tag: bytes, inputs: Iterable[tuple[bytes, bytes]], number: int) -> Words:
-    """Elements off the streams of some seeds and binders: ``(inputs, number, 2)`` words.
+    """Expand pairs of seed and binder to elements ``(inputs, number, 2)``, by rejection sampling.
 
-    What is not below the modulus is passed over, as the draft has it: once in 2**59 elements.
+    As the draft specifies, values that are not below the modulus are skipped: one in 2**59 values.
     """
-    given = list(inputs)
-    octets = b"".join(expand_xof(tag, seed, binder, SIZE * number) for seed, binder in given)
-    found = decode_words(octets, len(given), number).copy()
-    for row in np.flatnonzero(~are_elements(found).reshape(len(given), -1).all(axis=1)).tolist():
-        found[row] = _expand_with_rejection(tag, *given[row], number)
-    return found
+    pairs = list(inputs)
+    octets = b"".join(expand_xof(tag, seed, binder, SIZE * number) for seed, binder in pairs)
+    elements = decode_words(octets, len(pairs), number).copy()
+    for row in np.flatnonzero(~are_elements(elements).reshape(len(pairs), -1).all(axis=1)).tolist():
+        elements[row] = _expand_with_rejection(tag, *pairs[row], number)
+    return elements
 
 
 def _expand_with_rejection(tag: bytes, seed: bytes, binder: bytes, number: int) -> Words:
-    for more in count(1):
-        found = decode_words(expand_xof(tag, seed, binder, SIZE * (number + more)), 1, number + more)[0]
-        kept = found[are_elements(found)]
-        if len(kept) >= number:
-            return np.asarray(kept[:number], np.uint64)
+    for extra in count(1):
+        candidates = decode_words(expand_xof(tag, seed, binder, SIZE * (number + extra)), 1, number + extra)[0]
+        elements = candidates[are_elements(candidates)]
+        if len(elements) >= number:
+            return np.asarray(elements[:number], np.uint64)
     raise AssertionError
 
 
 def decode_words(octets: bytes, rows: int, number: int) -> Words:
-    """Bytes of elements as ``(rows, number, 2)`` words."""
+    """Decode the bytes of elements to words ``(rows, number, 2)``."""
     return np.asarray(np.frombuffer(octets, "<u8").astype(np.uint64, copy=False).reshape(rows, number, 2), np.uint64)
 
 
 def encode_rows(words: Words) -> list[bytes]:
-    """The bytes of each row of ``(rows, number, 2)`` words."""
+    """Encode each row of words ``(rows, number, 2)`` as bytes."""
     return [row.tobytes() for row in np.ascontiguousarray(words, "<u8")]
 
 
 def are_elements(words: Words) -> NDArray[np.bool_]:
-    """Mask of words ``(..., 2)`` that are below the modulus."""
+    """Return a mask of the words ``(..., 2)`` that are below the modulus."""
     low, high = words[..., 0], words[..., 1]
     return np.asarray((high < _UPPER) | ((high == _UPPER) & (low == 0)))
 
 
 def require_elements(words: Words, argument: str) -> Words:
-    """The words themselves. Raises `ValueError`: some are no elements."""
+    """Return the words. Raises `ValueError` if some are not below the modulus."""
     if not are_elements(words).all():
         raise InvalidArgument(argument, "numbers below the modulus of the field are needed")
     return words
 
 
 def subtract_elements(first: Words, second: Words) -> Words:
-    """Differences of elements, ``(..., 2)`` words each."""
+    """Return the differences of elements ``(..., 2)``."""
     low, high = first[..., 0] - second[..., 0], first[..., 1] - second[..., 1]
     borrow = (first[..., 0] < second[..., 0]).astype(np.uint64)
-    below = (first[..., 1] < second[..., 1]) | ((first[..., 1] == second[..., 1]) & (borrow == 1))
+    is_negative = (first[..., 1] < second[..., 1]) | ((first[..., 1] == second[..., 1]) & (borrow == 1))
     high -= borrow
     # The modulus, (1, _UPPER) in words, is added where the difference is below 0.
-    low_sum = low + below
-    high += below * _UPPER + (low_sum < low)
+    low_sum = low + is_negative
+    high += is_negative * _UPPER + (low_sum < low)
     return np.stack([low_sum, high], axis=-1)
 
 
 def sum_rows(words: Words) -> list[int]:
-    """Sums, modulo the modulus, over the rows of ``(rows, number, 2)`` words; fewer than 2**32 rows."""
+    """Return the sums of elements ``(rows, number, 2)`` over fewer than 2**32 rows, modulo the modulus."""
     halves = np.ascontiguousarray(words).view(np.uint32).sum(axis=0, dtype=np.uint64)
-    return [sum(part << 32 * place for place, part in enumerate(each)) % MODULUS for each in halves.tolist()]
+    return [sum(half << 32 * position for position, half in enumerate(row)) % MODULUS for row in halves.tolist()]
 
 
 def to_integers(words: Words) -> list[int]:
-    """Elements ``(number, 2)`` as Python's integers."""
+    """Convert elements ``(number, 2)`` to Python integers."""
     return [low | high << 64 for low, high in words.tolist()]
 
 
 def from_integers(numbers: Sequence[int]) -> Words:
-    """The inverse of `to_integers`."""
-    octets = b"".join((one % MODULUS).to_bytes(SIZE, "little") for one in numbers)
+    """Convert integers to elements: the inverse of `to_integers`."""
+    octets = b"".join((integer % MODULUS).to_bytes(SIZE, "little") for integer in numbers)
     return np.array(decode_words(octets, 1, len(numbers))[0], np.uint64)
 
 
 def roots_of_unity(order: int) -> list[int]:
-    """Powers of the root of unity of an order that is a power of 2."""
+    """Return all roots of unity of an order that is a power of 2, as powers of the primitive root."""
     root = pow(GENERATOR, (1 << ORDER) // order, MODULUS)
-    found = [1]
-    while len(found) < order:
-        found.append(found[-1] * root % MODULUS)
-    return found
+    powers = [1]
+    while len(powers) < order:
+        powers.append(powers[-1] * root % MODULUS)
+    return powers
 
 
 def evaluate_first_lagrange(count: int, point: int) -> int:
-    """Value at a point of the polynomial that is 1 at 1 and 0 at the other roots of unity of an order `count`."""
+    """Evaluate the first Lagrange polynomial at a point: it is 1 at 1 and 0 at the other roots of order `count`."""
     return (pow(point, count, MODULUS) - 1) * pow(count * (point - 1), -1, MODULUS) % MODULUS

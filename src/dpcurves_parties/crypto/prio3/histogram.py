@@ -29,7 +29,7 @@ _ONE_PROOF = bytes([PROOFS])
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class OneHotShares:
-    """SECRET as a whole: what owners send. Each server gets the public share, and its own input share alone.
+    """SECRET as a whole: the shares that owners send. Each server gets the public share and its own input share only.
 
     Attributes:
         public: Public share of each report: hashes, blinded, of both input shares.
@@ -42,13 +42,13 @@ class OneHotShares:
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class VerifiedCells:
-    """SECRET: shares of the cells of some reports at one server, and what it says of them to the other one.
+    """SECRET: one server's shares of the cells of some reports, and its verification messages to the other server.
 
     Attributes:
         scheme: Scheme of the reports.
         party: Number of this server.
         cells: ``(reports, length, 2)`` words of field elements.
-        messages: ``(reports, scheme.message_size)`` bytes; they tell the other server nothing new.
+        messages: ``(reports, scheme.message_size)`` bytes; they reveal nothing new to the other server.
         seeds: The seed of the joint randomness that this server worked with, ``(reports, 32)`` bytes.
     """
 
@@ -87,8 +87,8 @@ class Prio3Histogram:
     of which it has its own. The message holds values of wires at a point that neither owner nor server chooses after
     the report is made, because the verification key is older: values are masked by uniform starts of the wires, unless
     the point is a node (refused by both). The value of the polynomial is then determined, and the sum that must be 0 is
-    the negative of the server's own share. So whatever it answers, whether the report is dropped is a function of what
-    it knew before. A report has the same point whenever it is verified, so repeated verification reveals nothing more.
+    the negative of the server's own share. So for any answer of the server, whether the report is dropped is a function
+    of its earlier knowledge. A report has the same point in each verification, so repetition reveals nothing more.
     *Soundness*: a report that passes at two honest servers is one-hot, except with probability below ``(q + 1) *
     2**-118``, for up to 2**12 cells, if its owner has computed q hashes and does not know the verification key.
     *Proof.* Each r is a hash of both shares, and a nonzero polynomial of degree `chunk_length` has r as a root with
@@ -176,18 +176,18 @@ class Prio3Histogram:
         """
         if np.any((cells < 0) | (cells >= self.length)):
             raise InvalidArgument("cells", f"cells below {self.length} are needed")
-        if {len(one) for one in nonces} - {NONCE} or {len(one) for one in randomness} - {RANDOM}:
+        if {len(octets) for octets in nonces} - {NONCE} or {len(octets) for octets in randomness} - {RANDOM}:
             raise InvalidArgument("nonces, randomness", f"{NONCE} and {RANDOM} bytes are needed for each report")
         seeds, blinds, own_blinds, proving = (
-            [one[start : start + field.SEED] for one in randomness] for start in range(0, RANDOM, field.SEED)
+            [octets[start : start + field.SEED] for octets in randomness] for start in range(0, RANDOM, field.SEED)
         )
         helper, masks = self._expand_helper(seeds)
         vectors = np.zeros((len(cells), self.length, 2), np.uint64)
         vectors[np.arange(len(cells)), cells, 0] = 1
         leader = field.subtract_elements(vectors, helper)
         joint_rand_parts = [
-            self._joint_rand_parts(party, each, nonces, shares)
-            for party, (each, shares) in enumerate(((own_blinds, leader), (blinds, helper)))
+            self._joint_rand_parts(party, party_blinds, nonces, shares)
+            for party, (party_blinds, shares) in enumerate(((own_blinds, leader), (blinds, helper)))
         ]
         public = [first + second for first, second in zip(*joint_rand_parts, strict=True)]
         starts = field.expand_elements(
@@ -234,15 +234,19 @@ class Prio3Histogram:
             cells, proofs = self._expand_helper([share[: field.SEED] for share in shares])
         own_parts = self._joint_rand_parts(party, blinds, nonces, cells)
         other_part = slice(field.SEED, 2 * field.SEED) if party == LEADER else slice(field.SEED)
-        pairs = ((part, one[other_part]) for part, one in zip(own_parts, public, strict=True))
-        seeds = self._joint_rand_seeds([a + b if party == LEADER else b + a for a, b in pairs])
+        part_pairs = (
+            (own_part, report_parts[other_part]) for own_part, report_parts in zip(own_parts, public, strict=True)
+        )
+        seeds = self._joint_rand_seeds([a + b if party == LEADER else b + a for a, b in part_pairs])
         query = field.expand_elements(self._tag(QUERY), ((key, _ONE_PROOF + nonce) for nonce in nonces), QUERIES)
         verifier_shares = np.empty((len(shares), 2 * self.chunk_length + 2, 2), np.uint64)
         starts, sums = proofs[:, : 2 * self.chunk_length], proofs[:, 2 * self.chunk_length :]
         _query_reports(
             self.points, field.QueryInputs(cells, starts, sums, self._expand_joint_rand(seeds), query), verifier_shares
         )
-        messages = [numbers + part for numbers, part in zip(field.encode_rows(verifier_shares), own_parts, strict=True)]
+        messages = [
+            numbers + own_part for numbers, own_part in zip(field.encode_rows(verifier_shares), own_parts, strict=True)
+        ]
         return VerifiedCells(self, party, cells, _as_rows(messages, self.message_size), _as_rows(seeds, field.SEED))
 
     def find_accepted(
@@ -263,14 +267,14 @@ class Prio3Histogram:
         if others.shape != own.shape:
             raise InvalidArgument("messages", f"must have shape {own.shape}, got {others.shape}")
         numbers = [
-            field.decode_words(each[:, : -field.SEED].tobytes(), len(each), 2 * self.chunk_length + 2)
-            for each in (own, others)
+            field.decode_words(messages[:, : -field.SEED].tobytes(), len(messages), 2 * self.chunk_length + 2)
+            for messages in (own, others)
         ]
         canonical = np.asarray(field.are_elements(numbers[1]).all(axis=1))
         passed = np.zeros(len(own), np.bool_)
         _decide_reports(numbers[0], numbers[1] * canonical[:, None, None].astype(np.uint64), passed)
-        parts = [own[:, -field.SEED :], others[:, -field.SEED :]]
-        joint_parts = np.hstack(parts if party == LEADER else parts[::-1])
+        joint_rand_parts = [own[:, -field.SEED :], others[:, -field.SEED :]]
+        joint_parts = np.hstack(joint_rand_parts if party == LEADER else joint_rand_parts[::-1])
         joint_seeds = _as_rows(self._joint_rand_seeds([row.tobytes() for row in joint_parts]), field.SEED)
         return np.asarray(passed & canonical & (joint_seeds == seeds).all(axis=1))
 
@@ -301,7 +305,10 @@ class Prio3Histogram:
         return [field.expand_xof(tag, blind, bytes([party]) + nonce + row, field.SEED) for blind, nonce, row in rows]
 
     def _joint_rand_seeds(self, both: Sequence[bytes]) -> list[bytes]:
-        return [field.expand_xof(self._tag(JOINT_SEED), bytes(field.SEED), parts, field.SEED) for parts in both]
+        return [
+            field.expand_xof(self._tag(JOINT_SEED), bytes(field.SEED), report_parts, field.SEED)
+            for report_parts in both
+        ]
 
     def _expand_joint_rand(self, seeds: Sequence[bytes]) -> field.Words:
         return field.expand_elements(self._tag(JOINT), ((seed, _ONE_PROOF) for seed in seeds), self.calls)
@@ -327,24 +334,25 @@ def _to_montgomery(numbers: Sequence[int]) -> field.Words:
 
 @cache
 def _montgomery_nodes(points: int) -> tuple[field.Words, field.Words]:
-    parts = (pow(number, -1, field.MODULUS) for number in (2, points, 2 * points))
-    return _to_montgomery(field.roots_of_unity(2 * points)), _to_montgomery(list(parts))
+    inverses = (pow(number, -1, field.MODULUS) for number in (2, points, 2 * points))
+    return _to_montgomery(field.roots_of_unity(2 * points)), _to_montgomery(list(inverses))
 
 
 @cache
 def _odd_node_values(points: int, calls: int) -> tuple[list[int], list[int]]:
-    """Values at odd nodes of the polynomial that is 1 at node 0, and of the sum of those that are 1 at a call's."""
+    """Return values at odd nodes: of the Lagrange polynomial of node 0, and of the sum over the nodes of calls."""
     first = [field.evaluate_first_lagrange(points, node) for node in field.roots_of_unity(2 * points)[1::2]]
-    rest = [
-        sum(first[(place - call) % points] for call in range(1, calls + 1)) % field.MODULUS for place in range(points)
+    call_sums = [
+        sum(first[(position - call) % points] for call in range(1, calls + 1)) % field.MODULUS
+        for position in range(points)
     ]
-    return first, rest
+    return first, call_sums
 
 
 @cache
 def _montgomery_odd_node_values(points: int, calls: int) -> tuple[field.Words, field.Words]:
-    first, rest = map(_to_montgomery, _odd_node_values(points, calls))
-    return first, rest
+    first, call_sums = map(_to_montgomery, _odd_node_values(points, calls))
+    return first, call_sums
 
 
 def _prove_reports(
@@ -358,12 +366,12 @@ def _prove_reports(
         )
 
 
-def _query_reports(points: int, asked: field.QueryInputs, told: field.Words) -> None:
+def _query_reports(points: int, inputs: field.QueryInputs, messages: field.Words) -> None:
     if _import_loops() is None:
-        plain.query_reports(asked, points, told)
+        plain.query_reports(inputs, points, messages)
     else:
         _import_loops().query_reports(
-            field.QueryInputs(*map(np.ascontiguousarray, asked)), *_montgomery_nodes(points), told
+            field.QueryInputs(*map(np.ascontiguousarray, inputs)), *_montgomery_nodes(points), messages
         )
 
 

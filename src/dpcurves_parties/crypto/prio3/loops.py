@@ -1,4 +1,4 @@
-"""Loops over reports in the field of 128 bits, as machine code. Import only where numba is."""
+"""Loops over reports in Field128, compiled by numba. Import only if numba is installed."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _NO, _YES = np.uint64(0), np.uint64(1)
 
 @intrinsic
 def _emit_upper_word(typing: Any, first: Any, second: Any) -> Any:
-    """Upper word of the product of two words."""
+    """Compute the upper word of the product of two words."""
 
-    def generate_code(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+    def generate_code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         wide = ir.IntType(128)
-        product = builder.mul(*(builder.zext(each, wide) for each in given))
+        product = builder.mul(*(builder.zext(factor, wide) for factor in arguments))
         return builder.trunc(builder.lshr(product, ir.Constant(wide, 64)), ir.IntType(64))
 
     return types.uint64(types.uint64, types.uint64), generate_code
@@ -37,7 +37,7 @@ _upper: Any = _emit_upper_word
 
 @njit(cache=True, inline="always")
 def _reduce(low: Any, high: Any, beyond: Any) -> Any:
-    """A number below twice the modulus, of 129 bits, less the modulus if it is not below."""
+    """Reduce a 129-bit number below twice the modulus by one conditional subtraction."""
     if beyond or high > _UPPER or (high == _UPPER and low >= _YES):
         borrow = _YES if low < _YES else _NO
         return low - _YES, high - _UPPER - borrow
@@ -49,18 +49,18 @@ def _add(a: Any, b: Any) -> Any:
     low = a[0] + b[0]
     carry = _YES if low < a[0] else _NO
     high = a[1] + b[1]
-    beyond = high < a[1]
+    overflows = high < a[1]
     high += carry
-    return _reduce(low, high, beyond or high < carry)
+    return _reduce(low, high, overflows or high < carry)
 
 
 @njit(cache=True)
 def _subtract(a: Any, b: Any) -> Any:
     low, high = a[0] - b[0], a[1] - b[1]
     borrow = _YES if a[0] < b[0] else _NO
-    below = a[1] < b[1] or (a[1] == b[1] and borrow == _YES)
+    is_negative = a[1] < b[1] or (a[1] == b[1] and borrow == _YES)
     high -= borrow
-    if below:
+    if is_negative:
         low += _YES
         high += _UPPER + (_YES if low == _NO else _NO)
     return low, high
@@ -68,178 +68,185 @@ def _subtract(a: Any, b: Any) -> Any:
 
 @njit(cache=True)
 def _multiply(a: Any, b: Any) -> Any:
-    """The product over 2**128 (Montgomery); one factor times 2**128 and another one make their product.
+    """Return the Montgomery product ``a * b / 2**128``; with one factor in Montgomery form it is the plain product.
 
-    The modulus is 1 modulo 2**64: so a multiple of it that clears the lowest word is that word's negative.
+    The modulus is 1 modulo 2**64, so the factor of the modulus that clears the lowest word is that word's negative.
     """
     t0 = a[0] * b[0]
     t1 = _upper(a[0], b[0])
-    part = a[0] * b[1]
-    t1 += part
-    t2 = _upper(a[0], b[1]) + (_YES if t1 < part else _NO)
+    product = a[0] * b[1]
+    t1 += product
+    t2 = _upper(a[0], b[1]) + (_YES if t1 < product else _NO)
     m = _NO - t0
-    part = m * _UPPER + (_YES if t0 else _NO)  # no overflow: multiples of _UPPER are even
-    t1 += part
-    carry = _YES if t1 < part else _NO
-    part = _upper(m, _UPPER) + carry
-    t2 += part
-    t3 = _YES if t2 < part else _NO
-    # The second word of a.
+    product = m * _UPPER + (_YES if t0 else _NO)  # no overflow: multiples of _UPPER are even
+    t1 += product
+    carry = _YES if t1 < product else _NO
+    product = _upper(m, _UPPER) + carry
+    t2 += product
+    t3 = _YES if t2 < product else _NO
+    # Second pass: the high word of a.
     low = a[1] * b[0]
     t1 += low
     carry = _YES if t1 < low else _NO
-    part = _upper(a[1], b[0]) + carry
-    t2 += part
-    t3 += _YES if t2 < part else _NO
+    product = _upper(a[1], b[0]) + carry
+    t2 += product
+    t3 += _YES if t2 < product else _NO
     low = a[1] * b[1]
     t2 += low
     carry = _YES if t2 < low else _NO
     t3 += _upper(a[1], b[1]) + carry
     m = _NO - t1
-    part = m * _UPPER + (_YES if t1 else _NO)
-    t2 += part
-    carry = _YES if t2 < part else _NO
-    part = _upper(m, _UPPER) + carry
-    t3 += part
-    return _reduce(t2, t3, t3 < part)
+    product = m * _UPPER + (_YES if t1 else _NO)
+    t2 += product
+    carry = _YES if t2 < product else _NO
+    product = _upper(m, _UPPER) + carry
+    t3 += product
+    return _reduce(t2, t3, t3 < product)
 
 
 @njit(cache=True)
-def _load(words: Any, place: Any) -> Any:
-    return words[place, 0], words[place, 1]
+def _load(words: Any, index: Any) -> Any:
+    return words[index, 0], words[index, 1]
 
 
 @njit(cache=True)
-def _store(words: Any, place: Any, number: Any) -> None:
-    words[place, 0], words[place, 1] = number
+def _store(words: Any, index: Any, number: Any) -> None:
+    words[index, 0], words[index, 1] = number
 
 
 @njit(cache=True)
 def _to_montgomery(number: Any) -> Any:
-    """A number times 2**128, with which products are plain numbers."""
+    """Convert to Montgomery form: the number times 2**128."""
     return _multiply(number, (_SQUARE_0, _SQUARE_1))
 
 
 @njit(cache=True)
 def _invert(number: Any) -> Any:
-    """The inverse, marked, of a number that is marked: its power of the modulus less 2."""
+    """Return the inverse of a number, both in Montgomery form: its power with exponent modulus - 2."""
     result = (_ONE_0, _ONE_1)
-    # The modulus less 2 is (2**64 - 29) * 2**64 + (2**64 - 1) in words.
+    # The exponent, modulus - 2, is (2**64 - 29) * 2**64 + (2**64 - 1): two words.
     for word in (_UPPER - _YES, ~_NO):
-        for place in range(63, -1, -1):
+        for bit in range(63, -1, -1):
             result = _multiply(result, result)
-            if (word >> np.uint64(place)) & _YES:
+            if (word >> np.uint64(bit)) & _YES:
                 result = _multiply(result, number)
     return result
 
 
 @njit(cache=True)
 def _invert_differences(point: Any, nodes: Words) -> Any:
-    """Inverses of the differences of a point and all nodes, marked, by one inversion."""
-    below, inverses = np.empty((len(nodes) + 1, 2), np.uint64), np.empty((len(nodes), 2), np.uint64)
-    _store(below, 0, (_ONE_0, _ONE_1))
-    for place in range(len(nodes)):
-        _store(below, place + 1, _multiply(_load(below, place), _subtract(point, _load(nodes, place))))
-    back = _invert(_load(below, len(nodes)))
-    for place in range(len(nodes) - 1, -1, -1):
-        _store(inverses, place, _multiply(back, _load(below, place)))
-        back = _multiply(back, _subtract(point, _load(nodes, place)))
+    """Return the inverses of ``point - node`` for all nodes, in Montgomery form, by one inversion."""
+    prefix_products, inverses = np.empty((len(nodes) + 1, 2), np.uint64), np.empty((len(nodes), 2), np.uint64)
+    _store(prefix_products, 0, (_ONE_0, _ONE_1))
+    for index in range(len(nodes)):
+        _store(
+            prefix_products, index + 1, _multiply(_load(prefix_products, index), _subtract(point, _load(nodes, index)))
+        )
+    inverse_product = _invert(_load(prefix_products, len(nodes)))
+    for index in range(len(nodes) - 1, -1, -1):
+        _store(inverses, index, _multiply(inverse_product, _load(prefix_products, index)))
+        inverse_product = _multiply(inverse_product, _subtract(point, _load(nodes, index)))
     return inverses
 
 
 @njit(cache=True)
 def _evaluate_gadget(sums: Words, nodes: Words, inverses: Words, calls: Any) -> Any:
-    """The polynomial of sums of products: its value but for a factor, and the sum of its values at calls' nodes.
+    """Return the gadget polynomial's value at a point, up to a factor, and the sum of its values at calls' nodes.
 
-    Its degree is such that its values times the nodes add up to 0; the last value is not told.
+    The values times the nodes add up to 0 because of the polynomial's degree; this determines the last value, which
+    proofs omit.
     """
-    last, value, closed = (_NO, _NO), (_NO, _NO), (_NO, _NO)
-    for place in range(len(nodes)):
-        node = _load(nodes, place)
-        if place < len(nodes) - 1:
-            number = _load(sums, place)
-            last = _add(last, _multiply(number, node))
+    weighted_sum, value, call_sum = (_NO, _NO), (_NO, _NO), (_NO, _NO)
+    for index in range(len(nodes)):
+        node = _load(nodes, index)
+        if index < len(nodes) - 1:
+            number = _load(sums, index)
+            weighted_sum = _add(weighted_sum, _multiply(number, node))
         else:
-            number = _subtract((_NO, _NO), _multiply(last, _load(nodes, 1)))
-        value = _add(value, _multiply(number, _multiply(node, _load(inverses, place))))
-        if place % 2 == 0 and 2 <= place <= 2 * calls:
-            closed = _add(closed, number)
-    return value, closed
+            number = _subtract((_NO, _NO), _multiply(weighted_sum, _load(nodes, 1)))
+        value = _add(value, _multiply(number, _multiply(node, _load(inverses, index))))
+        if index % 2 == 0 and 2 <= index <= 2 * calls:
+            call_sum = _add(call_sum, number)
+    return value, call_sum
 
 
 @njit(cache=True)
-def _write_wires(shares: tuple[Words, Words], joint: Words, weights: Words, half: Any, told: Words) -> Any:
-    """Write the values of wires: at node 0 they are their starts, at node c what the chunk c shows. Sum of cells."""
+def _write_wires(shares: tuple[Words, Words], joint: Words, weights: Words, half: Any, message: Words) -> Any:
+    """Write the wires' values at the point, and return the sum of cells. Node 0 has the wire seeds, node c chunk c."""
     cells, starts = shares
-    chunk, total, whole = len(starts) // 2, (_NO, _NO), (_NO, _NO)
+    chunk, total, cell_sum = len(starts) // 2, (_NO, _NO), (_NO, _NO)
     for call in range(len(joint)):
         total = _add(total, _load(weights, call + 1))
-    less = _multiply(total, half)
-    for place in range(chunk):
-        _store(told, 2 * place + 1, _multiply(_load(starts, 2 * place), _load(weights, 0)))
-        _store(told, 2 * place + 2, _subtract(_multiply(_load(starts, 2 * place + 1), _load(weights, 0)), less))
+    half_total = _multiply(total, half)
+    for position in range(chunk):
+        _store(message, 2 * position + 1, _multiply(_load(starts, 2 * position), _load(weights, 0)))
+        _store(
+            message,
+            2 * position + 2,
+            _subtract(_multiply(_load(starts, 2 * position + 1), _load(weights, 0)), half_total),
+        )
     for call in range(len(joint)):
         weight, ratio = _load(weights, call + 1), _to_montgomery(_load(joint, call))
-        risen = weight
-        for place in range(min(chunk, len(cells) - call * chunk)):
-            cell, first, second = _load(cells, call * chunk + place), 2 * place + 1, 2 * place + 2
-            risen, whole = _multiply(risen, ratio), _add(whole, cell)
-            _store(told, first, _add(_load(told, first), _multiply(cell, risen)))
-            _store(told, second, _add(_load(told, second), _multiply(cell, weight)))
-    return whole
+        power = weight
+        for position in range(min(chunk, len(cells) - call * chunk)):
+            cell, first, second = _load(cells, call * chunk + position), 2 * position + 1, 2 * position + 2
+            power, cell_sum = _multiply(power, ratio), _add(cell_sum, cell)
+            _store(message, first, _add(_load(message, first), _multiply(cell, power)))
+            _store(message, second, _add(_load(message, second), _multiply(cell, weight)))
+    return cell_sum
 
 
 @njit(cache=True, nogil=True)
 def query_reports(inputs: QueryInputs, nodes: Words, parts: Words, messages: Words) -> None:
-    """Messages of one server, of all reports: see `Prio3Histogram.verify_init`.
+    """Write one server's messages about all reports (see `Prio3Histogram.verify_init`).
 
     Args:
-        inputs: What is known of the reports.
-        nodes: ``(2 * points, 2)``: roots of unity of that order, marked.
-        parts: ``(3, 2)``: an inverse of 2, and inverses of `points` and of its double, marked.
-        messages: ``(reports, 2 * chunk + 2, 2)``: what is written: what has to be 0, the wires, and the polynomial.
+        inputs: Shares of the reports, with joint and query randomness.
+        nodes: ``(2 * points, 2)``: roots of unity of this order, in Montgomery form.
+        parts: ``(3, 2)``: inverses of 2, of `points` and of ``2 * points``, in Montgomery form.
+        messages: Output, ``(reports, 2 * chunk + 2, 2)``: the number that must be 0, the wires, the gadget polynomial.
     """
     calls, points = inputs.joint_rand.shape[1], nodes.shape[0] // 2
-    zero, one, marked_one = (_NO, _NO), (_YES, _NO), (_ONE_0, _ONE_1)
-    weights, half = np.empty((calls + 1, 2), np.uint64), _multiply(_load(parts, 0), one)
+    zero, plain_one, montgomery_one = (_NO, _NO), (_YES, _NO), (_ONE_0, _ONE_1)
+    weights, half = np.empty((calls + 1, 2), np.uint64), _multiply(_load(parts, 0), plain_one)
     for report in range(inputs.cells.shape[0]):
         point, query = _to_montgomery(_load(inputs.query_rand[report], 2)), inputs.query_rand[report]
         power, step = point, 1
         while step < points:
             power, step = _multiply(power, power), 2 * step
-        double = _subtract(_multiply(power, power), marked_one)
-        if double == zero:  # the point is a node: refused by all servers, once in more than 2**100 reports
+        double = _subtract(_multiply(power, power), montgomery_one)
+        if double == zero:  # the point is a node: both servers refuse it; one in over 2**100 reports
             messages[report] = 0
-            _store(messages[report], 0, one)
+            _store(messages[report], 0, plain_one)
             continue
         inverses = _invert_differences(point, nodes)
-        value, closed = _evaluate_gadget(inputs.gadget_values[report], nodes, inverses, calls)
+        value, call_sum = _evaluate_gadget(inputs.gadget_values[report], nodes, inverses, calls)
         _store(messages[report], messages.shape[1] - 1, _multiply(value, _multiply(double, _load(parts, 2))))
-        scale = _multiply(_subtract(power, marked_one), _load(parts, 1))
+        scale = _multiply(_subtract(power, montgomery_one), _load(parts, 1))
         for call in range(calls + 1):
             _store(weights, call, _multiply(_multiply(_load(nodes, 2 * call), _load(inverses, 2 * call)), scale))
-        whole = _write_wires(
+        cell_sum = _write_wires(
             (inputs.cells[report], inputs.wire_seeds[report]),
             inputs.joint_rand[report],
             weights,
             half,
             messages[report],
         )
-        first = _multiply(_to_montgomery(_load(query, 0)), closed)
-        _store(messages[report], 0, _add(first, _multiply(_to_montgomery(_load(query, 1)), _subtract(whole, half))))
+        first = _multiply(_to_montgomery(_load(query, 0)), call_sum)
+        _store(messages[report], 0, _add(first, _multiply(_to_montgomery(_load(query, 1)), _subtract(cell_sum, half))))
 
 
 @njit(cache=True, nogil=True)
 def decide_reports(first: Words, second: Words, is_accepted: NDArray[np.bool_]) -> None:
-    """Decide of each report whether both servers' messages, ``(reports, 2 * chunk + 2, 2)``, add up to a proof."""
+    """Decide for each report whether both messages, ``(reports, 2 * chunk + 2, 2)``, add up to a valid proof."""
     wires = first.shape[1] - 2
     for report in range(first.shape[0]):
         total = _add(_load(first[report], 0), _load(second[report], 0))
         value = (_NO, _NO)
-        for place in range(1, wires + 1, 2):
-            left = _add(_load(first[report], place), _load(second[report], place))
-            right = _add(_load(first[report], place + 1), _load(second[report], place + 1))
-            value = _add(value, _multiply(_to_montgomery(left), right))
+        for index in range(1, wires + 1, 2):
+            left_wire = _add(_load(first[report], index), _load(second[report], index))
+            right_wire = _add(_load(first[report], index + 1), _load(second[report], index + 1))
+            value = _add(value, _multiply(_to_montgomery(left_wire), right_wire))
         claimed = _add(_load(first[report], wires + 1), _load(second[report], wires + 1))
         is_accepted[report] = total == (_NO, _NO) and value == claimed
 
@@ -248,37 +255,37 @@ def decide_reports(first: Words, second: Words, is_accepted: NDArray[np.bool_]) 
 def prove_reports(
     cells: NDArray[np.int64], wire_seeds: Words, joint_rand: Words, odd: tuple[Words, Words], gadget_values: Words
 ) -> None:
-    """The polynomials of sums of products of some reports, each of one cell: see `Prio3Histogram.shard`.
+    """Write the gadget polynomials of reports with one cell each (see `Prio3Histogram.shard`).
 
     Args:
-        cells: ``(reports,)``: the cell of each. SECRET.
+        cells: SECRET. The cell of each report, ``(reports,)``.
         wire_seeds: ``(reports, 2 * chunk, 2)``.
         joint_rand: ``(reports, calls, 2)``.
-        odd: ``(points, 2)`` each: values at odd nodes, of the polynomial that is 1 at node 0, and of the sum of those
-            that are 1 at a call's node; marked.
-        gadget_values: ``(reports, 2 * points - 1, 2)``: what is written.
+        odd: Values at odd nodes, ``(points, 2)`` each, in Montgomery form: of the Lagrange polynomial of node 0, and of
+            the sum over the nodes of calls.
+        gadget_values: Output, ``(reports, 2 * points - 1, 2)``.
     """
-    first, rest = odd
+    first, call_sums = odd
     chunk, points = wire_seeds.shape[1] // 2, first.shape[0]
-    zero, one = (_NO, _NO), (_ONE_0, _ONE_1)
+    zero, montgomery_one = (_NO, _NO), (_ONE_0, _ONE_1)
     for report in range(cells.shape[0]):
-        call, place = cells[report] // chunk, cells[report] % chunk
+        call, cell_position = cells[report] // chunk, cells[report] % chunk
         ratio = _to_montgomery(_load(joint_rand[report], call))
-        risen = one
-        for step in range(chunk):  # as many for each cell
-            risen = _multiply(risen, ratio) if step <= place else risen
-        products, left = zero, zero
-        for each in range(chunk):
-            a, b = _load(wire_seeds[report], 2 * each), _load(wire_seeds[report], 2 * each + 1)
-            products, left = _add(products, _multiply(_to_montgomery(a), b)), _add(left, a)
-        a, b = _load(wire_seeds[report], 2 * place), _load(wire_seeds[report], 2 * place + 1)
+        power = montgomery_one
+        for step in range(chunk):  # the same number of steps for each cell, so that the time shows no cell
+            power = _multiply(power, ratio) if step <= cell_position else power
+        products, left_sum = zero, zero
+        for position in range(chunk):
+            a, b = _load(wire_seeds[report], 2 * position), _load(wire_seeds[report], 2 * position + 1)
+            products, left_sum = _add(products, _multiply(_to_montgomery(a), b)), _add(left_sum, a)
+        a, b = _load(wire_seeds[report], 2 * cell_position), _load(wire_seeds[report], 2 * cell_position + 1)
         gadget_values[report] = 0
         _store(gadget_values[report], 0, products)
         for number in range(points - 1):
-            start, others = _load(first, number), _load(rest, number)
-            own = _load(first, (number - call - 1) % points)
-            inner = _add(_subtract(_to_montgomery(_multiply(b, start)), others), own)
-            value = _multiply(_subtract(_multiply(products, start), _multiply(left, others)), start)
-            value = _add(value, _multiply(_multiply(a, start), own))
-            value = _add(value, _multiply(_multiply(risen, _multiply(own, inner)), (_YES, _NO)))
+            start, others = _load(first, number), _load(call_sums, number)
+            call_value = _load(first, (number - call - 1) % points)
+            inner = _add(_subtract(_to_montgomery(_multiply(b, start)), others), call_value)
+            value = _multiply(_subtract(_multiply(products, start), _multiply(left_sum, others)), start)
+            value = _add(value, _multiply(_multiply(a, start), call_value))
+            value = _add(value, _multiply(_multiply(power, _multiply(call_value, inner)), (_YES, _NO)))
             _store(gadget_values[report], 2 * number + 1, value)

@@ -1,4 +1,4 @@
-"""Loops over reports in the field of 128 bits, in Python's integers: the same numbers as `loops`, without numba."""
+"""Loops over reports in Field128 with Python integers: equal results to `loops`, without numba."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ def _inner_product(first: Sequence[int], second: Sequence[int]) -> int:
 
 
 def _lagrange_weights(nodes: Sequence[int], point: int) -> list[int]:
-    """Values at a point of the polynomials that are 1 at one of all roots of unity of an order, 0 at the others."""
+    """Return the values of all Lagrange polynomials of the roots of unity at a point."""
     scale = (pow(point, len(nodes), MODULUS) - 1) * pow(len(nodes), -1, MODULUS) % MODULUS
     return [scale * node * pow(point - node, -1, MODULUS) % MODULUS for node in nodes]
 
 
 def query_reports(inputs: QueryInputs, points: int, messages: Words) -> None:
-    """Messages of one server, of all reports: as `loops.query_reports`."""
+    """Write one server's messages about all reports, as `loops.query_reports`."""
     nodes = roots_of_unity(2 * points)
     for report in range(len(inputs.cells)):
-        cells, starts, sums, joint, query = (to_integers(each[report]) for each in inputs)
+        cells, starts, sums, joint, query = (to_integers(array[report]) for array in inputs)
         if pow(query[2], 2 * points, MODULUS) == 1:
             messages[report] = from_integers([1] + [0] * (len(starts) + 1))
             continue
@@ -40,22 +40,22 @@ def query_reports(inputs: QueryInputs, points: int, messages: Words) -> None:
 def _evaluate_wires(
     cells: Sequence[int], starts: Sequence[int], joint: Sequence[int], weights: Sequence[int]
 ) -> list[int]:
-    chunk, less = len(starts) // 2, sum(weights[1:]) * HALF
+    chunk, half_total = len(starts) // 2, sum(weights[1:]) * HALF
     wires = [start * weights[0] for start in starts]
     for call, (ratio, weight) in enumerate(zip(joint, weights[1:], strict=True)):
-        risen = weight
-        for place, cell in enumerate(cells[call * chunk : (call + 1) * chunk]):
-            risen = risen * ratio % MODULUS
-            wires[2 * place] += cell * risen
-            wires[2 * place + 1] += cell * weight
-    return [wire - less * (place % 2) for place, wire in enumerate(wires)]
+        power = weight
+        for position, cell in enumerate(cells[call * chunk : (call + 1) * chunk]):
+            power = power * ratio % MODULUS
+            wires[2 * position] += cell * power
+            wires[2 * position + 1] += cell * weight
+    return [wire - half_total * (position % 2) for position, wire in enumerate(wires)]
 
 
 def decide_reports(first: Words, second: Words, is_accepted: NDArray[np.bool_]) -> None:
-    """Decide of each report whether both servers' messages add up to a proof: as `loops.decide_reports`."""
+    """Decide for each report whether both messages add up to a valid proof, as `loops.decide_reports`."""
     for report in range(len(first)):
-        both = zip(to_integers(first[report]), to_integers(second[report]), strict=True)
-        zero, *wires, value = (sum(pair) for pair in both)
+        element_pairs = zip(to_integers(first[report]), to_integers(second[report]), strict=True)
+        zero, *wires, value = (sum(summands) for summands in element_pairs)
         is_accepted[report] = zero % MODULUS == 0 and (_inner_product(wires[::2], wires[1::2]) - value) % MODULUS == 0
 
 
@@ -66,20 +66,22 @@ def prove_reports(
     odd: tuple[Sequence[int], Sequence[int]],
     gadget_values: Words,
 ) -> None:
-    """The polynomials of sums of products of some reports, each of one cell: as `loops.prove_reports`."""
-    first, rest = odd
+    """Write the gadget polynomials of reports, as `loops.prove_reports`."""
+    first, call_sums = odd
     points, chunk = len(first), wire_seeds.shape[1] // 2
     for report, cell in enumerate(cells.tolist()):
-        call, place = divmod(cell, chunk)
-        risen = pow(to_integers(joint_rand[report])[call], place + 1, MODULUS)
+        call, cell_position = divmod(cell, chunk)
+        power = pow(to_integers(joint_rand[report])[call], cell_position + 1, MODULUS)
         wires = to_integers(wire_seeds[report])
-        products, left = _inner_product(wires[::2], wires[1::2]), sum(wires[::2])
-        found = [0] * (2 * points - 1)
-        found[0] = products
+        products, left_sum = _inner_product(wires[::2], wires[1::2]), sum(wires[::2])
+        node_values = [0] * (2 * points - 1)
+        node_values[0] = products
         for number in range(points - 1):
-            start, others, own = first[number], rest[number], first[(number - call - 1) % points]
-            inner = wires[2 * place + 1] * start - others + own
-            found[2 * number + 1] = (
-                (products * start - left * others) * start + wires[2 * place] * start * own + risen * own * inner
+            start, others, call_value = first[number], call_sums[number], first[(number - call - 1) % points]
+            inner = wires[2 * cell_position + 1] * start - others + call_value
+            node_values[2 * number + 1] = (
+                (products * start - left_sum * others) * start
+                + wires[2 * cell_position] * start * call_value
+                + power * call_value * inner
             )
-        gadget_values[report] = from_integers(found)
+        gadget_values[report] = from_integers(node_values)
