@@ -235,7 +235,7 @@ def test_an_audit_of_itself_goes_on_behind_the_last_whole_line(tmp_path: Path, m
     assert set(called) == {"second"}
     assert len(file.read_text("utf-8").splitlines()) == 2
     file.write_text("no report\n", encoding="utf-8")
-    assert "resume: no audit of everything" in run(*words).stderr
+    assert "resume: the file holds no audit of everything" in run(*words).stderr
 
 
 def test_outcomes_of_another_length_are_no_other_outcomes() -> None:

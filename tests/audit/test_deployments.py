@@ -78,7 +78,7 @@ def test_every_question_and_every_mechanism_is_in_the_audit_of_everything() -> N
     from dpcurves_streams import mechanisms as streams
 
     kinds = {name for name in streams.__all__ if isinstance(getattr(streams, name), type)}
-    assert kinds - run == {"StreamChoice", "Sequential", "State"}  # what they have in common
+    assert kinds - run == {"StreamMechanismChoice", "Sequential", "State"}  # what they have in common
 
 
 @pytest.mark.parametrize("each", BESIDE, ids=lambda each: f"{each.kind}: {each.name}")

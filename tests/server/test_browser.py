@@ -212,7 +212,7 @@ def test_one_signs_in_by_another_authority_and_hears_on_the_same_page_why_not(se
         served.elsewhere.subject = "somebody else"
         with page.expect_navigation(url="**/oidc/back?*"):
             page.click("text=Sign in with 127.0.0.1")
-        assert "by no account here" in page.inner_text("[role=alert]")
+        assert "no account here is linked to your identity" in page.inner_text("[role=alert]")
         looked_at(page, "not-known-here")
         page.wrong = [each for each in page.wrong if "403" not in each]  # the browser says of its status, too
 

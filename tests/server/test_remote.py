@@ -78,7 +78,7 @@ def test_killed_workers_and_a_killed_server_lose_nothing_and_charge_nothing_twic
 
 def test_a_token_that_is_none_and_another_certificate_are_refused(running: Running) -> None:
     place, ca = f"https://127.0.0.1:{running.port}", running.scene.folder / "cert.pem"
-    with pytest.raises(ValueError, match="a token is needed"):
+    with pytest.raises(ValueError, match="sign-in: send a token"):
         dp.Remote(place, "no token", ca=ca)
     other = running.scene.folder / "other.pem"
     CertificatePair.generate("127.0.0.1").write(other, running.scene.folder / "other.key")

@@ -197,7 +197,7 @@ def test_the_commands_contribute_close_and_ask(pair: Federation, tmp_path: Path)
     assert first.read_text() == second.read_text() == agreed_on(pair, task).to_json()
     for arguments, words in (
         (["ask", "cdf", *document, owner, "--at", "1"], "ticket: that of an analyst is needed"),
-        (["ask", "roc", *document, analyst], "such a curve needs a task with --label"),
+        (["ask", "roc", *document, analyst], "this curve needs a task with --label"),
         (["ask", "cdf", *document, analyst], "ask at some of them, or for quantiles"),
         (["ask", "cdf", *document, analyst, "--at", "1", "--points", "2"], "points: give --at or --points, not both"),
         (["ask", "cdf", *document, analyst, "--points", "5000"], "points: must be at most 4000 edges"),
