@@ -226,8 +226,10 @@ class CountedNumbers(IntervalResult):
                 np.std(
                     statistic.compute(
                         [
-                            other.likely_counts + other.sampling_noise if other is table else other.likely_counts
-                            for other in self._tables
+                            varied_table.likely_counts + varied_table.sampling_noise
+                            if varied_table is table
+                            else varied_table.likely_counts
+                            for varied_table in self._tables
                         ]
                     )
                 )
@@ -315,7 +317,7 @@ class CountedNumbers(IntervalResult):
 
 
 def ask_one_table(kind: Callable[..., Any], question: Any, asked: Any, rows: int) -> Needs[Any]:
-    """Ask for one table, and read it, or the rows of each category, as a result of this `kind`."""
+    """Ask for one table, and read it as a result of this `kind`, or as one result per category."""
     answer = yield from ask_workload(asked, ALL)
     rows_by_category = [answer.counts] if question.by is None else split_rows(answer.counts, rows)
     privacy = build_privacy_statement(answer.releases, question.model)
@@ -323,7 +325,7 @@ def ask_one_table(kind: Callable[..., Any], question: Any, asked: Any, rows: int
 
 
 def ask_tables(kind: Callable[..., Any], question: Any, asked: Sequence[Any]) -> Needs[Any]:
-    """Ask for one table after another, each with an equal budget fraction, and read all as one result."""
+    """Ask for the tables in order, each with an equal budget fraction, and read all as one result."""
     tables, releases = list[Evidence](), list[Release]()
     for workload in asked:
         answer = yield from ask_workload(workload, Fraction(1, len(asked)))

@@ -112,9 +112,9 @@ def fit_least_squares(sums: FoldSums, ridge: float = RIDGE) -> FittedScorer:
 class PairwiseScorer(CountedNumbers):
     """A linear scorer that ranks positives above negatives, with the area under the ROC curve of held-out records.
 
-    The area of each fold is computed with the scorer of the other folds, over all pairs of one fold: it belongs to a
-    scorer that was fitted to fewer records. Scores are rounded to cells there, and tied in them; the interval is for
-    these rounded scores, and conditional on the fitted scorers.
+    The area counts pairs within a fold, scored by the model that was fitted to the other folds. It is therefore the
+    area of scorers that were fitted to fewer records. Scores are rounded to cells, and tied within a cell; the interval
+    is for these rounded scores, and conditional on the fitted scorers.
     """
 
     KIND = "pairwise-scorer"
@@ -172,28 +172,30 @@ class PairwiseScorer(CountedNumbers):
 
 @dataclass(frozen=True, slots=True)
 class PairwiseScorerQuestion:
-    """A linear scorer for the area under the ROC curve, by least squares of pairs, judged on held-out records.
+    """Fit a linear scorer for the area under the ROC curve, by least squares over pairs, and evaluate it on held-out
+    records.
 
     The loss of a pair of a positive and a negative is ``(1 - difference of scores)**2`` (Gao, Jin, Zhu and Zhou 2013;
-    pairwise losses are those of Bell, Bellet, Gascon and Kulkarni 2020). Its mean over all pairs depends on numbers
-    of records, sums of features and sums of their products in each class alone. Each of them is one turn. Records are
-    put into folds by a public hash; the last turn counts the scores of each fold by the scorer of the others.
+    pairwise losses as in Bell, Bellet, Gascon and Kulkarni 2020). Its mean over all pairs depends only on the number of
+    records, the sums of features and the sums of their products in each class. Each of these is released in one round.
+    Records are assigned to folds by a public hash; the last round counts the scores of each fold by the scorer of the
+    other folds.
 
-    Formal guarantees: features are clipped to declared bounds and scaled to between -1 and 1, so a record adds at most
-    1, in whole steps of 2**-39, to a sum of its class and fold, whatever it holds; mechanisms of sums and of counts
-    keep their part of the loss each, and parts add up to 1. The scorers are made of what was released, so a held-out
-    score is a function of one record and of public numbers.
+    Formal guarantees: features are clipped to declared bounds and scaled to between -1 and 1, so a record with any
+    values adds at most 1, in whole steps of 2**-39, to a sum of its class and fold. Mechanisms of sums and of counts
+    each use their budget fraction, and the fractions add up to 1. The scorers are post-processing of released sums, so
+    a held-out score is a function of one record and of public numbers.
 
     Attributes:
         label: The column of true labels.
-        features: Columns of numbers with declared bounds; at most 16. A record that lacks one is missing.
-        folds: Into how many folds records are put.
-        split_by: The column of numbers whose hash decides, as the number of a record; None: that of all features, by
-            which records that are alike in all of them lie in one fold.
+        features: Columns of numbers with declared bounds; at most 16. Records with a missing feature are missing.
+        folds: The number of folds.
+        split_by: The numeric column whose hash assigns folds, such as a record number; None: the hash of all features,
+            so records with equal features lie in one fold.
         pos_label, neg_label: The two classes; records with another label are missing.
 
     Raises:
-        ValueError: a feature stands twice, there are none or too many, or folds are not from 2 to 20.
+        ValueError: a feature is given twice, `features` has no column or too many, or `folds` is not from 2 to 20.
         TypeError: a feature has no bounds.
 
     >>> import dpcurves as dp
@@ -266,9 +268,9 @@ class PairwiseScorerQuestion:
         privacy = build_privacy_statement([*releases, *answer.releases]).with_notes(*notes)
         return PairwiseScorer(self, (answer.counts, *evidence), privacy)
 
-    def sums(self, told: Sequence[Evidence]) -> FoldSums:
+    def sums(self, evidence: Sequence[Evidence]) -> FoldSums:
         """Return released sums, without held-out scores, in units of features between -1 and 1."""
-        features, (count_evidence, *sum_evidence) = len(self.features), told
+        features, (count_evidence, *sum_evidence) = len(self.features), evidence
         counts, rows = count_evidence.unbiased_cells.reshape(2, self.folds), (2, self.folds)
         sums = [product.unbiased_cells.reshape(rows) / HALF for product in sum_evidence]
         products = np.empty((*rows, features, features))
@@ -279,9 +281,9 @@ class PairwiseScorerQuestion:
         noise = [float(product.sums.prefix_variances(False)[0, -1]) / HALF**2 for product in sum_evidence[features:]]
         return FoldSums(counts, np.stack(sums[:features], axis=-1), products, float(np.mean(noise)))
 
-    def held_out(self, told: Sequence[Evidence]) -> HeldOut:
+    def held_out(self, evidence: Sequence[Evidence]) -> HeldOut:
         """Return the scores of records by the scorer of the other folds, from released sums without held-out scores."""
-        sums = self.sums(told)
+        sums = self.sums(evidence)
         scorers = [
             self.scorecard(fit_least_squares(sums.drop_fold(fold)), f"without fold {fold + 1}", standard=True)
             for fold in range(self.folds)
@@ -314,9 +316,9 @@ class PairwiseScorerQuestion:
             for pair in pairs
         ]
 
-    def _make_product(self, *places: int) -> Scorecard:
-        columns = tuple(self.features[index] for index in dict.fromkeys(places))
-        if len(columns) < len(places):
+    def _make_product(self, *indices: int) -> Scorecard:
+        columns = tuple(self.features[index] for index in dict.fromkeys(indices))
+        if len(columns) < len(indices):
             factors: tuple[Power, ...] = (_scale_feature(columns[0], power=2),)
         else:
             factors = tuple(map(_scale_feature, columns))
@@ -333,11 +335,11 @@ class PairwiseScorerQuestion:
         return Axis(self._make_folds(), Grid(0, self.folds, cells=self.folds))
 
     def __str__(self) -> str:
-        return f"pairwise scorer of {self.label} by {', '.join(each.column for each in self.features)}"
+        return f"pairwise scorer of {self.label} by {', '.join(feature.column for feature in self.features)}"
 
 
-def _list_pairs(many: int) -> Any:
-    return combinations_with_replacement(range(many), 2)
+def _list_pairs(features: int) -> Any:
+    return combinations_with_replacement(range(features), 2)
 
 
 def _compute_half_range(feature: NumericColumn) -> float:

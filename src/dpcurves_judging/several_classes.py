@@ -196,8 +196,8 @@ class SeveralClassesQuestion:
         return f"scores of {self.label.slots} classes of {self.label.column}"
 
 
-def _split_against_rest(table: FloatArray, place: int) -> tuple[FloatArray, FloatArray]:
-    positive = table[..., place, :]
+def _split_against_rest(table: FloatArray, index: int) -> tuple[FloatArray, FloatArray]:
+    positive = table[..., index, :]
     return table.sum(axis=-2) - positive, positive
 
 

@@ -96,16 +96,16 @@ class Uplift(CountedNumbers):
         noise = compute(_cumulate_from_top(self._tables[0].simulate_counts(population))) - compute(
             _cumulate_from_top(likely)
         )
-        error, estimate, shown = (
+        error, estimate, displayed = (
             simultaneous_errors([noise], level),
             compute(_cumulate_from_top(self._unbiased_tables[0])),
             compute(_cumulate_from_top(likely)),
         )
         largest_gain = float(likely.sum())  # a record gains at most one good outcome
         if np.isnan(self.value("effect of treatment")):
-            return np.full_like(shown, -largest_gain), np.full_like(shown, largest_gain)
-        return np.minimum(np.maximum(estimate - error, -largest_gain), shown), np.maximum(
-            np.minimum(estimate + error, largest_gain), shown
+            return np.full_like(displayed, -largest_gain), np.full_like(displayed, largest_gain)
+        return np.minimum(np.maximum(estimate - error, -largest_gain), displayed), np.maximum(
+            np.minimum(estimate + error, largest_gain), displayed
         )
 
     def plot_curves(self, ax: Any = None, *, level: float | None = 0.95) -> Any:
@@ -267,7 +267,7 @@ def _make_best_qini(totals: FloatArray) -> FloatArray:
 def _make_best_uplift(totals: FloatArray) -> FloatArray:
     """Order records whose treatment and outcome agree first; then the larger group of untreated good and treated bad
     outcomes."""
-    first, second = ([[(1, 1)], [(0, 0)], *rest] for rest in ([[(0, 1)], [(1, 0)]], [[(1, 0)], [(0, 1)]]))
+    first, second = ([[(1, 1)], [(0, 0)], *last_groups] for last_groups in ([[(0, 1)], [(1, 0)]], [[(1, 0)], [(0, 1)]]))
     prefers_first = (totals[..., 0, 1] > totals[..., 1, 0])[..., None, None, None]
     return _cumulate_from_top(np.where(prefers_first, _arrange_cells(totals, first), _arrange_cells(totals, second)))
 
