@@ -98,8 +98,8 @@ def fill_class_columns(question: curves.RocQuestion, drawn: tuple[Bits, FloatArr
     }
 
 
-def _fill_probability_columns(question: Any, drawn: tuple[Bits, FloatArray]) -> Table:
-    bits, score = drawn
+def _fill_probability_columns(question: Any, sample: tuple[Bits, FloatArray]) -> Table:
+    bits, score = sample
     return {**_fill_label_column(question, bits), require_column_name(question.score): score}
 
 
@@ -114,35 +114,35 @@ def _fill_bounded_column(question: Any, places: FloatArray) -> Table:
     return {question.column: interpolate_grid(bounds, places)}
 
 
-def _fill_category_columns(question: curves.ContingencyQuestion, drawn: tuple[FloatArray, FloatArray]) -> Table:
-    sides = zip((question.rows, question.columns), drawn, strict=True)
+def _fill_category_columns(question: curves.ContingencyQuestion, samples: tuple[FloatArray, FloatArray]) -> Table:
+    sides = zip((question.rows, question.columns), samples, strict=True)
     return {side.column: _values_at_places(side, places) for side, places in sides}
 
 
-def _fill_point_columns(question: curves.Histogram2DQuestion, drawn: tuple[FloatArray, FloatArray]) -> Table:
-    across, upwards = drawn
+def _fill_point_columns(question: curves.Histogram2DQuestion, sample: tuple[FloatArray, FloatArray]) -> Table:
+    across, upwards = sample
     return {
         question.x: interpolate_grid(question.x_grid, across),
         question.y: interpolate_grid(question.y_grid, upwards),
     }
 
 
-def _fill_residual_columns(question: curves.ResidualPlotQuestion, drawn: tuple[FloatArray, FloatArray]) -> Table:
-    predicted, residual = drawn
+def _fill_residual_columns(question: curves.ResidualPlotQuestion, sample: tuple[FloatArray, FloatArray]) -> Table:
+    predicted, residual = sample
     return {
         require_column_name(question.predicted): predicted * question.unit_predicted,
         require_column_name(question.residual): residual * question.unit_residual,
     }
 
 
-def _fill_unit_column(question: curves.BoundsQuestion, drawn: tuple[FloatArray, FloatArray]) -> Table:
-    _, values = drawn
+def _fill_unit_column(question: curves.BoundsQuestion, sample: tuple[FloatArray, FloatArray]) -> Table:
+    _, values = sample
     return {question.column: values * question.unit}
 
 
-def _fill_unit_columns(question: curves.PlaneBoundsQuestion, drawn: tuple[FloatArray, FloatArray]) -> Table:
-    both = question.x, question.y
-    return {each.column: values * each.unit for each, values in zip(both, drawn, strict=True)}
+def _fill_unit_columns(question: curves.PlaneBoundsQuestion, samples: tuple[FloatArray, FloatArray]) -> Table:
+    axes = question.x, question.y
+    return {axis.column: values * axis.unit for axis, values in zip(axes, samples, strict=True)}
 
 
 def _fill_regression_columns(question: curves.VerifyQuestion, effect_data: Hidden) -> Table:
@@ -383,9 +383,12 @@ def find_forecast_kind(question: Any) -> ForecastKind:
     """
     kind = KINDS.get(type(question)) or find_entry(type(question), FORECASTS)
     if kind is None:
-        every = [*KINDS, *(each for place in import_forecast_modules() for each in getattr(place, FORECASTS))]
-        said = ", ".join(each.__name__ for each in every)
-        raise InvalidArgument("question", f"there is a forecast of {said}; got {describe_value(question)}")
+        question_types = [
+            *KINDS,
+            *(question_type for module in import_forecast_modules() for question_type in getattr(module, FORECASTS)),
+        ]
+        names = ", ".join(question_type.__name__ for question_type in question_types)
+        raise InvalidArgument("question", f"there is a forecast of {names}; got {describe_value(question)}")
     if getattr(question, "by", None) is not None:
         raise InvalidArgument("question", BY)
     return kind
@@ -402,9 +405,14 @@ def require_picture(question: Any) -> None:
 
 
 def _no_picture_error() -> InvalidArgument:
-    every = [KINDS, *(getattr(place, FORECASTS) for place in import_forecast_modules())]
-    drawn = [each.__name__ for kinds in every for each, kind in kinds.items() if kind.trace_curve is not None]
-    return InvalidArgument("plot", f"there is a picture of forecasts of {', '.join(drawn)}")
+    tables = [KINDS, *(getattr(module, FORECASTS) for module in import_forecast_modules())]
+    names = [
+        question_type.__name__
+        for kinds in tables
+        for question_type, kind in kinds.items()
+        if kind.trace_curve is not None
+    ]
+    return InvalidArgument("plot", f"there is a picture of forecasts of {', '.join(names)}")
 
 
 Law = Callable[[np.random.Generator, int], Mapping[str, Any]]
@@ -692,7 +700,7 @@ def _summarise_errors(name: str, results: FloatArray) -> ExpectedError:
 
 
 def _require_size(table: Mapping[str, Any]) -> int:
-    if not table or not all(len(each) == len(next(iter(table.values()))) > 0 for each in table.values()):
+    if not table or not all(len(column) == len(next(iter(table.values()))) > 0 for column in table.values()):
         raise InvalidArgument("like", "must be columns of one length, with at least one record")
     return len(next(iter(table.values())))
 

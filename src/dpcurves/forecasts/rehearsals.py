@@ -70,7 +70,7 @@ def count_confirming_subsets(question: curves.VerifyQuestion, table: Mapping[str
 
 
 class _RehearsedReplies:
-    """Replies of a conversation: a part is opened when it is paid for, and later queries reuse the payment."""
+    """Replies of a conversation: a part is released when it is paid for, and later queries reuse the payment."""
 
     def __init__(self, records: Records, trust: Central, adjacency: Any, randomness: Randomness) -> None:
         self._setting = records, trust, adjacency, randomness
@@ -186,8 +186,8 @@ def positives_error(question: Any, groups: curves.HosmerLemeshow, records: Colum
     """Return the mean absolute error of the positives of a group."""
     score, positive = _scores_and_labels(question, records)
     inside = (score >= groups.edges[0]) & (score <= groups.edges[-1])
-    place = np.minimum(np.searchsorted(groups.edges, score[inside], side="right") - 1, len(groups.observed) - 1)
-    truth = np.bincount(place, positive[inside], minlength=len(groups.observed))
+    group = np.minimum(np.searchsorted(groups.edges, score[inside], side="right") - 1, len(groups.observed) - 1)
+    truth = np.bincount(group, positive[inside], minlength=len(groups.observed))
     return float(np.mean(np.abs(groups.groups.group_counts.positive - truth)))
 
 

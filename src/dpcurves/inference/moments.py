@@ -282,7 +282,7 @@ class ReleasedMoments(NamedTuple):
         return Moments(released.records - noise.records, released.sum_of_values - noise.sum_of_values, sum_of_squares)
 
     def has_records(self, level: float) -> bool:
-        """Tell whether the count exceeds the noise of an empty table at this level; only then is a mean known."""
+        """Return whether the count exceeds the noise of an empty table at this level; only then is a mean known."""
         return float(self.released_moments.records) > max(
             2.0, upper_quantile(np.abs(self.noise.records), (1 + level) / 2)
         )

@@ -110,7 +110,7 @@ ROUNDING = 1e-9
 
 
 def are_few(quantiles: int, level: float, draws: int) -> bool:
-    """Tell whether tests are used for this number of quantiles. It uses no released number, so coverage is kept."""
+    """Return whether tests are used for this number of quantiles. It uses no released number, so coverage is kept."""
     return 1 <= quantiles <= FEW and (draws + 1) * (1 - level) / (2 * quantiles) >= 1
 
 

@@ -86,8 +86,9 @@ class ClassCounts:
         return self.simulate_errors(population=True, generator=public_generator(None))
 
     def may_lack_class(self, errors: FloatArray, level: float) -> tuple[bool, bool]:
-        """Tell for each class whether it may be empty: whether noise exceeds its count with probability ``(1 - level) /
-        2``."""
+        """Return for each class whether it may be empty: whether noise exceeds its count with probability ``(1 - level)
+        / 2``.
+        """
         negative, positive = may_be_zero(self.unbiased_counts.sum(axis=1), errors.sum(axis=-1), level).tolist()
         return negative, positive
 

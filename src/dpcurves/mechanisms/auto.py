@@ -31,7 +31,7 @@ DENSE = 1.5
 MOST_CONVOLVED = 2**16
 """Number of cells up to which a square root of prefix sums is computed quickly."""
 UNEVEN = 4.0
-"""Largest unevenness of spread records: squared deviations over those by chance."""
+"""Largest unevenness of spread records: squared deviations over the squared deviations of uniformly random records."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +128,7 @@ def _import_mechanism(location: str) -> Mechanism | LazyMechanism:
 
 
 def _is_rough(query: CountQuery, loss: PrivacyLoss, adjacency: Adjacency) -> bool:
-    """Tell whether Gaussian prefixes of one row have cells in which there is little to smooth.
+    """Return whether Gaussian prefixes of one row have cells in which there is little to smooth.
 
     The cells are unlike their neighbours, or known to hold more records than noise on average.
     """
@@ -169,7 +169,8 @@ def _choose_prefix_mechanism(query: CountQuery, loss: PrivacyLoss, adjacency: Ad
     """Choose among flat histograms, which are quickly evaluated, then trees, from wide to narrow intervals.
 
     The search stops where no narrower intervals can be better, because they have more noise: a tree without its last
-    level, and with its budget, has less. If nearly all counts are exact, single cells are preferred: see `EXACT`.
+    level, whose budget the others get, has less. If nearly all counts are exact, single cells are preferred: see
+    `EXACT`.
     """
     mechanism: LinearMechanism = FlatHistogram()
     least_error = inf

@@ -73,7 +73,7 @@ class QueryMechanism:
     refusal_template: ClassVar[str] = "{called} cannot answer {kind}"
 
     def accepts_query(self, query: Query) -> bool:
-        """Tell whether this mechanism answers the query's type."""
+        """Return whether this mechanism answers the query's type."""
         return isinstance(query, self.query_types)
 
     def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:

@@ -101,7 +101,9 @@ def window_deviations(counts: IntArray) -> Penalties:
 
 @compile_loop
 def _merge_block_orders(padded: IntArray, order: Places, length: int) -> Places:
-    """Merge each block's positions, sorted by cell size, from those of its two halves; ties by position."""
+    """Return the positions of each block, sorted by cell size and then by position, by merging its two sorted
+    halves.
+    """
     half = length // 2
     merged = np.empty(len(padded), dtype=np.int32)
     for start in range(0, len(padded), length):
@@ -157,19 +159,19 @@ def _sum_lower_halves(values: IntArray, after: Places, before: Places, power: in
         if cell == 0:
             mark[into], small[into] = length, 0
         if new:  # remove the first cell of the old block
-            value, at = values[old, cell], mark[out]
+            value, marked = values[old, cell], mark[out]
             after[old, before[old, cell]], before[old, after[old, cell]] = after[old, cell], before[old, cell]
-            among = value < values[old, at] or (value == values[old, at] and cell < at)
-            if at == cell:
+            among = value < values[old, marked] or (value == values[old, marked] and cell < marked)
+            if marked == cell:
                 mark[out] = after[old, cell]
             if among or small[out] > 0:
                 mark[out] = mark[out] if among else before[old, mark[out]]
                 small[out] -= 1
                 low -= value if among else values[old, mark[out]]
-        value, at = values[new, cell], mark[into]
+        value, marked = values[new, cell], mark[into]
         after[new, before[new, cell]] = before[new, after[new, cell]] = cell  # insert a cell of the new block
-        if value < values[new, at] or (value == values[new, at] and cell < at):
-            mark[into] = before[new, at]
+        if value < values[new, marked] or (value == values[new, marked] and cell < marked):
+            mark[into] = before[new, marked]
             low += value - values[new, mark[into]]
         while small[0] + small[1] < min(half, end):
             ours = new and values[old, mark[out]] <= values[new, mark[into]]
@@ -235,7 +237,7 @@ def deviation_rate(query: IntervalPartitionQuery, loss: PrivacyLoss, adjacency: 
 
 @dataclass(frozen=True, slots=True)
 class ExponentialQuantiles(QueryMechanism):
-    """Cut the records in two parts, and each part again (Kaplan, Schnapp and Stemmer 2022).
+    """Cut the records into two parts, and cut each part again (Kaplan, Schnapp and Stemmer 2022).
 
     A node that is to become g pieces is cut so that about ``a / g`` of its records lie left, ``a = g // 2``. Each edge
     of its interval of cells, ends included, has a probability proportional to ``exp(-rate * penalty)``, where
@@ -243,15 +245,14 @@ class ExponentialQuantiles(QueryMechanism):
     empty node is cut anywhere. Values outside the grid that are counted separately belong to its outermost cells here.
 
     Formal guarantees: `run` loses at most ``plan.loss`` under ``plan.adjacency``. There are ``ceil(log2(pieces))``
-    levels, each with an equal part of the loss; losses add up, and after equal cuts neighbours have equal nodes.
+    levels, each with an equal budget fraction; losses add up, and after equal cuts neighbours have equal nodes.
 
     *One move* is an added or removed record. It changes ``g * left - a * size`` of one node by ``-a`` at the edges up
     to its cell, and by ``g - a``, which is at least a, at the others. So no penalty changes by more than ``g - a``, and
     two changes differ by at most ``2 * (g - a)``. With ``rate = eps / (2 * l1_sensitivity * (g - a))``, each node with
     its own g, the log ratio of probabilities differs between two edges by at most ``eps / l1_sensitivity``: one move
-    has
-    *bounded range* ``eps / l1_sensitivity``. Ranges add up along a path of moves, in one node or in several, whose cuts
-    are independent; so neighbours have range eps.
+    has *bounded range* ``eps / l1_sensitivity``. Ranges add up along a path of moves, in one node or in several, whose
+    cuts are independent; so neighbours have range eps.
 
     A range of eps is eps-differential privacy, because both sets of probabilities add up to 1. It is also ``eps**2 /
     8`` zero-concentrated (Dong, Durfee and Rogers 2020; Cesar and Rogers 2021): with X the log ratio, ``K(t) = log E

@@ -135,11 +135,11 @@ def squared_l2_distance(query: Query, adjacency: Adjacency) -> Fraction:
 
 
 class LinearMechanism(QueryMechanism):
-    """A mechanism that chooses which sums of cells are released, and how much noise each of them has.
+    """Base of mechanisms that choose which sums of cells are released, and the noise of each sum.
 
     Formal guarantees: each plan loses its loss, pure or zero-concentrated; see `tiling_law` for sums over nested
-    tilings, and `wavelets.calibrate_prices` for others. The sums are linear in the table: run on one of several shares
-    that add up to it, the answer is a share of the noisy sums.
+    tilings, and `wavelets.calibrate_prices` for others. The sums are linear in the table: if `run` gets one of several
+    shares that add up to the table, the answer is a share of the noisy sums.
     """
 
     __slots__ = ()
@@ -185,7 +185,7 @@ class PrefixMechanism(LinearMechanism):
     refusal_template = "{called} answers counts that are read as prefixes, and nothing else"
 
     def accepts_query(self, query: Query) -> bool:
-        """Tell whether a query asks for counts that are read as prefixes."""
+        """Return whether a query asks for counts that are read as prefixes."""
         return query.uses_prefixes
 
 
@@ -206,10 +206,12 @@ def plan_prefixes(name: str, query: Query, law: NoisySums, loss: PrivacyLoss, ad
 
 
 def compute_exact_sums(table: ExactTable, law: NoisySums) -> list[tuple[ExactTable, Noise]]:
-    """SECRET: return the exact values in the order of `law`, part by part, with the noise of each part."""
+    """SECRET: return the exact values in the order of `law`, block by block, with the noise of each block."""
     cells: ExactTable = table[:-1].reshape(law.rows, law.cells)
-    parts = [(sums.ravel(), part.noise) for sums, part in zip(law.apply_strategy(cells), law.parts, strict=True)]
-    return parts if law.missing is None else [*parts, (table[-1:], law.missing)]
+    sums_with_noise = [
+        (sums.ravel(), block.noise) for sums, block in zip(law.apply_strategy(cells), law.parts, strict=True)
+    ]
+    return sums_with_noise if law.missing is None else [*sums_with_noise, (table[-1:], law.missing)]
 
 
 def sample_noise(noise: Noise, size: int, randomness: Randomness) -> IntArray:

@@ -198,7 +198,7 @@ def _largest_weighted_distance(
     concave: the further out the right position, the nearer the best left one. So the right positions are bisected, and
     for each middle one only the left positions are tried that earlier bisections left possible.
     """
-    best = 0.0
+    largest = 0.0
     stack = np.empty((128, 4), np.int64)
     stack[0] = 0, len(right), 0, len(left) - 1
     pending = 1
@@ -211,14 +211,14 @@ def _largest_weighted_distance(
             value = (right[middle] - left[candidate]) * left_weights[candidate]
             if value > largest:
                 largest, best_left = value, candidate
-        best = max(best, largest * right_weights[middle])
+        largest = max(largest, largest * right_weights[middle])
         if low < middle:
             stack[pending] = low, middle, first, best_left
             pending += 1
         if middle + 1 < high:
             stack[pending] = middle + 1, high, best_left, final
             pending += 1
-    return best
+    return largest
 
 
 AREA_STEPS = 2**20
@@ -277,10 +277,11 @@ def roc_area(negative: list[int], positive: list[int]) -> Fraction:
 
 
 def auc_sensitivity(smaller: int, beta: float) -> float:
-    """SECRET: return the smooth sensitivity by the size of the smaller class; log-convex in t, so an end is largest.
+    """SECRET: return the smooth sensitivity by the size of the smaller class; log-convex in t, so the maximum is at an
+    end.
 
     >>> auc_sensitivity(0, 0.1), auc_sensitivity(100, 0.1)
     (1.0, 0.01)
     """
-    least = max(smaller, 1)
-    return max(1 / least, exp(-beta * (least - 1)))
+    size = max(smaller, 1)
+    return max(1 / size, exp(-beta * (size - 1)))

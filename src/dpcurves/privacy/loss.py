@@ -236,8 +236,8 @@ class PrivacyLoss:
     @classmethod
     def pure(cls, epsilon: Exact, delta: Exact = 0) -> PrivacyLoss:
         """Return a loss of pure differential privacy, or (epsilon, delta)-differential privacy with a delta."""
-        known = parse_positive_fraction("epsilon", epsilon)
-        return cls(known, known**2 / 2, delta=parse_positive_fraction("delta", delta) if delta else Fraction(0))
+        exact = parse_positive_fraction("epsilon", epsilon)
+        return cls(exact, exact**2 / 2, delta=parse_positive_fraction("delta", delta) if delta else Fraction(0))
 
     @classmethod
     def zcdp(cls, rho: Exact, delta: Exact = 0) -> PrivacyLoss:
@@ -295,7 +295,7 @@ class PrivacyLoss:
 
     @property
     def is_pure(self) -> bool:
-        """Tell whether the loss has an epsilon."""
+        """Return whether the loss has an epsilon."""
         return self.epsilon is not None
 
     def epsilon_at(self, delta: float, *, accountant: str = "zcdp") -> float:
