@@ -198,7 +198,7 @@ def _largest_weighted_distance(
     concave: the further out the right position, the nearer the best left one. So the right positions are bisected, and
     for each middle one only the left positions are tried that earlier bisections left possible.
     """
-    largest = 0.0
+    overall = 0.0
     stack = np.empty((128, 4), np.int64)
     stack[0] = 0, len(right), 0, len(left) - 1
     pending = 1
@@ -211,14 +211,14 @@ def _largest_weighted_distance(
             value = (right[middle] - left[candidate]) * left_weights[candidate]
             if value > largest:
                 largest, best_left = value, candidate
-        largest = max(largest, largest * right_weights[middle])
+        overall = max(overall, largest * right_weights[middle])
         if low < middle:
             stack[pending] = low, middle, first, best_left
             pending += 1
         if middle + 1 < high:
             stack[pending] = middle + 1, high, best_left, final
             pending += 1
-    return largest
+    return overall
 
 
 AREA_STEPS = 2**20
