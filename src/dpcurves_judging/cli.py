@@ -1,4 +1,4 @@
-"""Command line of questions that evaluate models: options and views. Option names are those of the JSON."""
+"""Command line of questions that evaluate models: options and views. Options have the names of JSON keys."""
 
 from __future__ import annotations
 

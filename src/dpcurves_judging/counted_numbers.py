@@ -209,7 +209,7 @@ class CountedNumbers(IntervalResult):
         return max(min(low, value), statistic.least), min(max(high, value), statistic.most)
 
     def intervals(self, level: float, *, population: bool = False) -> FloatArray:
-        """Return the ends of all numbers, one interval each, in order: shape ``(numbers, 2)``. See `interval`."""
+        """Return the endpoints of all numbers, one interval each, in order: shape ``(numbers, 2)``. See `interval`."""
         return np.array([self.interval(name, level, population=population) for name in self._statistics])
 
     def _simulate_errors(self, statistic: Statistic, *, population: bool) -> FloatArray:

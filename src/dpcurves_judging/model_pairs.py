@@ -355,7 +355,7 @@ def difference_of_models(
         population: Whether the interval is for the population, not for these records.
 
     Returns:
-        The difference, and the lower and upper end of its interval.
+        The difference, and the lower and upper endpoint of its interval.
 
     Raises:
         TypeError: `first` or `second` is no `Scores`.

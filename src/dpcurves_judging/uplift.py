@@ -82,7 +82,7 @@ class Uplift(CountedNumbers):
             population: Whether the band is for the population, not for these records.
 
         Returns:
-            Its lower and upper ends, each of the shape of `records_treated`.
+            Its lower and upper endpoints, each of the shape of `records_treated`.
 
         Raises:
             ValueError: there is no such curve; `level` is not between 0 and 1; or, with `population`, a unit may have

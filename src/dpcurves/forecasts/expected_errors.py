@@ -49,22 +49,22 @@ Table = dict[str, Any]
 
 
 class ForecastKind(NamedTuple):
-    """How questions of one type are forecast.
+    """The simulation and the error measure for questions of one type.
 
     Attributes:
-        laws: Distributions of records, by names.
+        laws: Distributions of records by name.
         fill_columns: Function that makes the columns of a question from draws of a law.
         measure_error: Function that compares an answer with the truth.
         error_label: Label of this error.
-        half_width: Function that returns the half width of an interval of the answer; None: there is no interval.
+        half_width: Function that returns the half width of an interval of the answer; None: the answer has no interval.
         interval_label: Label of the interval.
         uninformative_width: Half width from which the interval is uninformative, for a question and a number of
             records.
         rehearsals: Default number of answers per distribution: more for single numbers, whose errors vary more.
         width_rehearsals: Number of these answers whose intervals are computed: widths vary little between answers.
-        trace_curve: Function that returns the curve of an answer with its band or intervals at `LEVEL`; None: there is
-            no picture of a curve.
-        axis_labels: Labels of both axes of its picture.
+        trace_curve: Function that returns the curve of an answer with its band or intervals at `LEVEL`; None: the
+            forecast has no plot.
+        axis_labels: Labels of both axes of the plot.
         is_joined: Whether points are joined to a curve.
         compute_truth: Function that computes the truth once per table, if it takes longer than an answer; the result is
             passed to `measure_error` instead of the records. None: the records are passed.
@@ -210,7 +210,7 @@ NUMBERS: Mapping[type[Any], Callable[[Any, int], float]] = {
     curves.CountQuestion: _quarter_of_records,
     curves.SumQuestion: lambda question, size: size * _quarter_of_values(question),
     curves.MeanQuestion: lambda question, size: _quarter_of_values(question),
-    # The largest variance is that of records at both bounds.
+    # The variance is largest if half of the records are at each bound.
     curves.VarianceQuestion: lambda question, size: _quarter_of_values(question) ** 2,
     curves.SummaryQuestion: lambda question, size: _quarter_of_values(question),
 }
@@ -395,10 +395,10 @@ def find_forecast_kind(question: Any) -> ForecastKind:
 
 
 def require_picture(question: Any) -> None:
-    """Refuse a question whose forecast has no picture.
+    """Reject a question whose forecast has no plot.
 
     Raises:
-        ValueError: the forecast has no picture.
+        ValueError: the forecast has no plot.
     """
     if find_forecast_kind(question).trace_curve is None:
         raise _no_picture_error()
@@ -420,7 +420,7 @@ Law = Callable[[np.random.Generator, int], Mapping[str, Any]]
 Progress = Callable[[int, int], object]
 """Function of the number of finished answers and of all answers."""
 MOST_TABLES = 4
-"""Largest number of tables that are drawn per distribution."""
+"""Largest number of simulated tables per distribution."""
 SAYS_NOTHING = (
     "the interval would be as wide as half of all that is possible, or wider, for all these records: a release would "
     "be uninformative"
@@ -433,13 +433,13 @@ LIKE = "columns of public records, a released curve, or a function of a generato
 
 
 class ExpectedError(NamedTuple):
-    """Expected errors of answers for records of one distribution.
+    """Expected errors of answers for records from one distribution.
 
     Attributes:
         distribution: Name of the distribution of records.
-        error: Mean error over rehearsals; half the interval for an answer that is unknown.
-        standard_error: Standard error of that mean.
-        half_width: Mean half width of the 95% interval for these records. NaN if there is no interval.
+        error: Mean error over rehearsals; half the width of the interval for an answer that is unknown.
+        standard_error: Standard error of `error`.
+        half_width: Mean half width of the 95% interval for these records. NaN without an interval.
         population_half_width: Mean half width of the 95% interval for the population.
     """
 
@@ -456,8 +456,8 @@ class ExpectedCurve(NamedTuple):
     Attributes:
         x: Positions, of shape ``(points,)``.
         y: Heights, of the same shape.
-        lower: Lower ends of the 95% band or intervals for these records, of the same shape.
-        upper: Upper ends, of the same shape.
+        lower: Lower endpoints of the 95% band or intervals for these records, of the same shape.
+        upper: Upper endpoints, of the same shape.
     """
 
     x: FloatArray
@@ -475,7 +475,7 @@ class Forecast:
         size: Number of records.
         rehearsals: Number of answers per distribution.
         expected_errors: The expected error for each distribution of records.
-        interval_label: The interval whose half width is stated, in words; empty if there is none.
+        interval_label: The interval whose half width is stated, in words; empty without an interval.
         uninformative_width: Half width from which an interval is uninformative.
         curves: The expected curve for each distribution of records; empty for questions without a curve.
         axis_labels: Labels of both axes of a picture.
@@ -533,7 +533,7 @@ class Forecast:
         """Plot the expected curve for records of one distribution, in the band that a release would have.
 
         Arguments:
-            distribution: Name of a distribution in `expected_errors`; None: the one with the widest interval.
+            distribution: Name of a distribution in `expected_errors`; None: the distribution with the widest interval.
             ax: Axes to plot on; None: new axes.
             style: ``"paper"``, ``"slides"`` or ``"dark"``; None: the style of matplotlib.
 

@@ -271,10 +271,10 @@ def combine_areas(curve: tuple[FloatArray, FloatArray], cells: FloatArray, class
     """Return a weighted mean of the area under the displayed curve and of the area of the counts it was made from.
 
     A displayed curve is monotone and between 0 and 1. Counts that are fitted to be so seem to have records of both
-    classes where there are none, mostly at the ends, which makes the area too small by a fifth or more of its noise.
-    Where noise is large, the fit removes more error than this bias adds. Where noise is small, the bias dominates,
-    because it adds to the error from ties. The area of the counts is free of it. Its weight is ``1 / (1 + (s / LARGE)
-    ** 2)``, where s is the standard deviation of the noise of an area.
+    classes where there are none, mostly at the ends, which biases the area downwards by a fifth or more of the standard
+    deviation of its noise. Where noise is large, the fit removes more error than this bias adds. Where noise is small,
+    the bias dominates, because it adds to the error from ties. The area of the counts is free of it. Its weight is ``1
+    / (1 + (s / LARGE) ** 2)``, where s is the standard deviation of the noise of an area.
 
     Args:
         curve: False and true positive rates, (cells + 1,) each, as from `roc_points`.

@@ -42,8 +42,8 @@ def simultaneous_band(
     """Return a band that holds the whole true curve, non-decreasing and in [0, 1], with probability `level`.
 
     At every point the estimate plus and minus c standard deviations, where c is the `level` quantile of the largest
-    studentised deviation; then the monotone hull: a non-decreasing curve is never below the band's lower end further
-    left, nor above the upper end further right. Points without noise stay exact.
+    studentised deviation; then the monotone hull: a non-decreasing curve is never below the band's lower endpoint
+    further left, nor above the upper endpoint further right. Points without noise stay exact.
 
     Args:
         curve: The unbiased linear estimate, (points,). Not the isotonic one.
@@ -112,7 +112,7 @@ def estimate_scales(chunks: Iterator[FloatArray]) -> tuple[FloatArray, Iterator[
 def monotone_hull(lower: FloatArray, upper: FloatArray) -> Band:
     """Return the hull of non-decreasing curves in [0, 1] between `lower` and `upper`.
 
-    If there is no such curve (noise larger than the band allows for), lower and upper are swapped there.
+    Where no curve fits, because noise exceeds the allowance of the band, lower and upper are swapped.
     """
     rising = np.maximum.accumulate(np.clip(lower, 0, 1))
     falling = np.minimum.accumulate(np.clip(upper, 0, 1)[::-1])[::-1]
@@ -243,7 +243,8 @@ def simultaneous_mean_ends(  # noqa: PLR0917
     records: float,
     level: float,
 ) -> Band:
-    """Return ends of the means of counts over samples, simultaneous with probability `level`: not yet clipped at 0.
+    """Return endpoints of the means of counts over samples, simultaneous with probability `level`: not yet clipped at
+    0.
 
     All means m with ``(counted - m)^2 <= c^2 (noise + GUARD + m (1 - m / n))`` (Wilson 1927, with noise): c is the
     `level` quantile of the largest of these deviations, for simulated errors of the likely counts.

@@ -11,7 +11,7 @@ from ..arrays import FloatArray
 LEAST_RATIO = 2.0**-10
 """Lower limit of the sum of squared weights, as a fraction of the cap times the sum of weights."""
 SPREAD = 4.0
-"""The ratio of a group is at least this many times smaller than the ratio of all records, never lower."""
+"""Lower limit of the ratio of a group: the ratio of all records divided by this number."""
 
 
 class WeightRatios(NamedTuple):

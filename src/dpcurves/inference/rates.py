@@ -213,7 +213,7 @@ class SimulatedCounts:
 
 
 def ratio_bands(counts: SimulatedCounts, ratios: Sequence[Ratio], level: float) -> tuple[Band, ...]:
-    """Return ends of all ratios at all thresholds, simultaneous with probability `level`: (points,) each.
+    """Return endpoints of all ratios at all thresholds, simultaneous with probability `level`: (points,) each.
 
     Ends for the population always contain the ends for these records.
 
@@ -282,7 +282,7 @@ class _Contrast:
         return cls(ratio, *ratio.numerator_and_whole(counts.unbiased_counts), variance, moments[2], largest)
 
     def ratio_ends(self, squared: float) -> Band:
-        """Return the ends of the ratios whose contrast is within the squared critical value."""
+        """Return the endpoints of the ratios whose contrast is within the squared critical value."""
         lowest, highest = self.ratio.least, self.ratio.most
         square = self.whole**2 - squared * self.variance.quadratic
         half = self.numerator * self.whole + squared * self.variance.linear / 2
@@ -335,7 +335,9 @@ class RocBand(NamedTuple):
         return self.tpr_lower[np.clip(box_before, 0, last)], self.tpr_upper[np.clip(box_after, 0, last)]
 
     def steps(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return the steps of the region, (steps + 1,), and its lower and upper ends between them, (steps,) each."""
+        """Return the steps of the region, (steps + 1,), and its lower and upper endpoints between them, (steps,)
+        each.
+        """
         edges = np.unique(np.concatenate([[0.0], self.fpr_lower, self.fpr_upper, [1.0]]))
         return edges, *self.tpr_at((edges[:-1] + edges[1:]) / 2)
 
@@ -443,7 +445,8 @@ EDGES.flags.writeable = False
 
 
 def sweep_boxes(across: Band, upwards: Band, edges: FloatArray = EDGES) -> Band:
-    """Return lower and upper ends, between neighbouring `edges`, of curves whose points lie in boxes, joined in order.
+    """Return lower and upper endpoints, between neighbouring `edges`, of curves whose points lie in boxes, joined in
+    order.
 
     A piece between two points stays within the smallest box that contains both boxes. Where no box reaches, the curve
     is unknown: from 0 to 1.

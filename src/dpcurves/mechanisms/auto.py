@@ -43,7 +43,7 @@ class LinearChoice(LinearMechanism):
     `resolution_error`; a power of two. Values counted outside the grid, and categories, have no neighbours to
     interpolate to: the width is then 1.
 
-    Formal guarantees: those of the chosen mechanism; the choice depends on query, loss and adjacency alone.
+    Formal guarantees: as for the chosen mechanism; the choice depends on query, loss and adjacency alone.
     """
 
     def choose_mechanism(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> LinearMechanism:
@@ -60,13 +60,13 @@ class LinearChoice(LinearMechanism):
 
 @dataclass(frozen=True, slots=True)
 class MechanismChoice:
-    """The mechanism for a type of query: `LinearChoice` for noisy sums, or `SquareRoot` if that is more accurate.
+    """The mechanism for a type of query: `LinearChoice` for noisy sums, or `SquareRoot` if it is more accurate.
 
-    The latter is chosen for prefixes of one row under zero-concentrated privacy, if cells hold many records each or are
-    known to be unlike their neighbours. Otherwise a tree, whose splits can be smoothed, gives more accurate estimates
-    than its predicted error says.
+    `SquareRoot` is chosen for prefixes of one row under zero-concentrated privacy, if cells hold many records each or
+    are known to be unlike their neighbours. Otherwise smoothing makes the estimates of a tree more accurate than its
+    predicted error.
 
-    Formal guarantees: those of the chosen mechanism; the choice depends on query, loss and adjacency alone.
+    Formal guarantees: as for the chosen mechanism; the choice depends on query, loss and adjacency alone.
     """
 
     def choose_mechanism(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Mechanism | LazyMechanism:

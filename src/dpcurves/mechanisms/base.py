@@ -53,7 +53,7 @@ class LazyMechanism(Protocol):
         ...
 
     def answer(self, count: Counter, plan: Plan, memory: Memory, randomness: Randomness) -> tuple[int, ...]:
-        """Return noisy integers in the order of ``plan.law``, after storing what is needed to repeat them."""
+        """Return noisy integers in the order of ``plan.law``, after storing the sums that later answers reuse."""
         ...
 
 

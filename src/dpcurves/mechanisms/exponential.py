@@ -33,7 +33,8 @@ _ROOT_BITS = 40
 
 
 def pure_epsilon(loss: PrivacyLoss) -> Fraction:
-    """Return the epsilon of a mechanism without delta: that of a pure loss, else ``sqrt(2 * rho)``, rounded down.
+    """Return the epsilon of a mechanism without delta: the epsilon of a pure loss, else ``sqrt(2 * rho)``, rounded
+    down.
 
     A pure loss of epsilon is ``epsilon**2 / 2`` zero-concentrated (Bun and Steinke 2016).
     """
@@ -147,7 +148,7 @@ def _unlink_cells(padded: IntArray, order: Places, length: int) -> tuple[IntArra
 def _sum_lower_halves(values: IntArray, after: Places, before: Places, power: int, cells: int) -> IntArray:
     """Return sums of the smaller halves of windows, by their ends: (cells + 1,).
 
-    A window moves over blocks of its own length (Suomela 2014): it contains the end of one and the start of the next.
+    A window moves over blocks of equal length (Suomela 2014): it contains the end of a block and the start of the next.
     `mark` is the first cell of a block that is not among the smaller half, `small` counts the cells before it, and
     `low` is the sum of the smaller half; for both blocks, even ones first.
     """
@@ -222,8 +223,8 @@ class ExponentialPartition(QueryMechanism):
 def interval_prior(places: int) -> float:
     """Return the public prior weight of each interval.
 
-    If all cells are alike, about 60 intervals are likely, whatever the number of cells: of k lengths, about k - 5 are
-    at most a sixtieth of all cells, and their weights add up to 1.
+    If all cells have similar counts, a partition has about 60 intervals, for any number of cells: of k lengths, about k
+    - 5 are at most a sixtieth of all cells, and their weights add up to 1.
     """
     return 1 / max(2, places.bit_length() - 5)
 

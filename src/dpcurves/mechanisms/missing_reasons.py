@@ -15,7 +15,8 @@ from .linear import sample_noise
 
 SHARE = Fraction(1, 8)
 """Fraction of the price of the count of missing records that its reasons get; at most 1/2 (see `add_reasons`). The
-scale of the noise of that count grows by 1/7, and that of a reason is 8 times as large."""
+noise scale of that count increases by 1/7, and the noise scale of a reason is 8 times as large.
+"""
 
 
 def add_reasons(plan: Plan) -> Plan:

@@ -41,7 +41,7 @@ class SparseVector(QueryMechanism):
     reaches the common noise. The indices of positive comparisons are the answer.
 
     Formal guarantees: `run` loses at most ``plan.loss`` under ``plan.adjacency``. Let neighbours change the differences
-    by d, let ``up`` be the largest rise in d and ``down`` the largest fall (0 if there is none), and let an answer have
+    by d, let ``up`` be the largest rise in d and ``down`` the largest fall (or 0), and let an answer have
     at most c positive comparisons. Take any value t of the common noise in one table, and ``t + up`` in the other: that
     costs at most ``up / b``, b being the scale of the common noise. A difference below t stays below ``t + up``, at no
     cost, however many there are. A difference that reached t must rise by at most ``up + down`` more: that costs at
@@ -177,7 +177,7 @@ class MergedCells(QueryMechanism):
     """Merge cells from left to right until their noisy count reaches a noisy minimum (Chen 2018, Algorithm 14).
 
     The minimum has fresh noise for each interval, and the count for each merged cell. A remainder belongs to the last
-    interval; if there is none, all cells form one interval. Missing records are not counted.
+    interval; without a complete interval, all cells form a single interval. Missing records are not counted.
 
     Formal guarantees: `run` loses at most ``plan.loss`` under ``plan.adjacency``. Let some cell hold one more record.
     Given the answer, that cell is in one interval, or in the remainder; all else has the same law in both tables. There

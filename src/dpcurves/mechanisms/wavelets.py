@@ -83,7 +83,7 @@ def calibrate_prices(record_price: Fraction, move_price: Fraction, loss: Privacy
     return Prices(unit, allowed - unit * record_price)
 
 
-# The Haar wavelet: the total of a row, and for every node the sum of its left half minus that of its right half.
+# The Haar wavelet: the total of a row, and for every node the sum of its left half minus the sum of its right half.
 
 
 TOP_WEIGHT = 1 / 3
@@ -164,9 +164,7 @@ class Privelet(QueryMechanism):
         return Plan(query, loss, adjacency, f"wavelets along {len(query.sides)} axes", law, error)
 
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
-        """Return transformed cells plus noise; the count outside the table, if there are such cells; missing
-        records.
-        """
+        """Return transformed cells plus noise; the count of cells outside the table, if it has any; missing records."""
         law = plan.law.require_type(HaarTensorSums)
         exact, noise = compute_exact_values(table, self.require_query(plan), law), sample_value_noise(law, randomness)
         return tuple(value + draw for value, draw in zip(exact, noise, strict=True))  # Python integers cannot overflow
@@ -226,7 +224,7 @@ class MovePrices(NamedTuple):
         first: Price of all values that the first cell changes, by 1 or -1.
         second: Price of all values that the second cell changes; at most `first`.
         alike: Price of the values that both change in the same way.
-        opposite: Price of the values that one changes by 1 and the other by -1.
+        opposite: Price of the values that one cell changes by 1 and the other by -1.
     """
 
     first: Fraction

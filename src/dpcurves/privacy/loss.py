@@ -217,10 +217,10 @@ class PrivacyLoss:
     (basic composition; Bun and Steinke 2016, Lemma 2.3). Pure converts to rho, never back.
 
     Attributes:
-        epsilon: The loss under pure differential privacy; None if there is none.
+        epsilon: The loss under pure differential privacy; None for a loss that is not pure.
         rho: The loss under zero-concentrated differential privacy.
-        parts: The losses of which this one is the sum, for accountants that can do better than a sum. They are ignored
-            in comparisons and in print. Empty: the loss is not a sum.
+        parts: The losses whose sum this loss is, for accountants with tighter composition. They are ignored in
+            comparisons and in print. Empty: the loss is not a sum.
         delta: The probability with which more may be lost; 0 except for partition selection.
 
     >>> third = PrivacyLoss.pure(0.3) * Fraction(1, 3)
@@ -251,7 +251,7 @@ class PrivacyLoss:
         )
 
     def __post_init__(self) -> None:
-        if not all(isinstance(part, Fraction | int | None) for part in (self.epsilon, self.rho)):
+        if not all(isinstance(value, Fraction | int | None) for value in (self.epsilon, self.rho)):
             raise WrongArgumentType(
                 "epsilon, rho", "write PrivacyLoss.pure(epsilon) or PrivacyLoss.zcdp(rho), which are exact"
             )
