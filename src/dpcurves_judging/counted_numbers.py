@@ -348,8 +348,9 @@ def mask_empty(values: FloatArray, counts: FloatArray) -> FloatArray:
 
 
 def compute_auc(negative: FloatArray, positive: FloatArray) -> FloatArray:
-    """Return the area under the ROC curve of counts (..., cells) of increasing scores; ties count one half; NaN without
-    pairs.
+    """Return the area under the ROC curve of counts (..., cells) of increasing scores.
+
+    Ties count one half. The area is NaN without pairs.
 
     >>> float(compute_auc(np.array([2.0, 0.0]), np.array([1.0, 1.0])))
     0.75

@@ -269,8 +269,7 @@ def _describe_thresholds(question: ModelPairQuestion) -> tuple[str, ...]:
 
 
 def choose_design(question: ModelPairQuestion, setting: Setting) -> ModelPairQuestion:
-    """Return the question with the releases and cells of the smallest forecast error, from public facts: noise and
-    records.
+    """Return the question with the releases and cells of the smallest forecast error, from public facts alone.
 
     The noise of a difference of areas grows with the number of cells of one table of both scores, and with its root for
     two tables of one score each, whose noise has half of the loss. Correlated sampling errors of both models have a

@@ -72,8 +72,8 @@ class FittedScorer(NamedTuple):
 
 
 def fit_least_squares(sums: FoldSums, ridge: float = RIDGE) -> FittedScorer:
-    """Return the linear scorer that minimises the squared loss of pairs, ``(1 - (score of a positive - of a
-    negative))**2``.
+    """Return the linear scorer with the least mean of ``(1 - (score of a positive - score of a negative))**2`` over
+    pairs.
 
     With means m of both classes and covariance matrices that add up to S, the mean loss of all pairs of a scorer w is
     ``(1 - w (m1 - m0))**2 + w S w``: pairs need not be formed. The minimum is at ``w = inverse(S + d d') d``, where d
@@ -172,8 +172,7 @@ class PairwiseScorer(CountedNumbers):
 
 @dataclass(frozen=True, slots=True)
 class PairwiseScorerQuestion:
-    """Fit a linear scorer for the area under the ROC curve, by least squares over pairs, and evaluate it on held-out
-    records.
+    """Fit a linear scorer for the area under the ROC curve by pairwise least squares; test it on held-out records.
 
     The loss of a pair of a positive and a negative is ``(1 - difference of scores)**2`` (Gao, Jin, Zhu and Zhou 2013;
     pairwise losses as in Bell, Bellet, Gascon and Kulkarni 2020). Its mean over all pairs depends only on the number of

@@ -38,9 +38,7 @@ LARGEST = 12.0
 
 
 def adjust_level(groups: int, level: float) -> float:
-    """Return the level of each of `groups` independent intervals at which all hold simultaneously at `level` (Sidak
-    1967).
-    """
+    """Return the level of each of `groups` independent intervals at which all hold at `level` (Sidak 1967)."""
     return float(level ** (1 / max(groups, 1)))
 
 
@@ -65,9 +63,7 @@ def adjust_level_for_pairs(groups: int, level: float) -> float:
 
 
 def compare_pairs(groups: Sequence[IntervalEstimate]) -> list[tuple[int, int, IntervalEstimate]]:
-    """Return the difference of each pair of groups, with an interval from the intervals of both: see
-    `subtract_estimates`.
-    """
+    """Return the difference of each pair of groups with its interval: see `subtract_estimates`."""
     return [
         (first, second, subtract_estimates(groups[first], groups[second]))
         for first, second in combinations(range(len(groups)), 2)
@@ -311,9 +307,7 @@ class SimultaneousCurves(ByCategory[IntervalResult]):
         return axes
 
     def to_frame(self, *, level: float | None = None, population: bool = False) -> Any:
-        """Return the columns of all curves, one below the other; with a `level`, with intervals simultaneous over
-        groups.
-        """
+        """Return the columns of all curves, one below the other; with a `level`, with simultaneous intervals."""
         return super().to_frame(level=self._adjust_level(level), population=population)
 
     def _adjust_level(self, level: float | None) -> float | None:
@@ -324,8 +318,7 @@ class SimultaneousCurves(ByCategory[IntervalResult]):
 
 
 def group_rates(scores: ScoresByCategory, threshold: float = 0.5) -> GroupRates:
-    """Return the rates and metrics of each category of released scores, and their gaps, as
-    ``fairlearn.metrics.MetricFrame``.
+    """Return the rates and metrics of each category of released scores, like ``fairlearn.metrics.MetricFrame``.
 
     Args:
         scores: The scores of several categories, as a `ScoresQuestion` with ``by`` gives them.

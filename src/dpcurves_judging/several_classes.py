@@ -52,8 +52,7 @@ class SeveralClasses(CountedNumbers):
     LABEL = "share"
 
     def roc(self, label: Any) -> tuple[FloatArray, FloatArray]:
-        """Return false and true positive rates of a class against the rest, from none to all: two of shape ``(cells +
-        1,)``.
+        """Return false and true positive rates of a class against the rest, from none to all, ``(cells + 1,)`` each.
 
         Raises:
             ValueError: there is no such class.

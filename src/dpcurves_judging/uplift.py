@@ -69,8 +69,7 @@ class Uplift(CountedNumbers):
         return np.full_like(heights, np.nan) if np.isnan(self.value("effect of treatment")) else heights
 
     def band(self, level: float, *, curve: str = "uplift", population: bool = False) -> tuple[FloatArray, FloatArray]:
-        """Return a band that holds the whole curve with probability about `level`, simultaneous at all edges of the
-        scores.
+        """Return a band that contains the whole curve, at all edges of the scores, with probability about `level`.
 
         The noise is simulated, and the largest studentised error over all edges is bounded. The band is for these
         records, rounded to their cells; with `population`, for the expected curve of as many records of the population
@@ -265,8 +264,7 @@ def _make_best_qini(totals: FloatArray) -> FloatArray:
 
 
 def _make_best_uplift(totals: FloatArray) -> FloatArray:
-    """Order records whose treatment and outcome agree first; then the larger group of untreated good and treated bad
-    outcomes."""
+    """Order records whose treatment and outcome agree first, then the larger of both remaining groups."""
     first, second = ([[(1, 1)], [(0, 0)], *last_groups] for last_groups in ([[(0, 1)], [(1, 0)]], [[(1, 0)], [(0, 1)]]))
     prefers_first = (totals[..., 0, 1] > totals[..., 1, 0])[..., None, None, None]
     return _cumulate_from_top(np.where(prefers_first, _arrange_cells(totals, first), _arrange_cells(totals, second)))

@@ -34,9 +34,7 @@ def _sample_long_tail(draw: Generator, size: int) -> FloatArray:
 
 
 def _sample_zero_inflated(draw: Generator, size: int) -> FloatArray:
-    """Draw a third of the values at the lower bound, like wages; the others from a long tail, most of them round
-    numbers.
-    """
+    """Draw a third of the values at the lower bound, like wages; the others from a long tail, mostly round numbers."""
     tail = _sample_long_tail(draw, size)
     heaped = np.where(draw.random(size) < 0.7, np.floor(tail * TIES) / TIES, tail)
     return np.where(draw.random(size) < 1 / 3, 0.0, heaped)

@@ -207,8 +207,7 @@ def simulate_pair_noise(cells: FloatArray, noise: Sequence[FloatArray], tied: Bo
 
 
 def estimate_area_spread(cells: FloatArray, normal: FloatArray) -> AreaSpread:
-    """Return the sampling spread of the concordant pairs, for samples of the same size from a population like these
-    cells.
+    """Return the sampling spread of the concordant pairs, for samples from a population like these cells.
 
     The variance of an area is the variance, over the positives, of the share of negatives below a positive, plus the
     same with the classes exchanged (DeLong, DeLong and Clarke-Pearson 1988). Each is a fraction of ``a (1 - a)``

@@ -102,8 +102,7 @@ def hosmer_lemeshow(groups: GroupCounts, noise_variance: FloatArray) -> FloatArr
 def simulated_p_value(
     groups: GroupCounts, noise: GroupNoise, noise_variance: FloatArray, generator: np.random.Generator
 ) -> float:
-    """Return the p-value of the Hosmer-Lemeshow statistic of `groups` under calibrated predictions and the known noise
-    law.
+    """Return the p-value of the Hosmer-Lemeshow statistic of `groups` under calibrated predictions and known noise.
 
     The null hypothesis is about the population: among all records with a prediction, that share is positive,
     independently of each other. The p-value accounts for sampling and for noise.
@@ -143,8 +142,7 @@ def expected_counts(cells: FloatArray) -> FloatArray:
 
 
 def chi_squared(cells: FloatArray, variance: FloatArray) -> FloatArray:
-    """Return the squared differences from `expected_counts` over their variance by sampling and by noise, summed:
-    (...).
+    """Return the sum of squared differences from `expected_counts` over their variance by sampling and noise: (...).
 
     Without noise this is the statistic of Pearson (1900), without a continuity correction. With noise, the weight of a
     cell decreases with its noise variance (as in Gaboardi, Lim, Rogers and Vadhan 2016, section 5, where variances also

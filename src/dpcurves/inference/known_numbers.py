@@ -71,8 +71,7 @@ def known_curve(values: ArrayLike, ends: Any, least: ArrayLike = 0.0, most: Arra
 
 
 def may_be_zero(counts: ArrayLike, noise: FloatArray, level: float = KNOWN_AT) -> BoolArray:
-    """Return for each count whether an empty cell would give a count this large with probability above ``(1 - level) /
-    2``.
+    """Return for each count whether an empty cell would give such a count with probability above ``(1 - level) / 2``.
 
     The test allows for half a record in the cell.
 

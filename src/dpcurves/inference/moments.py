@@ -21,9 +21,7 @@ HALVINGS = 24
 
 
 def find_accepted_ends(excess: Excess, inside: FloatArray, least: FloatArray, most: FloatArray) -> FloatArray:
-    """Return the endpoints of the numbers around `inside`, from `least` to `most`, whose excess is not above 0:
-    (..., 2).
-    """
+    """Return the endpoints, (..., 2), of the numbers around `inside` whose excess is not above 0."""
     return np.stack([_search_end(excess, inside, least), _search_end(excess, inside, most)], axis=-1)
 
 
@@ -152,8 +150,7 @@ def mean_intervals(counts: FloatArray, noise: FloatArray, normal: FloatArray, un
 
 
 def residual_envelope(groups: GroupCounts, noise: GroupNoise, normal: FloatArray, level: float) -> FloatArray:
-    """Return the bound on the absolute mean residual of a group, with probability `level` if the model is right:
-    (groups,).
+    """Return the simultaneous bound, (groups,), on absolute mean residuals at `level` if the model is right.
 
     The residual of a record of prediction p has variance ``p * (1 - p)``. Because that is concave in p, the mean over a
     group is at most the variance at the mean prediction. The noise of the sum of residuals adds to it.
@@ -298,10 +295,9 @@ class ReleasedMoments(NamedTuple):
         return nan if lower <= 0 and total <= upper else min(count, float(total))
 
     def count_ends(self, level: float, total: float, normal: FloatArray | None) -> Ends:
-        """Return the endpoints of the number of records, or of its mean over samples of this size; see
-        `mean_intervals`.
+        """Return the endpoints of the number of records, or of its mean over samples of this size.
 
-        Numbers of records are integers, and so are their ends; the ends of the mean contain them.
+        Numbers of records have integer endpoints; the interval of the mean, see `mean_intervals`, contains these.
 
         Args:
             level: The coverage probability.
@@ -432,8 +428,7 @@ class ReleasedMoments(NamedTuple):
 
 
 def whole_ends(counts: FloatArray, errors: FloatArray, total: int | None) -> FloatArray:
-    """Return endpoints of numbers of records that noise moved by at most `errors`: integers, and possible: (cells,) to
-    (cells, 2).
+    """Return possible integer endpoints, (cells, 2), of numbers of records that noise moved by at most `errors`.
 
     >>> whole_ends(np.array([-3.0, 7.4]), np.array([4.5, 4.5]), 10).tolist()
     [[0.0, 4.0], [3.0, 10.0]]
@@ -494,8 +489,7 @@ def majority_probability(released: int, subsets: int, noise: Noise) -> float:
 
 
 def subset_majority_probability(released: int, subsets: int, noise: Noise) -> float:
-    """Return the posterior probability that a further subset is counted with probability above 1/2, under a uniform
-    prior.
+    """Return the posterior probability, under a uniform prior, that a subset is counted with probability above 1/2.
 
     Then the prior of the true count is uniform as well, and given s of m counted the probability has the law Beta(s +
     1, m - s + 1).
@@ -700,7 +694,7 @@ def absolute_sum_interval(estimates: FloatArray, errors: FloatArray, level: floa
     """Return an interval of the sum of the absolute values of several numbers, with coverage `level` at least.
 
     The sum of absolute values is the largest of all signed sums. Below, it errs by one signed sum of errors, whose
-    standard deviation is largest for fully correlated errors. Above, it errs by the errors of numbers of known
+    variance is at most the sum of all absolute covariances. Above, it errs by the errors of numbers of known
     sign, plus the absolute errors of all others: so the excess that noise alone adds is removed.
 
     Args:

@@ -76,8 +76,7 @@ def find_quantile_ends(cells: FloatArray, lower: FloatArray, upper: FloatArray, 
 
 
 def choose_shown_values(cells: FloatArray, interpolated: FloatArray) -> FloatArray:
-    """Return the displayed value of a quantile in each of these cells, (..., 2): interpolated, or the finite end of the
-    cell.
+    """Return the displayed value of a quantile in each cell, (..., 2): interpolated, or the only finite endpoint.
 
     >>> cells = np.array([[1.0, 2.0], [2.0, np.inf], [-np.inf, np.inf]])
     >>> choose_shown_values(cells, np.array([1.5, 2.5, 3.5])).tolist()
@@ -231,8 +230,7 @@ class WeightedNoise(NamedTuple):
 
 @lru_cache(maxsize=4096)  # a pure function of public facts
 def tail_bound(parts: tuple[WeightedNoise, ...], probability: float) -> float:
-    """Return a bound that the sum of independent noises exceeds with at most this probability; by symmetry, likewise
-    below.
+    """Return a bound that the sum of independent noises exceeds with at most this probability; also valid below.
 
     By Chernoff: for any rate t, the sum exceeds ``(log E exp(t * sum) - log probability) / t`` with at most this
     probability; the best rate is searched numerically. For a discrete Laplace law with ``q = exp(-1 / scale)`` the mean

@@ -35,8 +35,7 @@ def public_generator(generator: np.random.Generator | None) -> np.random.Generat
 
 
 def sampling_generator(generator: np.random.Generator | None) -> np.random.Generator:
-    """Return the given generator, or a fixed stream separate from `public_generator`, for samples that noise is added
-    to.
+    """Return the given generator, or a fixed stream other than `public_generator`, for samples that noise is added to.
 
     Noise may be cached from an earlier simulation. If samples were drawn from the same stream, they would depend on it.
     """
@@ -102,8 +101,7 @@ def simulate_sampling_errors(
 
 
 def monte_carlo_p_value(reached: float, shown: FloatArray) -> float:
-    """Return the share of statistics, with the observed one among the draws, that are at least as large as the observed
-    one.
+    """Return the share of statistics, including the observed one, that are at least as large as the observed one.
 
     It is a multiple of ``1 / (draws + 1)``, never 0.
 

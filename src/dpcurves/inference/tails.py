@@ -48,8 +48,7 @@ class TailCounts(NamedTuple):
     def bound_excess(
         self, level: float, generator: np.random.Generator, *, population: bool = False, tuning: Tuning = TUNING
     ) -> float:
-        """Return an upper confidence limit of the sum of distances beyond the bound; infinite if no count is
-        significant.
+        """Return an upper confidence limit of the sum of distances beyond the bound; infinite if it is unknown.
 
         Args:
             level: The probability that the sum does not exceed the limit, if the tail is as the module assumes.
@@ -80,9 +79,7 @@ class TailCounts(NamedTuple):
         return min(limits, default=inf)
 
     def _draw_expected(self, generator: np.random.Generator) -> FloatArray:
-        """Draw plausible expected numbers of records at or beyond each point, given the released counts: (draws,
-        points).
-        """
+        """Draw plausible expected numbers of records at or beyond each point: (draws, points)."""
         cells = -np.diff(self.counts, append=0.0)
         normal = generator.standard_normal(self.noise.shape)
         sampled = normal * np.sqrt(np.maximum(cells, 0.0)) + (normal**2 - 1) / 6 * (cells > 1)

@@ -38,8 +38,7 @@ class ReleasedSample(NamedTuple):
 
 
 def kolmogorov_smirnov_statistic(first: FloatArray, second: FloatArray) -> FloatArray:
-    """Return the largest difference of the shares below inner edges (Kolmogorov 1933, Smirnov 1939): (..., cells) to
-    (...).
+    """Return the largest difference of shares below inner edges (Kolmogorov 1933, Smirnov 1939): (..., cells) to (...).
 
     Values in one cell count as tied.
     """
@@ -57,9 +56,7 @@ def mann_whitney_statistic(first: FloatArray, second: FloatArray) -> FloatArray:
 
 
 class NullDraws(NamedTuple):
-    """Simulated counts of two samples of one distribution, with the noise of the released counts, (draws, cells)
-    each.
-    """
+    """Simulated noisy counts of two samples of one distribution, (draws, cells) each."""
 
     first: FloatArray
     second: FloatArray

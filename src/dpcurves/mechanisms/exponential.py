@@ -33,8 +33,7 @@ _ROOT_BITS = 40
 
 
 def pure_epsilon(loss: PrivacyLoss) -> Fraction:
-    """Return the epsilon of a mechanism without delta: the epsilon of a pure loss, else ``sqrt(2 * rho)``, rounded
-    down.
+    """Return the epsilon of a mechanism without delta: of a pure loss, else ``sqrt(2 * rho)``, rounded down.
 
     A pure loss of epsilon is ``epsilon**2 / 2`` zero-concentrated (Bun and Steinke 2016).
     """
@@ -42,8 +41,7 @@ def pure_epsilon(loss: PrivacyLoss) -> Fraction:
 
 
 def bounded_range(loss: PrivacyLoss) -> Fraction:
-    """Return the range of log ratios that a choice may have: epsilon of a pure loss, else ``sqrt(8 * rho)``, rounded
-    down.
+    """Return the allowed range of log ratios of a choice: epsilon of a pure loss, else ``sqrt(8 * rho)``, rounded down.
 
     Formal guarantees: if on two neighbouring tables the log ratio X of the probabilities of an outcome lies in an
     interval of length r, the choice is r-differentially private, because both sets of probabilities add up to 1. It is
@@ -102,9 +100,7 @@ def window_deviations(counts: IntArray) -> Penalties:
 
 @compile_loop
 def _merge_block_orders(padded: IntArray, order: Places, length: int) -> Places:
-    """Return the positions of each block, sorted by cell size and then by position, by merging its two sorted
-    halves.
-    """
+    """Return the positions of each block by cell size, then by position, by merging its two sorted halves."""
     half = length // 2
     merged = np.empty(len(padded), dtype=np.int32)
     for start in range(0, len(padded), length):

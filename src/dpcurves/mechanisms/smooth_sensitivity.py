@@ -277,11 +277,10 @@ def roc_area(negative: list[int], positive: list[int]) -> Fraction:
 
 
 def auc_sensitivity(smaller: int, beta: float) -> float:
-    """SECRET: return the smooth sensitivity by the size of the smaller class; log-convex in t, so the maximum is at an
-    end.
+    """SECRET: return the smooth sensitivity by the size of the smaller class.
 
     >>> auc_sensitivity(0, 0.1), auc_sensitivity(100, 0.1)
     (1.0, 0.01)
     """
     size = max(smaller, 1)
-    return max(1 / size, exp(-beta * (size - 1)))
+    return max(1 / size, exp(-beta * (size - 1)))  # log-convex in t, so the maximum is at an end

@@ -33,8 +33,7 @@ _RATIO_BITS = 20
 
 @dataclass(frozen=True, slots=True)
 class SparseVector(QueryMechanism):
-    """Sparse vector technique: one secret noise on all thresholds, fresh noise on each sum, a limit on positive
-    answers.
+    """Sparse vector technique: a common noise of all thresholds, fresh noise of each sum, limited positive answers.
 
     Thresholds may differ, and may be sums over records themselves (Chen 2018, Algorithm 8, with the counter set to zero
     once, before the loop): the difference is compared. A comparison is positive if the difference plus fresh noise
@@ -326,8 +325,7 @@ def calibrate_privtree(query: TreePartitionQuery, loss: PrivacyLoss, adjacency: 
 
 
 def calibrate_noise_and_decay(parts: int, height: int, loss: PrivacyLoss, adjacency: Adjacency) -> tuple[Noise, int]:
-    """Calibrate the noise of scores and their decay, for the number of parts of a box and the number of splits on a
-    path.
+    """Calibrate the noise of scores and their decay, for the parts of a box and the number of splits on a path.
 
     Raises:
         UnsupportedQuery: the loss is zero, or scores with so much noise might exceed 64 bits.

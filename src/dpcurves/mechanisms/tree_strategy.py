@@ -124,9 +124,7 @@ class PerfectTrees:
         return first * variance - second * variance * reduction, first - second * reduction * (2 - nodes * reduction)
 
     def _error_gradients(self, shares: FloatArray) -> FloatArray:
-        """Return derivatives of the error by the logarithm of each share, over the power, by the chain rule
-        downwards.
-        """
+        """Return derivatives of the error by the logarithm of each share, over the power, by the chain rule."""
         combined, level_variances = self._combine_variances(shares), shares**-self.power
         pulls = np.empty_like(shares)
         _, slope = self._first_level_error(combined[:, 0])
@@ -212,9 +210,7 @@ def find_best_shape(
 
 
 def _best_shapes_by_depth(rows: int, cells: int, width: int, total_is_public: bool) -> Iterator[TreeShape]:
-    """Generate the best few trees of each depth for Laplace noise, up to the depth of the best tree under large
-    noise.
-    """
+    """Generate the best few trees of each depth with Laplace noise, up to the best depth under large noise."""
     deepest = len(find_best_shape(rows, cells, width, Family.LAPLACE, total_is_public=total_is_public).widths)
     for trees in _candidate_trees(rows, cells, width, Family.LAPLACE, total_is_public):
         if trees.radices.shape[1] <= deepest:
@@ -225,9 +221,7 @@ def _best_shapes_by_depth(rows: int, cells: int, width: int, total_is_public: bo
 def _rank_shapes(
     rows: int, cells: int, width: int, family: Family, total_is_public: bool
 ) -> Iterator[tuple[float, TreeShape]]:
-    """Generate the best shapes of each depth whose approximate error is near the least, with their errors in closed
-    form.
-    """
+    """Generate the best shapes of each depth whose approximate error is near the least, with closed-form errors."""
     depths = list(_candidate_trees(rows, cells, width, family, total_is_public))
     approximate_errors = [trees.approximate_errors() for trees in depths]
     largest_error = _NEAR * min(float(errors.min()) for errors in approximate_errors)
@@ -284,9 +278,7 @@ def _inner_radices(intervals: float) -> Iterator[Radices]:
 
 
 def _repeat_radix(middle: int, last: int, intervals: float) -> Iterator[Radices]:
-    """Generate combinations of `middle` and ``middle + 1`` that leave a first radix above 1 and up to three times
-    `middle`.
-    """
+    """Generate lists of `middle` and ``middle + 1`` that leave a first radix above 1 and up to ``3 * middle``."""
     depth = 1
     while last * middle**depth < intervals:
         for larger in range(depth):

@@ -276,8 +276,7 @@ class AxisPrices(NamedTuple):
 
 
 def largest_prices(axes: list[AxisPrices], family: Family) -> tuple[Fraction, Fraction]:
-    """Return the largest relative prices of a record that is added or removed, and of a record that moves between
-    cells.
+    """Return the largest relative prices of an added or removed record, and of a record that moves between cells.
 
     Formal guarantees: a record of cell c changes the values on its path along each axis, by a product of signs. Its
     price is the product, over axes, of the prices of its paths; it is largest for the first cell, which has a contrast

@@ -58,11 +58,11 @@ def sample(variance: Fraction, size: int, randomness: Randomness) -> NDArray[np.
 
 @dataclass(frozen=True, slots=True)
 class StepEnvelope:
-    """The step function above the discrete Gaussian. Outcome ``2 * b + s`` is step b of the integers >= 0 (s = 0) or <
-    0 (s = 1).
+    """The step function above the discrete Gaussian law.
 
-    The step contains the integers with ``abs(z) = start + low``, for ``step_start = b * 2**bits + s`` and low from 0 to
-    ``2**bits - 1``. All have the weight of the first, ``exp(-rate * start**2)``.
+    Outcome ``2 * b + s`` is step b of the integers at or above 0 (s = 0), or below 0 (s = 1). The step contains the
+    integers with ``abs(z) = start + low``, for ``step_start = b * 2**bits + s`` and low from 0 to ``2**bits - 1``. All
+    have the weight of the first, ``exp(-rate * start**2)``.
     """
 
     rate: Fraction
@@ -77,9 +77,7 @@ class StepEnvelope:
         return self.rate * (low * (2 * self.step_start(outcome) + low))
 
     def weights(self, bits: int) -> tuple[list[Bracket], int]:
-        """Return the weights of the steps down to about ``2**-bits``, and a bound of the rest by geometric series on
-        both sides.
-        """
+        """Return the weights of the steps down to about ``2**-bits``, and a bound of the sum of all others."""
         both = zip(self._side_weights(0, bits), self._side_weights(1, bits), strict=True)
         count = (isqrt(int(bits * Fraction(7, 10) / self.rate)) >> self.bits) + 2
         listed = [weight for weight, _ in chain.from_iterable(islice(both, count))]
@@ -146,12 +144,11 @@ def _bound_excesses(steps: StepEnvelope, outcomes: int) -> NDArray[np.uint32]:
 
 
 def _accept(excess: Fraction, excess_bound: int, randomness: Randomness) -> bool:
-    """Return True with probability ``exp(-excess)``, given that a Bernoulli variable of probability ``excess_bound /
-    2**16`` was 1.
+    """Return True with probability ``exp(-excess)``, given that a test of probability ``excess_bound / 2**16`` was
+    passed.
 
     The first variable of `sample_alternating_series` is 1 with probability `excess`. If `excess` is at most the bound,
-    it can be sampled as the product of the given variable and a variable of probability ``excess * 2**16 /
-    excess_bound``.
+    it can be sampled as the product of the passed test and a variable of probability ``excess * 2**16 / excess_bound``.
     """
     if excess_bound == CERTAIN:
         return sample_bernoulli_exp(excess, randomness)

@@ -92,11 +92,10 @@ def sample_bernoulli_exp(exponent: Fraction, randomness: Randomness) -> bool:
 
 
 def sample_alternating_series(exponent: Fraction, first: int, randomness: Randomness) -> bool:
-    """Sample Bernoulli variables of probability ``exponent / k``, k = `first`, ...; return whether the first 0 has odd
-    k.
+    """Sample bits of probability ``exponent / k``, k = `first`, ...; return whether the first 0 has an odd k.
 
     With ``first = 1`` and exponents in [0, 1] the result is True with probability ``exp(-exponent)``: the alternating
-    sum of the probabilities ``exponent**k / k!`` that the first k variables are 1.
+    sum of the probabilities ``exponent**k / k!`` that the first k bits are 1.
     """
     k = first
     while randomness.sample_below(exponent.denominator * k) < exponent.numerator:
@@ -168,9 +167,7 @@ def sample_by_inversion(law: InvertedLaw, randomness: Randomness) -> int:
 
 
 def refine_until_proven(law: InvertedLaw, word: int, bits: int, randomness: Randomness) -> int:
-    """Return the outcome for a uniform number with first `bits` binary digits `word`; more digits are drawn if
-    needed.
-    """
+    """Return the outcome for a uniform number with first `bits` binary digits `word`; draw more digits if needed."""
     while (outcome := _find_proven_outcome(law, word, bits)) is None:
         word, bits = word << WORD | int(randomness.sample_words(1)[0]), bits + WORD
     return outcome
@@ -405,9 +402,7 @@ class PartitionWeights(NamedTuple):
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class PartitionLaw:
-    """SECRET. The law of a partition: the last interval of the first i positions has probability proportional to its
-    term.
-    """
+    """SECRET. The law of a partition: the last interval of a prefix has probability proportional to its term."""
 
     sums: PartitionWeights
 

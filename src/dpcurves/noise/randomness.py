@@ -53,8 +53,7 @@ class Randomness:
 
     @classmethod
     def from_key(cls, secret: bytes, name: str) -> Randomness:
-        """Return the ChaCha20 key stream under the HMAC-SHA256 of a public `name`: reproducible draws that are not
-        stored.
+        """Return the reproducible ChaCha20 key stream under the HMAC-SHA256 of a public `name`.
 
         Formal guarantees: without the secret, streams of different names look uniform and independent (HMAC-SHA256 and
         ChaCha20 as pseudo-random functions). The same name has the same bits: noise from here may be added to a single

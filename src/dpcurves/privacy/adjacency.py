@@ -70,9 +70,7 @@ def format_record_count(number: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class AddRemove:
-    """Neighbouring tables differ by one unit, added or removed. The number of units is private, so it is not a
-    field.
-    """
+    """Neighbouring tables differ by one unit, added or removed. The number of units is private, so it is no field."""
 
     unit: Unit
 

@@ -241,9 +241,7 @@ class PrivacyLoss:
 
     @classmethod
     def zcdp(cls, rho: Exact, delta: Exact = 0) -> PrivacyLoss:
-        """Return a loss of zero-concentrated differential privacy, with a delta if given (Bun and Steinke 2016,
-        8.1).
-        """
+        """Return a zero-concentrated loss (Bun and Steinke 2016), with a delta if given (section 8.1)."""
         return cls(
             None,
             parse_positive_fraction("rho", rho),

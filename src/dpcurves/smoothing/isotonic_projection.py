@@ -148,8 +148,9 @@ def solve_least_squares(steps: FloatArray, graph: NoiseGraph, ceiling: Ceiling) 
 
 
 def _initial_active_set(steps: FloatArray, ceiling: Ceiling) -> NDArray[np.bool_]:
-    """Return steps that are surely 0 in the solution: negative steps. With an exact ceiling it is the last step alone,
-    because meeting the ceiling may raise negative steps.
+    """Return steps that are surely 0 in the solution: all negative steps, or, with an exact ceiling, the last step.
+
+    Meeting an exact ceiling may raise negative steps above 0, so these are not surely 0.
     """
     if not isinstance(ceiling, Exactly):
         return steps < 0
@@ -223,9 +224,7 @@ class LinearProgramme:
     last_ground: float
 
     def factor_laplacian(self, weight: FloatArray) -> Elimination:
-        """Factor ``A diag(weight) A'``: the Laplacian of the graph, with the weights of the bounded steps as its
-        ground.
-        """
+        """Factor ``A diag(weight) A'``: the Laplacian of the graph, grounded with the weights of the bounded steps."""
         noises = len(self.slots)
         slot_weights, ground = np.zeros(len(self.graph.variance)), np.full(len(self.steps), self.last_ground)
         slot_weights[self.slots] = weight[:noises] + weight[noises : 2 * noises]
@@ -249,8 +248,7 @@ class LinearProgramme:
 
 
 class InteriorPoint(NamedTuple):
-    """A point with positive variables and slacks, whose slacks match its pressures; or a direction between two such
-    points.
+    """A point with positive variables and slacks that match its pressures; or a direction between two of them.
 
     Attributes:
         value: The variables x: upward changes, downward changes, steps.
@@ -381,9 +379,7 @@ def _complementarity(point: InteriorPoint, direction: InteriorPoint, value_step:
 
 @compile_loop
 def _fill_corrector_aim(point: InteriorPoint, predictor: InteriorPoint, centre: float, aim: FloatArray) -> None:
-    """Set the aim of the corrector: an equal product of each variable and slack, minus the second-order predictor
-    term.
-    """
+    """Set the aim of the corrector: an equal product of variables and slacks, minus the second-order predictor term."""
     for i in range(len(aim)):
         aim[i] = (centre - predictor.value[i] * predictor.slack[i]) / point.slack[i]
 
@@ -456,8 +452,7 @@ def project_isotonic_l1(noisy: ArrayLike, graph: NoiseGraph, ceiling: Ceiling) -
 
 
 def solve_least_absolute(steps: FloatArray, graph: NoiseGraph, ceiling: Ceiling) -> NoiseChange:
-    """Return the change with the least sum of absolute values over standard deviations, given noisy steps that must
-    change.
+    """Return the change with the least sum of absolute values over standard deviations, given steps that must change.
 
     If several noises are in one slot, the noise with the largest variance is changed.
 

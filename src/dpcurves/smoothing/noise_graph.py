@@ -327,8 +327,7 @@ class NoisyCurve(NamedTuple):
 
 
 def estimate_nested_prefixes(law: IntervalSums, values: Sequence[int] | FloatArray) -> NoisyCurve:
-    """Return the prefix counts of one row as sums of the fewest released nested intervals, so that noises are not
-    mixed.
+    """Return the prefix counts of one row, each as the sum of the fewest released nested intervals.
 
     >>> from fractions import Fraction
     >>> from dpcurves.laws import Family, Tier, Noise
