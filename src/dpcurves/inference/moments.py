@@ -150,7 +150,7 @@ def mean_intervals(counts: FloatArray, noise: FloatArray, normal: FloatArray, un
 
 
 def residual_envelope(groups: GroupCounts, noise: GroupNoise, normal: FloatArray, level: float) -> FloatArray:
-    """Return the simultaneous bound, (groups,), on absolute mean residuals at `level` if the model is right.
+    """Return bounds, (groups,), on absolute mean residuals, each at `level`, if the model is right.
 
     The residual of a record of prediction p has variance ``p * (1 - p)``. Because that is concave in p, the mean over a
     group is at most the variance at the mean prediction. The noise of the sum of residuals adds to it.

@@ -219,7 +219,7 @@ class PrivacyLoss:
     Attributes:
         epsilon: The loss under pure differential privacy; None for a loss that is not pure.
         rho: The loss under zero-concentrated differential privacy.
-        parts: The losses whose sum this loss is, for accountants with tighter composition. They are ignored in
+        parts: The summands of this loss, for accountants with tighter composition. They are ignored in
             comparisons and in print. Empty: the loss is not a sum.
         delta: The probability with which more may be lost; 0 except for partition selection.
 
