@@ -90,7 +90,7 @@ class Statistic(NamedTuple):
     Attributes:
         compute: From tables (..., *shape), to numbers (...); NaN where counts are too small to divide by.
         least, most: Bounds of the number.
-        null_value: Its value for a perfect model, or without a difference; None: no such value.
+        null_value: Its value for a perfect model, or without a difference; None: it has no null value.
     """
 
     compute: Callable[[Tables], FloatArray]
@@ -145,7 +145,7 @@ class CountedNumbers(IntervalResult):
         """Return a number by name; NaN where it is unknown: see `dpcurves.inference.known_numbers.known_number`.
 
         Raises:
-            ValueError: there is no such number.
+            ValueError: `name` is not one of `names`.
         """
         statistic = self._find_statistic(name)
         return known_number(
@@ -182,8 +182,8 @@ class CountedNumbers(IntervalResult):
         than an end may miss, the end is the bound of the number. The interval of an unknown number is its whole range.
 
         Raises:
-            ValueError: there is no such number; `level` is not between 0 and 1; or, with `population`, a unit may have
-                several records.
+            ValueError: `name` is not one of `names`; `level` is not between 0 and 1; or, with `population`, a unit may
+                have several records.
         """
         level, statistic = require_probability("level", level), self._find_statistic(name)
         require_independent(self.privacy, population)

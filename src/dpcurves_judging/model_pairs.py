@@ -121,8 +121,8 @@ class ModelPairQuestion:
     epsilon 0.01 (`benchmarks/judging_models.py ways`); if a unit has several records, the interval for these records
     decides.
 
-    Formal guarantees: a record lies in one cell of each table, whatever its label and scores; each of two tables has
-    half of the loss. Cells and releases are chosen by public facts alone.
+    Formal guarantees: a record with any label and scores lies in one cell of each table; each of two tables has half of
+    the loss. Cells and releases are chosen by public facts alone.
 
     Attributes:
         label: The column of true labels.
@@ -358,8 +358,8 @@ def difference_of_models(
 
     Raises:
         TypeError: `first` or `second` is no `Scores`.
-        ValueError: there is no such number; `level` is not between 0 and 1; or, with `population`, a unit may have
-            several records.
+        ValueError: `reading` is unknown; `level` is not between 0 and 1; or, with `population`, a unit may have several
+            records.
 
     >>> import dpcurves as dp
     >>> spent = {"epsilon": 1, "adjacency": dp.REPLACE_ONE}

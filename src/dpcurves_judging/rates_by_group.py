@@ -43,7 +43,7 @@ def adjust_level(groups: int, level: float) -> float:
 
 
 def adjust_level_for_pairs(groups: int, level: float) -> float:
-    """Return the level of the interval of one difference at which those of all pairs of groups hold simultaneously.
+    """Return the level of the interval of one difference at which the intervals of all pairs of groups hold.
 
     It follows from the quantile of the range of `groups` independent normal numbers, divided by the root of 2 (Tukey
     1953); with unequal variances it is conservative (Hayter 1984).
@@ -92,8 +92,8 @@ GAPS = "intervals of all pairs of groups, at once,"
 class GroupRates(ScoresByCategory):
     """Rates at a threshold and metrics of each group, such as areas, and their differences between groups.
 
-    Rates are those of `Confusion` (``flagged`` is the selection rate, ``recall`` the true positive rate), metrics those
-    of `Metric`. The intervals of a number hold simultaneously for all groups, the intervals of gaps for all pairs of
+    Rates are defined in `Confusion` (``flagged`` is the selection rate, ``recall`` the true positive rate), metrics in
+    `Metric`. The intervals of a number hold simultaneously for all groups, the intervals of gaps for all pairs of
     groups. A rate is *not known* if noise alone explains its denominator: it is NaN, with the interval from 0 to 1, and
     gaps leave this group out.
 
@@ -147,7 +147,7 @@ class GroupRates(ScoresByCategory):
         one record each. The shape is ``(groups, 2)``.
 
         Raises:
-            ValueError: there is no such number; `level` is not between 0 and 1; or, with `population`, units have
+            ValueError: `number` is unknown; `level` is not between 0 and 1; or, with `population`, units have
                 several records.
         """
         adjusted_level = adjust_level(len(self), require_probability("level", level))
@@ -163,7 +163,7 @@ class GroupRates(ScoresByCategory):
 
         Each interval is computed from the intervals of both groups, as in `ScoresByCategory.difference`, at the level
         of the studentised range of independent numbers (Tukey and Kramer). Groups whose number is not known are left
-        out. Errors are those of `intervals_of`.
+        out. Raises the errors of `intervals_of`.
         """
         keys, measured = list(self), self._measure_known(number, level, population=population)
         pairs = compare_pairs([estimate for _, estimate in measured])
@@ -358,7 +358,7 @@ def group_curves(scores: ScoresByCategory, reading: str = "roc") -> Simultaneous
 
     Raises:
         TypeError: `scores` are not of several categories.
-        ValueError: there is no such curve, or it needs probabilities.
+        ValueError: `reading` is not one of these names, or needs scores that are probabilities.
 
     >>> import dpcurves as dp
     >>> table = {"y": [0, 0, 1, 1] * 500, "s": [0.2, 0.7, 0.4, 0.9] * 500, "g": ["a", "b"] * 1000}

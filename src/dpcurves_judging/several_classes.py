@@ -55,7 +55,7 @@ class SeveralClasses(CountedNumbers):
         """Return false and true positive rates of a class against the rest, from none to all, ``(cells + 1,)`` each.
 
         Raises:
-            ValueError: there is no such class.
+            ValueError: `label` is not one of the classes.
         """
         values = self.question.label.values
         if label not in values:

@@ -61,7 +61,7 @@ class Uplift(CountedNumbers):
 
     @property
     def qini(self) -> FloatArray:
-        """The Qini curve: good outcomes among the treated minus those of an equal number of untreated records."""
+        """The Qini curve: good outcomes among the treated minus good outcomes of as many untreated records."""
         return self._find_curve("qini")
 
     def _find_curve(self, name: str) -> FloatArray:
@@ -84,7 +84,7 @@ class Uplift(CountedNumbers):
             Its lower and upper endpoints, each of the shape of `records_treated`.
 
         Raises:
-            ValueError: there is no such curve; `level` is not between 0 and 1; or, with `population`, a unit may have
+            ValueError: `curve` is unknown; `level` is not between 0 and 1; or, with `population`, a unit may have
                 several records.
         """
         level, compute = require_probability("level", level), CURVES.get(curve)

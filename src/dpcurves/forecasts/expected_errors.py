@@ -538,7 +538,7 @@ class Forecast:
             style: ``"paper"``, ``"slides"`` or ``"dark"``; None: the style of matplotlib.
 
         Raises:
-            ValueError: the question has no curve, or there is no such distribution or style.
+            ValueError: the question has no curve, or `distribution` or `style` is unknown.
         """
         if not self.curves:
             raise _no_picture_error()

@@ -213,7 +213,7 @@ def law_from_curve(question: Any, curve: object, needed: str) -> tuple[Law, floa
 
     Raises:
         TypeError: the curve does not describe the distribution of records.
-        ValueError: the curve describes other columns than those of the question.
+        ValueError: the curve describes other columns than the question.
     """
     make_law: Callable[[Any, Any], tuple[Law, float] | None] | None = find_entry(type(curve), LIKE)
     if not isinstance(curve, DRAWN_FROM) and make_law is None:
