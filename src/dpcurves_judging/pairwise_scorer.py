@@ -267,9 +267,9 @@ class PairwiseScorerQuestion:
         privacy = build_privacy_statement([*releases, *answer.releases]).with_notes(*notes)
         return PairwiseScorer(self, (answer.counts, *evidence), privacy)
 
-    def sums(self, evidence: Sequence[Evidence]) -> FoldSums:
+    def sums(self, told: Sequence[Evidence]) -> FoldSums:
         """Return released sums, without held-out scores, in units of features between -1 and 1."""
-        features, (count_evidence, *sum_evidence) = len(self.features), evidence
+        features, (count_evidence, *sum_evidence) = len(self.features), told
         counts, rows = count_evidence.unbiased_cells.reshape(2, self.folds), (2, self.folds)
         sums = [product.unbiased_cells.reshape(rows) / HALF for product in sum_evidence]
         products = np.empty((*rows, features, features))
@@ -280,9 +280,9 @@ class PairwiseScorerQuestion:
         noise = [float(product.sums.prefix_variances(False)[0, -1]) / HALF**2 for product in sum_evidence[features:]]
         return FoldSums(counts, np.stack(sums[:features], axis=-1), products, float(np.mean(noise)))
 
-    def held_out(self, evidence: Sequence[Evidence]) -> HeldOut:
+    def held_out(self, told: Sequence[Evidence]) -> HeldOut:
         """Return the scores of records by the scorer of the other folds, from released sums without held-out scores."""
-        sums = self.sums(evidence)
+        sums = self.sums(told)
         scorers = [
             self.scorecard(fit_least_squares(sums.drop_fold(fold)), f"without fold {fold + 1}", standard=True)
             for fold in range(self.folds)
