@@ -1,4 +1,4 @@
-"""Questions that judge models in full: options, and views. Names are those of the JSON."""
+"""Command line of questions that evaluate models: options and views. Options have the names of JSON keys."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ PUBLIC = "the model is taken as public"
 
 
 def parse_names(argument: str, text: str) -> tuple[str, ...]:
-    """Names of columns, apart by commas."""
-    return tuple(each.strip() for each in text.split(","))
+    """Return the names of columns in a comma-separated list."""
+    return tuple(name.strip() for name in text.split(","))
 
 
 @dataclass(frozen=True)
@@ -48,12 +48,12 @@ class ModelPairOptions(of.QuestionOptions):
     model: str = of.option("TEXT", MODEL, "the models are taken as public")
 
     def question_fields(self, defaults: Mapping[str, Any]) -> dict[str, Any]:
-        found = super().question_fields(defaults)
-        return {**found, "at": found["at"] or ()}
+        fields = super().question_fields(defaults)
+        return {**fields, "at": fields["at"] or ()}
 
 
 class DeclaredClassOptions(of.QuestionOptions):
-    """Base of options for declared classes, which are those of the label."""
+    """Base of options with declared classes of the label."""
 
     label: str
     classes: str
@@ -61,14 +61,14 @@ class DeclaredClassOptions(of.QuestionOptions):
     def question_fields(self, defaults: Mapping[str, Any]) -> dict[str, Any]:
         from dpcurves.data import Categories
 
-        told = super().question_fields(defaults)
-        del told["classes"]
-        return {**told, "label": Categories(self.label, of.parse_labels("classes", self.classes))}
+        fields = super().question_fields(defaults)
+        del fields["classes"]
+        return {**fields, "label": Categories(self.label, of.parse_labels("classes", self.classes))}
 
 
 @dataclass(frozen=True)
 class SeveralClassesOptions(DeclaredClassOptions):
-    """Options for true classes, and for the scores of each."""
+    """Options for true classes and the scores of each class."""
 
     label: str = of.option("NAME", "The column of true classes.")
     classes: str = of.option("A,B,C", "The classes, declared in public; records with others are missing.")
@@ -137,7 +137,7 @@ class PredictedObservedOptions(of.QuestionOptions):
 
 @dataclass(frozen=True)
 class PairwiseScorerOptions(of.QuestionOptions):
-    """Options for labels, and for features with their bounds."""
+    """Options for labels and bounded features."""
 
     label: str = of.option("NAME", "The column of true labels.")
     features: list[str] = of.option("NAME=L:U", "A column of numbers with its bounds; given once for each.")
@@ -155,55 +155,55 @@ class PairwiseScorerOptions(of.QuestionOptions):
 
         return {
             **super().question_fields(defaults),
-            "features": tuple(parse_declared_column("features", each) for each in self.features),
+            "features": tuple(parse_declared_column("features", text) for text in self.features),
         }
 
 
 class NumbersView(ResultView):
-    """View of all numbers, of one result or of those of several categories."""
+    """View of all numbers of a result, or of the results of several categories."""
 
     def tables(self, curve: Any) -> list[ViewTable]:
-        """A row for each number."""
+        """Return a table with a row for each number; with categories, a table for each category."""
         if not hasattr(curve, "label_columns"):
             return [
                 self.make_table(
                     curve, curve._known_columns(), what=curve._interval_name(), max_rows=max(len(curve.names), 2)
                 )
             ]
-        found = [(curve.format_category(name), *self.tables(each)) for name, each in curve.items()]
-        return [shown._replace(headline=f"{name}: {shown.headline}") for name, shown in found]
+        tables = [(curve.format_category(name), *self.tables(result)) for name, result in curve.items()]
+        return [table._replace(headline=f"{name}: {table.headline}") for name, table in tables]
 
 
 class ScorerView(NumbersView):
-    """View of a scorer: the area of held-out records, and coefficients."""
+    """View of a scorer: the held-out area under the ROC curve, and coefficients."""
 
     def tables(self, curve: Any) -> list[ViewTable]:
-        """A row for each number, and one for each feature."""
-        told = curve.coefficients
+        """Return a table of numbers, and a table with a row for each feature."""
+        coefficients = curve.coefficients
         return [
             *super().tables(curve),
-            ViewTable("coefficients", {"feature": list(told), "coefficient": [*told.values()]}),
+            ViewTable("coefficients", {"feature": list(coefficients), "coefficient": [*coefficients.values()]}),
         ]
 
 
 class ClassesView(NumbersView):
-    """View of a model of several classes: all numbers, and the confusion, if predictions were asked about."""
+    """View of a model of several classes: all numbers, and the confusion matrix if predicted classes were counted."""
 
     def tables(self, curve: Any) -> list[ViewTable]:
-        """A row for each number, and one for each true class."""
-        found = super().tables(curve)
+        """Return a table of numbers, and the confusion matrix with a row for each true class."""
+        tables = super().tables(curve)
         if curve.question.predicted is None:
-            return found
-        known = list(map(str, curve.question.label.values))
-        columns = {f"predicted {each}": curve.confusion[:, place] for place, each in enumerate(known)}
-        return [*found, ViewTable("records by true and predicted class", {"true": known, **columns}, len(known))]
+            return tables
+        labels = list(map(str, curve.question.label.values))
+        columns = {f"predicted {label}": curve.confusion[:, index] for index, label in enumerate(labels)}
+        return [*tables, ViewTable("records by true and predicted class", {"true": labels, **columns}, len(labels))]
 
 
 class QuantilesView(NumbersView):
     """View of forecast quantiles: all numbers, and the histogram of the probability integral transform (PIT)."""
 
     def tables(self, curve: Any) -> list[ViewTable]:
-        """A row for each number, and one for each bin of the histogram."""
+        """Return a table of numbers, and a table with a row for each bin of the histogram."""
         ends = (0.0, *curve.question.quantiles, 1.0)
         expected = [after - before for before, after in pairwise(ends)]
         columns = {"from": ends[:-1], "to": ends[1:], "expected": expected, "observed": curve.pit}
@@ -215,12 +215,12 @@ class QuantilesView(NumbersView):
 
 @dataclass(frozen=True)
 class PictureOptions(of.ReadingOptions):
-    """Option for the picture: numbers with their intervals, or the curves."""
+    """Option for the plot: numbers with their intervals, or the curves."""
 
     show: str = of.option("numbers|curves", "What is drawn; both are paid for at once.", "numbers")
 
     def adapt_view(self, view: Any, question: Any) -> Any:
-        """The view that draws it."""
+        """Return the view that draws this plot."""
         curves = of.parse_choice("show", self.show, {"numbers": False, "curves": True})
         if curves and getattr(question, "by", None) is not None:
             raise Misuse("show", "curves are drawn of one result; leave --by out, or show numbers")
@@ -229,17 +229,17 @@ class PictureOptions(of.ReadingOptions):
 
 @dataclass(frozen=True)
 class CurvesView(ResultView):
-    """View that draws the curves of a result, whose numbers another one shows."""
+    """View that draws the curves of a result and takes its tables from `numbers_view`."""
 
     numbers_view: Any = None
 
     def tables(self, curve: Any) -> list[ViewTable]:
-        """Tables of the other view."""
-        found: list[ViewTable] = self.numbers_view.tables(curve)
-        return found
+        """Return the tables of `numbers_view`."""
+        tables: list[ViewTable] = self.numbers_view.tables(curve)
+        return tables
 
     def draw(self, curve: Any) -> Any:
-        """ROC curves of each class against the rest, or uplift and Qini curves with bands."""
+        """Draw ROC curves of each class against the rest, or uplift and Qini curves with bands."""
         from dpcurves.display import SQUARE, headless_axes
 
         ax = headless_axes(SQUARE)

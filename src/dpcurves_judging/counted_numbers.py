@@ -90,7 +90,7 @@ class Statistic(NamedTuple):
     Attributes:
         compute: From tables (..., *shape), to numbers (...); NaN where counts are too small to divide by.
         least, most: Bounds of the number.
-        null_value: Its value for a perfect model, or without a difference; None: no such value.
+        null_value: Its value for a perfect model, or without a difference; None: it has no null value.
     """
 
     compute: Callable[[Tables], FloatArray]
@@ -145,7 +145,7 @@ class CountedNumbers(IntervalResult):
         """Return a number by name; NaN where it is unknown: see `dpcurves.inference.known_numbers.known_number`.
 
         Raises:
-            ValueError: there is no such number.
+            ValueError: `name` is not one of `names`.
         """
         statistic = self._find_statistic(name)
         return known_number(
@@ -182,8 +182,8 @@ class CountedNumbers(IntervalResult):
         than an end may miss, the end is the bound of the number. The interval of an unknown number is its whole range.
 
         Raises:
-            ValueError: there is no such number; `level` is not between 0 and 1; or, with `population`, a unit may have
-                several records.
+            ValueError: `name` is not one of `names`; `level` is not between 0 and 1; or, with `population`, a unit may
+                have several records.
         """
         level, statistic = require_probability("level", level), self._find_statistic(name)
         require_independent(self.privacy, population)
@@ -209,7 +209,7 @@ class CountedNumbers(IntervalResult):
         return max(min(low, value), statistic.least), min(max(high, value), statistic.most)
 
     def intervals(self, level: float, *, population: bool = False) -> FloatArray:
-        """Return the ends of all numbers, one interval each, in order: shape ``(numbers, 2)``. See `interval`."""
+        """Return the endpoints of all numbers, one interval each, in order: shape ``(numbers, 2)``. See `interval`."""
         return np.array([self.interval(name, level, population=population) for name in self._statistics])
 
     def _simulate_errors(self, statistic: Statistic, *, population: bool) -> FloatArray:
@@ -226,8 +226,10 @@ class CountedNumbers(IntervalResult):
                 np.std(
                     statistic.compute(
                         [
-                            other.likely_counts + other.sampling_noise if other is table else other.likely_counts
-                            for other in self._tables
+                            varied_table.likely_counts + varied_table.sampling_noise
+                            if varied_table is table
+                            else varied_table.likely_counts
+                            for varied_table in self._tables
                         ]
                     )
                 )
@@ -315,7 +317,7 @@ class CountedNumbers(IntervalResult):
 
 
 def ask_one_table(kind: Callable[..., Any], question: Any, asked: Any, rows: int) -> Needs[Any]:
-    """Ask for one table, and read it, or the rows of each category, as a result of this `kind`."""
+    """Ask for one table, and read it as a result of this `kind`, or as one result per category."""
     answer = yield from ask_workload(asked, ALL)
     rows_by_category = [answer.counts] if question.by is None else split_rows(answer.counts, rows)
     privacy = build_privacy_statement(answer.releases, question.model)
@@ -323,7 +325,7 @@ def ask_one_table(kind: Callable[..., Any], question: Any, asked: Any, rows: int
 
 
 def ask_tables(kind: Callable[..., Any], question: Any, asked: Sequence[Any]) -> Needs[Any]:
-    """Ask for one table after another, each with an equal budget fraction, and read all as one result."""
+    """Ask for the tables in order, each with an equal budget fraction, and read all as one result."""
     tables, releases = list[Evidence](), list[Release]()
     for workload in asked:
         answer = yield from ask_workload(workload, Fraction(1, len(asked)))
@@ -346,8 +348,9 @@ def mask_empty(values: FloatArray, counts: FloatArray) -> FloatArray:
 
 
 def compute_auc(negative: FloatArray, positive: FloatArray) -> FloatArray:
-    """Return the area under the ROC curve of counts (..., cells) of increasing scores; ties count one half; NaN without
-    pairs.
+    """Return the area under the ROC curve of counts (..., cells) of increasing scores.
+
+    Ties count one half. The area is NaN without pairs.
 
     >>> float(compute_auc(np.array([2.0, 0.0]), np.array([1.0, 1.0])))
     0.75

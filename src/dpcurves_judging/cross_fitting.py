@@ -130,8 +130,8 @@ class HeldOut(Predictor):
         return scores
 
     @staticmethod
-    def _compute_scores(model: Predictor, given: Mapping[Input, FloatArray]) -> FloatArray:
-        return model.compute_values([given[column] for column in model.inputs])
+    def _compute_scores(model: Predictor, values: Mapping[Input, FloatArray]) -> FloatArray:
+        return model.compute_values([values[column] for column in model.inputs])
 
     def facts(self) -> dict[str, Any]:
         return {"folds": self.folds.facts(), "models": [model.to_object() for model in self.models]}

@@ -74,14 +74,14 @@ def _make_uplift_columns(question: UpliftQuestion, draw: Any) -> dict[str, Any]:
     }
 
 
-def _make_quantile_forecast_columns(question: QuantileForecastsQuestion, drawn: Any) -> dict[str, Any]:
+def _make_quantile_forecast_columns(question: QuantileForecastsQuestion, draw: Any) -> dict[str, Any]:
     """Make equal errors of all forecasts."""
-    return {name: interpolate_grid(question.grid, _SimulatedRecords.from_draw(drawn).score) for name in question.errors}
+    return {name: interpolate_grid(question.grid, _SimulatedRecords.from_draw(draw).score) for name in question.errors}
 
 
-def _make_prediction_columns(question: PredictedObservedQuestion, drawn: Any) -> dict[str, Any]:
+def _make_prediction_columns(question: PredictedObservedQuestion, draw: Any) -> dict[str, Any]:
     """Make predicted values, and observed values that correlate with them."""
-    records = _SimulatedRecords.from_draw(drawn)
+    records = _SimulatedRecords.from_draw(draw)
     return {
         require_column_name(question.predicted): interpolate_grid(question.grid, records.score),
         question.observed: interpolate_grid(question.observed_grid, records.related_score),
@@ -94,16 +94,16 @@ def _make_class_labels(label: Categories, records: _SimulatedRecords) -> dict[st
     return {label.column: np.array(label.values)[kinds]}
 
 
-def _make_ordered_class_columns(question: OrderedClassesQuestion, drawn: Any) -> dict[str, Any]:
+def _make_ordered_class_columns(question: OrderedClassesQuestion, draw: Any) -> dict[str, Any]:
     """Make labels of three classes, and one score."""
-    records = _SimulatedRecords.from_draw(drawn)
+    records = _SimulatedRecords.from_draw(draw)
     score = {require_column_name(question.score): interpolate_grid(question.grid, records.score)}
     return {**_make_class_labels(question.label, records), **score}
 
 
-def _make_several_class_columns(question: SeveralClassesQuestion, drawn: Any) -> dict[str, Any]:
+def _make_several_class_columns(question: SeveralClassesQuestion, draw: Any) -> dict[str, Any]:
     """Make labels of three classes, a score of each class, and predictions with confidence if they are used."""
-    records, label = _SimulatedRecords.from_draw(drawn), question.label
+    records, label = _SimulatedRecords.from_draw(draw), question.label
     columns = _make_class_labels(label, records)
     columns |= {
         name: interpolate_grid(question.grid, _flip_score(records.score, index))
@@ -116,9 +116,9 @@ def _make_several_class_columns(question: SeveralClassesQuestion, drawn: Any) ->
     return columns
 
 
-def _make_feature_columns(question: Any, drawn: Any) -> dict[str, Any]:
+def _make_feature_columns(question: Any, draw: Any) -> dict[str, Any]:
     """Make two classes, and features that increase or decrease with a score in turn."""
-    bits, score = np.asarray(drawn[0]), np.asarray(drawn[1], dtype=np.float64)
+    bits, score = np.asarray(draw[0]), np.asarray(draw[1], dtype=np.float64)
     classes = parse_class_labels(question.label, question.pos_label, question.neg_label).values
     columns = {} if question.split_by is None else {question.split_by: np.arange(len(bits))}
     for index, feature in enumerate(question.features):
@@ -126,8 +126,8 @@ def _make_feature_columns(question: Any, drawn: Any) -> dict[str, Any]:
     return {**columns, question.label: np.array(classes)[bits]}
 
 
-def _flip_score(score: FloatArray, place: int) -> FloatArray:
-    return score if place % 2 else 1 - score
+def _flip_score(score: FloatArray, index: int) -> FloatArray:
+    return score if index % 2 else 1 - score
 
 
 def _compute_exact_numbers(question: Any, records: Columns) -> CountedNumbers:
@@ -135,14 +135,14 @@ def _compute_exact_numbers(question: Any, records: Columns) -> CountedNumbers:
     return cast(CountedNumbers, next(rehearse_answers(question, records, EXACT, Neighbours.ADD_REMOVE, 1)))
 
 
-def _compute_error(question: Any, found: CountedNumbers, exact: CountedNumbers) -> float:
-    name = str(found.names[0])
-    error = abs(found.value(name) - exact.value(name))
+def _compute_error(question: Any, result: CountedNumbers, exact: CountedNumbers) -> float:
+    name = str(result.names[0])
+    error = abs(result.value(name) - exact.value(name))
     return float(error) if np.isfinite(error) else 0.5
 
 
-def _compute_half_width(found: CountedNumbers, population: bool) -> float:
-    low, high = found.interval(str(found.names[0]), LEVEL, population=population)
+def _compute_half_width(result: CountedNumbers, population: bool) -> float:
+    low, high = result.interval(str(result.names[0]), LEVEL, population=population)
     return (high - low) / 2 if np.isfinite(high - low) else 1.0
 
 

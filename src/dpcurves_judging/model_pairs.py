@@ -121,8 +121,8 @@ class ModelPairQuestion:
     epsilon 0.01 (`benchmarks/judging_models.py ways`); if a unit has several records, the interval for these records
     decides.
 
-    Formal guarantees: a record lies in one cell of each table, whatever its label and scores; each of two tables has
-    half of the loss. Cells and releases are chosen by public facts alone.
+    Formal guarantees: a record with any label and scores lies in one cell of each table; each of two tables has half of
+    the loss. Cells and releases are chosen by public facts alone.
 
     Attributes:
         label: The column of true labels.
@@ -269,8 +269,7 @@ def _describe_thresholds(question: ModelPairQuestion) -> tuple[str, ...]:
 
 
 def choose_design(question: ModelPairQuestion, setting: Setting) -> ModelPairQuestion:
-    """Return the question with the releases and cells of the smallest forecast error, from public facts: noise and
-    records.
+    """Return the question with the releases and cells of the smallest forecast error, from public facts alone.
 
     The noise of a difference of areas grows with the number of cells of one table of both scores, and with its root for
     two tables of one score each, whose noise has half of the loss. Correlated sampling errors of both models have a
@@ -355,12 +354,12 @@ def difference_of_models(
         population: Whether the interval is for the population, not for these records.
 
     Returns:
-        The difference, and the lower and upper end of its interval.
+        The difference, and the lower and upper endpoint of its interval.
 
     Raises:
         TypeError: `first` or `second` is no `Scores`.
-        ValueError: there is no such number; `level` is not between 0 and 1; or, with `population`, a unit may have
-            several records.
+        ValueError: `reading` is unknown; `level` is not between 0 and 1; or, with `population`, a unit may have several
+            records.
 
     >>> import dpcurves as dp
     >>> spent = {"epsilon": 1, "adjacency": dp.REPLACE_ONE}

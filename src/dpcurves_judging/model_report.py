@@ -1,4 +1,4 @@
-"""A model card: all that was asked of a model on one page, each result with its loss."""
+"""Model cards: an HTML page with all results about one model, each with its privacy loss."""
 
 from __future__ import annotations
 
@@ -15,21 +15,22 @@ Readings of one release stand below each other, and cost what that release cost 
 
 
 def model_card(results: Mapping[str, Any], statement: Statement | None = None, *, title: str = "Model card") -> str:
-    """One page of HTML with all results about a model, each with its picture, its numbers and its loss.
+    """Return an HTML page with all results about a model, each with its plot, its numbers and its privacy loss.
 
     Args:
-        results: What was asked of the model, by names: scores, calibration, pairs of models, uplift, forecasts, drift.
-        statement: The statement of the ledger that paid, `Session.statement`: budget, charges and what is left.
+        results: Results about the model by name: scores, calibration, pairs of models, uplift, forecasts, drift.
+        statement: The statement of the ledger that was charged, `Session.statement`: budget, charges and remaining
+            budget.
         title: The title of the page.
 
     Returns:
-        A page that makes no request and runs no script.
+        A page that makes no requests and runs no scripts.
 
-    Formal guarantees: spends nothing: readings of results that were released.
+    Formal guarantees: costs nothing: post-processing of released results.
 
     Raises:
-        ValueError: there is no result.
-        TypeError: one of them is none.
+        ValueError: `results` is empty.
+        TypeError: a value of `results` is not a result.
 
     >>> import dpcurves as dp
     >>> scores = dp.scores([0, 0, 1, 1] * 500, [0.1, 0.6, 0.4, 0.9] * 500, epsilon=1, adjacency=dp.REPLACE_ONE)
@@ -38,8 +39,8 @@ def model_card(results: Mapping[str, Any], statement: Statement | None = None, *
     """
     if not results:
         raise InvalidArgument("results", "at least one is needed")
-    for each in results.values():
-        require_type("results", each, ReleasedResult, "results, as dp.scores gives one,")
-    shown = [reading._repr_html_() for each in results.values() for reading in each._model_card_results()]
+    for result in results.values():
+        require_type("results", result, ReleasedResult, "results, as dp.scores gives one,")
+    sections = [reading._repr_html_() for result in results.values() for reading in result._model_card_results()]
     balances = [] if statement is None else [display.BalanceReport.from_statement(statement)]
-    return display.render_report(title, INTRODUCTION, shown, balances)
+    return display.render_report(title, INTRODUCTION, sections, balances)

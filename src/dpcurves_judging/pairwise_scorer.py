@@ -72,8 +72,8 @@ class FittedScorer(NamedTuple):
 
 
 def fit_least_squares(sums: FoldSums, ridge: float = RIDGE) -> FittedScorer:
-    """Return the linear scorer that minimises the squared loss of pairs, ``(1 - (score of a positive - of a
-    negative))**2``.
+    """Return the linear scorer with the least mean of ``(1 - (score of a positive - score of a negative))**2`` over
+    pairs.
 
     With means m of both classes and covariance matrices that add up to S, the mean loss of all pairs of a scorer w is
     ``(1 - w (m1 - m0))**2 + w S w``: pairs need not be formed. The minimum is at ``w = inverse(S + d d') d``, where d
@@ -112,9 +112,9 @@ def fit_least_squares(sums: FoldSums, ridge: float = RIDGE) -> FittedScorer:
 class PairwiseScorer(CountedNumbers):
     """A linear scorer that ranks positives above negatives, with the area under the ROC curve of held-out records.
 
-    The area of each fold is computed with the scorer of the other folds, over all pairs of one fold: it belongs to a
-    scorer that was fitted to fewer records. Scores are rounded to cells there, and tied in them; the interval is for
-    these rounded scores, and conditional on the fitted scorers.
+    The area counts pairs within a fold, scored by the model that was fitted to the other folds. It is therefore the
+    area of scorers that were fitted to fewer records. Scores are rounded to cells, and tied within a cell; the interval
+    is for these rounded scores, and conditional on the fitted scorers.
     """
 
     KIND = "pairwise-scorer"
@@ -172,28 +172,29 @@ class PairwiseScorer(CountedNumbers):
 
 @dataclass(frozen=True, slots=True)
 class PairwiseScorerQuestion:
-    """A linear scorer for the area under the ROC curve, by least squares of pairs, judged on held-out records.
+    """Fit a linear scorer for the area under the ROC curve by pairwise least squares; test it on held-out records.
 
     The loss of a pair of a positive and a negative is ``(1 - difference of scores)**2`` (Gao, Jin, Zhu and Zhou 2013;
-    pairwise losses are those of Bell, Bellet, Gascon and Kulkarni 2020). Its mean over all pairs depends on numbers
-    of records, sums of features and sums of their products in each class alone. Each of them is one turn. Records are
-    put into folds by a public hash; the last turn counts the scores of each fold by the scorer of the others.
+    pairwise losses as in Bell, Bellet, Gascon and Kulkarni 2020). Its mean over all pairs depends only on the number of
+    records, the sums of features and the sums of their products in each class. Each of these is released in one round.
+    Records are assigned to folds by a public hash; the last round counts the scores of each fold by the scorer of the
+    other folds.
 
-    Formal guarantees: features are clipped to declared bounds and scaled to between -1 and 1, so a record adds at most
-    1, in whole steps of 2**-39, to a sum of its class and fold, whatever it holds; mechanisms of sums and of counts
-    keep their part of the loss each, and parts add up to 1. The scorers are made of what was released, so a held-out
-    score is a function of one record and of public numbers.
+    Formal guarantees: features are clipped to declared bounds and scaled to between -1 and 1, so a record with any
+    values adds at most 1, in whole steps of 2**-39, to a sum of its class and fold. Mechanisms of sums and of counts
+    each use their budget fraction, and the fractions add up to 1. The scorers are post-processing of released sums, so
+    a held-out score is a function of one record and of public numbers.
 
     Attributes:
         label: The column of true labels.
-        features: Columns of numbers with declared bounds; at most 16. A record that lacks one is missing.
-        folds: Into how many folds records are put.
-        split_by: The column of numbers whose hash decides, as the number of a record; None: that of all features, by
-            which records that are alike in all of them lie in one fold.
+        features: Columns of numbers with declared bounds; at most 16. Records with a missing feature are missing.
+        folds: The number of folds.
+        split_by: The numeric column whose hash assigns folds, such as a record number; None: the hash of all features,
+            so records with equal features lie in one fold.
         pos_label, neg_label: The two classes; records with another label are missing.
 
     Raises:
-        ValueError: a feature stands twice, there are none or too many, or folds are not from 2 to 20.
+        ValueError: a feature is given twice, `features` has no column or too many, or `folds` is not from 2 to 20.
         TypeError: a feature has no bounds.
 
     >>> import dpcurves as dp
@@ -314,9 +315,9 @@ class PairwiseScorerQuestion:
             for pair in pairs
         ]
 
-    def _make_product(self, *places: int) -> Scorecard:
-        columns = tuple(self.features[index] for index in dict.fromkeys(places))
-        if len(columns) < len(places):
+    def _make_product(self, *indices: int) -> Scorecard:
+        columns = tuple(self.features[index] for index in dict.fromkeys(indices))
+        if len(columns) < len(indices):
             factors: tuple[Power, ...] = (_scale_feature(columns[0], power=2),)
         else:
             factors = tuple(map(_scale_feature, columns))
@@ -333,11 +334,11 @@ class PairwiseScorerQuestion:
         return Axis(self._make_folds(), Grid(0, self.folds, cells=self.folds))
 
     def __str__(self) -> str:
-        return f"pairwise scorer of {self.label} by {', '.join(each.column for each in self.features)}"
+        return f"pairwise scorer of {self.label} by {', '.join(feature.column for feature in self.features)}"
 
 
-def _list_pairs(many: int) -> Any:
-    return combinations_with_replacement(range(many), 2)
+def _list_pairs(features: int) -> Any:
+    return combinations_with_replacement(range(features), 2)
 
 
 def _compute_half_range(feature: NumericColumn) -> float:

@@ -1,4 +1,4 @@
-"""Models judged group by group: rates at a threshold and numbers, their gaps, and curves of all groups at once."""
+"""Models evaluated by group: rates at a threshold and metrics, their gaps, and curves with simultaneous bands."""
 
 from __future__ import annotations
 
@@ -32,44 +32,46 @@ if TYPE_CHECKING:
     from dpcurves.conversation import PrivacyStatement
 
 
+# Numerical integration over -REACH to REACH with STEPS nodes; bisection with HALVINGS steps from 0 to LARGEST.
 REACH, STEPS, HALVINGS = 8.0, 1601, 40
 LARGEST = 12.0
 
 
 def adjust_level(groups: int, level: float) -> float:
-    """The level of an interval of each of so many independent numbers, so that all hold at once (Sidak 1967)."""
+    """Return the level of each of `groups` independent intervals at which all hold at `level` (Sidak 1967)."""
     return float(level ** (1 / max(groups, 1)))
 
 
 def adjust_level_for_pairs(groups: int, level: float) -> float:
-    """The level at which one difference is judged, so that those of all pairs of groups hold at once.
+    """Return the level of the interval of one difference at which the intervals of all pairs of groups hold.
 
-    The quantile of the range of so many independent normal numbers, over the root of 2 (Tukey 1953; of unlike
-    variances it holds too much rather than too little, Hayter 1984).
+    It follows from the quantile of the range of `groups` independent normal numbers, divided by the root of 2 (Tukey
+    1953); with unequal variances it is conservative (Hayter 1984).
 
     >>> [round(adjust_level_for_pairs(groups, 0.95), 4) for groups in (2, 5)]
     [0.95, 0.9936]
     """
-    at = np.linspace(-REACH, REACH, STEPS)
-    density, below = np.exp(-(at**2) / 2) / sqrt(2 * np.pi), np.array([(1 + erf(x / sqrt(2))) / 2 for x in at])
+    nodes = np.linspace(-REACH, REACH, STEPS)
+    density, below = np.exp(-(nodes**2) / 2) / sqrt(2 * np.pi), np.array([(1 + erf(x / sqrt(2))) / 2 for x in nodes])
     low, high = 0.0, LARGEST
     for _ in range(HALVINGS):
         middle = (low + high) / 2
-        further = np.array([(1 + erf((x - middle) / sqrt(2))) / 2 for x in at])
-        held = groups * float((density * (below - further) ** (groups - 1)).sum()) * (at[1] - at[0])
-        low, high = (middle, high) if held < level else (low, middle)
-    return erf(high / 2)  # of the range over the root of 2, both sides
+        below_shifted = np.array([(1 + erf((x - middle) / sqrt(2))) / 2 for x in nodes])
+        coverage = groups * float((density * (below - below_shifted) ** (groups - 1)).sum()) * (nodes[1] - nodes[0])
+        low, high = (middle, high) if coverage < level else (low, middle)
+    return erf(high / 2)  # two-sided level of the range divided by the root of 2
 
 
 def compare_pairs(groups: Sequence[IntervalEstimate]) -> list[tuple[int, int, IntervalEstimate]]:
-    """The difference of each pair of groups, with its ends from those of both: see `subtract_estimates`."""
+    """Return the difference of each pair of groups with its interval: see `subtract_estimates`."""
     return [
-        (one, two, subtract_estimates(groups[one], groups[two])) for one, two in combinations(range(len(groups)), 2)
+        (first, second, subtract_estimates(groups[first], groups[second]))
+        for first, second in combinations(range(len(groups)), 2)
     ]
 
 
 def find_largest_gap(values: FloatArray, pairs: Sequence[IntervalEstimate]) -> IntervalEstimate:
-    """The largest difference of two of the numbers, with ends from intervals of all pairs that hold at once.
+    """Return the largest difference of two of the numbers, with an interval from simultaneous intervals of all pairs.
 
     >>> find_largest_gap(np.array([0.5, 0.2]), [IntervalEstimate(0.3, 0.1, 0.4)])[:3]
     (0.3, 0.1, 0.4)
@@ -77,8 +79,8 @@ def find_largest_gap(values: FloatArray, pairs: Sequence[IntervalEstimate]) -> I
     if not pairs:
         return IntervalEstimate(float("nan"), 0.0, 1.0)
     value = float(values.max() - values.min())
-    low = max(0.0, *(max(each.lower, -each.upper) for each in pairs))
-    high = max(max(each.upper, -each.lower) for each in pairs)
+    low = max(0.0, *(max(pair.lower, -pair.upper) for pair in pairs))
+    high = max(max(pair.upper, -pair.lower) for pair in pairs)
     return IntervalEstimate(value, min(low, value), max(high, value))
 
 
@@ -88,19 +90,19 @@ GAPS = "intervals of all pairs of groups, at once,"
 
 
 class GroupRates(ScoresByCategory):
-    """Rates at a threshold, and numbers such as areas, of each group; and how far groups are apart.
+    """Rates at a threshold and metrics of each group, such as areas, and their differences between groups.
 
-    Rates are those of `Confusion` (``flagged`` is the selection rate, ``recall`` the true positive rate), numbers those
-    of `Metric`. For each of them intervals hold for all groups at once; those of gaps for all pairs of groups at once.
-    A group of which noise alone may have made what a rate is a share of is *not known*: NaN, from 0 to 1; gaps are of
-    the other groups.
+    Rates are defined in `Confusion` (``flagged`` is the selection rate, ``recall`` the true positive rate), metrics in
+    `Metric`. The intervals of a number hold simultaneously for all groups, the intervals of gaps for all pairs of
+    groups. A rate is *not known* if noise alone explains its denominator: it is NaN, with the interval from 0 to 1, and
+    gaps leave this group out.
 
     Attributes:
-        threshold: A score at or above it is called positive: the edge of the grid that is nearest.
+        threshold: Scores at or above it are called positive: the nearest edge of the grid.
 
-    Formal guarantees: as for `ByCategory`; all is read from what was released, at no further loss.
+    Formal guarantees: as for `ByCategory`; all numbers are post-processing of the release and cost nothing more.
 
-    Data frame: a row for each group and rate. Pictures show selection, true positive and false positive rates.
+    Data frame: a row for each group and number. Plots show selection, true positive and false positive rates.
     """
 
     TITLE = "Rates by {column}"
@@ -114,60 +116,70 @@ class GroupRates(ScoresByCategory):
 
     @property
     def privacy(self) -> PrivacyStatement:
-        """The privacy statement that all groups share; a note says where the threshold was moved to."""
-        at = describe_point(self.threshold, self.asked_threshold)
+        """The privacy statement that all groups share; a note gives the edge that replaces the requested threshold."""
+        threshold_text = describe_point(self.threshold, self.asked_threshold)
         moved = (
-            at != describe_point(self.threshold, self.threshold) and self[next(iter(self))].table.grid.values is None
+            threshold_text != describe_point(self.threshold, self.threshold)
+            and self[next(iter(self))].table.grid.values is None
         )
-        return super().privacy.with_notes(*([f"rates are those at a threshold of {at} of the grid"] if moved else []))
+        return super().privacy.with_notes(
+            *([f"rates are those at a threshold of {threshold_text} of the grid"] if moved else [])
+        )
 
     @property
     def numbers(self) -> tuple[str, ...]:
-        """Rates, and the numbers that can be computed from these scores."""
-        return (*RATES, *(each.key for each in next(iter(self.values())).metrics))
+        """Names of the rates, and of the metrics that can be computed from these scores."""
+        return (*RATES, *(metric.key for metric in next(iter(self.values())).metrics))
 
     @cached_property
     def _confusions(self) -> list[Any]:
         return [scores.confusion(self.threshold) for scores in self.values()]
 
     def values_of(self, number: str) -> FloatArray:
-        """A rate or a number of each group, of shape ``(groups,)``."""
-        level = adjust_level(len(self), KNOWN_AT)  # that of the intervals which stand beside them
-        return np.array([each.value for each in self._measure_number(number, level, population=False)])
+        """Return a rate or a metric of each group, of shape ``(groups,)``."""
+        level = adjust_level(len(self), KNOWN_AT)  # the level of the simultaneous intervals
+        return np.array([estimate.value for estimate in self._measure_number(number, level, population=False)])
 
     def intervals_of(self, number: str, level: float, *, population: bool = False) -> FloatArray:
-        """Ends of a rate or a number of all groups, which hold for all at once with chance `level`: ``(groups, 2)``.
+        """Return intervals of a rate or a metric that hold for all groups simultaneously with probability `level`.
 
-        For the records of each group; with `population`, for the population, which needs independent units of one
-        record each.
+        They are for the records of each group; with `population`, for the population, which needs independent units of
+        one record each. The shape is ``(groups, 2)``.
 
         Raises:
-            ValueError: there is no such number; `level` is not between 0 and 1; or, with `population`, units have
+            ValueError: `number` is unknown; `level` is not between 0 and 1; or, with `population`, units have
                 several records.
         """
-        each = adjust_level(len(self), require_probability("level", level))
-        return np.array([[one.lower, one.upper] for one in self._measure_number(number, each, population=population)])
+        adjusted_level = adjust_level(len(self), require_probability("level", level))
+        return np.array(
+            [
+                [estimate.lower, estimate.upper]
+                for estimate in self._measure_number(number, adjusted_level, population=population)
+            ]
+        )
 
     def gaps(self, number: str, level: float, *, population: bool = False) -> dict[tuple[Key, Key], IntervalEstimate]:
-        """The difference of each pair of groups, with ends that hold for all pairs at once with chance `level`.
+        """Return the difference of each pair of groups, with simultaneous intervals that hold with probability `level`.
 
-        Each is computed from intervals of both groups, as `ScoresByCategory.difference`, at the level that the range of
-        so many independent numbers asks for (Tukey and Kramer). Groups that are not known are left out. Errors are
-        those of `intervals_of`.
+        Each interval is computed from the intervals of both groups, as in `ScoresByCategory.difference`, at the level
+        of the studentised range of independent numbers (Tukey and Kramer). Groups whose number is not known are left
+        out. Raises the errors of `intervals_of`.
         """
-        keys, known = list(self), self._measure_known(number, level, population=population)
-        pairs = compare_pairs([found for _, found in known])
-        return {(keys[known[one][0]], keys[known[two][0]]): found for one, two, found in pairs}
+        keys, measured = list(self), self._measure_known(number, level, population=population)
+        pairs = compare_pairs([estimate for _, estimate in measured])
+        return {(keys[measured[first][0]], keys[measured[second][0]]): estimate for first, second, estimate in pairs}
 
     def largest_gap(self, number: str, level: float, *, population: bool = False) -> IntervalEstimate:
-        """The largest difference of two groups, and ends that hold with at least the chance `level`.
+        """Return the largest difference of two groups, with an interval that holds with probability `level` or more.
 
-        Noise and sampling make it too large on average where groups are alike; its interval then begins at 0. Groups
-        that are not known are left out; of fewer than two it is NaN, from 0 to 1.
+        Noise and sampling bias the largest gap upwards if groups are alike; its interval then begins at 0. Groups whose
+        number is not known are left out; with fewer than two known groups the gap is NaN, with the interval from 0 to
+        1.
         """
-        known = [found for _, found in self._measure_known(number, level, population=population)]
+        measured = [estimate for _, estimate in self._measure_known(number, level, population=population)]
         return find_largest_gap(
-            np.array([each.value for each in known]), [found for _, _, found in compare_pairs(known)]
+            np.array([group_estimate.value for group_estimate in measured]),
+            [estimate for _, _, estimate in compare_pairs(measured)],
         )
 
     def plot_gaps(
@@ -179,19 +191,19 @@ class GroupRates(ScoresByCategory):
         population: bool = True,
         name: str | None = None,
     ) -> Axes:
-        """Draw the gap of each pair of groups as a forest plot, the largest one below."""
+        """Plot the gap of each pair of groups as a forest plot, with the largest gap at the bottom."""
         privacy, shades, rows = self.privacy, list[Shade](), dict[str, float]()
-        for who, asked in interval_scopes(privacy).items():
-            if asked and not population:
+        for scope, for_population in interval_scopes(privacy).items():
+            if for_population and not population:
                 continue
-            found = self.gaps(number, level, population=asked)
-            most = self.largest_gap(number, level, population=asked)
-            names = [*(f"{format_key(one)} minus {format_key(two)}" for one, two in found), "largest gap"]
-            values = (each.value for each in (*found.values(), most))
+            gaps = self.gaps(number, level, population=for_population)
+            largest = self.largest_gap(number, level, population=for_population)
+            names = [*(f"{format_key(first)} minus {format_key(second)}" for first, second in gaps), "largest gap"]
+            values = (estimate.value for estimate in (*gaps.values(), largest))
             rows = dict(zip(distinguish_labels(names, LONGEST), values, strict=True))
-            ends = np.array([[each.lower, each.upper] for each in (*found.values(), most)])
+            ends = np.array([[estimate.lower, estimate.upper] for estimate in (*gaps.values(), largest)])
             shades.append(
-                Shade(ends[:, 0], ends[:, 1], describe_interval(require_probability("level", level), GAPS, who))
+                Shade(ends[:, 0], ends[:, 1], describe_interval(require_probability("level", level), GAPS, scope))
             )
         label = f"difference of {number.replace('_', ' ')} at {self.threshold:g}"
         return draw_intervals(rows, privacy, label=label, null_value=0.0, shades=shades[::-1], ax=ax, name=name)
@@ -203,25 +215,27 @@ class GroupRates(ScoresByCategory):
         rows = {f"{self.format_category(key)}: {number.replace('_', ' ')}": 0.0 for number in DRAWN for key in self}
         rows = dict(zip(rows, np.concatenate([self.values_of(number) for number in DRAWN]).tolist(), strict=True))
         shades, privacy = list[Shade](), self.privacy
-        for who, asked in interval_scopes(privacy).items():
-            if level is not None and (population or not asked):
-                ends = np.concatenate([self.intervals_of(each, level, population=asked) for each in DRAWN])
+        for scope, for_population in interval_scopes(privacy).items():
+            if level is not None and (population or not for_population):
+                ends = np.concatenate([self.intervals_of(rate, level, population=for_population) for rate in DRAWN])
                 shades.append(
-                    Shade(ends[:, 0], ends[:, 1], describe_interval(require_probability("level", level), AT_ONCE, who))
+                    Shade(
+                        ends[:, 0], ends[:, 1], describe_interval(require_probability("level", level), AT_ONCE, scope)
+                    )
                 )
         label = f"share; a score of {self.threshold:g} or more is called positive"
         return draw_intervals(rows, privacy, label=label, null_value=None, shades=shades[::-1], ax=ax, name=name)
 
     def to_frame(self, *, level: float | None = 0.95, population: bool = False) -> Any:
-        """A row for each group and number, with ends at `level` that hold for all groups at once; None: without ends.
+        """Return a row for each group and number, with intervals at `level` that are simultaneous over groups.
 
-        The ends are for these records, or, with `population`, for the population.
+        Without a level there are no intervals. They are for these records, or, with `population`, for the population.
         """
         labels = [(column, texts * len(self.numbers)) for column, texts in self.label_columns()]
         columns: dict[str, Any] = {"number": np.repeat(self.numbers, len(self)).tolist()}
-        columns["value"] = np.concatenate([self.values_of(each) for each in self.numbers])
+        columns["value"] = np.concatenate([self.values_of(number) for number in self.numbers])
         if level is not None:
-            ends = np.concatenate([self.intervals_of(each, level, population=population) for each in self.numbers])
+            ends = np.concatenate([self.intervals_of(number, level, population=population) for number in self.numbers])
             columns |= {"lower": ends[:, 0], "upper": ends[:, 1]}
         return display.to_frame(display.join_columns(labels, columns))
 
@@ -231,23 +245,23 @@ class GroupRates(ScoresByCategory):
             rates = self._compute_once(
                 (level, population), None, lambda: self._measure_rates(level, population=population)
             )
-            return [each[number] for each in rates]
+            return [group[number] for group in rates]
         reading = parse_choice("number", number, Metric, also=f", {', '.join(RATES)}")
-        found: list[IntervalEstimate] = self._compute_once(
+        estimates: list[IntervalEstimate] = self._compute_once(
             (number, level, population), None,
-            lambda: [self._measure_reading(each, reading, level, population=population) for each in self.values()],
+            lambda: [self._measure_reading(group, reading, level, population=population) for group in self.values()],
         )  # fmt: skip
-        return found
+        return estimates
 
     def _measure_rates(self, level: float, *, population: bool) -> list[dict[str, IntervalEstimate]]:
         return [
             {
                 number: _make_measured(value, *ends)
                 for (number, value), ends in zip(
-                    each.rates.items(), each.intervals(level, population=population).tolist(), strict=True
+                    confusion.rates.items(), confusion.intervals(level, population=population).tolist(), strict=True
                 )
             }
-            for each in self._confusions
+            for confusion in self._confusions
         ]
 
     def _measure_reading(self, scores: Scores, reading: Metric, level: float, *, population: bool) -> IntervalEstimate:
@@ -257,23 +271,25 @@ class GroupRates(ScoresByCategory):
         return _make_measured(scores.value(reading), low, high, *find_discretization_error(scores.table, reading))
 
     def _measure_known(self, number: str, level: float, *, population: bool) -> list[tuple[int, IntervalEstimate]]:
-        each = adjust_level_for_pairs(len(self), require_probability("level", level)) if len(self) > 1 else level
-        found = self._measure_number(number, each, population=population)
-        return [(place, one) for place, one in enumerate(found) if np.isfinite(one.value)]
+        adjusted_level = (
+            adjust_level_for_pairs(len(self), require_probability("level", level)) if len(self) > 1 else level
+        )
+        estimates = self._measure_number(number, adjusted_level, population=population)
+        return [(index, estimate) for index, estimate in enumerate(estimates) if np.isfinite(estimate.value)]
 
     def _question(self) -> Mapping[str, object]:
         return {**super()._question(), "threshold": self.asked_threshold}
 
     @classmethod
     def _from_document(cls, document: display.CurveDocument, kind: type[Any] | None) -> Self:
-        found = super()._from_document(document, kind)
-        return cls(found.columns, dict(found), float(document.question["threshold"]))
+        by_category = super()._from_document(document, kind)
+        return cls(by_category.columns, dict(by_category), float(document.question["threshold"]))
 
 
 class SimultaneousCurves(ByCategory[IntervalResult]):
-    """A curve for each category, whose bands or intervals hold for all categories at once.
+    """A curve for each category, with bands or intervals that hold for all categories simultaneously.
 
-    Categories are independent, so each band is drawn at the level whose product over all of them is the level asked for
+    Categories are independent, so each band has the level whose product over all categories is the requested level
     (Sidak 1967).
 
     Formal guarantees: as for `ByCategory`.
@@ -282,16 +298,16 @@ class SimultaneousCurves(ByCategory[IntervalResult]):
     DISTINGUISHING_FACT = "at_once"
 
     def _plot_at_level(self, level: float | None, *, population: bool, ax: Axes | None, name: str | None) -> Axes:
-        found = super()._plot_at_level(self._adjust_level(level), population=population, ax=ax, name=name)
+        axes = super()._plot_at_level(self._adjust_level(level), population=population, ax=ax, name=name)
         if level is not None:
-            legend, words = found.get_legend(), f"bands of all {len(self)} groups hold at once with chance {level:g}"
+            legend, title = axes.get_legend(), f"bands of all {len(self)} groups hold at once with chance {level:g}"
             if legend is not None:
-                legend.set_title(words)
+                legend.set_title(title)
                 legend.get_title().set_fontsize(8)
-        return found
+        return axes
 
     def to_frame(self, *, level: float | None = None, population: bool = False) -> Any:
-        """The columns of all curves, one below the other; with a `level`, ends that hold for all groups at once."""
+        """Return the columns of all curves, one below the other; with a `level`, with simultaneous intervals."""
         return super().to_frame(level=self._adjust_level(level), population=population)
 
     def _adjust_level(self, level: float | None) -> float | None:
@@ -302,20 +318,20 @@ class SimultaneousCurves(ByCategory[IntervalResult]):
 
 
 def group_rates(scores: ScoresByCategory, threshold: float = 0.5) -> GroupRates:
-    """The rates and numbers of each category of released scores, and their gaps: as ``fairlearn.metrics.MetricFrame``.
+    """Return the rates and metrics of each category of released scores, like ``fairlearn.metrics.MetricFrame``.
 
     Args:
         scores: The scores of several categories, as a `ScoresQuestion` with ``by`` gives them.
-        threshold: A score at or above it is called positive, at the nearest edge of the grid.
+        threshold: Scores at or above it are called positive; the nearest edge of the grid is used.
 
     Returns:
-        Rates, numbers, and gaps.
+        Rates, metrics, and gaps.
 
-    Formal guarantees: spends nothing; groups lose in parallel what one of them lost.
+    Formal guarantees: costs nothing; by parallel composition all groups together lose the loss of one group.
 
     Raises:
         TypeError: `scores` are not of several categories.
-        ValueError: `threshold` is no number.
+        ValueError: `threshold` is not a number.
 
     >>> import dpcurves as dp
     >>> table = {"y": [0, 0, 1, 1] * 500, "s": [0.2, 0.7, 0.4, 0.9] * 500, "g": ["a", "b"] * 1000}
@@ -329,20 +345,20 @@ def group_rates(scores: ScoresByCategory, threshold: float = 0.5) -> GroupRates:
 
 
 def group_curves(scores: ScoresByCategory, reading: str = "roc") -> SimultaneousCurves:
-    """The curve of each category of released scores, with bands that hold for all categories at once.
+    """Return the curve of each category of released scores, with bands that hold for all categories simultaneously.
 
     Args:
         scores: The scores of several categories.
         reading: The name of a method of `Scores`: roc, cumulative_gain, decision_curve, calibration.
 
     Returns:
-        A curve for each category, whose `plot` and `to_frame` have bands for all at once.
+        A curve for each category, whose `plot` and `to_frame` have simultaneous bands.
 
-    Formal guarantees: spends nothing.
+    Formal guarantees: costs nothing.
 
     Raises:
         TypeError: `scores` are not of several categories.
-        ValueError: there is no such curve, or it needs probabilities.
+        ValueError: `reading` is not one of these names, or needs scores that are probabilities.
 
     >>> import dpcurves as dp
     >>> table = {"y": [0, 0, 1, 1] * 500, "s": [0.2, 0.7, 0.4, 0.9] * 500, "g": ["a", "b"] * 1000}
@@ -352,15 +368,17 @@ def group_curves(scores: ScoresByCategory, reading: str = "roc") -> Simultaneous
     >>> list(curves), curves["a"].auc > 0.9
     (['a', 'b'], True)
     """
-    known = "roc", "cumulative_gain", "decision_curve", "calibration"
-    if reading not in known:
-        raise InvalidArgument("reading", f"one of {', '.join(known)} is needed")
-    found = _require_by_category(scores)
-    return SimultaneousCurves(found.columns, {key: getattr(each, reading)() for key, each in found.items()})
+    curve_names = "roc", "cumulative_gain", "decision_curve", "calibration"
+    if reading not in curve_names:
+        raise InvalidArgument("reading", f"one of {', '.join(curve_names)} is needed")
+    by_category = _require_by_category(scores)
+    return SimultaneousCurves(
+        by_category.columns, {key: getattr(category_scores, reading)() for key, category_scores in by_category.items()}
+    )
 
 
 def _make_measured(value: float, low: float, high: float, *open_: float) -> IntervalEstimate:
-    """With its interval around it; not known, where that is everything."""
+    """Return an estimate with its interval, extended to contain the value; NaN if the interval is from 0 to 1."""
     if (low, high) == (0.0, 1.0) or not np.isfinite(value):
         return IntervalEstimate(float("nan"), 0.0, 1.0)
     return IntervalEstimate(value, min(low, value), max(high, value), *open_)

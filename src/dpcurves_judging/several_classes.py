@@ -52,11 +52,10 @@ class SeveralClasses(CountedNumbers):
     LABEL = "share"
 
     def roc(self, label: Any) -> tuple[FloatArray, FloatArray]:
-        """Return false and true positive rates of a class against the rest, from none to all: two of shape ``(cells +
-        1,)``.
+        """Return false and true positive rates of a class against the rest, from none to all, ``(cells + 1,)`` each.
 
         Raises:
-            ValueError: there is no such class.
+            ValueError: `label` is not one of the classes.
         """
         values = self.question.label.values
         if label not in values:
@@ -196,8 +195,8 @@ class SeveralClassesQuestion:
         return f"scores of {self.label.slots} classes of {self.label.column}"
 
 
-def _split_against_rest(table: FloatArray, place: int) -> tuple[FloatArray, FloatArray]:
-    positive = table[..., place, :]
+def _split_against_rest(table: FloatArray, index: int) -> tuple[FloatArray, FloatArray]:
+    positive = table[..., index, :]
     return table.sum(axis=-2) - positive, positive
 
 

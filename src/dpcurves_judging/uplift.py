@@ -61,7 +61,7 @@ class Uplift(CountedNumbers):
 
     @property
     def qini(self) -> FloatArray:
-        """The Qini curve: good outcomes among the treated minus those of an equal number of untreated records."""
+        """The Qini curve: good outcomes among the treated minus good outcomes of as many untreated records."""
         return self._find_curve("qini")
 
     def _find_curve(self, name: str) -> FloatArray:
@@ -69,8 +69,7 @@ class Uplift(CountedNumbers):
         return np.full_like(heights, np.nan) if np.isnan(self.value("effect of treatment")) else heights
 
     def band(self, level: float, *, curve: str = "uplift", population: bool = False) -> tuple[FloatArray, FloatArray]:
-        """Return a band that holds the whole curve with probability about `level`, simultaneous at all edges of the
-        scores.
+        """Return a band that contains the whole curve, at all edges of the scores, with probability about `level`.
 
         The noise is simulated, and the largest studentised error over all edges is bounded. The band is for these
         records, rounded to their cells; with `population`, for the expected curve of as many records of the population
@@ -82,10 +81,10 @@ class Uplift(CountedNumbers):
             population: Whether the band is for the population, not for these records.
 
         Returns:
-            Its lower and upper ends, each of the shape of `records_treated`.
+            Its lower and upper endpoints, each of the shape of `records_treated`.
 
         Raises:
-            ValueError: there is no such curve; `level` is not between 0 and 1; or, with `population`, a unit may have
+            ValueError: `curve` is unknown; `level` is not between 0 and 1; or, with `population`, a unit may have
                 several records.
         """
         level, compute = require_probability("level", level), CURVES.get(curve)
@@ -96,16 +95,16 @@ class Uplift(CountedNumbers):
         noise = compute(_cumulate_from_top(self._tables[0].simulate_counts(population))) - compute(
             _cumulate_from_top(likely)
         )
-        error, estimate, shown = (
+        error, estimate, displayed = (
             simultaneous_errors([noise], level),
             compute(_cumulate_from_top(self._unbiased_tables[0])),
             compute(_cumulate_from_top(likely)),
         )
         largest_gain = float(likely.sum())  # a record gains at most one good outcome
         if np.isnan(self.value("effect of treatment")):
-            return np.full_like(shown, -largest_gain), np.full_like(shown, largest_gain)
-        return np.minimum(np.maximum(estimate - error, -largest_gain), shown), np.maximum(
-            np.minimum(estimate + error, largest_gain), shown
+            return np.full_like(displayed, -largest_gain), np.full_like(displayed, largest_gain)
+        return np.minimum(np.maximum(estimate - error, -largest_gain), displayed), np.maximum(
+            np.minimum(estimate + error, largest_gain), displayed
         )
 
     def plot_curves(self, ax: Any = None, *, level: float | None = 0.95) -> Any:
@@ -265,9 +264,8 @@ def _make_best_qini(totals: FloatArray) -> FloatArray:
 
 
 def _make_best_uplift(totals: FloatArray) -> FloatArray:
-    """Order records whose treatment and outcome agree first; then the larger group of untreated good and treated bad
-    outcomes."""
-    first, second = ([[(1, 1)], [(0, 0)], *rest] for rest in ([[(0, 1)], [(1, 0)]], [[(1, 0)], [(0, 1)]]))
+    """Order records whose treatment and outcome agree first, then the larger of both remaining groups."""
+    first, second = ([[(1, 1)], [(0, 0)], *last_groups] for last_groups in ([[(0, 1)], [(1, 0)]], [[(1, 0)], [(0, 1)]]))
     prefers_first = (totals[..., 0, 1] > totals[..., 1, 0])[..., None, None, None]
     return _cumulate_from_top(np.where(prefers_first, _arrange_cells(totals, first), _arrange_cells(totals, second)))
 

@@ -49,22 +49,22 @@ Table = dict[str, Any]
 
 
 class ForecastKind(NamedTuple):
-    """How questions of one type are forecast.
+    """The simulation and the error measure for questions of one type.
 
     Attributes:
-        laws: Distributions of records, by names.
+        laws: Distributions of records by name.
         fill_columns: Function that makes the columns of a question from draws of a law.
         measure_error: Function that compares an answer with the truth.
         error_label: Label of this error.
-        half_width: Function that returns the half width of an interval of the answer; None: there is no interval.
+        half_width: Function that returns the half width of an interval of the answer; None: the answer has no interval.
         interval_label: Label of the interval.
         uninformative_width: Half width from which the interval is uninformative, for a question and a number of
             records.
         rehearsals: Default number of answers per distribution: more for single numbers, whose errors vary more.
         width_rehearsals: Number of these answers whose intervals are computed: widths vary little between answers.
-        trace_curve: Function that returns the curve of an answer with its band or intervals at `LEVEL`; None: there is
-            no picture of a curve.
-        axis_labels: Labels of both axes of its picture.
+        trace_curve: Function that returns the curve of an answer with its band or intervals at `LEVEL`; None: the
+            forecast has no plot.
+        axis_labels: Labels of both axes of the plot.
         is_joined: Whether points are joined to a curve.
         compute_truth: Function that computes the truth once per table, if it takes longer than an answer; the result is
             passed to `measure_error` instead of the records. None: the records are passed.
@@ -98,8 +98,8 @@ def fill_class_columns(question: curves.RocQuestion, drawn: tuple[Bits, FloatArr
     }
 
 
-def _fill_probability_columns(question: Any, drawn: tuple[Bits, FloatArray]) -> Table:
-    bits, score = drawn
+def _fill_probability_columns(question: Any, sample: tuple[Bits, FloatArray]) -> Table:
+    bits, score = sample
     return {**_fill_label_column(question, bits), require_column_name(question.score): score}
 
 
@@ -114,35 +114,35 @@ def _fill_bounded_column(question: Any, places: FloatArray) -> Table:
     return {question.column: interpolate_grid(bounds, places)}
 
 
-def _fill_category_columns(question: curves.ContingencyQuestion, drawn: tuple[FloatArray, FloatArray]) -> Table:
-    sides = zip((question.rows, question.columns), drawn, strict=True)
+def _fill_category_columns(question: curves.ContingencyQuestion, samples: tuple[FloatArray, FloatArray]) -> Table:
+    sides = zip((question.rows, question.columns), samples, strict=True)
     return {side.column: _values_at_places(side, places) for side, places in sides}
 
 
-def _fill_point_columns(question: curves.Histogram2DQuestion, drawn: tuple[FloatArray, FloatArray]) -> Table:
-    across, upwards = drawn
+def _fill_point_columns(question: curves.Histogram2DQuestion, sample: tuple[FloatArray, FloatArray]) -> Table:
+    across, upwards = sample
     return {
         question.x: interpolate_grid(question.x_grid, across),
         question.y: interpolate_grid(question.y_grid, upwards),
     }
 
 
-def _fill_residual_columns(question: curves.ResidualPlotQuestion, drawn: tuple[FloatArray, FloatArray]) -> Table:
-    predicted, residual = drawn
+def _fill_residual_columns(question: curves.ResidualPlotQuestion, sample: tuple[FloatArray, FloatArray]) -> Table:
+    predicted, residual = sample
     return {
         require_column_name(question.predicted): predicted * question.unit_predicted,
         require_column_name(question.residual): residual * question.unit_residual,
     }
 
 
-def _fill_unit_column(question: curves.BoundsQuestion, drawn: tuple[FloatArray, FloatArray]) -> Table:
-    _, values = drawn
+def _fill_unit_column(question: curves.BoundsQuestion, sample: tuple[FloatArray, FloatArray]) -> Table:
+    _, values = sample
     return {question.column: values * question.unit}
 
 
-def _fill_unit_columns(question: curves.PlaneBoundsQuestion, drawn: tuple[FloatArray, FloatArray]) -> Table:
-    both = question.x, question.y
-    return {each.column: values * each.unit for each, values in zip(both, drawn, strict=True)}
+def _fill_unit_columns(question: curves.PlaneBoundsQuestion, samples: tuple[FloatArray, FloatArray]) -> Table:
+    axes = question.x, question.y
+    return {axis.column: values * axis.unit for axis, values in zip(axes, samples, strict=True)}
 
 
 def _fill_regression_columns(question: curves.VerifyQuestion, effect_data: Hidden) -> Table:
@@ -210,7 +210,7 @@ NUMBERS: Mapping[type[Any], Callable[[Any, int], float]] = {
     curves.CountQuestion: _quarter_of_records,
     curves.SumQuestion: lambda question, size: size * _quarter_of_values(question),
     curves.MeanQuestion: lambda question, size: _quarter_of_values(question),
-    # The largest variance is that of records at both bounds.
+    # The variance is largest if half of the records are at each bound.
     curves.VarianceQuestion: lambda question, size: _quarter_of_values(question) ** 2,
     curves.SummaryQuestion: lambda question, size: _quarter_of_values(question),
 }
@@ -383,28 +383,36 @@ def find_forecast_kind(question: Any) -> ForecastKind:
     """
     kind = KINDS.get(type(question)) or find_entry(type(question), FORECASTS)
     if kind is None:
-        every = [*KINDS, *(each for place in import_forecast_modules() for each in getattr(place, FORECASTS))]
-        said = ", ".join(each.__name__ for each in every)
-        raise InvalidArgument("question", f"there is a forecast of {said}; got {describe_value(question)}")
+        question_types = [
+            *KINDS,
+            *(question_type for module in import_forecast_modules() for question_type in getattr(module, FORECASTS)),
+        ]
+        names = ", ".join(question_type.__name__ for question_type in question_types)
+        raise InvalidArgument("question", f"there is a forecast of {names}; got {describe_value(question)}")
     if getattr(question, "by", None) is not None:
         raise InvalidArgument("question", BY)
     return kind
 
 
 def require_picture(question: Any) -> None:
-    """Refuse a question whose forecast has no picture.
+    """Reject a question whose forecast has no plot.
 
     Raises:
-        ValueError: the forecast has no picture.
+        ValueError: the forecast has no plot.
     """
     if find_forecast_kind(question).trace_curve is None:
         raise _no_picture_error()
 
 
 def _no_picture_error() -> InvalidArgument:
-    every = [KINDS, *(getattr(place, FORECASTS) for place in import_forecast_modules())]
-    drawn = [each.__name__ for kinds in every for each, kind in kinds.items() if kind.trace_curve is not None]
-    return InvalidArgument("plot", f"there is a picture of forecasts of {', '.join(drawn)}")
+    tables = [KINDS, *(getattr(module, FORECASTS) for module in import_forecast_modules())]
+    names = [
+        question_type.__name__
+        for kinds in tables
+        for question_type, kind in kinds.items()
+        if kind.trace_curve is not None
+    ]
+    return InvalidArgument("plot", f"there is a picture of forecasts of {', '.join(names)}")
 
 
 Law = Callable[[np.random.Generator, int], Mapping[str, Any]]
@@ -412,7 +420,7 @@ Law = Callable[[np.random.Generator, int], Mapping[str, Any]]
 Progress = Callable[[int, int], object]
 """Function of the number of finished answers and of all answers."""
 MOST_TABLES = 4
-"""Largest number of tables that are drawn per distribution."""
+"""Largest number of simulated tables per distribution."""
 SAYS_NOTHING = (
     "the interval would be as wide as half of all that is possible, or wider, for all these records: a release would "
     "be uninformative"
@@ -425,13 +433,13 @@ LIKE = "columns of public records, a released curve, or a function of a generato
 
 
 class ExpectedError(NamedTuple):
-    """Expected errors of answers for records of one distribution.
+    """Expected errors of answers for records from one distribution.
 
     Attributes:
         distribution: Name of the distribution of records.
-        error: Mean error over rehearsals; half the interval for an answer that is unknown.
-        standard_error: Standard error of that mean.
-        half_width: Mean half width of the 95% interval for these records. NaN if there is no interval.
+        error: Mean error over rehearsals; half the width of the interval for an answer that is unknown.
+        standard_error: Standard error of `error`.
+        half_width: Mean half width of the 95% interval for these records. NaN without an interval.
         population_half_width: Mean half width of the 95% interval for the population.
     """
 
@@ -448,8 +456,8 @@ class ExpectedCurve(NamedTuple):
     Attributes:
         x: Positions, of shape ``(points,)``.
         y: Heights, of the same shape.
-        lower: Lower ends of the 95% band or intervals for these records, of the same shape.
-        upper: Upper ends, of the same shape.
+        lower: Lower endpoints of the 95% band or intervals for these records, of the same shape.
+        upper: Upper endpoints, of the same shape.
     """
 
     x: FloatArray
@@ -467,7 +475,7 @@ class Forecast:
         size: Number of records.
         rehearsals: Number of answers per distribution.
         expected_errors: The expected error for each distribution of records.
-        interval_label: The interval whose half width is stated, in words; empty if there is none.
+        interval_label: The interval whose half width is stated, in words; empty without an interval.
         uninformative_width: Half width from which an interval is uninformative.
         curves: The expected curve for each distribution of records; empty for questions without a curve.
         axis_labels: Labels of both axes of a picture.
@@ -525,12 +533,12 @@ class Forecast:
         """Plot the expected curve for records of one distribution, in the band that a release would have.
 
         Arguments:
-            distribution: Name of a distribution in `expected_errors`; None: the one with the widest interval.
+            distribution: Name of a distribution in `expected_errors`; None: the distribution with the widest interval.
             ax: Axes to plot on; None: new axes.
             style: ``"paper"``, ``"slides"`` or ``"dark"``; None: the style of matplotlib.
 
         Raises:
-            ValueError: the question has no curve, or there is no such distribution or style.
+            ValueError: the question has no curve, or `distribution` or `style` is unknown.
         """
         if not self.curves:
             raise _no_picture_error()
@@ -692,7 +700,7 @@ def _summarise_errors(name: str, results: FloatArray) -> ExpectedError:
 
 
 def _require_size(table: Mapping[str, Any]) -> int:
-    if not table or not all(len(each) == len(next(iter(table.values()))) > 0 for each in table.values()):
+    if not table or not all(len(column) == len(next(iter(table.values()))) > 0 for column in table.values()):
         raise InvalidArgument("like", "must be columns of one length, with at least one record")
     return len(next(iter(table.values())))
 

@@ -47,8 +47,8 @@ def weight_steps(question: Any, records: read.Columns) -> FloatArray:
 def _weight_share_below(question: Any, edges: FloatArray, grid: Grid, records: read.Columns) -> FloatArray:
     """Return the share of the weight below each edge."""
     values, steps = np.asarray(records[question.column], dtype=np.float64), weight_steps(question, records)
-    known = ~np.isnan(values)
-    values, steps = np.clip(values[known], grid.lower, np.nextafter(grid.upper, -np.inf)), steps[known]
+    is_present = ~np.isnan(values)
+    values, steps = np.clip(values[is_present], grid.lower, np.nextafter(grid.upper, -np.inf)), steps[is_present]
     order = np.argsort(values)
     below = np.append(0.0, np.cumsum(steps[order]))
     return np.asarray(below[np.searchsorted(values[order], edges)] / max(float(below[-1]), 1.0))
@@ -61,14 +61,14 @@ def _fill_weighted_columns(question: Any, places: FloatArray) -> Table:
     }
 
 
-def _weighted_error(question: Any, found: curves.CDF | curves.Quantiles, records: read.Columns) -> float:
+def _weighted_error(question: Any, result: curves.CDF | curves.Quantiles, records: read.Columns) -> float:
     """Return the root mean square error over edges of a curve, or the mean absolute error in share of quantiles."""
-    if isinstance(found, curves.Quantiles):
-        edges = np.unique(np.concatenate([found.cells.ravel(), found.x]))
+    if isinstance(result, curves.Quantiles):
+        edges = np.unique(np.concatenate([result.cells.ravel(), result.x]))
         edges = edges[np.isfinite(edges)]
         below = _weight_share_below(question, edges, question.grid, records)
-        return float(np.mean(np.abs(np.interp(found.x, edges, below) - found.p)))
-    return read.root_mean_square_error(found.y, _weight_share_below(question, found.x, question.grid, records))
+        return float(np.mean(np.abs(np.interp(result.x, edges, below) - result.p)))
+    return read.root_mean_square_error(result.y, _weight_share_below(question, result.x, question.grid, records))
 
 
 def largest_half_width(found: curves.CDF | curves.Quantiles, population: bool) -> float:
@@ -96,20 +96,23 @@ def _fill_summed_columns(question: Any, places: FloatArray) -> Table:
     }
 
 
-def _weighted_number_error(question: Any, found: curves.WeightedSummary, records: read.Columns) -> float:
+def _weighted_number_error(question: Any, result: curves.WeightedSummary, records: read.Columns) -> float:
     values, steps = np.asarray(records[question.column], dtype=np.float64), weight_steps(question, records)
-    known = ~np.isnan(values)
-    values, weights = np.clip(values[known], question.lower, question.upper), steps[known] * found.weights.step
+    is_present = ~np.isnan(values)
+    values, weights = (
+        np.clip(values[is_present], question.lower, question.upper),
+        steps[is_present] * result.weights.step,
+    )
     total = float(weights.sum())
     exact = {"count": total, "sum": float((weights * values).sum()), "mean": float(np.average(values, weights=weights))}
-    error = abs(found.value - exact[found.statistic])
-    return read.number_half_width(found, False) if np.isnan(error) else error
+    error = abs(result.value - exact[result.statistic])
+    return read.number_half_width(result, False) if np.isnan(error) else error
 
 
 def _uninformative_width(question: Any, size: int) -> float:
     """Return a quarter of the range of a mean, or of the possible range of a weighted count or sum."""
-    each = 1.0 if question.statistic == "count" else float(question.upper - question.lower)
-    return each / 4 * (1.0 if question.statistic == "mean" else size * question.weight_cap)
+    range_width = 1.0 if question.statistic == "count" else float(question.upper - question.lower)
+    return range_width / 4 * (1.0 if question.statistic == "mean" else size * question.weight_cap)
 
 
 WEIGHTED_NUMBER = ForecastKind(
@@ -138,14 +141,14 @@ def _fill_unbounded_column(question: Any, places: FloatArray) -> Table:
     return {question.column: 1 + SPREAD * places}
 
 
-def _rank_error(question: Any, found: curves.CDF | curves.Quantiles, records: read.Columns) -> float:
+def _rank_error(question: Any, result: curves.CDF | curves.Quantiles, records: read.Columns) -> float:
     """Return the mean absolute error in rank of the requested quantiles, or of the deciles of a curve."""
     values = np.asarray(records[question.column], dtype=np.float64)
     ordered = np.sort(values[~np.isnan(values)])
-    shares = found.p if isinstance(found, curves.Quantiles) else DECILES
-    at = found.x if isinstance(found, curves.Quantiles) else found.quantile(shares)
-    least, most = (np.searchsorted(ordered, at, side) / max(len(ordered), 1) for side in ("left", "right"))
-    return float(np.mean(np.maximum(np.maximum(least - shares, shares - most), 0)))
+    shares = result.p if isinstance(result, curves.Quantiles) else DECILES
+    estimates = result.x if isinstance(result, curves.Quantiles) else result.quantile(shares)
+    lowest, highest = (np.searchsorted(ordered, estimates, side) / max(len(ordered), 1) for side in ("left", "right"))
+    return float(np.mean(np.maximum(np.maximum(lowest - shares, shares - highest), 0)))
 
 
 UNBOUNDED = ForecastKind(

@@ -34,7 +34,7 @@ def _sample_long_tail(draw: Generator, size: int) -> FloatArray:
 
 
 def _sample_zero_inflated(draw: Generator, size: int) -> FloatArray:
-    """Draw a third at the lower end, like wages; the others from a long tail, most of them on round numbers."""
+    """Draw a third of the values at the lower bound, like wages; the others from a long tail, mostly round numbers."""
     tail = _sample_long_tail(draw, size)
     heaped = np.where(draw.random(size) < 0.7, np.floor(tail * TIES) / TIES, tail)
     return np.where(draw.random(size) < 1 / 3, 0.0, heaped)
@@ -109,8 +109,8 @@ CLASSES = MappingProxyType(
 
 
 def _sample_blobs(draw: Generator, size: int) -> tuple[FloatArray, FloatArray]:
-    centres, widths, own = draw.random((6, 2)), draw.uniform(0.02, 0.1, 6), draw.integers(0, 6, size)
-    across, upwards = (np.clip(draw.normal(axis[own], widths[own]), 0, 1) for axis in centres.T)
+    centres, widths, blob = draw.random((6, 2)), draw.uniform(0.02, 0.1, 6), draw.integers(0, 6, size)
+    across, upwards = (np.clip(draw.normal(axis[blob], widths[blob]), 0, 1) for axis in centres.T)
     return across, upwards
 
 
@@ -192,12 +192,12 @@ def import_forecast_modules() -> Iterator[ModuleType]:
 def find_entry(kind: type[Any], table: str) -> Any:
     """Return the entry of a type, or of its nearest base class, in the table of this name, or None."""
     owners = {package.__name__: package for package in find_packages()}
-    for each in kind.__mro__:
-        package = each.__module__.partition(".")[0]
-        place = f"{package}.forecasts" if package in owners else f"{__package__}.{MORE}"
-        found = getattr(import_module(place), table, {}).get(each)
-        if found is not None:
-            return found
+    for base in kind.__mro__:
+        package = base.__module__.partition(".")[0]
+        module_name = f"{package}.forecasts" if package in owners else f"{__package__}.{MORE}"
+        entry = getattr(import_module(module_name), table, {}).get(base)
+        if entry is not None:
+            return entry
     return None
 
 
@@ -213,10 +213,10 @@ def law_from_curve(question: Any, curve: object, needed: str) -> tuple[Law, floa
 
     Raises:
         TypeError: the curve does not describe the distribution of records.
-        ValueError: the curve describes other columns than those of the question.
+        ValueError: the curve describes other columns than the question.
     """
-    drawn: Callable[[Any, Any], tuple[Law, float] | None] | None = find_entry(type(curve), LIKE)
-    if not isinstance(curve, DRAWN_FROM) and drawn is None:
+    make_law: Callable[[Any, Any], tuple[Law, float] | None] | None = find_entry(type(curve), LIKE)
+    if not isinstance(curve, DRAWN_FROM) and make_law is None:
         raise WrongArgumentType("like", f"{needed} is needed, got {describe_value(curve)}")
     match curve:
         case curves.CDF() if hasattr(question, "column"):
@@ -230,8 +230,8 @@ def law_from_curve(question: Any, curve: object, needed: str) -> tuple[Law, floa
             return _pair_law(question, curve), float(np.maximum(curve.unbiased_counts, 0).sum())
         case curves.Histogram2D() if isinstance(question, curves.Histogram2DQuestion):
             return _point_law(question, curve), float(curve.count.sum())
-    if drawn is not None and (found := drawn(question, curve)) is not None:
-        return found
+    if make_law is not None and (law := make_law(question, curve)) is not None:
+        return law
     rule = f"a {type(curve).__name__} does not say how the records of a {type(question).__name__} lie"
     raise InvalidArgument("like", rule)
 
@@ -284,8 +284,8 @@ def _pair_law(question: curves.ContingencyQuestion, curve: curves.Contingency) -
         raise InvalidArgument("like", f"a table of {question.rows.slots} by {question.columns.slots} pairs is needed")
 
     def sample_pairs(draw: Generator, size: int) -> Table:
-        places = np.divmod(draw.choice(len(chances), size, p=chances), shape[1])
-        return {side.column: np.array(side.values)[at] for side, at in zip(sides, places, strict=True)}
+        cells = np.divmod(draw.choice(len(chances), size, p=chances), shape[1])
+        return {side.column: np.array(side.values)[index] for side, index in zip(sides, cells, strict=True)}
 
     return sample_pairs
 

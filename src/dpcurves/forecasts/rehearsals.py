@@ -37,8 +37,8 @@ def rehearse_answers(
 ) -> Iterator[Curve]:
     """Generate answers to a question about public records, each with new noise.
 
-    Plans, rounds, noise and estimates are those of a session with one curator. No ledger is kept, because nothing is
-    protected, and exact counts are cached. Never use it for confidential records: no charge is made.
+    Plans, rounds, noise and estimates are the same as in a session with one curator. It has no ledger, because nothing
+    is protected, and exact counts are cached. Never use it for confidential records: no charge is made.
 
     Raises:
         ValueError: as of `Session.ask`.
@@ -58,9 +58,7 @@ def rehearse_answers(
 
 
 def count_confirming_subsets(question: curves.VerifyQuestion, table: Mapping[str, Any]) -> int:
-    """Return the number of subsets of public records that confirm a claim; the subsets are those of
-    `rehearse_answers`.
-    """
+    """Return the number of subsets of public records that confirm a claim, with the subsets of `rehearse_answers`."""
     (plan,) = plan_question(question, PrivacyLoss.pure(1), Neighbours.ADD_REMOVE.to_adjacency(EACH_RECORD, None))
     records = open_records(table, unit=EACH_RECORD, key=KEY)
     try:
@@ -70,7 +68,7 @@ def count_confirming_subsets(question: curves.VerifyQuestion, table: Mapping[str
 
 
 class _RehearsedReplies:
-    """Replies of a conversation: a part is opened when it is paid for, and later queries reuse the payment."""
+    """Replies of a conversation: a part is released when it is paid for, and later queries reuse the payment."""
 
     def __init__(self, records: Records, trust: Central, adjacency: Any, randomness: Randomness) -> None:
         self._setting = records, trust, adjacency, randomness
@@ -106,7 +104,9 @@ def _cache_counts(records: Records) -> Records:
 
 Columns = Mapping[str, Any]
 Traced = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
-"""Positions of a curve, its heights, and the lower and upper ends of its band or intervals at `LEVEL`, of one shape."""
+"""Positions of a curve, its heights, and the lower and upper endpoints of its band or intervals at `LEVEL`, of one
+shape.
+"""
 Half = Callable[[Any, bool], float]
 """Function that returns the half width of an interval at `LEVEL`, for these records or for the population."""
 LEVEL = 0.95
@@ -186,8 +186,8 @@ def positives_error(question: Any, groups: curves.HosmerLemeshow, records: Colum
     """Return the mean absolute error of the positives of a group."""
     score, positive = _scores_and_labels(question, records)
     inside = (score >= groups.edges[0]) & (score <= groups.edges[-1])
-    place = np.minimum(np.searchsorted(groups.edges, score[inside], side="right") - 1, len(groups.observed) - 1)
-    truth = np.bincount(place, positive[inside], minlength=len(groups.observed))
+    group = np.minimum(np.searchsorted(groups.edges, score[inside], side="right") - 1, len(groups.observed) - 1)
+    truth = np.bincount(group, positive[inside], minlength=len(groups.observed))
     return float(np.mean(np.abs(groups.groups.group_counts.positive - truth)))
 
 
@@ -288,7 +288,7 @@ def _surrounding_edges(values: FloatArray, grid: Grid) -> FloatArray:
 
 
 def _count_below(values: FloatArray, edges: FloatArray, grid: Grid) -> FloatArray:
-    """Return the number of values below each edge; at the upper end of the grid, of all values within it."""
+    """Return the number of values below each edge; at the upper endpoint of the grid, of all values within it."""
     values = np.sort(_clip_to_grid(values, grid))
     return np.where(
         edges == grid.upper, np.searchsorted(values, edges, side="right"), np.searchsorted(values, edges)

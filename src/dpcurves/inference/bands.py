@@ -42,8 +42,8 @@ def simultaneous_band(
     """Return a band that holds the whole true curve, non-decreasing and in [0, 1], with probability `level`.
 
     At every point the estimate plus and minus c standard deviations, where c is the `level` quantile of the largest
-    studentised deviation; then the monotone hull: a non-decreasing curve is never below the band's lower end further
-    left, nor above the upper end further right. Points without noise stay exact.
+    studentised deviation; then the monotone hull: a non-decreasing curve is never below the band's lower endpoint
+    further left, nor above the upper endpoint further right. Points without noise stay exact.
 
     Args:
         curve: The unbiased linear estimate, (points,). Not the isotonic one.
@@ -65,8 +65,7 @@ def simultaneous_band(
 
 
 def simultaneous_errors(deviations: Iterable[FloatArray], level: float) -> FloatArray:
-    """Return simultaneous bounds on the noise of all points with probability `level`: one number of standard
-    deviations.
+    """Return bounds that hold for the noise of all points with probability `level`: a multiple of each deviation.
 
     For any scaling of the points, the largest scaled deviation of further draws has the law of the noise's. So chunks
     are read once: if the first chunk has `PILOT` draws, or is the only one, it both scales and counts; else the first
@@ -112,7 +111,7 @@ def estimate_scales(chunks: Iterator[FloatArray]) -> tuple[FloatArray, Iterator[
 def monotone_hull(lower: FloatArray, upper: FloatArray) -> Band:
     """Return the hull of non-decreasing curves in [0, 1] between `lower` and `upper`.
 
-    If there is no such curve (noise larger than the band allows for), lower and upper are swapped there.
+    Where no curve fits, because noise exceeds the allowance of the band, lower and upper are swapped.
     """
     rising = np.maximum.accumulate(np.clip(lower, 0, 1))
     falling = np.minimum.accumulate(np.clip(upper, 0, 1)[::-1])[::-1]
@@ -214,8 +213,7 @@ def _binomial_tails(draws: int, share: float) -> FloatArray:
 
 
 def dkw_bound(units: float, level: float) -> float:
-    """Return the largest distance between the distribution functions of `units` independent units and of the
-    population.
+    """Return the largest distance between the distribution functions of `units` independent units and the population.
 
     It holds with probability `level` at all points simultaneously (Dvoretzky, Kiefer and Wolfowitz 1956; constant of
     Massart 1990).
@@ -243,7 +241,7 @@ def simultaneous_mean_ends(  # noqa: PLR0917
     records: float,
     level: float,
 ) -> Band:
-    """Return ends of the means of counts over samples, simultaneous with probability `level`: not yet clipped at 0.
+    """Return simultaneous endpoints of the means of counts over samples, with probability `level`, not clipped at 0.
 
     All means m with ``(counted - m)^2 <= c^2 (noise + GUARD + m (1 - m / n))`` (Wilson 1927, with noise): c is the
     `level` quantile of the largest of these deviations, for simulated errors of the likely counts.
@@ -273,8 +271,7 @@ def wilson_ends(counts: FloatArray, spread: FloatArray, squared: float, size: fl
 
 
 def quadratic_roots(first: FloatArray | float, half: FloatArray, rest: FloatArray) -> Band:
-    """Return the lowest and the highest x with ``first x^2 - 2 half x + rest <= 0``; the vertex if there is no
-    solution."""
+    """Return the lowest and the highest x with ``first x^2 - 2 half x + rest <= 0``; without a solution, the vertex."""
     root = np.sqrt(np.maximum(half**2 - first * rest, 0.0))
     return (half - root) / first, (half + root) / first
 

@@ -9,17 +9,17 @@ import numpy as np
 from ..arrays import FloatArray
 
 LEAST_RATIO = 2.0**-10
-"""The least that squares are taken to be, as a part of the cap times the weights."""
+"""Lower limit of the sum of squared weights, as a fraction of the cap times the sum of weights."""
 SPREAD = 4.0
-"""A group's squares are taken to be at least so many times fewer than all groups' in proportion."""
+"""Lower limit of the ratio of a group: the ratio of all records divided by this number."""
 
 
 class WeightRatios(NamedTuple):
-    """Sums of squared weights over the cap times sums of weights: 1 where all weights are the cap, else less.
+    """Sums of squared weights over the cap times sums of weights: 1 if all weights equal the cap, else smaller.
 
     Attributes:
-        overall: That of all records, one standard deviation of its noise on the safe side; at most 1.
-        by_group: Those of groups of records, over that of all: 1 for each, where noise hides that groups differ.
+        overall: The ratio of all records plus one standard deviation of its noise, at most 1.
+        by_group: The ratio of each group over the ratio of all records; 1 for all groups if noise hides differences.
     """
 
     overall: float
@@ -27,40 +27,46 @@ class WeightRatios(NamedTuple):
 
 
 def estimate_weight_ratios(weights: FloatArray, squares: FloatArray, noise: float) -> WeightRatios:
-    """The ratios of groups of records, by which sampling moves weighted counts more than counts of as many caps.
+    """Estimate the weight ratio of all records and of each group, which scales the sampling error of weighted counts.
 
-    Sampling moves a weighted count by the root of the sum of squared weights. In units of the cap no square is more
-    than its weight, so 1 is safe whatever is released. The ratio of a group is drawn towards that of all, as far as its
-    noise explains that it differs (the variance between groups by the method of moments).
+    The sampling standard deviation of a weighted count is the root of the sum of squared weights. In units of the cap
+    no square exceeds its weight, so a ratio of 1 is always conservative. The ratio of a group is shrunk towards the
+    ratio of all records as far as noise explains the difference; the variance between groups is estimated by the method
+    of moments.
 
     Args:
-        weights: Sums of weights of each group over the cap, (groups,), without bias.
-        squares: Sums of squared weights over the squared cap, (groups,), without bias.
-        noise: The standard deviation of the noise of each of `squares`.
+        weights: Unbiased sums of weights of each group over the cap, (groups,).
+        squares: Unbiased sums of squared weights over the squared cap, (groups,).
+        noise: The standard deviation of the noise of each entry of `squares`.
 
     >>> estimate_weight_ratios(np.array([50.0, 50.0]), np.array([20.0, 20.0]), 0.0)
     WeightRatios(overall=0.4, by_group=array([1., 1.]))
     >>> estimate_weight_ratios(np.array([50.0, 50.0]), np.array([10.0, 30.0]), 0.0).by_group.round(6).tolist()
     [0.5, 1.5]
     """
-    known = np.maximum(weights, 0.0)
-    total = max(float(known.sum()), 1.0)
+    positive_weights = np.maximum(weights, 0.0)
+    total = max(float(positive_weights.sum()), 1.0)
     overall = min(max((float(squares.sum()) + noise * len(squares) ** 0.5) / total, LEAST_RATIO), 1.0)
-    about = min(max(float(squares.sum()) / total, LEAST_RATIO), 1.0)
-    told = known > max(noise, LEAST_RATIO)
-    if np.count_nonzero(told) < 2:
+    mean_ratio = min(max(float(squares.sum()) / total, LEAST_RATIO), 1.0)
+    usable = positive_weights > max(noise, LEAST_RATIO)
+    if np.count_nonzero(usable) < 2:
         return WeightRatios(overall, np.ones(len(squares)))
-    own, share = np.clip(squares[told] / known[told], 0.0, 1.0), known[told] / known[told].sum()
-    errors = (noise / known[told]) ** 2
-    between = max(float((share * ((own - about) ** 2 - errors)).sum()), 0.0)
-    trust = between / np.maximum(between + errors, 1e-300)
-    each = np.ones(len(squares))
-    each[told] = np.clip((about + trust * (own - about)) / about, 1 / SPREAD, 1 / about)
-    return WeightRatios(overall, each)
+    ratios, share = (
+        np.clip(squares[usable] / positive_weights[usable], 0.0, 1.0),
+        positive_weights[usable] / positive_weights[usable].sum(),
+    )
+    errors = (noise / positive_weights[usable]) ** 2
+    between = max(float((share * ((ratios - mean_ratio) ** 2 - errors)).sum()), 0.0)
+    shrinkage = between / np.maximum(between + errors, 1e-300)
+    by_group = np.ones(len(squares))
+    by_group[usable] = np.clip(
+        (mean_ratio + shrinkage * (ratios - mean_ratio)) / mean_ratio, 1 / SPREAD, 1 / mean_ratio
+    )
+    return WeightRatios(overall, by_group)
 
 
 def kish_design_effect(records: float, weights: float, squares: float) -> float:
-    """The design effect of unequal weights, ``n * sum(w**2) / sum(w)**2`` (Kish 1965, section 11.7): 1 at the least.
+    """Return the design effect of unequal weights, ``n * sum(w**2) / sum(w)**2`` (Kish 1965, section 11.7), at least 1.
 
     >>> kish_design_effect(100, 50.0, 40.0)
     1.6

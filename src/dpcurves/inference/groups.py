@@ -1,4 +1,4 @@
-"""Tests of groups: Hosmer and Lemeshow's statistic, independence of two columns; and average residuals."""
+"""Statistics of groups: the Hosmer-Lemeshow test, the chi-squared test of independence, and mean residuals."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from .simulation import monte_carlo_p_value, sample_multinomial, whole_records
 
 
 def mean_residuals(groups: GroupCounts) -> FloatArray:
-    """Mean of label less prediction, (..., groups): between -upper and 1 - lower whatever the noise says.
+    """Return the mean of label minus prediction of each group, (..., groups), clipped to [-upper, 1 - lower].
 
-    A count below one record is taken as one.
+    A count below one record is replaced by one.
     """
     residuals = groups.residual_sum / np.maximum(groups.count, 1.0)
     return np.asarray(np.clip(residuals, -groups.upper, 1 - groups.lower))
 
 
-MOST_RECORDS = 2.0**62  # of a group, as drawn: noise may claim more than there are integers
-LEAST_VARIANCE = 1e-9  # squared records: where there is neither chance nor noise, any difference is a large one
+MOST_RECORDS = 2.0**62  # records of a simulated group; a noisy count may exceed the range of 64-bit integers
+LEAST_VARIANCE = 1e-9  # squared records; with neither sampling error nor noise, any difference is significant
 
 
 @dataclass(frozen=True, slots=True)
 class GroupCounts:
-    """Records in groups of similar predictions, with noise or without. Arrays are (..., groups).
+    """Counts of records in groups of similar predictions, noisy or exact. Arrays have shape (..., groups).
 
     Attributes:
-        positive: How many records are positive.
-        negative: How many are negative.
-        centred_sum: Sum over the records of prediction less the middle of the group.
-        lower: Least prediction of each group, (groups,).
+        positive: Number of positive records.
+        negative: Number of negative records.
+        centred_sum: Sum over the records of prediction minus the middle of the group.
+        lower: Smallest prediction of each group, (groups,).
         upper: Largest prediction of each group, (groups,).
     """
 
@@ -44,12 +44,12 @@ class GroupCounts:
 
     @property
     def count(self) -> FloatArray:
-        """Records of each group."""
+        """Number of records of each group."""
         return self.positive + self.negative
 
     @property
     def middle(self) -> FloatArray:
-        """Half way between the bounds of each group, (groups,)."""
+        """Midpoint of the bounds of each group, (groups,)."""
         return (self.lower + self.upper) / 2
 
     @property
@@ -59,12 +59,12 @@ class GroupCounts:
 
     @property
     def mean(self) -> FloatArray:
-        """Mean prediction, which lies between the bounds of its group whatever the noise says."""
+        """Mean prediction, clipped to the bounds of its group."""
         return np.clip(self.expected_positives / np.maximum(self.count, 1), self.lower, self.upper)
 
     @property
     def residual_sum(self) -> FloatArray:
-        """Positives less expected ones; negatives have as many too few."""
+        """Positives minus expected positives; the negatives have the same residual with the opposite sign."""
         return self.positive - self.expected_positives
 
 
@@ -76,63 +76,65 @@ class GroupNoise(NamedTuple):
     centred_sum: FloatArray
 
     def residual_sum(self, middle: FloatArray) -> FloatArray:
-        """Noise of positives less expected ones, in groups with these middles."""
+        """Return the noise of positives minus expected positives, for groups with these middles."""
         return self.positive - middle * (self.positive + self.negative) - self.centred_sum
 
 
 def hosmer_lemeshow(groups: GroupCounts, noise_variance: FloatArray) -> FloatArray:
-    """The sum over groups of ``(O - E)**2 / (n * m * (1 - m) + noise_variance)``: (..., groups) to (...).
+    """Return the sum over groups of ``(O - E)**2 / (n * m * (1 - m) + noise_variance)``: (..., groups) to (...).
 
     O are the positives, n the records, E the sum of predictions and m their mean. Without noise this is the statistic
-    of Hosmer and Lemeshow, ``(O1 - E1)**2 / E1 + (O0 - E0)**2 / E0`` summed over groups: there ``n * m * (1 - m)`` is
-    ``E1 * E0 / n``, and both differences are one. With noise, groups that expect next to no positives would dominate
-    the sum; the variance of the noise in the denominator reduces their weight. Compare with `simulated_p_value`.
+    of Hosmer and Lemeshow, ``(O1 - E1)**2 / E1 + (O0 - E0)**2 / E0`` summed over groups: ``n * m * (1 - m)`` is then
+    ``E1 * E0 / n``, and both differences are equal up to sign. With noise, groups with almost no expected positives
+    would dominate the sum; the variance of the noise in the denominator reduces their weight. Compare with
+    `simulated_p_value`.
 
     Args:
         groups: The released groups.
         noise_variance: The variance of the noise of ``O - E``, (groups,).
     """
-    by_chance = np.maximum(groups.count, 0.0) * groups.mean * (1 - groups.mean)  # exact where all of a group are alike
-    variance = np.maximum(by_chance + noise_variance, LEAST_VARIANCE)
+    # The binomial variance is exact if all predictions of a group are equal.
+    sampling_variance = np.maximum(groups.count, 0.0) * groups.mean * (1 - groups.mean)
+    variance = np.maximum(sampling_variance + noise_variance, LEAST_VARIANCE)
     return np.asarray((groups.residual_sum**2 / variance).sum(axis=-1))
 
 
 def simulated_p_value(
     groups: GroupCounts, noise: GroupNoise, noise_variance: FloatArray, generator: np.random.Generator
 ) -> float:
-    """The p-value of the statistic of `groups`, if predictions are calibrated and the noise is as known.
+    """Return the p-value of the Hosmer-Lemeshow statistic of `groups` under calibrated predictions and known noise.
 
-    The null hypothesis is about the population: of all records with a prediction, that share is positive, independently
-    of each other. So the p-value accounts for sampling and for noise.
+    The null hypothesis is about the population: among all records with a prediction, that share is positive,
+    independently of each other. The p-value accounts for sampling and for noise.
 
     Each draw takes the released counts as the sizes of the groups, draws positives with the released mean prediction of
-    their group, adds the noise given, and computes the same statistic. (Where predictions differ within a group,
-    positives vary less than is drawn here: the value is then too large rather than too small.)
+    their group, adds a draw of `noise`, and computes the same statistic. If predictions differ within a group,
+    positives vary less than the draws, so the p-value is conservative.
 
     Args:
         groups: The released groups, (groups,).
-        noise: The noise of what was released.
-        noise_variance: The variance of the noise of positives less expected ones, (groups,).
+        noise: Simulated noise of the released counts and sums.
+        noise_variance: The variance of the noise of positives minus expected positives, (groups,).
         generator: For simulation over public numbers alone.
 
     Returns:
         A multiple of ``1 / (draws + 1)``, never 0.
     """
     size = np.clip(np.rint(groups.count), 0, MOST_RECORDS).astype(np.int64)
-    mean = np.clip(groups.mean, 0.0, 1.0)  # cells of declared values reach beyond them
+    mean = np.clip(groups.mean, 0.0, 1.0)  # cells of declared values extend beyond [0, 1]
     positive = generator.binomial(size, mean, size=noise.positive.shape)
     null = GroupCounts(
         positive=positive + noise.positive, negative=size - positive + noise.negative,
         centred_sum=size * (mean - groups.middle) + noise.centred_sum, lower=groups.lower, upper=groups.upper,
     )  # fmt: skip
-    reached = hosmer_lemeshow(groups, noise_variance)
-    return monte_carlo_p_value(float(reached), hosmer_lemeshow(null, noise_variance))
+    statistic = hosmer_lemeshow(groups, noise_variance)
+    return monte_carlo_p_value(float(statistic), hosmer_lemeshow(null, noise_variance))
 
 
 def expected_counts(cells: FloatArray) -> FloatArray:
-    """Records of each cell if rows and columns were independent, from the margins of the table: (..., rows, columns).
+    """Return the counts expected if rows and columns were independent, given the table: (..., rows, columns).
 
-    Margins below zero are taken as zero; of a table without records all are zero.
+    Negative margins are taken as zero; without any records, all expected counts are zero.
     """
     rows, columns = (np.maximum(cells.sum(axis=axis, keepdims=True), 0.0) for axis in (-1, -2))
     total = (rows.sum(axis=-2, keepdims=True) + columns.sum(axis=-1, keepdims=True)) / 2
@@ -140,37 +142,34 @@ def expected_counts(cells: FloatArray) -> FloatArray:
 
 
 def chi_squared(cells: FloatArray, variance: FloatArray) -> FloatArray:
-    """The statistic: squared differences from `expected_counts`, over their variance by chance and by noise; (...).
+    """Return the sum of squared differences from `expected_counts` over their variance by sampling and noise: (...).
 
-    Without noise it is that of Pearson (1900), without a correction for continuity. With noise a cell counts for less
-    the less is known of it (as in Gaboardi, Lim, Rogers and Vadhan 2016, section 5, where variances add up, too).
+    Without noise this is the statistic of Pearson (1900), without a continuity correction. With noise, the weight of a
+    cell decreases with its noise variance (as in Gaboardi, Lim, Rogers and Vadhan 2016, section 5, where variances also
+    add).
 
     Args:
-        cells: The released counts, without bias, (..., rows, columns).
-        variance: That of the noise of each cell, (rows, columns).
+        cells: Unbiased released counts, (..., rows, columns).
+        variance: The variance of the noise of each cell, (rows, columns).
     """
     expected = expected_counts(cells)
     scatter = np.maximum(expected + variance, LEAST_VARIANCE)
     return np.asarray(((cells - expected) ** 2 / scatter).sum(axis=(-2, -1)))
 
 
-"""The most that are drawn: what noise may claim beyond is no number of records."""
-
-
 def independence_p_value(cells: FloatArray, noise: FloatArray, generator: np.random.Generator) -> float:
-    """The p-value of the statistic: its chance in a table of independent rows and columns under the same noise.
+    """Return the p-value of `chi_squared` under independent rows and columns and the same noise.
 
-    So many records as there seem to be are drawn with the margins that there seem to be (a parametric bootstrap), noise
-    is added, and the statistic is worked out as for the table that was released. The least value is one over the number
-    of draws and one.
+    A parametric bootstrap: tables with the estimated number of records and the estimated margins are drawn, noise is
+    added, and the statistic is computed as for the released table. The smallest p-value is ``1 / (draws + 1)``.
 
     Args:
-        cells: The released counts, without bias, (rows, columns).
-        noise: Simulated, (draws, rows, columns).
-        generator: For the records.
+        cells: Unbiased released counts, (rows, columns).
+        noise: Simulated noise, (draws, rows, columns).
+        generator: For sampling of records.
     """
     expected, variance = expected_counts(cells), noise.var(axis=0)
     total = expected.sum()
-    chances = expected / total if total > 0 else np.full(expected.shape, 1 / expected.size)
-    drawn = sample_multinomial(chances, whole_records(total), len(noise), generator)
-    return monte_carlo_p_value(float(chi_squared(cells, variance)), chi_squared(drawn + noise, variance))
+    probabilities = expected / total if total > 0 else np.full(expected.shape, 1 / expected.size)
+    samples = sample_multinomial(probabilities, whole_records(total), len(noise), generator)
+    return monte_carlo_p_value(float(chi_squared(cells, variance)), chi_squared(samples + noise, variance))

@@ -1,9 +1,9 @@
-"""When a released number is known: one rule for every reading of every result.
+"""The rule that decides whether a released number is known, for all results alike.
 
-A reading is *not known* where its 95 % interval for these records holds all that the reading can be. It is then NaN,
-"not known" in texts, an empty cell in tables, null in JSON, and no mark in pictures; its interval at any level is all
-that it can be. A denominator, a class or an arm that noise alone may have made leaves an interval open, so that the
-rule covers these, too. The level is fixed, so that a number does not come and go with the level that a reader asks for.
+A number is *not known* if its 95 % interval for these records covers its whole range. It is then NaN, "not known" in
+texts, an empty cell in tables, null in JSON, and absent from pictures; its interval at any level is the whole range. If
+noise alone explains a denominator, a class or a treatment group, the interval is the whole range, so the rule covers
+these cases, too. The level is fixed, so that the level that a reader requests does not change which numbers are known.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from ..summaries.two_classes import LEAST_MASS
 from .bands import upper_quantiles
 
 KNOWN_AT = 0.95
-"""The confidence level of the interval, for these records, that decides whether a reading is known."""
+"""Confidence level of the interval, for these records, that decides whether a number is known."""
 
 Ends = tuple[float, float]
 
 
 def is_uninformative(lower: ArrayLike, upper: ArrayLike, least: ArrayLike, most: ArrayLike) -> BoolArray:
-    """Tell of each interval whether it holds everything between `least` and `most`; an end that is NaN is open.
+    """Return for each interval whether it covers the range from `least` to `most`; a NaN endpoint is unbounded.
 
     >>> is_uninformative([0.0, 0.1, np.nan], [1.0, 1.0, 1.0], 0.0, 1.0).tolist()
     [True, False, True]
@@ -33,9 +33,9 @@ def is_uninformative(lower: ArrayLike, upper: ArrayLike, least: ArrayLike, most:
 
 
 def known_values(values: ArrayLike, ends: Any, least: ArrayLike = 0.0, most: ArrayLike = 1.0) -> FloatArray:
-    """The values, NaN where the interval with these lower and upper ends holds everything that a value can be.
+    """Return the values, with NaN where the interval, given by its lower and upper endpoints, covers the whole range.
 
-    A range of a single value leaves nothing open: such values stay.
+    If the range has a single value, the value is kept.
 
     >>> known_values([0.3, 0.4], ([0.0, 0.0], [1.0, 0.9])).tolist()
     [nan, 0.4]
@@ -46,7 +46,7 @@ def known_values(values: ArrayLike, ends: Any, least: ArrayLike = 0.0, most: Arr
 
 
 def known_number(value: float, ends: Ends, least: float, most: float) -> float:
-    """The value, or NaN where its interval holds everything between `least` and `most`.
+    """Return the value, or NaN if its interval covers the range from `least` to `most`.
 
     >>> known_number(1.0, (0.0, 1.0), 0.0, 1.0), known_number(1.0, (0.2, 1.0), 0.0, 1.0)
     (nan, 1.0)
@@ -55,9 +55,10 @@ def known_number(value: float, ends: Ends, least: float, most: float) -> float:
 
 
 def known_curve(values: ArrayLike, ends: Any, least: ArrayLike = 0.0, most: ArrayLike = 1.0) -> FloatArray:
-    """The points of a curve; NaN, but for those that its band pins down, where the band is open everywhere else.
+    """Return the points of a curve; if no point of its band is informative, uninformative points are NaN.
 
-    A curve is one reading: one point of which something is known makes all others worth their band.
+    A point of the band of width 0 says nothing about the others, so it does not count as informative here, but is kept.
+    A curve is one result: a single informative point of the band keeps all points.
 
     >>> known_curve([1.0, 0.4, 0.3], ([1.0, 0.0, 0.0], [1.0, 1.0, 1.0])).tolist()
     [1.0, nan, nan]
@@ -70,11 +71,13 @@ def known_curve(values: ArrayLike, ends: Any, least: ArrayLike = 0.0, most: Arra
 
 
 def may_be_zero(counts: ArrayLike, noise: FloatArray, level: float = KNOWN_AT) -> BoolArray:
-    """Tell of each count whether its noise, with chance ``(1 - level) / 2``, is all that was counted but a half.
+    """Return for each count whether an empty cell would give such a count with probability above ``(1 - level) / 2``.
+
+    The test allows for half a record in the cell.
 
     Args:
-        counts: Without bias, (counts,).
-        noise: That of the counts, simulated, (draws, counts).
-        level: That of the interval that is open then.
+        counts: Unbiased counts, (counts,).
+        noise: Simulated noise of the counts, (draws, counts).
+        level: Confidence level of the interval that is then unbounded.
     """
     return np.asarray(np.asarray(counts) < LEAST_MASS + upper_quantiles(noise, (1 + level) / 2))

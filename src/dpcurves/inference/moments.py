@@ -21,14 +21,14 @@ HALVINGS = 24
 
 
 def find_accepted_ends(excess: Excess, inside: FloatArray, least: FloatArray, most: FloatArray) -> FloatArray:
-    """Return the ends of the numbers around `inside`, from `least` to `most`, whose excess is not above 0: (..., 2)."""
+    """Return the endpoints, (..., 2), of the numbers around `inside` whose excess is not above 0."""
     return np.stack([_search_end(excess, inside, least), _search_end(excess, inside, most)], axis=-1)
 
 
 def invert_contrast_test(  # noqa: PLR0917
     contrast: Excess, errors: Excess, level: float, inside: FloatArray, least: FloatArray, most: FloatArray
 ) -> FloatArray:
-    """Return the ends of the numbers that noisy counts do not contradict, from `least` to `most`: (..., 2).
+    """Return the endpoints of the numbers that noisy counts do not contradict, from `least` to `most`: (..., 2).
 
     A number is accepted if its contrast, which is 0 for the true number without noise, is within the quantile `level`
     of the absolute simulated errors (Fieller 1954). So no law of a ratio of noisy numbers is needed.
@@ -123,9 +123,9 @@ def mean_intervals(counts: FloatArray, noise: FloatArray, normal: FloatArray, un
     """Confidence intervals for means of counts over samples of this size, each at `level`: (counts, 2), not below 0.
 
     A mean m is accepted if noise and sampling together move a count of m units up to the released count with more than
-    half of the error probability, and likewise down. The sampling law is that of `share_intervals`, widened by half a
-    record: without noise the ends are those of Clopper and Pearson (1934), up to a fraction of a record. If the number
-    of units is unknown, counts have a Poisson law, whose variance is larger than with any number of units.
+    half of the error probability, and likewise down. The sampling law is the law of `share_intervals`, widened by half
+    a record: without noise the interval is that of Clopper and Pearson (1934), up to a fraction of a record. If the
+    number of units is unknown, counts have a Poisson law, whose variance is larger than with any number of units.
 
     Args:
         counts: Unbiased released counts, (counts,).
@@ -150,8 +150,7 @@ def mean_intervals(counts: FloatArray, noise: FloatArray, normal: FloatArray, un
 
 
 def residual_envelope(groups: GroupCounts, noise: GroupNoise, normal: FloatArray, level: float) -> FloatArray:
-    """Return the bound on the absolute mean residual of a group, with probability `level` if the model is right:
-    (groups,).
+    """Return bounds, (groups,), on absolute mean residuals, each at `level`, if the model is right.
 
     The residual of a record of prediction p has variance ``p * (1 - p)``. Because that is concave in p, the mean over a
     group is at most the variance at the mean prediction. The noise of the sum of residuals adds to it.
@@ -213,8 +212,8 @@ class SquareScatter(NamedTuple):
     def bound_fourth_moment(self, means: FloatArray, count: float, level: float) -> float:
         """Return an upper limit of the mean fourth power of the distance from the mean of the population.
 
-        Each record is moved to the end of its cell that is farther from the mean. The standard deviation of sampling of
-        a count is its root, and of an empty cell that of one record.
+        Each record is moved to the end of its cell that is farther from the mean. The sampling standard deviation of a
+        count is its root, and 1 for an empty cell.
 
         Args:
             means: Draws of the mean, (draws,).
@@ -282,7 +281,7 @@ class ReleasedMoments(NamedTuple):
         return Moments(released.records - noise.records, released.sum_of_values - noise.sum_of_values, sum_of_squares)
 
     def has_records(self, level: float) -> bool:
-        """Tell whether the count exceeds the noise of an empty table at this level; only then is a mean known."""
+        """Return whether the count exceeds the noise of an empty table at this level; only then is a mean known."""
         return float(self.released_moments.records) > max(
             2.0, upper_quantile(np.abs(self.noise.records), (1 + level) / 2)
         )
@@ -296,9 +295,9 @@ class ReleasedMoments(NamedTuple):
         return nan if lower <= 0 and total <= upper else min(count, float(total))
 
     def count_ends(self, level: float, total: float, normal: FloatArray | None) -> Ends:
-        """Return the ends of the number of records, or of its mean over samples of this size; see `mean_intervals`.
+        """Return the endpoints of the number of records, or of its mean over samples of this size.
 
-        Numbers of records are integers, and so are their ends; the ends of the mean contain them.
+        Numbers of records have integer endpoints; the interval of the mean, see `mean_intervals`, contains these.
 
         Args:
             level: The coverage probability.
@@ -315,7 +314,7 @@ class ReleasedMoments(NamedTuple):
         return min(float(ends[0, 0]), low), max(float(ends[0, 1]), high)
 
     def mean_ends(self, level: float, student: FloatArray | None) -> Ends:
-        """Return the ends of the mean, between -1 and 1.
+        """Return the endpoints of the mean, between -1 and 1.
 
         The contrast of a mean m is ``value - m * count``: see `invert_contrast_test`. For the population, sampling
         moves it as well: by the root of count times variance, times a draw of Student's law. The variance is the upper
@@ -348,7 +347,7 @@ class ReleasedMoments(NamedTuple):
         return low, high
 
     def sum_ends(self, level: float, student: FloatArray | None, middle: float, total: float) -> Ends:
-        """Return the ends of ``value + middle * count``, the sum of values that were shifted by `middle` before.
+        """Return the endpoints of ``value + middle * count``, the sum of values that were shifted by `middle` before.
 
         For the population: of the mean of these sums over samples of `total` independent units, where units without a
         value add nothing; or, if that number is private, over samples of Poisson size, which have the largest variance.
@@ -373,7 +372,7 @@ class ReleasedMoments(NamedTuple):
         return basic_interval(estimate, errors, level)
 
     def variance_ends(self, level: float, normal: FloatArray | None, spread: SquareScatter | None = None) -> Ends:
-        """Return the ends of the variance, from 0, if squares were released.
+        """Return the endpoints of the variance, from 0, if squares were released.
 
         For these records: quantiles of the variance of the release minus simulated noise. For the population a variance
         v is accepted if the released variance is within the errors of this noise and of sampling. Squared distances
@@ -429,8 +428,7 @@ class ReleasedMoments(NamedTuple):
 
 
 def whole_ends(counts: FloatArray, errors: FloatArray, total: int | None) -> FloatArray:
-    """Return ends of numbers of records that noise moved by at most `errors`: integers, and possible: (cells,) to
-    (cells, 2).
+    """Return possible integer endpoints, (cells, 2), of numbers of records that noise moved by at most `errors`.
 
     >>> whole_ends(np.array([-3.0, 7.4]), np.array([4.5, 4.5]), 10).tolist()
     [[0.0, 4.0], [3.0, 10.0]]
@@ -491,8 +489,7 @@ def majority_probability(released: int, subsets: int, noise: Noise) -> float:
 
 
 def subset_majority_probability(released: int, subsets: int, noise: Noise) -> float:
-    """Return the posterior probability that a further subset is counted with probability above 1/2, under a uniform
-    prior.
+    """Return the posterior probability, under a uniform prior, that a subset is counted with probability above 1/2.
 
     Then the prior of the true count is uniform as well, and given s of m counted the probability has the law Beta(s +
     1, m - s + 1).
@@ -697,7 +694,7 @@ def absolute_sum_interval(estimates: FloatArray, errors: FloatArray, level: floa
     """Return an interval of the sum of the absolute values of several numbers, with coverage `level` at least.
 
     The sum of absolute values is the largest of all signed sums. Below, it errs by one signed sum of errors, whose
-    standard deviation is at most that of fully correlated errors. Above, it errs by the errors of numbers of known
+    variance is at most the sum of all absolute covariances. Above, it errs by the errors of numbers of known
     sign, plus the absolute errors of all others: so the excess that noise alone adds is removed.
 
     Args:

@@ -24,7 +24,7 @@ SMALLEST = np.nextafter(0.0, 1.0)
 
 
 def find_quantile_cells(cells: FloatArray, shares: FloatArray, p: ArrayLike) -> FloatArray:
-    """Return the ends of the cell in which the shares cross each `p`: (..., 2).
+    """Return the endpoints of the cell in which the shares cross each `p`: (..., 2).
 
     Args:
         cells: Lower and upper end of each cell, (cells, 2), increasing; the first and the last end may be infinite.
@@ -58,8 +58,8 @@ def find_quantile_ends(cells: FloatArray, lower: FloatArray, upper: FloatArray, 
 
     Args:
         cells: Lower and upper end of each cell, (cells, 2), increasing, from -inf to inf; or its single value, twice.
-        lower: Lower ends of the shares below each boundary; non-decreasing.
-        upper: Upper ends of the shares below each boundary; non-decreasing.
+        lower: Lower endpoints of the shares below each boundary; non-decreasing.
+        upper: Upper endpoints of the shares below each boundary; non-decreasing.
         p: Levels in [0, 1].
 
     Raises:
@@ -76,8 +76,7 @@ def find_quantile_ends(cells: FloatArray, lower: FloatArray, upper: FloatArray, 
 
 
 def choose_shown_values(cells: FloatArray, interpolated: FloatArray) -> FloatArray:
-    """Return the displayed value of a quantile in each of these cells, (..., 2): interpolated, or the finite end of the
-    cell.
+    """Return the displayed value of a quantile in each cell, (..., 2): interpolated, or the only finite endpoint.
 
     >>> cells = np.array([[1.0, 2.0], [2.0, np.inf], [-np.inf, np.inf]])
     >>> choose_shown_values(cells, np.array([1.5, 2.5, 3.5])).tolist()
@@ -110,7 +109,7 @@ ROUNDING = 1e-9
 
 
 def are_few(quantiles: int, level: float, draws: int) -> bool:
-    """Tell whether tests are used for this number of quantiles. It uses no released number, so coverage is kept."""
+    """Return whether tests are used for this number of quantiles. It uses no released number, so coverage is kept."""
     return 1 <= quantiles <= FEW and (draws + 1) * (1 - level) / (2 * quantiles) >= 1
 
 
@@ -231,8 +230,7 @@ class WeightedNoise(NamedTuple):
 
 @lru_cache(maxsize=4096)  # a pure function of public facts
 def tail_bound(parts: tuple[WeightedNoise, ...], probability: float) -> float:
-    """Return a bound that the sum of independent noises exceeds with at most this probability; by symmetry, likewise
-    below.
+    """Return a bound that the sum of independent noises exceeds with at most this probability; also valid below.
 
     By Chernoff: for any rate t, the sum exceeds ``(log E exp(t * sum) - log probability) / t`` with at most this
     probability; the best rate is searched numerically. For a discrete Laplace law with ``q = exp(-1 / scale)`` the mean
@@ -320,12 +318,12 @@ class PathQuantile:
     """Searches in one noise tree for a quantile, and for the ends of an interval around it.
 
     The excess of a threshold is its count minus the share p of all records; it crosses 0 at the quantile. The search
-    for the lower end treats a threshold as reached unless noise cannot hide it, the search for the upper end only if
-    noise cannot feign it. *The interval holds the true quantile with at least the requested probability.* The true
-    crossing q is not random, nor are the ``ceil(log2(cells))`` thresholds that an error-free search for q asks. The
-    lower end exceeds q only if its search treats a threshold at or above q as not reached, and the first such threshold
-    is one of these; likewise the upper end, at a threshold below q. There noise exceeds its margin, on the one side
-    that matters for this threshold, and the error probability was divided by the number of thresholds.
+    for the lower endpoint treats a threshold as reached unless noise cannot hide it, the search for the upper endpoint
+    only if noise cannot feign it. *The interval holds the true quantile with at least the requested probability.* The
+    true crossing q is not random, nor are the ``ceil(log2(cells))`` thresholds that an error-free search for q asks.
+    The lower endpoint exceeds q only if its search treats a threshold at or above q as not reached, and the first such
+    threshold is one of these; likewise the upper endpoint, at a threshold below q. There noise exceeds its margin, on
+    the one side that matters for this threshold, and the error probability was divided by the number of thresholds.
 
     If units are single and independent, two more searches find an interval that *holds the quantile of the population
     that they were drawn from*. Their margins spend half of the error probability on noise and half on sampling: at all
@@ -372,7 +370,7 @@ class PathQuantile:
 
     @property
     def brackets(self) -> tuple[Bracket, Bracket, Bracket]:
-        """Brackets of the lower end, the quantile and the upper end, in increasing order."""
+        """Brackets of the lower endpoint, the quantile and the upper endpoint, in increasing order."""
         lower, middle, upper = (self._bisect(side, self._margin) for side in (-1, 0, 1))
         return lower, middle, upper
 
@@ -383,7 +381,7 @@ class PathQuantile:
 
     @property
     def population_brackets(self) -> tuple[Bracket, Bracket]:
-        """Brackets of the lower and the upper end of the interval for the population."""
+        """Brackets of the lower and the upper endpoint of the interval for the population."""
         lower, upper = (self._bisect(side, self._population_margin) for side in (-1, 1))
         return lower, upper
 
@@ -438,15 +436,15 @@ def paired_region(across: FloatArray, upwards: FloatArray) -> tuple[FloatArray, 
     """Return a step region that contains all pairs of quantiles, also at shares between the requested ones.
 
     Both quantiles increase with the share. So the quantiles between two neighbouring shares lie in the box from the
-    lower ends of the first to the upper ends of the second, in both directions, and the region is the union of these
-    boxes.
+    lower endpoints of the first to the upper endpoints of the second, in both directions, and the region is the union
+    of these boxes.
 
     Args:
-        across: Lower and upper ends of the quantiles along x, (shares, 2), non-decreasing.
-        upwards: Lower and upper ends along y, (shares, 2).
+        across: Lower and upper endpoints of the quantiles along x, (shares, 2), non-decreasing.
+        upwards: Lower and upper endpoints along y, (shares, 2).
 
     Returns:
-        Edges along x, (steps + 1,), and the lower and upper end along y between neighbouring edges, (steps,).
+        Edges along x, (steps + 1,), and the lower and upper endpoint along y between neighbouring edges, (steps,).
 
     >>> edges, lower, upper = paired_region(np.array([[0, 1], [2, 3]]), np.array([[0, 2], [1, 4]]))
     >>> edges.tolist(), lower.tolist(), upper.tolist()

@@ -86,8 +86,7 @@ class ClassCounts:
         return self.simulate_errors(population=True, generator=public_generator(None))
 
     def may_lack_class(self, errors: FloatArray, level: float) -> tuple[bool, bool]:
-        """Tell for each class whether it may be empty: whether noise exceeds its count with probability ``(1 - level) /
-        2``."""
+        """Return for each class whether an empty class would give its count: see `may_be_zero`."""
         negative, positive = may_be_zero(self.unbiased_counts.sum(axis=1), errors.sum(axis=-1), level).tolist()
         return negative, positive
 
@@ -115,8 +114,10 @@ RARE = 4.0
 
 
 class QuadraticVariance(NamedTuple):
-    """A variance that is a quadratic polynomial of a ratio r: ``constant + linear * r + quadratic * r^2``, each
-    (points,)."""
+    """A variance that is a quadratic polynomial of a ratio r: ``constant + linear * r + quadratic * r^2``.
+
+    The coefficients have the shape (points,).
+    """
 
     constant: FloatArray
     linear: FloatArray
@@ -149,8 +150,7 @@ class Ratio:
     most: FloatArray
 
     def numerator_and_whole(self, above: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return numerator and whole, (..., points), of counts above each threshold, from none to all: (..., 2,
-        points)."""
+        """Return numerator and whole, (..., points), of counts (..., 2, points) above each threshold."""
         weights = np.broadcast_to(self.numerator.reshape(2, -1), above.shape[-2:])
         numerator = np.einsum("...ij,ij->...j", above, weights)
         return numerator, np.einsum("...ij,i->...j", above, self.above_mask) + (above[..., -1] @ self.overall_mask)[
@@ -212,7 +212,7 @@ class SimulatedCounts:
 
 
 def ratio_bands(counts: SimulatedCounts, ratios: Sequence[Ratio], level: float) -> tuple[Band, ...]:
-    """Return ends of all ratios at all thresholds, simultaneous with probability `level`: (points,) each.
+    """Return endpoints of all ratios at all thresholds, simultaneous with probability `level`: (points,) each.
 
     Ends for the population always contain the ends for these records.
 
@@ -281,7 +281,7 @@ class _Contrast:
         return cls(ratio, *ratio.numerator_and_whole(counts.unbiased_counts), variance, moments[2], largest)
 
     def ratio_ends(self, squared: float) -> Band:
-        """Return the ends of the ratios whose contrast is within the squared critical value."""
+        """Return the endpoints of the ratios whose contrast is within the squared critical value."""
         lowest, highest = self.ratio.least, self.ratio.most
         square = self.whole**2 - squared * self.variance.quadratic
         half = self.numerator * self.whole + squared * self.variance.linear / 2
@@ -334,7 +334,7 @@ class RocBand(NamedTuple):
         return self.tpr_lower[np.clip(box_before, 0, last)], self.tpr_upper[np.clip(box_after, 0, last)]
 
     def steps(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return the steps of the region, (steps + 1,), and its lower and upper ends between them, (steps,) each."""
+        """Return the steps of the region, (steps + 1,), and the endpoints between them, (steps,) each."""
         edges = np.unique(np.concatenate([[0.0], self.fpr_lower, self.fpr_upper, [1.0]]))
         return edges, *self.tpr_at((edges[:-1] + edges[1:]) / 2)
 
@@ -442,7 +442,7 @@ EDGES.flags.writeable = False
 
 
 def sweep_boxes(across: Band, upwards: Band, edges: FloatArray = EDGES) -> Band:
-    """Return lower and upper ends, between neighbouring `edges`, of curves whose points lie in boxes, joined in order.
+    """Return endpoints, between neighbouring `edges`, of curves whose points lie in boxes that are joined in order.
 
     A piece between two points stays within the smallest box that contains both boxes. Where no box reaches, the curve
     is unknown: from 0 to 1.

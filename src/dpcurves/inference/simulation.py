@@ -1,4 +1,4 @@
-"""Simulation over public numbers: its generator, and a parametric bootstrap of released counts."""
+"""Simulation over public numbers: random generators, and a parametric bootstrap of released counts."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ import numpy as np
 from ..arrays import FloatArray, IntArray
 from ..laws import NoisySums
 
-# Chance for simulation over public numbers. Nothing secret may be drawn from it.
+# Generators for simulation over public numbers. They are predictable, so no released noise may be drawn from them.
 
 
-SEED = 20160605
-DRAWS = 1000
-MOST_DRAWS = 5000
+SEED = 20160605  # any fixed number
+DRAWS = 1000  # simulated draws of medium grids
+MOST_DRAWS = 5000  # simulated draws of small grids
 AT_EASE, VALUES = 2**20, 2**25
-"""Numbers that are drawn without hesitation, and with some."""
+"""Simulated numbers, draws times cells: the first limit applies above `DRAWS` draws, the second below."""
 
 
 def choose_draws(cells: int) -> int:
-    """The number of simulated draws: a thousand; more if there are few cells, and fewer, but not below 400, if many.
+    """Return the number of simulated draws: about 1,000; up to 5,000 for few cells, down to 400 for many.
 
     >>> [choose_draws(cells) for cells in (100, 1024, 10_000, 2**20)]
     [5000, 1024, 1000, 400]
@@ -27,42 +27,42 @@ def choose_draws(cells: int) -> int:
 
 
 def public_generator(generator: np.random.Generator | None) -> np.random.Generator:
-    """The caller's generator; else one with a fixed seed, so that the same curve always shows the same band.
+    """Return the given generator, or a generator with a fixed seed, so that the same curve always shows the same band.
 
-    The Monte Carlo error of an order statistic is therefore the same in every release: see `bands.safe_rank`.
+    The Monte Carlo error of an order statistic is therefore equal in all releases: see `bands.safe_rank`.
     """
     return generator if generator is not None else np.random.default_rng(SEED)
 
 
 def sampling_generator(generator: np.random.Generator | None) -> np.random.Generator:
-    """The caller's generator; else a stream beside that of `public_generator`, for samples that noise is added to.
+    """Return the given generator, or a fixed stream other than `public_generator`, for samples that noise is added to.
 
-    Noise may have been kept from an earlier simulation: drawn from one stream again, samples would depend on it.
+    Noise may be cached from an earlier simulation. If samples were drawn from the same stream, they would depend on it.
     """
     return generator if generator is not None else np.random.default_rng([SEED, 1])
 
 
 def numbered_generator(number: int) -> np.random.Generator:
-    """A stream beside those of `public_generator` and `sampling_generator`: one for each number from 0 on."""
+    """Return a fixed stream, separate from `public_generator` and `sampling_generator`, for each number from 0 on."""
     return np.random.default_rng([SEED, 2 + number])
 
 
 def simulate_cell_noise(law: NoisySums, total: int | None, draws: int, generator: np.random.Generator) -> FloatArray:
-    """The noise of unbiased counts, simulated: (draws, rows, cells)."""
+    """Simulate the noise of unbiased counts: (draws, rows, cells)."""
     return np.concatenate([cells for cells, _ in law.simulate(total, draws, generator)])
 
 
-# Samples drawn from what was released, and how often a statistic of them is as large: a parametric bootstrap.
+# A parametric bootstrap: samples from the released distribution, and the p-value of a statistic.
 
 
 MOST_RECORDS = 2.0**53
-"""The most that are drawn: what noise may claim beyond is no number of records."""
+"""Records; larger noisy counts are truncated, because doubles above 2**53 are not exact integers."""
 ROUNDED = 0.5
-"""Records that a whole number of them may be off."""
+"""Records; tolerance for a record count that was rounded to an integer."""
 
 
 def whole_records(count: float) -> int:
-    """The number of records that a noisy count stands for: at least 1.
+    """Return a noisy count rounded to an integer, at least 1.
 
     >>> whole_records(7.6), whole_records(-3.0)
     (8, 1)
@@ -71,36 +71,39 @@ def whole_records(count: float) -> int:
 
 
 def sample_multinomial(chances: FloatArray, records: int, draws: int, generator: np.random.Generator) -> IntArray:
-    """Counts of so many records in each cell, where these are about the chances of the cells: (draws, *cells)."""
-    drawn = generator.multinomial(records, chances.ravel() / chances.sum(), size=draws)
-    return np.asarray(drawn.reshape(draws, *chances.shape))
+    """Draw counts of `records` records in cells with probabilities proportional to `chances`: (draws, *cells)."""
+    samples = generator.multinomial(records, chances.ravel() / chances.sum(), size=draws)
+    return np.asarray(samples.reshape(draws, *chances.shape))
 
 
 def simulate_sampling_errors(
     likely: FloatArray, records: int, draws: int, generator: np.random.Generator
 ) -> FloatArray:
-    """Deviations of a sample of so many records in each cell from their expectation: (draws, *cells).
+    """Draw deviations of sampled counts from their expectation, for samples of `records` records: (draws, *cells).
 
     Args:
-        likely: About how many of the records lie in each cell, in proportion. Those that they lack to `records` lie in
-            none.
+        likely: Estimated number of records in each cell. If they add up to less than `records`, the difference lies
+            outside the cells.
         records: The size of a sample.
-        draws: How many samples.
+        draws: The number of samples.
         generator: For simulation over public numbers alone.
 
     >>> errors = simulate_sampling_errors(np.array([[2.0, 3.0], [1.0, 0.0]]), 8, 1000, np.random.default_rng(1))
     >>> errors.shape, bool(abs(errors.mean()) < 0.1), bool(np.allclose(errors[:, 1, 1], 0))
     ((1000, 2, 2), True, True)
     """
-    elsewhere = records - float(likely.sum())
-    chances = np.append(likely, elsewhere if elsewhere > ROUNDED else 0.0)
-    drawn = sample_multinomial(chances, records, draws, generator) - records * chances / chances.sum()
-    return np.asarray(drawn[:, :-1].reshape(draws, *likely.shape))
+    outside = records - float(likely.sum())
+    probabilities = np.append(likely, outside if outside > ROUNDED else 0.0)
+    deviations = (
+        sample_multinomial(probabilities, records, draws, generator) - records * probabilities / probabilities.sum()
+    )
+    return np.asarray(deviations[:, :-1].reshape(draws, *likely.shape))
 
 
 def monte_carlo_p_value(reached: float, shown: FloatArray) -> float:
-    """The share of draws that reach at least as much, the observed one among them: a multiple of ``1 / (draws + 1)``,
-    never 0.
+    """Return the share of statistics, including the observed one, that are at least as large as the observed one.
+
+    It is a multiple of ``1 / (draws + 1)``, never 0.
 
     >>> monte_carlo_p_value(2.0, np.array([1.0, 2.0, 3.0]))
     0.75

@@ -1,4 +1,4 @@
-"""Are two samples drawn from one distribution? Two statistics of noisy counts, judged with the noise of both."""
+"""Tests whether two samples come from one distribution, from noisy counts of both."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from .simulation import monte_carlo_p_value, sample_multinomial, whole_records
 
 
 class TwoSampleTest(NamedTuple):
-    """A statistic of two samples, and how often it is as large where both come from one distribution.
+    """A statistic of two samples with its p-value.
 
     Attributes:
-        statistic: The statistic of the test, from released numbers.
-        p_value: For the population: it holds noise and sampling. A multiple of one over the number of draws and one.
+        statistic: The statistic, computed from released numbers.
+        p_value: The p-value for the population, which accounts for noise and sampling: a multiple of ``1 / (draws +
+            1)``.
     """
 
     statistic: float
@@ -23,12 +24,12 @@ class TwoSampleTest(NamedTuple):
 
 
 class ReleasedSample(NamedTuple):
-    """Released counts of one sample along cells that both samples share.
+    """Released counts of one sample, in cells that both samples share.
 
     Attributes:
-        cells: Without bias, (cells,); anything may be below zero.
-        likely: An estimate with none below zero, (cells,).
-        noise: What noise adds to `cells`, simulated, (draws, cells).
+        cells: Unbiased counts, (cells,), possibly below zero.
+        likely: Estimated non-negative counts, (cells,).
+        noise: Simulated noise of `cells`, (draws, cells).
     """
 
     cells: FloatArray
@@ -37,7 +38,7 @@ class ReleasedSample(NamedTuple):
 
 
 def kolmogorov_smirnov_statistic(first: FloatArray, second: FloatArray) -> FloatArray:
-    """The largest difference of the shares below any inner edge (Kolmogorov 1933, Smirnov 1939): (..., cells) to (...).
+    """Return the largest difference of shares below inner edges (Kolmogorov 1933, Smirnov 1939): (..., cells) to (...).
 
     Values in one cell count as tied.
     """
@@ -46,54 +47,57 @@ def kolmogorov_smirnov_statistic(first: FloatArray, second: FloatArray) -> Float
 
 
 def mann_whitney_statistic(first: FloatArray, second: FloatArray) -> FloatArray:
-    """The chance that a value of the first is less than one of the second, ties counted half: (..., cells) to (...).
+    """Return the share of pairs in which the first value is smaller, ties counted one half: (..., cells) to (...).
 
-    The statistic of Mann and Whitney (1947), over the product of the numbers of records. Without bias but for these.
+    This is the statistic of Mann and Whitney (1947) divided by both sample sizes. The numerator is unbiased.
     """
     below = np.cumsum(first, axis=-1) - first / 2
     return np.asarray((below * second).sum(axis=-1) / _total(first) / _total(second))
 
 
 class NullDraws(NamedTuple):
-    """Counts of two samples of one distribution, with the noise of those that were released, each (draws, cells)."""
+    """Simulated noisy counts of two samples of one distribution, (draws, cells) each."""
 
     first: FloatArray
     second: FloatArray
 
 
 def simulate_null(first: ReleasedSample, second: ReleasedSample, generator: np.random.Generator) -> NullDraws:
-    """Simulated releases if both samples came from the distribution that both together seem to have.
+    """Simulate releases of two samples from their pooled estimated distribution.
 
-    A parametric bootstrap: as many records as each sample seems to have are drawn, and the noise of each is added. So
-    no law of a statistic is needed that would have to know the noise, ties, and how both lie over the grid.
+    A parametric bootstrap: samples of the estimated sizes are drawn and the noise of each release is added. It needs no
+    law of the statistic that accounts for noise, ties and their places on the grid.
 
-    A share below an edge that is read from noisy counts is off by ``(e - F * E) / n``, where e is the noise below the
-    edge, E that of the total, F the true share and n the noisy total. So that is what is added: every draw has the
-    total that was released. Totals that were noisy a second time would make shares scatter more than those released.
+    A share below an edge that is computed from noisy counts has the error ``(e - F * E) / n``, where e is the noise
+    below the edge, E the noise of the total, F the true share and n the noisy total. The simulation adds exactly this
+    error, so all draws have the released total. Totals with a second draw of noise would make simulated shares scatter
+    too much.
     """
-    together = first.likely + second.likely
-    total = together.sum()
-    chances = together / total if total > 0 else np.full(together.shape, 1 / together.size)
-    return NullDraws(*(_simulate_release(each, chances / chances.sum(), generator) for each in (first, second)))
+    pooled = first.likely + second.likely
+    total = pooled.sum()
+    probabilities = pooled / total if total > 0 else np.full(pooled.shape, 1 / pooled.size)
+    return NullDraws(
+        *(_simulate_release(sample, probabilities / probabilities.sum(), generator) for sample in (first, second))
+    )
 
 
 def kolmogorov_smirnov(first: ReleasedSample, second: ReleasedSample, null: NullDraws) -> TwoSampleTest:
-    """The test of `kolmogorov_smirnov_statistic`: how often it is as large in draws of `simulate_null`."""
-    reached = float(kolmogorov_smirnov_statistic(first.cells, second.cells))
-    return TwoSampleTest(min(reached, 1.0), monte_carlo_p_value(reached, kolmogorov_smirnov_statistic(*null)))
+    """Return `kolmogorov_smirnov_statistic` with its p-value under draws of `simulate_null`."""
+    statistic = float(kolmogorov_smirnov_statistic(first.cells, second.cells))
+    return TwoSampleTest(min(statistic, 1.0), monte_carlo_p_value(statistic, kolmogorov_smirnov_statistic(*null)))
 
 
 def mann_whitney(first: ReleasedSample, second: ReleasedSample, null: NullDraws) -> TwoSampleTest:
-    """Return the two-sided p-value of `mann_whitney_statistic` under draws of `simulate_null`."""
-    reached = float(mann_whitney_statistic(first.cells, second.cells))
-    chance = monte_carlo_p_value(abs(reached - 0.5), np.abs(mann_whitney_statistic(*null) - 0.5))
-    return TwoSampleTest(min(max(reached, 0.0), 1.0), chance)
+    """Return `mann_whitney_statistic` with its two-sided p-value under draws of `simulate_null`."""
+    statistic = float(mann_whitney_statistic(first.cells, second.cells))
+    p_value = monte_carlo_p_value(abs(statistic - 0.5), np.abs(mann_whitney_statistic(*null) - 0.5))
+    return TwoSampleTest(min(max(statistic, 0.0), 1.0), p_value)
 
 
-def _simulate_release(sample: ReleasedSample, chances: FloatArray, generator: np.random.Generator) -> FloatArray:
+def _simulate_release(sample: ReleasedSample, probabilities: FloatArray, generator: np.random.Generator) -> FloatArray:
     records = whole_records(float(sample.cells.sum()))
-    noise = sample.noise - sample.noise.sum(axis=-1, keepdims=True) * chances
-    return np.asarray(sample_multinomial(chances, records, len(noise), generator) + noise)
+    noise = sample.noise - sample.noise.sum(axis=-1, keepdims=True) * probabilities
+    return np.asarray(sample_multinomial(probabilities, records, len(noise), generator) + noise)
 
 
 def _shares_below(cells: FloatArray) -> FloatArray:

@@ -31,7 +31,7 @@ DENSE = 1.5
 MOST_CONVOLVED = 2**16
 """Number of cells up to which a square root of prefix sums is computed quickly."""
 UNEVEN = 4.0
-"""Largest unevenness of spread records: squared deviations over those by chance."""
+"""Largest unevenness of spread records: squared deviations over the squared deviations of uniformly random records."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class LinearChoice(LinearMechanism):
     `resolution_error`; a power of two. Values counted outside the grid, and categories, have no neighbours to
     interpolate to: the width is then 1.
 
-    Formal guarantees: those of the chosen mechanism; the choice depends on query, loss and adjacency alone.
+    Formal guarantees: as for the chosen mechanism; the choice depends on query, loss and adjacency alone.
     """
 
     def choose_mechanism(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> LinearMechanism:
@@ -60,13 +60,13 @@ class LinearChoice(LinearMechanism):
 
 @dataclass(frozen=True, slots=True)
 class MechanismChoice:
-    """The mechanism for a type of query: `LinearChoice` for noisy sums, or `SquareRoot` if that is more accurate.
+    """The mechanism for a type of query: `LinearChoice` for noisy sums, or `SquareRoot` if it is more accurate.
 
-    The latter is chosen for prefixes of one row under zero-concentrated privacy, if cells hold many records each or are
-    known to be unlike their neighbours. Otherwise a tree, whose splits can be smoothed, gives more accurate estimates
-    than its predicted error says.
+    `SquareRoot` is chosen for prefixes of one row under zero-concentrated privacy, if cells hold many records each or
+    are known to be unlike their neighbours. Otherwise smoothing makes the estimates of a tree more accurate than its
+    predicted error.
 
-    Formal guarantees: those of the chosen mechanism; the choice depends on query, loss and adjacency alone.
+    Formal guarantees: as for the chosen mechanism; the choice depends on query, loss and adjacency alone.
     """
 
     def choose_mechanism(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Mechanism | LazyMechanism:
@@ -128,7 +128,7 @@ def _import_mechanism(location: str) -> Mechanism | LazyMechanism:
 
 
 def _is_rough(query: CountQuery, loss: PrivacyLoss, adjacency: Adjacency) -> bool:
-    """Tell whether Gaussian prefixes of one row have cells in which there is little to smooth.
+    """Return whether Gaussian prefixes of one row have cells in which there is little to smooth.
 
     The cells are unlike their neighbours, or known to hold more records than noise on average.
     """
@@ -169,7 +169,8 @@ def _choose_prefix_mechanism(query: CountQuery, loss: PrivacyLoss, adjacency: Ad
     """Choose among flat histograms, which are quickly evaluated, then trees, from wide to narrow intervals.
 
     The search stops where no narrower intervals can be better, because they have more noise: a tree without its last
-    level, and with its budget, has less. If nearly all counts are exact, single cells are preferred: see `EXACT`.
+    level, whose budget the others get, has less. If nearly all counts are exact, single cells are preferred: see
+    `EXACT`.
     """
     mechanism: LinearMechanism = FlatHistogram()
     least_error = inf

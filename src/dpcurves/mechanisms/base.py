@@ -53,7 +53,7 @@ class LazyMechanism(Protocol):
         ...
 
     def answer(self, count: Counter, plan: Plan, memory: Memory, randomness: Randomness) -> tuple[int, ...]:
-        """Return noisy integers in the order of ``plan.law``, after storing what is needed to repeat them."""
+        """Return noisy integers in the order of ``plan.law``, after storing the sums that later answers reuse."""
         ...
 
 
@@ -73,7 +73,7 @@ class QueryMechanism:
     refusal_template: ClassVar[str] = "{called} cannot answer {kind}"
 
     def accepts_query(self, query: Query) -> bool:
-        """Tell whether this mechanism answers the query's type."""
+        """Return whether this mechanism answers the query's type."""
         return isinstance(query, self.query_types)
 
     def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:

@@ -33,7 +33,7 @@ _ROOT_BITS = 40
 
 
 def pure_epsilon(loss: PrivacyLoss) -> Fraction:
-    """Return the epsilon of a mechanism without delta: that of a pure loss, else ``sqrt(2 * rho)``, rounded down.
+    """Return the epsilon of a mechanism without delta: of a pure loss, else ``sqrt(2 * rho)``, rounded down.
 
     A pure loss of epsilon is ``epsilon**2 / 2`` zero-concentrated (Bun and Steinke 2016).
     """
@@ -41,8 +41,7 @@ def pure_epsilon(loss: PrivacyLoss) -> Fraction:
 
 
 def bounded_range(loss: PrivacyLoss) -> Fraction:
-    """Return the range of log ratios that a choice may have: epsilon of a pure loss, else ``sqrt(8 * rho)``, rounded
-    down.
+    """Return the allowed range of log ratios of a choice: epsilon of a pure loss, else ``sqrt(8 * rho)``, rounded down.
 
     Formal guarantees: if on two neighbouring tables the log ratio X of the probabilities of an outcome lies in an
     interval of length r, the choice is r-differentially private, because both sets of probabilities add up to 1. It is
@@ -101,7 +100,7 @@ def window_deviations(counts: IntArray) -> Penalties:
 
 @compile_loop
 def _merge_block_orders(padded: IntArray, order: Places, length: int) -> Places:
-    """Merge each block's positions, sorted by cell size, from those of its two halves; ties by position."""
+    """Return the positions of each block by cell size, then by position, by merging its two sorted halves."""
     half = length // 2
     merged = np.empty(len(padded), dtype=np.int32)
     for start in range(0, len(padded), length):
@@ -145,7 +144,7 @@ def _unlink_cells(padded: IntArray, order: Places, length: int) -> tuple[IntArra
 def _sum_lower_halves(values: IntArray, after: Places, before: Places, power: int, cells: int) -> IntArray:
     """Return sums of the smaller halves of windows, by their ends: (cells + 1,).
 
-    A window moves over blocks of its own length (Suomela 2014): it contains the end of one and the start of the next.
+    A window moves over blocks of equal length (Suomela 2014): it contains the end of a block and the start of the next.
     `mark` is the first cell of a block that is not among the smaller half, `small` counts the cells before it, and
     `low` is the sum of the smaller half; for both blocks, even ones first.
     """
@@ -157,19 +156,19 @@ def _sum_lower_halves(values: IntArray, after: Places, before: Places, power: in
         if cell == 0:
             mark[into], small[into] = length, 0
         if new:  # remove the first cell of the old block
-            value, at = values[old, cell], mark[out]
+            value, marked = values[old, cell], mark[out]
             after[old, before[old, cell]], before[old, after[old, cell]] = after[old, cell], before[old, cell]
-            among = value < values[old, at] or (value == values[old, at] and cell < at)
-            if at == cell:
+            among = value < values[old, marked] or (value == values[old, marked] and cell < marked)
+            if marked == cell:
                 mark[out] = after[old, cell]
             if among or small[out] > 0:
                 mark[out] = mark[out] if among else before[old, mark[out]]
                 small[out] -= 1
                 low -= value if among else values[old, mark[out]]
-        value, at = values[new, cell], mark[into]
+        value, marked = values[new, cell], mark[into]
         after[new, before[new, cell]] = before[new, after[new, cell]] = cell  # insert a cell of the new block
-        if value < values[new, at] or (value == values[new, at] and cell < at):
-            mark[into] = before[new, at]
+        if value < values[new, marked] or (value == values[new, marked] and cell < marked):
+            mark[into] = before[new, marked]
             low += value - values[new, mark[into]]
         while small[0] + small[1] < min(half, end):
             ours = new and values[old, mark[out]] <= values[new, mark[into]]
@@ -220,8 +219,8 @@ class ExponentialPartition(QueryMechanism):
 def interval_prior(places: int) -> float:
     """Return the public prior weight of each interval.
 
-    If all cells are alike, about 60 intervals are likely, whatever the number of cells: of k lengths, about k - 5 are
-    at most a sixtieth of all cells, and their weights add up to 1.
+    If all cells have similar counts, a partition has about 60 intervals, for any number of cells: of k lengths, about k
+    - 5 are at most a sixtieth of all cells, and their weights add up to 1.
     """
     return 1 / max(2, places.bit_length() - 5)
 
@@ -235,7 +234,7 @@ def deviation_rate(query: IntervalPartitionQuery, loss: PrivacyLoss, adjacency: 
 
 @dataclass(frozen=True, slots=True)
 class ExponentialQuantiles(QueryMechanism):
-    """Cut the records in two parts, and each part again (Kaplan, Schnapp and Stemmer 2022).
+    """Cut the records into two parts, and cut each part again (Kaplan, Schnapp and Stemmer 2022).
 
     A node that is to become g pieces is cut so that about ``a / g`` of its records lie left, ``a = g // 2``. Each edge
     of its interval of cells, ends included, has a probability proportional to ``exp(-rate * penalty)``, where
@@ -243,15 +242,14 @@ class ExponentialQuantiles(QueryMechanism):
     empty node is cut anywhere. Values outside the grid that are counted separately belong to its outermost cells here.
 
     Formal guarantees: `run` loses at most ``plan.loss`` under ``plan.adjacency``. There are ``ceil(log2(pieces))``
-    levels, each with an equal part of the loss; losses add up, and after equal cuts neighbours have equal nodes.
+    levels, each with an equal budget fraction; losses add up, and after equal cuts neighbours have equal nodes.
 
     *One move* is an added or removed record. It changes ``g * left - a * size`` of one node by ``-a`` at the edges up
     to its cell, and by ``g - a``, which is at least a, at the others. So no penalty changes by more than ``g - a``, and
     two changes differ by at most ``2 * (g - a)``. With ``rate = eps / (2 * l1_sensitivity * (g - a))``, each node with
     its own g, the log ratio of probabilities differs between two edges by at most ``eps / l1_sensitivity``: one move
-    has
-    *bounded range* ``eps / l1_sensitivity``. Ranges add up along a path of moves, in one node or in several, whose cuts
-    are independent; so neighbours have range eps.
+    has *bounded range* ``eps / l1_sensitivity``. Ranges add up along a path of moves, in one node or in several, whose
+    cuts are independent; so neighbours have range eps.
 
     A range of eps is eps-differential privacy, because both sets of probabilities add up to 1. It is also ``eps**2 /
     8`` zero-concentrated (Dong, Durfee and Rogers 2020; Cesar and Rogers 2021): with X the log ratio, ``K(t) = log E

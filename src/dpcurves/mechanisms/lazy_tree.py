@@ -162,8 +162,8 @@ def path_law(query: PrefixQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Pat
 
     A unit of k records changes counts by at most k walks at once: k times the loss, or k**2 times with Gaussian noise.
     The missing cell changes by 1 with each record that is added or removed there. Under add-remove this record changes
-    nothing else; under replace-one it gets the part of the loss by which L steps exceed ``L // 2 + 1``, and is not
-    released if there is none.
+    nothing else; under replace-one it gets the fraction of the loss by which L steps exceed ``L // 2 + 1``, and is not
+    released if this fraction is zero.
 
     Rows of a table are concatenated. A record has one slot in all rows, so changing its row is a move as any other.
 

@@ -54,15 +54,14 @@ def tiling_law(
     Sums over the intervals of level l have the noise of ``loss * share``, the missing cell the noise of the whole loss.
 
     Formal guarantees: all sums together lose at most `loss` under `adjacency`. Let ``d_l`` be the difference of the
-    sums of level l between neighbours, and ``m`` that of the missing cell. Intervals of one level are disjoint, and
-    shares ``s_l`` add up to 1. *Pure*: Laplace noise of scale b loses ``|d|_1 / b`` in a level (discrete Laplace noise
-    on
-    integers: Ghosh, Roughgarden and Sundararajan 2009), so in all
-    ``sum_l s_l * eps * |d_l|_1 / D + eps * |m| / D = eps * sum_l s_l * (|d_l|_1 + |m|) / D``, and each bracket is an L1
-    distance of neighbouring tables on coarser cells, hence at most D, the `l1_distance`. *Zero-concentrated*: Gaussian
-    noise with variance parameter v loses rho ``|d|_2**2 / (2 v)`` (Canonne, Kamath and Steinke 2020, Theorem 14), and
-    ``sum_l s_l * rho * |d_l|_2**2 / D2 + rho * m**2 / D2`` is at most rho by the same brackets, with D2 the
-    `squared_l2_distance`. So the missing cell costs nothing extra: a moved record is in the tiling or the missing cell.
+    sums of level l between neighbours, and ``m`` the difference of the missing cell. Intervals of one level are
+    disjoint, and shares ``s_l`` add up to 1. *Pure*: Laplace noise of scale b loses ``|d|_1 / b`` in a level (discrete
+    Laplace noise on integers: Ghosh, Roughgarden and Sundararajan 2009), so in all ``sum_l s_l * eps * |d_l|_1 / D +
+    eps * |m| / D = eps * sum_l s_l * (|d_l|_1 + |m|) / D``, and each bracket is an L1 distance of neighbouring tables
+    on coarser cells, hence at most D, the `l1_distance`. *Zero-concentrated*: Gaussian noise with variance parameter v
+    loses rho ``|d|_2**2 / (2 v)`` (Canonne, Kamath and Steinke 2020, Theorem 14), and ``sum_l s_l * rho * |d_l|_2**2 /
+    D2 + rho * m**2 / D2`` is at most rho by the same brackets, with D2 the `squared_l2_distance`. So the missing cell
+    costs nothing extra: a moved record is in the tiling or the missing cell.
     """
     levels = tuple(
         Tier(tiling, calibrate_noise(query, loss * share, adjacency))
@@ -135,11 +134,11 @@ def squared_l2_distance(query: Query, adjacency: Adjacency) -> Fraction:
 
 
 class LinearMechanism(QueryMechanism):
-    """A mechanism that chooses which sums of cells are released, and how much noise each of them has.
+    """Base of mechanisms that choose which sums of cells are released, and the noise of each sum.
 
     Formal guarantees: each plan loses its loss, pure or zero-concentrated; see `tiling_law` for sums over nested
-    tilings, and `wavelets.calibrate_prices` for others. The sums are linear in the table: run on one of several shares
-    that add up to it, the answer is a share of the noisy sums.
+    tilings, and `wavelets.calibrate_prices` for others. The sums are linear in the table: if `run` gets one of several
+    shares that add up to the table, the answer is a share of the noisy sums.
     """
 
     __slots__ = ()
@@ -185,7 +184,7 @@ class PrefixMechanism(LinearMechanism):
     refusal_template = "{called} answers counts that are read as prefixes, and nothing else"
 
     def accepts_query(self, query: Query) -> bool:
-        """Tell whether a query asks for counts that are read as prefixes."""
+        """Return whether a query asks for counts that are read as prefixes."""
         return query.uses_prefixes
 
 
@@ -206,10 +205,12 @@ def plan_prefixes(name: str, query: Query, law: NoisySums, loss: PrivacyLoss, ad
 
 
 def compute_exact_sums(table: ExactTable, law: NoisySums) -> list[tuple[ExactTable, Noise]]:
-    """SECRET: return the exact values in the order of `law`, part by part, with the noise of each part."""
+    """SECRET: return the exact values in the order of `law`, block by block, with the noise of each block."""
     cells: ExactTable = table[:-1].reshape(law.rows, law.cells)
-    parts = [(sums.ravel(), part.noise) for sums, part in zip(law.apply_strategy(cells), law.parts, strict=True)]
-    return parts if law.missing is None else [*parts, (table[-1:], law.missing)]
+    sums_with_noise = [
+        (sums.ravel(), block.noise) for sums, block in zip(law.apply_strategy(cells), law.parts, strict=True)
+    ]
+    return sums_with_noise if law.missing is None else [*sums_with_noise, (table[-1:], law.missing)]
 
 
 def sample_noise(noise: Noise, size: int, randomness: Randomness) -> IntArray:
@@ -266,7 +267,7 @@ class TreeSums(FixedWidthMechanism, PrefixMechanism):
 class PartitionSums(LinearMechanism):
     """The nested tilings of a `PartitionQuery`, each with an equal fraction of the loss; meant to be read as prefixes.
 
-    Formal guarantees: those of `tiling_law`, for any tilings. They are public when the round is asked, so rounds
+    Formal guarantees: as for `tiling_law`, with any tilings. These are public when the round is asked, so rounds
     compose adaptively.
     """
 
@@ -288,7 +289,7 @@ class RegionSums(LinearMechanism):
 
     The tree is the best for prefixes if the number of regions is rounded up to a power of two.
 
-    Formal guarantees: those of `tiling_law`, for any order and tilings: both are public when the round is asked, and
+    Formal guarantees: as for `tiling_law`, with any order and tilings: both are public when the round is asked, and
     the regions of a tiling are disjoint.
     """
 

@@ -1,4 +1,4 @@
-"""Noisy counts of the reasons for missing records, for a part of the loss of the count of missing records."""
+"""Noisy counts of the reasons for missing records, paid by a fraction of the budget of the count of missing records."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from .linear import sample_noise
 
 SHARE = Fraction(1, 8)
 """Fraction of the price of the count of missing records that its reasons get; at most 1/2 (see `add_reasons`). The
-scale of the noise of that count grows by 1/7, and that of a reason is 8 times as large."""
+noise scale of that count increases by 1/7, and the noise scale of a reason is 8 times as large.
+"""
 
 
 def add_reasons(plan: Plan) -> Plan:
@@ -47,7 +48,7 @@ def add_noise_to_reasons(counts: IntArray, plan: Plan, randomness: Randomness) -
     if plan.reasons is None:
         return ()
     noise = sample_noise(plan.reasons, len(counts), randomness)
-    return tuple(int(count) + int(drawn) for count, drawn in zip(counts.tolist(), noise.tolist(), strict=True))
+    return tuple(int(count) + int(draw) for count, draw in zip(counts.tolist(), noise.tolist(), strict=True))
 
 
 def _noise_at_fraction(noise: Noise, share: Fraction) -> Noise:
@@ -56,7 +57,7 @@ def _noise_at_fraction(noise: Noise, share: Fraction) -> Noise:
 
 
 def _has_countable_columns(query: Query) -> bool:
-    """Tell whether the table of a query counts records by columns, with missing records behind its cells."""
+    """Return whether the table of a query counts records by columns, with missing records in its last cell."""
     plain = all(isinstance(axis.column, str) and isinstance(axis, Axis | Categories) for axis in query.axes)
     return (
         query.is_dense

@@ -291,8 +291,8 @@ class UniverseCategories(QueryMechanism):
         if pure_epsilon(loss) == 0:
             raise UnsupportedQuery("epsilon, rho", "must be above zero to find groups")
         noise = calibrate_universe_noise(loss, adjacency, query.universe.sizes)
-        said = f"noise on units of each name, told above {min(noise.thresholds)} to {max(noise.thresholds)}"
-        return Plan(query, loss, adjacency, said, PartitionDecisions(()), error=0.0)
+        name = f"noise on units of each name, told above {min(noise.thresholds)} to {max(noise.thresholds)}"
+        return Plan(query, loss, adjacency, name, PartitionDecisions(()), error=0.0)
 
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
         """Return each released name as an integer, followed by its noisy count."""

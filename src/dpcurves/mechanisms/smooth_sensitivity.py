@@ -96,15 +96,15 @@ LEAST_SENSITIVITY = 2.0**-500
 
 @dataclass(frozen=True, slots=True)
 class NoisyMedians(QueryMechanism):
-    """Cut the records at a noisy median, and each half again (Chen, Machanavajjhala, Reiter and Barrientos 2016).
+    """Cut the records at a noisy median, and cut each half again (Chen, Machanavajjhala, Reiter and Barrientos 2016).
 
     A record lies at the middle of its cell; the median of k records has rank ``ceil(k / 2)``, and is the middle of the
-    piece if there are none. Noise is added, and the sum is rounded to the nearest edge; outside the piece, the middle
-    of the piece is used. `ExponentialQuantiles` is far more accurate; this is a baseline for comparisons.
+    piece if it has no records. Noise is added, and the sum is rounded to the nearest edge; outside the piece, the
+    middle of the piece is used. `ExponentialQuantiles` is far more accurate; this is a baseline for comparisons.
 
-    Formal guarantees: `run` loses at most ``plan.loss`` under ``plan.adjacency``. Each level has an equal part of the
-    loss. After equal cuts an added or removed record is in one piece of each level, and changes its median by at most
-    `median_sensitivity`, whose change is within the limit of `calibrate_cauchy`, which gives the guarantee. Under
+    Formal guarantees: `run` loses at most ``plan.loss`` under ``plan.adjacency``. Each level has an equal budget
+    fraction. After equal cuts an added or removed record is in one piece of each level, and changes its median by at
+    most `median_sensitivity`, whose change is within the limit of `calibrate_cauchy`, which gives the guarantee. Under
     replace-one a record is removed and one added, in one piece or in two, at twice the price, and so on for units of
     several records. Missing records are not counted.
     """
@@ -198,7 +198,7 @@ def _largest_weighted_distance(
     concave: the further out the right position, the nearer the best left one. So the right positions are bisected, and
     for each middle one only the left positions are tried that earlier bisections left possible.
     """
-    best = 0.0
+    overall = 0.0
     stack = np.empty((128, 4), np.int64)
     stack[0] = 0, len(right), 0, len(left) - 1
     pending = 1
@@ -211,14 +211,14 @@ def _largest_weighted_distance(
             value = (right[middle] - left[candidate]) * left_weights[candidate]
             if value > largest:
                 largest, best_left = value, candidate
-        best = max(best, largest * right_weights[middle])
+        overall = max(overall, largest * right_weights[middle])
         if low < middle:
             stack[pending] = low, middle, first, best_left
             pending += 1
         if middle + 1 < high:
             stack[pending] = middle + 1, high, best_left, final
             pending += 1
-    return best
+    return overall
 
 
 AREA_STEPS = 2**20
@@ -236,7 +236,7 @@ class NoisyAuc(QueryMechanism):
     of a class of numbers in [0, 1], so one more record changes it by at most ``1 / (n + 1)``, or 1 if the class was
     empty. With k the size of the smaller class, before or after, that is at most ``1 / max(k, 1)``. One move changes k
     by at most 1, so `auc_sensitivity`, the largest ``exp(-beta * t) / max(k - t, 1)``, changes by a factor of at most
-    ``exp(beta)``: see `calibrate_cauchy`. A replaced record is two moves, whatever its label. (The published bounds
+    ``exp(beta)``: see `calibrate_cauchy`. A replaced record is two moves, with any labels. (The published bounds
     assume that class sizes are known; they are not.) Missing records are not counted.
     """
 
@@ -277,10 +277,10 @@ def roc_area(negative: list[int], positive: list[int]) -> Fraction:
 
 
 def auc_sensitivity(smaller: int, beta: float) -> float:
-    """SECRET: return the smooth sensitivity by the size of the smaller class; log-convex in t, so an end is largest.
+    """SECRET: return the smooth sensitivity by the size of the smaller class.
 
     >>> auc_sensitivity(0, 0.1), auc_sensitivity(100, 0.1)
     (1.0, 0.01)
     """
-    least = max(smaller, 1)
-    return max(1 / least, exp(-beta * (least - 1)))
+    size = max(smaller, 1)
+    return max(1 / size, exp(-beta * (size - 1)))  # log-convex in t, so the maximum is at an end

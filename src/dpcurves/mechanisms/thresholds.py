@@ -33,15 +33,14 @@ _RATIO_BITS = 20
 
 @dataclass(frozen=True, slots=True)
 class SparseVector(QueryMechanism):
-    """Sparse vector technique: one secret noise on all thresholds, fresh noise on each sum, a limit on positive
-    answers.
+    """Sparse vector technique: a common noise of all thresholds, fresh noise of each sum, limited positive answers.
 
     Thresholds may differ, and may be sums over records themselves (Chen 2018, Algorithm 8, with the counter set to zero
     once, before the loop): the difference is compared. A comparison is positive if the difference plus fresh noise
     reaches the common noise. The indices of positive comparisons are the answer.
 
     Formal guarantees: `run` loses at most ``plan.loss`` under ``plan.adjacency``. Let neighbours change the differences
-    by d, let ``up`` be the largest rise in d and ``down`` the largest fall (0 if there is none), and let an answer have
+    by d, let ``up`` be the largest rise in d and ``down`` the largest fall (or 0), and let an answer have
     at most c positive comparisons. Take any value t of the common noise in one table, and ``t + up`` in the other: that
     costs at most ``up / b``, b being the scale of the common noise. A difference below t stays below ``t + up``, at no
     cost, however many there are. A difference that reached t must rise by at most ``up + down`` more: that costs at
@@ -177,16 +176,16 @@ class MergedCells(QueryMechanism):
     """Merge cells from left to right until their noisy count reaches a noisy minimum (Chen 2018, Algorithm 14).
 
     The minimum has fresh noise for each interval, and the count for each merged cell. A remainder belongs to the last
-    interval; if there is none, all cells form one interval. Missing records are not counted.
+    interval; without a complete interval, all cells form a single interval. Missing records are not counted.
 
     Formal guarantees: `run` loses at most ``plan.loss`` under ``plan.adjacency``. Let some cell hold one more record.
     Given the answer, that cell is in one interval, or in the remainder; all else has the same law in both tables. There
     the counts before the cell are equal, and the others, including the one at the end of the interval, are one larger.
 
     - *From fewer to more*: shift the noisy minimum by 1, which costs ``1 / scale``. Counts below it stay below: those
-      before the cell with more room, the others with as much. The last one reaches it as before.
-    - *From more to fewer*: shift nothing. Counts below stay below. Only the last one must rise by 1: that costs
-      ``1 / scale``, too.
+      before the cell with more room, the others with as much. The last count reaches it as before.
+    - *From more to fewer*: shift nothing. Counts below stay below. Only the last count must rise by 1, which costs
+      ``1 / scale`` as well.
 
     So one move costs ``1 / scale``; neighbours are a path of ``l1_sensitivity`` moves, and noise of scale
     ``l1_sensitivity / epsilon`` on both is enough. (The published noise is twice that under add-remove, and equal under
@@ -201,7 +200,7 @@ class MergedCells(QueryMechanism):
         return Plan(query, loss, adjacency, "merged cells", Selection((1,) * query.cells), error=0.0)
 
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
-        """Return 1 for each cell with which an interval ends, else 0; the last interval ends with the axis anyway."""
+        """Return 1 for the last cell of each interval, else 0; the last interval ends with the axis in any case."""
         query: MergePartitionQuery = self.require_query(plan)
         noises = sample_noise(calibrate_merge_noise(plan.loss, plan.adjacency), 2 * query.cells, randomness).tolist()
         counts = [int(count) for count in table[:-1]]
@@ -224,7 +223,7 @@ def calibrate_merge_noise(loss: PrivacyLoss, adjacency: Adjacency) -> Noise:
 def mark_interval_ends(
     counts: Sequence[int], least: int, count_noises: Sequence[int], threshold_noises: Sequence[int]
 ) -> Iterator[int]:
-    """Generate 1 for each cell with which an interval ends, else 0, given the noises of counts and of minimums."""
+    """Generate 1 for the last cell of each interval, else 0, given the noises of counts and of minimums."""
     total, threshold = 0, None
     for count, noise, threshold_noise in zip(counts, count_noises, threshold_noises, strict=True):
         threshold = least + threshold_noise if threshold is None else threshold
@@ -244,40 +243,42 @@ _ABOVE = 1 + Fraction(1, 2**50)
 
 @dataclass(frozen=True, slots=True)
 class PrivTree(QueryMechanism):
-    """Divide all cells, and each part again, as long as a part seems to hold many records (Zhang, Xiao and Xie 2016).
+    """Split the box of all cells, and split boxes again while their noisy count is large (Zhang, Xiao and Xie 2016).
 
-    A box at depth d with c records has the score ``s = max(c - least - d * decay, -decay)``. It is divided if ``s + Z >
-    0``, with one draw Z of discrete Laplace noise of scale b. The score falls with the depth, by ``decay >= b log(f)``
-    with f the largest number of parts, so that a box without records is divided with chance ``1 / (2 f)`` at most: the
-    partition stays small. Boxes of one cell are not asked about, and missing records are in no box.
+    A box at depth d with c records has the score ``s = max(c - least - d * decay, -decay)``. It is split if ``s + Z >
+    0``, with one draw Z of discrete Laplace noise of scale b. The score decreases with depth by ``decay >= b log(f)``,
+    with f the largest number of parts, so that an empty box is split with probability at most ``1 / (2 f)`` and the
+    partition stays small. Boxes of one cell are not split, and missing records are in no box.
 
-    Formal guarantees: `run` loses at most ``plan.loss`` under ``plan.adjacency``: decisions are all that is released.
-    Put ``q = exp(-1 / b)``. A box is divided with chance ``p(s) = q**(1 - s) / (1 + q)`` for s <= 0, and
-    ``1 - q**s / (1 + q)`` for s >= 0.
+    Formal guarantees: `run` loses at most ``plan.loss`` under ``plan.adjacency``, because it releases decisions alone.
+    Put ``q = exp(-1 / b)``. A box is split with probability ``p(s) = q**(1 - s) / (1 + q)`` for s <= 0, and ``1 - q**s
+    / (1 + q)`` for s >= 0.
 
-    *A record that comes* adds 1 to the counts of the boxes that hold it: a path down from all cells, with one decision
-    at each depth, till a box is not divided or cannot be. Let s be the scores before. Where the score is at its least,
-    and stays, nothing is lost. Else
+    *An added record* adds 1 to the counts of the boxes that contain it: a path down from the box of all cells, with one
+    decision at each depth, until a box is not split or cannot be split. Let s be the scores before. If a score is at
+    its minimum and stays there, nothing is lost. Otherwise
 
-    - a *division* becomes likelier: ``log(p(s + 1) / p(s))`` is ``1 / b`` for s < 0, and ``h(q**s)`` for s >= 0, with
+    - a *split* becomes more probable: ``log(p(s + 1) / p(s))`` is ``1 / b`` for s < 0, and ``h(q**s)`` for s >= 0, with
       ``h(x) = log((1 + q - q x) / (1 + q - x))``. Here ``h(x) <= x / (2 - x) / b``: as functions of ``1 / b`` both
-      begin at 0, and the right side rises at least as fast, for ``1 + q**2 >= 2 q``.
-    - *none* becomes less likely, by a log ratio of at most ``1 / b``, and ends the path.
+      begin at 0, and the right side grows at least as fast, because ``1 + q**2 >= 2 q``.
+    - *no split* becomes less probable, by a log ratio of at most ``1 / b``, and ends the path.
 
-    Scores fall by at least `decay` from box to box on the path. So at most one of them is in ``-decay, ..., -1``, and
-    costs ``1 / b``; the k-th from below of those that are not negative is at least ``k * decay``, and
-    ``q**decay <= 1 / f``, so it costs at most ``1 / (2 * f**k - 1) / b``. In all the log ratio of the chances of any
-    partition, after to before, is at least ``-1 / b`` and at most C / b, where, with H the most divisions on a path,
-    ``C = 1 + 1 / (2 * f**0 - 1) + ... + 1 / (2 * f**(H - 2) - 1)`` (the first term alone if H is 1).
+    Along the path, scores decrease by at least `decay` per box. So at most one of them is in ``-decay, ..., -1``, and
+    costs ``1 / b``. The k-th smallest non-negative score, counted from 0, is at least ``k * decay``, and ``q**decay <=
+    1 / f``, so it costs at most ``1 / (2 * f**k - 1) / b``. In total the log ratio of the probabilities of any
+    partition, after over before, is at least ``-1 / b`` and at most C / b, where, with H the largest number of splits
+    on a path, ``C = 1 + 1 / (2 * f**0 - 1) + ... + 1 / (2 * f**(H - 2) - 1)`` (the first term alone if H is 1).
 
-    *Pure*: with at most k records to a unit, add-remove loses ``k C / b``. Under replace-one k records go and k come,
-    in any order, for ``k (C + 1) / b``. So b is that, over epsilon: less noise than the authors' ``2 - 1 / f`` over
-    ``1 - 1 / f``, and twice that under replace-one, which do not use that ``h`` is convex and the loss lopsided.
+    *Pure*: with at most k records per unit, add-remove loses ``k C / b``. Under replace-one, k records are removed and
+    k are added, in any order, which loses ``k (C + 1) / b``. So b is this numerator over epsilon. This is less noise
+    than the authors' ``2 - 1 / f`` over ``1 - 1 / f``, and twice that under replace-one: their proof does not use that
+    ``h`` is convex and that the loss is asymmetric.
 
     *Zero-concentrated*: a log ratio in an interval of length ``(C + 1) / b`` has rho ``((C + 1) / b)**2 / 8`` (see
-    `ExponentialQuantiles`). A record that moves has twice that: given the decisions on boxes that hold both its places
-    or neither, those on boxes that hold the old one, and the new one, are independent, so their divergences add up. A
-    unit of k records has k**2 times as much (Bun and Steinke 2016, Proposition 1.9).
+    `ExponentialQuantiles`). A record that moves has twice this rho: given the decisions on boxes that contain both its
+    cells or neither, the decisions on boxes that contain the old cell and on boxes that contain the new cell are
+    independent, so their divergences add up. A unit of k records has k**2 times as much (Bun and Steinke 2016,
+    Proposition 1.9).
     """
 
     query_types = (TreePartitionQuery,)
@@ -290,7 +291,7 @@ class PrivTree(QueryMechanism):
         return Plan(query, loss, adjacency, name, PartitionDecisions(_example_partition(growth, adjacency)), error=0.0)
 
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
-        """Decisions in the order of `SplitRule.find_leaves`."""
+        """Return decisions in the order of `SplitRule.find_leaves`."""
         query: TreePartitionQuery = self.require_query(plan)
         growth = calibrate_privtree(query, plan.loss, plan.adjacency)
         below = cumulate_to_corners(table[:-1].astype(np.int64).reshape(query.shape))
@@ -304,7 +305,7 @@ class PrivTree(QueryMechanism):
 
 @dataclass(frozen=True, slots=True)
 class PrivTreeParameters:
-    """Public parameters of the growth of a partition."""
+    """Public parameters of the adaptive refinement of a partition."""
 
     splitting: SplitRule
     least: int
@@ -313,10 +314,10 @@ class PrivTreeParameters:
 
 
 def calibrate_privtree(query: TreePartitionQuery, loss: PrivacyLoss, adjacency: Adjacency) -> PrivTreeParameters:
-    """The least noise with which a partition loses at most `loss`.
+    """Return the parameters with the smallest noise at which a partition loses at most `loss`.
 
     Raises:
-        UnsupportedQuery: nothing may be lost, or so much noise would be needed that scores might leave 64 bits.
+        UnsupportedQuery: the loss is zero, or scores with so much noise might exceed 64 bits.
     """
     splitting = SplitRule(query.shape, query.fans)
     noise, decay = calibrate_noise_and_decay(splitting.most_parts, splitting.height, loss, adjacency)
@@ -324,7 +325,7 @@ def calibrate_privtree(query: TreePartitionQuery, loss: PrivacyLoss, adjacency: 
 
 
 def calibrate_noise_and_decay(parts: int, height: int, loss: PrivacyLoss, adjacency: Adjacency) -> tuple[Noise, int]:
-    """Calibrate the noise of scores and their decay, for the number of parts of a box and of divisions on a path.
+    """Calibrate the noise of scores and their decay, for the parts of a box and the number of splits on a path.
 
     Raises:
         UnsupportedQuery: the loss is zero, or scores with so much noise might exceed 64 bits.
@@ -344,7 +345,7 @@ def calibrate_noise_and_decay(parts: int, height: int, loss: PrivacyLoss, adjace
 
 
 def path_price(parts: int, height: int) -> Fraction:
-    """Return C of `PrivTree`: the largest loss of the divisions on one path, in units of one over the scale.
+    """Return C of `PrivTree`: the largest loss of the splits on one path, in units of one over the scale.
 
     >>> path_price(2, 1), path_price(2, 3), float(path_price(2, 60))
     (Fraction(1, 1), Fraction(7, 3), 2.6066951524152917)
@@ -353,7 +354,7 @@ def path_price(parts: int, height: int) -> Fraction:
 
 
 def is_noisily_above_zero(scores: IntArray, noise: Noise, randomness: Randomness) -> BoolArray:
-    """SECRET scores in, decisions out: tell whether each score plus noise is above zero."""
+    """SECRET scores in, decisions out: return whether each score plus noise is above zero."""
     decided: BoolArray = sample_noise(noise, len(scores), randomness) > -scores  # a sum might leave 64 bits
     return decided
 

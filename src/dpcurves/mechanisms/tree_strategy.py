@@ -81,19 +81,23 @@ class PerfectTrees:
 
     @cached_property
     def _children(self) -> FloatArray:
-        """Number of children of a node of the level above, including the one that is cut off."""
+        """Number of children of a node of the level above, including a child that is cut off."""
         return np.ceil(self.radices)
 
     @cached_property
     def _edge_moments(self) -> tuple[FloatArray, FloatArray]:
         """Means of ``j + u**2`` and of ``(j + u)**2`` over edges at a fraction u of node number j."""
-        whole = np.floor(self.radices)
-        cut = self.radices - whole
-        part = (1 - 1 / self.widths) / 2
-        part_squared = part * (2 - 1 / self.widths) / 3
-        first = whole * ((whole - 1) / 2 + part_squared) + cut * (whole + cut**2 / 3)
-        squares = (whole - 1) * (2 * whole - 1) / 6 + (whole - 1) * part + part_squared
-        second = whole * squares + cut * (whole**2 + whole * cut + cut**2 / 3)
+        full_children = np.floor(self.radices)
+        cut = self.radices - full_children
+        mean_fraction = (1 - 1 / self.widths) / 2
+        mean_squared_fraction = mean_fraction * (2 - 1 / self.widths) / 3
+        first = full_children * ((full_children - 1) / 2 + mean_squared_fraction) + cut * (full_children + cut**2 / 3)
+        squares = (
+            (full_children - 1) * (2 * full_children - 1) / 6
+            + (full_children - 1) * mean_fraction
+            + mean_squared_fraction
+        )
+        second = full_children * squares + cut * (full_children**2 + full_children * cut + cut**2 / 3)
         return first / self.radices, second / self.radices
 
     @cached_property
@@ -106,8 +110,8 @@ class PerfectTrees:
         """Return the variance of a node's estimate from its own subtree."""
         combined = shares**-self.power
         for level in range(combined.shape[1] - 2, -1, -1):
-            of_children = self._children[:, level + 1] * combined[:, level + 1]
-            combined[:, level] = 1 / (1 / combined[:, level] + 1 / of_children)
+            children_variance = self._children[:, level + 1] * combined[:, level + 1]
+            combined[:, level] = 1 / (1 / combined[:, level] + 1 / children_variance)
         return combined
 
     def _first_level_error(self, variance: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -116,18 +120,16 @@ class PerfectTrees:
         if not self.total_is_public:
             return first * variance, first
         nodes = self.rows * self._children[:, 0]
-        part = variance / (nodes * variance + 1)
-        return first * variance - second * variance * part, first - second * part * (2 - nodes * part)
+        reduction = variance / (nodes * variance + 1)
+        return first * variance - second * variance * reduction, first - second * reduction * (2 - nodes * reduction)
 
     def _error_gradients(self, shares: FloatArray) -> FloatArray:
-        """Return derivatives of the error by the logarithm of each share, over the power, by the chain rule
-        downwards.
-        """
-        combined, own = self._combine_variances(shares), shares**-self.power
+        """Return derivatives of the error by the logarithm of each share, over the power, by the chain rule."""
+        combined, level_variances = self._combine_variances(shares), shares**-self.power
         pulls = np.empty_like(shares)
         _, slope = self._first_level_error(combined[:, 0])
         for level in range(shares.shape[1]):
-            pulls[:, level] = slope * combined[:, level] ** 2 / own[:, level]
+            pulls[:, level] = slope * combined[:, level] ** 2 / level_variances[:, level]
             if level + 1 < shares.shape[1]:
                 nodes, finer = self._children[:, level + 1], combined[:, level + 1]
                 slope = (
@@ -156,8 +158,8 @@ class TreeShape(NamedTuple):
     """Nested tilings by intervals of equal width, with budget fractions.
 
     Attributes:
-        widths: Number of cells of an interval, from coarse to fine; each divides the one before, except that the first
-            one may have all cells.
+        widths: Number of cells of an interval, from coarse to fine; each divides the previous width, except that the
+            first width may be the number of all cells.
         budget_fractions: Fraction of the loss of each tiling; they add up to 1.
     """
 
@@ -208,35 +210,35 @@ def find_best_shape(
 
 
 def _best_shapes_by_depth(rows: int, cells: int, width: int, total_is_public: bool) -> Iterator[TreeShape]:
-    """The few best trees of each depth up to that of the best one where noise is large, with Laplace noise."""
+    """Generate the best few trees of each depth with Laplace noise, up to the best depth under large noise."""
     deepest = len(find_best_shape(rows, cells, width, Family.LAPLACE, total_is_public=total_is_public).widths)
     for trees in _candidate_trees(rows, cells, width, Family.LAPLACE, total_is_public):
         if trees.radices.shape[1] <= deepest:
-            best = np.argsort(trees.approximate_errors(), kind="stable")[:_FINALISTS]
-            yield from (shape for _, shape in _best_shapes(trees.select_trees(best)))
+            best_indices = np.argsort(trees.approximate_errors(), kind="stable")[:_FINALISTS]
+            yield from (shape for _, shape in _best_shapes(trees.select_trees(best_indices)))
 
 
 def _rank_shapes(
     rows: int, cells: int, width: int, family: Family, total_is_public: bool
 ) -> Iterator[tuple[float, TreeShape]]:
-    """The best shapes of each depth that comes near the best one, with their errors in closed form."""
+    """Generate the best shapes of each depth whose approximate error is near the least, with closed-form errors."""
     depths = list(_candidate_trees(rows, cells, width, family, total_is_public))
-    in_short = [trees.approximate_errors() for trees in depths]
-    near = _NEAR * min(float(errors.min()) for errors in in_short)
-    for trees, errors in zip(depths, in_short, strict=True):
-        best = np.argsort(errors, kind="stable")[:_SEMIFINALISTS]
-        if errors[best[0]] <= near:
-            yield from _best_shapes(trees.select_trees(best[errors[best] <= near]))
+    approximate_errors = [trees.approximate_errors() for trees in depths]
+    largest_error = _NEAR * min(float(errors.min()) for errors in approximate_errors)
+    for trees, errors in zip(depths, approximate_errors, strict=True):
+        best_indices = np.argsort(errors, kind="stable")[:_SEMIFINALISTS]
+        if errors[best_indices[0]] <= largest_error:
+            yield from _best_shapes(trees.select_trees(best_indices[errors[best_indices] <= largest_error]))
 
 
 def _candidate_trees(
     rows: int, cells: int, width: int, family: Family, total_is_public: bool
 ) -> Iterator[PerfectTrees]:
-    """Trees that are compared, those of one depth together, without a root and with one."""
+    """Generate candidate trees grouped by depth, without a root and with a root."""
     power = 2 if family is Family.LAPLACE else 1
     lists = sorted(_inner_radices(max(cells / width, 1.0)), key=len)
-    for _, alike in groupby(lists, key=len):
-        below_first = _level_widths(np.array(list(alike), dtype=np.float64), width)
+    for _, same_depth in groupby(lists, key=len):
+        below_first = _level_widths(np.array(list(same_depth), dtype=np.float64), width)
         with_root = [] if total_is_public and rows == 1 else [np.insert(below_first, 0, cells, axis=1)]
         for widths in (below_first, *with_root):
             radices = np.insert(widths[:, :-1] / widths[:, 1:], 0, cells / widths[:, 0], axis=1)
@@ -244,29 +246,29 @@ def _candidate_trees(
 
 
 def _level_widths(inner: FloatArray, finest: int) -> FloatArray:
-    """Cells of a node on each level, given the radices below the first level."""
+    """Return the number of cells of a node on each level, given the radices below the first level."""
     widths = np.full((inner.shape[0], inner.shape[1] + 1), float(finest))
     widths[:, :-1] *= np.cumprod(inner[:, ::-1], axis=1)[:, ::-1]
     return widths
 
 
 def _best_shapes(trees: PerfectTrees) -> Iterator[tuple[float, TreeShape]]:
-    """The best few trees of one depth that use each of their levels."""
+    """Generate the best few trees of one depth in which each level has a positive budget fraction."""
     shares = trees.optimise_budget_fractions()
     errors = np.where(shares.min(axis=1) * _PARTS < 1, np.inf, trees.prefix_errors(shares))
-    for best in np.argsort(errors, kind="stable")[:_FINALISTS]:
-        if np.isfinite(errors[best]):
+    for index in np.argsort(errors, kind="stable")[:_FINALISTS]:
+        if np.isfinite(errors[index]):
             yield (
-                round_error(errors[best]),
-                TreeShape(tuple(int(w) for w in trees.widths[best]), _round_to_thousandths(shares[best])),
+                round_error(errors[index]),
+                TreeShape(tuple(int(w) for w in trees.widths[index]), _round_to_thousandths(shares[index])),
             )
 
 
 def _inner_radices(intervals: float) -> Iterator[Radices]:
-    """Radices below the first level of trees over so many intervals, from coarse to fine.
+    """Generate radices below the first level of trees over this number of intervals, from coarse to fine.
 
-    In the best trees radices are alike but for the last one, where interpolation ends, and the first one, which is
-    what is left: the number of intervals over the product of the others.
+    In the best trees all radices are similar, except the last radix, below which prefixes are interpolated, and the
+    first, which is the number of intervals divided by the product of the others.
     """
     yield ()
     yield from ((last,) for last in range(2, 129) if last < intervals)
@@ -276,29 +278,29 @@ def _inner_radices(intervals: float) -> Iterator[Radices]:
 
 
 def _repeat_radix(middle: int, last: int, intervals: float) -> Iterator[Radices]:
-    """`middle` and ``middle + 1`` as often as leaves a first radix of between 1 and three times `middle`."""
+    """Generate lists of `middle` and ``middle + 1`` that leave a first radix above 1 and up to ``3 * middle``."""
     depth = 1
     while last * middle**depth < intervals:
-        for more in range(depth):
-            inner = (middle,) * (depth - more) + (middle + 1,) * more + (last,)
+        for larger in range(depth):
+            inner = (middle,) * (depth - larger) + (middle + 1,) * larger + (last,)
             if 1 < intervals / prod(inner) <= 3 * middle:
                 yield inner
         depth += 1
 
 
 def _round_to_thousandths(shares: FloatArray) -> tuple[Fraction, ...]:
-    """Parts of 1/1000 that add up to 1: rounded down, the largest remainders then up."""
-    parts = np.floor(shares * _PARTS).astype(np.int64)
-    order = np.argsort(parts - shares * _PARTS, kind="stable")
-    for position in range(_PARTS - int(parts.sum())):
-        parts[order[position % len(order)]] += 1
-    return tuple(Fraction(int(part), _PARTS) for part in parts)
+    """Return fractions in units of 1/1000 that add up to 1: rounded down, then the largest remainders rounded up."""
+    thousandths = np.floor(shares * _PARTS).astype(np.int64)
+    order = np.argsort(thousandths - shares * _PARTS, kind="stable")
+    for position in range(_PARTS - int(thousandths.sum())):
+        thousandths[order[position % len(order)]] += 1
+    return tuple(Fraction(int(count), _PARTS) for count in thousandths)
 
 
-def _exact_error(shape: TreeShape, rows: int, cells: int, whole: Noise, total_is_public: bool) -> float:
-    """The mean variance of a prefix where the noise of a single tiling would be `whole`, by that of whole numbers."""
+def _exact_error(shape: TreeShape, rows: int, cells: int, single_noise: Noise, total_is_public: bool) -> float:
+    """Return the mean variance of a prefix with integer noise, where `single_noise` is the noise of a single tiling."""
     levels = tuple(
-        Tier(range(0, cells, width), Noise(whole.family, whole.parameter / share))
+        Tier(range(0, cells, width), Noise(single_noise.family, single_noise.parameter / share))
         for width, share in zip(shape.widths, shape.budget_fractions, strict=True)
     )
-    return round_error(IntervalSums(rows, cells, levels, whole).mean_prefix_variance(total_is_public))
+    return round_error(IntervalSums(rows, cells, levels, single_noise).mean_prefix_variance(total_is_public))

@@ -83,7 +83,7 @@ def calibrate_prices(record_price: Fraction, move_price: Fraction, loss: Privacy
     return Prices(unit, allowed - unit * record_price)
 
 
-# The Haar wavelet: the total of a row, and for every node the sum of its left half minus that of its right half.
+# The Haar wavelet: the total of a row, and for every node the sum of its left half minus the sum of its right half.
 
 
 TOP_WEIGHT = 1 / 3
@@ -130,9 +130,9 @@ def _optimise_path_prices(points: int, top: float, family: Family, adjacency: Ad
     rows a move costs as much as two records, in a row as much as `largest_prices` gives for a single axis.
 
     A contrast of m intervals has the factors ``min(t, m - t) / m`` in prefixes, of mean square ``(1 + 2 / m**2) / 12``;
-    `top` is that of the total. With weights w and a given sum of prices, ``sum(w / price**power)`` is least if
-    ``price**(power + 1)`` is proportional to w; Laplace noise has power 2, Gaussian noise 1. With Gaussian noise the
-    contrast in which the paths of a move diverge is paid twice.
+    `top` is the mean square factor of the total. With weights w and a given sum of prices, ``sum(w / price**power)`` is
+    least if ``price**(power + 1)`` is proportional to w; Laplace noise has power 2, Gaussian noise 1. With Gaussian
+    noise the contrast in which the paths of a move diverge is paid twice.
     """
     sizes = [2 << level for level in reversed(range((points - 1).bit_length()))]
     weights = [top, *((1 + 2 / size**2) / 12 for size in sizes)]
@@ -164,9 +164,7 @@ class Privelet(QueryMechanism):
         return Plan(query, loss, adjacency, f"wavelets along {len(query.sides)} axes", law, error)
 
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
-        """Return transformed cells plus noise; the count outside the table, if there are such cells; missing
-        records.
-        """
+        """Return transformed cells plus noise; the count of cells outside the table, if it has any; missing records."""
         law = plan.law.require_type(HaarTensorSums)
         exact, noise = compute_exact_values(table, self.require_query(plan), law), sample_value_noise(law, randomness)
         return tuple(value + draw for value, draw in zip(exact, noise, strict=True))  # Python integers cannot overflow
@@ -178,30 +176,30 @@ def compute_exact_values(table: ExactTable, query: WaveletQuery, law: HaarTensor
     values = table[order].reshape(query.sides)
     for axis in range(values.ndim):
         values = np.moveaxis(_haar_transform(np.moveaxis(values, axis, -1)), -1, axis)
-    beyond = np.ones(len(table) - 1, dtype=np.bool_)
-    beyond[order] = False
-    apart = [] if law.outside_noise is None else [int(table[:-1][beyond].sum())]
-    return [*values.ravel().tolist(), *apart, int(table[-1])]
+    is_outside = np.ones(len(table) - 1, dtype=np.bool_)
+    is_outside[order] = False
+    outside = [] if law.outside_noise is None else [int(table[:-1][is_outside].sum())]
+    return [*values.ravel().tolist(), *outside, int(table[-1])]
 
 
 def sample_value_noise(law: HaarTensorSums, randomness: Randomness) -> list[int]:
     """SECRET: sample the noise of each value."""
-    drawn = np.empty(law.sides, dtype=np.int64)
+    table_noise = np.empty(law.sides, dtype=np.int64)
     for block, noise in zip(law.blocks, law.noises, strict=True):
-        drawn[block] = sample_noise(noise, drawn[block].size, randomness).reshape(drawn[block].shape)
+        table_noise[block] = sample_noise(noise, table_noise[block].size, randomness).reshape(table_noise[block].shape)
     single = [law.missing] if law.outside_noise is None else [law.outside_noise, law.missing]
-    return [*drawn.ravel().tolist(), *(int(sample_noise(noise, 1, randomness)[0]) for noise in single)]
+    return [*table_noise.ravel().tolist(), *(int(sample_noise(noise, 1, randomness)[0]) for noise in single)]
 
 
 def _haar_transform(cells: ExactTable) -> ExactTable:
     """Transform along the last axis: the total, and contrasts from coarse to fine."""
-    found: list[ExactTable] = []
+    contrasts: list[ExactTable] = []
     for _ in band_sizes(cells.shape[-1])[1:]:
         left, right = cells[..., 0::2], cells[..., 1::2]
-        found.insert(0, left[..., : right.shape[-1]] - right)
+        contrasts.insert(0, left[..., : right.shape[-1]] - right)
         cells = left.copy()
         cells[..., : right.shape[-1]] += right
-    return np.concatenate([cells, *found], axis=-1)
+    return np.concatenate([cells, *contrasts], axis=-1)
 
 
 def _tensor_law(query: WaveletQuery, loss: PrivacyLoss, adjacency: Adjacency) -> HaarTensorSums:
@@ -209,7 +207,9 @@ def _tensor_law(query: WaveletQuery, loss: PrivacyLoss, adjacency: Adjacency) ->
     axes = [AxisPrices.from_side(side, family) for side in query.sides]
     alone, moved = largest_prices(axes, family)
     unit, missing = calibrate_prices(alone, moved, loss, adjacency)
-    noises = tuple(calibrate_to_price(prod(each) * unit, loss) for each in product(*(axis.bands for axis in axes)))
+    noises = tuple(
+        calibrate_to_price(prod(band_prices) * unit, loss) for band_prices in product(*(axis.bands for axis in axes))
+    )
     if len(query.order) == prod(query.shape):
         return HaarTensorSums(query.sides, noises, None, calibrate_to_price(missing, loss))
     if isinstance(adjacency, ReplaceOne):
@@ -224,7 +224,7 @@ class MovePrices(NamedTuple):
         first: Price of all values that the first cell changes, by 1 or -1.
         second: Price of all values that the second cell changes; at most `first`.
         alike: Price of the values that both change in the same way.
-        opposite: Price of the values that one changes by 1 and the other by -1.
+        opposite: Price of the values that one cell changes by 1 and the other by -1.
     """
 
     first: Fraction
@@ -260,46 +260,47 @@ class AxisPrices(NamedTuple):
         """Return the prices of two equal cells, and of the most expensive cells in different halves of each level.
 
         The first node of a level has contrasts of all levels above, and its right half is the largest. In its left
-        half, the first cell has contrasts of all levels below. In its right half, of r cells, the first one has
+        half, the first cell has contrasts of all levels below. In its right half, of r cells, the first cell has
         contrasts of the levels whose right halves begin before the r-th cell, and no other cell has more.
         """
         total = sum(self.bands, start=Fraction(0))
-        found = [MovePrices(total, total, total, Fraction(0))]
+        prices = [MovePrices(total, total, total, Fraction(0))]
         levels = len(self.bands) - 1
         for level in range(levels):
             half = 1 << (levels - 1 - level)
             right = min(half, self.side - half)
             alike, opposite, below = sum(self.bands[: level + 1]), self.bands[level + 1], self.bands[level + 2 :]
             second = alike + opposite + sum(below[len(below) - (right - 1).bit_length() :])
-            found.append(MovePrices(total, second, Fraction(alike), opposite))
-        return found
+            prices.append(MovePrices(total, second, Fraction(alike), opposite))
+        return prices
 
 
 def largest_prices(axes: list[AxisPrices], family: Family) -> tuple[Fraction, Fraction]:
-    """The largest relative prices of one record that comes or goes, and of one that moves between cells of the table.
+    """Return the largest relative prices of an added or removed record, and of a record that moves between cells.
 
-    Formal guarantees: a record of cell c changes the values that lie on its path along each axis, by the product of
-    signs. So it costs the product, over axes, of the prices of its paths, which is largest for the first cell, that has
-    a contrast of every level. Let a move go from cell c to cell d. Along each axis let X and Y be the prices of the
-    paths of both, P that of the values that both change alike, and q that of the value that one changes by 1 and the
-    other by -1. Of the values of the table both change those that cost ``prod(P + q)``, and of these the ones with an
-    even number of factors -1 alike: they cost ``(prod(P + q) + prod(P - q)) / 2``; the others change by 2, and all that
-    one of them changes alone by 1. With Laplace noise, where a change of 2 costs twice as much, the move costs
-    ``prod(X) + prod(Y) - prod(P + q) - prod(P - q)``, and with Gaussian noise, where it costs four times as much,
-    ``prod(X) + prod(Y) - 2 * prod(P - q)``. Both rise with what lies on one path alone. They rise, or stay, with P,
-    which is a part of X and Y: the derivative is a sum of the differences of ``prod(X)`` and ``prod(P + q)``, and the
-    like, over the other axes. And they are largest if the larger of both paths is that of the same record along all
-    axes. So the dearest cells of each level are enough, in all combinations of levels.
+    Formal guarantees: a record of cell c changes the values on its path along each axis, by a product of signs. Its
+    price is the product, over axes, of the prices of its paths; it is largest for the first cell, which has a contrast
+    of every level. Let a record move from cell c to cell d of the table. Along each axis let X and Y be the prices of
+    both paths, P the price of the values that both cells change alike, and q the price of the value that one cell
+    changes by 1 and the other by -1. The values of the table that both cells change have the price ``prod(P + q)``. The
+    cells change those with an even number of factors -1 alike; these have the price ``(prod(P + q) + prod(P - q)) / 2``
+    and stay equal in a move. The others change by 2, and values that a single cell changes change by 1. With Laplace
+    noise a change of 2 costs twice as much, so the move costs ``prod(X) + prod(Y) - prod(P + q) - prod(P - q)``; with
+    Gaussian noise it costs four times as much, so the move costs ``prod(X) + prod(Y) - 2 * prod(P - q)``. Both formulas
+    increase with the price of values on one path alone. They do not decrease in P, which is a summand of X and Y: the
+    derivative is a sum of the differences of ``prod(X)`` and ``prod(P + q)``, and similar ones, over the other axes.
+    They are largest if the more expensive path belongs to the same cell along all axes. So it is enough to compare the
+    most expensive cells of each level, in all combinations of levels.
     """
     alone = prod((sum(axis.bands, start=Fraction(0)) for axis in axes), start=Fraction(1))
-    return alone, max(_price_of_move(each, family) for each in product(*(axis.move_prices() for axis in axes)))
+    return alone, max(_price_of_move(moves, family) for moves in product(*(axis.move_prices() for axis in axes)))
 
 
 def _price_of_move(along: tuple[MovePrices, ...], family: Family) -> Fraction:
-    one = Fraction(1)
-    apart = prod((each.first for each in along), start=one) + prod((each.second for each in along), start=one)
-    shared = prod((each.alike + each.opposite for each in along), start=one)
-    signed = prod((each.alike - each.opposite for each in along), start=one)
+    unit = Fraction(1)
+    apart = prod((prices.first for prices in along), start=unit) + prod((prices.second for prices in along), start=unit)
+    shared = prod((prices.alike + prices.opposite for prices in along), start=unit)
+    signed = prod((prices.alike - prices.opposite for prices in along), start=unit)
     return apart - (shared + signed if family is Family.LAPLACE else 2 * signed)
 
 
@@ -313,8 +314,8 @@ class SquareRoot(FixedWidthMechanism, PrefixMechanism):
 
     The first convolution is released, with weights rounded to multiples of ``2**-20`` and computed with integers, plus
     independent noise on each value. The rest is post-processing: see `ToeplitzSums`. Of all mechanisms here that count
-    every cell this one has the least variance under zero-concentrated privacy; under pure privacy it is useless,
-    because a record changes all values from its cell on.
+    every cell it has the smallest variance under zero-concentrated privacy; under pure privacy it is useless,
+    because a record changes the values of its cell and of all later cells.
 
     Formal guarantees: zero-concentrated, by `calibrate_prices`. A record changes the values of its row by a column of
     the matrix of rounded weights w, of p intervals: ``(0, ..., 0, w[0], w[1], ...)``. Its squared length is largest in

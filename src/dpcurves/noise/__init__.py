@@ -1,4 +1,4 @@
-"""Exact integer noise, private choice, and the one source of randomness."""
+"""Exact integer noise, private selection, and the only source of randomness."""
 
 from . import discrete_gaussian, discrete_laplace
 from .exponential import sample_bernoulli_exp, sample_exponential_mechanism, selection_probabilities

@@ -65,14 +65,14 @@ class _DiscPoint:
 
     @property
     def is_inside(self) -> bool | None:
-        """Tell whether the point lies in the disc; None if that is not certain at this precision."""
+        """Return whether the point lies in the disc; None if that is not certain at this precision."""
         if (self.x + 1) ** 2 + (self.y + 1) ** 2 <= 1 << 2 * self.bits:
             return True
         return False if self.x**2 + self.y**2 >= 1 << 2 * self.bits else None
 
     @property
     def has_bounded_quotient(self) -> bool:
-        """Tell whether the quotient is bounded."""
+        """Return whether the quotient is bounded."""
         return self.y > 0
 
     @property

@@ -31,16 +31,16 @@ CERTAIN = 1 << 16
 
 
 def sample(variance: Fraction, size: int, randomness: Randomness) -> NDArray[np.int64]:
-    """Independent integers, z with probability proportional to ``exp(-z**2 / (2 * variance))``.
+    """Sample independent integers z with probability proportional to ``exp(-z**2 / (2 * variance))``.
 
-    Formal guarantees: the law is exact, no floating point is used, and no rounding decides. Each side of zero is cut
-    into steps of ``2**bits`` integers (of one, up to a standard deviation of 128). A step is drawn by `inversion`,
-    with the weight of its likeliest integer, then one of its integers uniformly, and that is kept with probability
-    ``exp(-excess)``, for what its exponent exceeds that of the likeliest; else all is drawn anew. So an integer is
-    given with probability proportional to its own weight. A z that does not fit 64 bits, with probability below
-    exp(-2**14), is cut to fit.
-    The law is that of Algorithm 3 of Canonne, Kamath and Steinke (2020), which is an oracle in the tests. Steps lie
-    closer than its discrete Laplace: fewer than one proposal in 100 is refused.
+    Formal guarantees: the law is exact, no floating point is used, and no rounding decides. Each side of zero is
+    divided into steps of ``2**bits`` integers (of a single integer, up to a standard deviation of 128). A step is
+    sampled by inversion, with the weight of its most probable integer; then one of its integers is sampled uniformly,
+    and accepted with probability ``exp(-excess)``, where the excess is its exponent minus the exponent of the most
+    probable integer. After a rejection all is sampled anew. So each integer has a probability proportional to its own
+    weight. A z that does not fit 64 bits, with probability below exp(-2**14), is clipped to 64 bits. The law is that of
+    Algorithm 3 of Canonne, Kamath and Steinke (2020), which is an oracle in the tests. The steps are a tighter envelope
+    than its discrete Laplace law: fewer than one proposal in 100 is rejected.
 
     Raises:
         ValueError: `variance` is not above zero, or above 2**110; `size` is below zero.
@@ -48,35 +48,36 @@ def sample(variance: Fraction, size: int, randomness: Randomness) -> NDArray[np.
     >>> sample(Fraction(10, 3), 5, Randomness.from_seed(1))
     array([ 1, -1, -2, -4,  1])
     """
-    stairs = _build_sampler(require_positive_fraction("variance", variance, LARGEST_VARIANCE))
-    noise, opened = np.empty(require_draw_count(size), dtype=np.int64), np.arange(size)
-    while opened.size:
-        noise[opened], kept = stairs.propose(opened.size, randomness)
-        opened = opened[~kept]
+    sampler = _build_sampler(require_positive_fraction("variance", variance, LARGEST_VARIANCE))
+    noise, remaining = np.empty(require_draw_count(size), dtype=np.int64), np.arange(size)
+    while remaining.size:
+        noise[remaining], accepted = sampler.propose(remaining.size, randomness)
+        remaining = remaining[~accepted]
     return noise
 
 
 @dataclass(frozen=True, slots=True)
 class StepEnvelope:
-    """Outcome ``2 * b + s`` is step b, of the integers that are not negative (s = 0) or are (s = 1).
+    """The step function above the discrete Gaussian law.
 
-    It holds the integers with ``abs(z) = start + low``, for ``step_start = b * 2**bits + s`` and low from 0 to
-    ``2**bits - 1``, and weighs as the first of them: ``exp(-rate * start**2)``.
+    Outcome ``2 * b + s`` is step b of the integers at or above 0 (s = 0), or below 0 (s = 1). The step contains the
+    integers with ``abs(z) = start + low``, for ``step_start = b * 2**bits + s`` and low from 0 to ``2**bits - 1``. All
+    have the weight of the first, ``exp(-rate * start**2)``.
     """
 
     rate: Fraction
     bits: int
 
     def step_start(self, outcome: int) -> int:
-        """The smallest absolute value in the step."""
+        """Return the smallest absolute value in the step."""
         return (outcome >> 1 << self.bits) + (outcome & 1)
 
     def exponent_excess(self, outcome: int, low: int) -> Fraction:
-        """By how much ``rate * z**2`` is more at `low` than at the start of the step."""
+        """Return ``rate * z**2`` at `low` minus its value at the start of the step."""
         return self.rate * (low * (2 * self.step_start(outcome) + low))
 
     def weights(self, bits: int) -> tuple[list[Bracket], int]:
-        """The weights of the steps up to about ``2**-bits``; beyond, both sides fall faster than a geometric series."""
+        """Return the weights of the steps down to about ``2**-bits``, and a bound of the sum of all others."""
         both = zip(self._side_weights(0, bits), self._side_weights(1, bits), strict=True)
         count = (isqrt(int(bits * Fraction(7, 10) / self.rate)) >> self.bits) + 2
         listed = [weight for weight, _ in chain.from_iterable(islice(both, count))]
@@ -94,7 +95,7 @@ class StepEnvelope:
 
 
 class RejectionSampler:
-    """Rejection sampler of the discrete Gaussian: proposals from a step function above it, and which are accepted."""
+    """Rejection sampler of the discrete Gaussian: proposals from a step envelope, and which of them are accepted."""
 
     __slots__ = ("_doubts", "_steps", "_table")
 
@@ -104,23 +105,27 @@ class RejectionSampler:
         self._doubts = _bound_excesses(steps, self._table.outcomes)
 
     def propose(self, size: int, randomness: Randomness) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        """Integers, and whether each is kept."""
+        """Return proposed integers, and whether each is accepted."""
         bits, outcomes = self._steps.bits, self._table.sample(size, randomness)
-        kept = np.ones(size, dtype=np.bool_)
+        accepted = np.ones(size, dtype=np.bool_)
         magnitude = np.minimum(outcomes >> 1, LARGEST_INTEGER >> bits) << bits
         if bits:
             low = _sample_low_bits(size, bits, randomness)
             magnitude |= low
-            self._reject(kept, outcomes, low, randomness)
-        return magnitude ^ -(outcomes & 1), kept  # -1 - m is the complement of m
+            self._reject(accepted, outcomes, low, randomness)
+        return magnitude ^ -(outcomes & 1), accepted  # -1 - m is the complement of m
 
     def _reject(
-        self, is_kept: NDArray[np.bool_], outcomes: NDArray[np.int64], low: NDArray[np.int64], randomness: Randomness
+        self,
+        is_accepted: NDArray[np.bool_],
+        outcomes: NDArray[np.int64],
+        low: NDArray[np.int64],
+        randomness: Randomness,
     ) -> None:
-        doubts = self._doubts.take(outcomes, mode="clip")
-        for place in np.flatnonzero(randomness.sample_halfwords(is_kept.size) < doubts):
-            excess = self._steps.exponent_excess(int(outcomes[place]), int(low[place]))
-            is_kept[place] = _accept(excess, int(doubts[place]), randomness)
+        excess_bounds = self._doubts.take(outcomes, mode="clip")
+        for index in np.flatnonzero(randomness.sample_halfwords(is_accepted.size) < excess_bounds):
+            excess = self._steps.exponent_excess(int(outcomes[index]), int(low[index]))
+            is_accepted[index] = _accept(excess, int(excess_bounds[index]), randomness)
 
 
 def _sample_low_bits(size: int, bits: int, randomness: Randomness) -> NDArray[np.int64]:
@@ -130,25 +135,25 @@ def _sample_low_bits(size: int, bits: int, randomness: Randomness) -> NDArray[np
 
 
 def _bound_excesses(steps: StepEnvelope, outcomes: int) -> NDArray[np.uint32]:
-    """For each outcome a bound on its excess, in units of 2**-16; for rarer ones, at the end, there is none."""
-    furthest = (1 << steps.bits) - 1
-    slope = steps.rate * furthest * CERTAIN
+    """Return for each outcome a bound on its excess, in units of 2**-16; the last entry, for rarer outcomes, is 1."""
+    last_low = (1 << steps.bits) - 1
+    slope = steps.rate * last_low * CERTAIN
     top, bottom = slope.numerator, slope.denominator
-    bounds = (top * (2 * steps.step_start(outcome) + furthest) // bottom + 1 for outcome in range(outcomes))
+    bounds = (top * (2 * steps.step_start(outcome) + last_low) // bottom + 1 for outcome in range(outcomes))
     return np.array([*(min(bound, CERTAIN) for bound in bounds), CERTAIN], dtype=np.uint32)
 
 
 def _accept(excess: Fraction, excess_bound: int, randomness: Randomness) -> bool:
-    """True with probability ``exp(-excess)``, after a coin of probability ``excess_bound / 2**16`` has already shown
-    heads.
+    """Return True with probability ``exp(-excess)``, given that a test of probability ``excess_bound / 2**16`` was
+    passed.
 
-    The first of the coins of `sample_alternating_series` shows heads with probability `excess`: where `excess` is at
-    most the doubt, it does so only if the coin of the doubt does, and then with probability ``excess * 2**16 / doubt``.
+    The first variable of `sample_alternating_series` is 1 with probability `excess`. If `excess` is at most the bound,
+    it can be sampled as the product of the passed test and a variable of probability ``excess * 2**16 / excess_bound``.
     """
     if excess_bound == CERTAIN:
         return sample_bernoulli_exp(excess, randomness)
-    heads = randomness.sample_below(excess.denominator * excess_bound) < excess.numerator << 16
-    return sample_alternating_series(excess, 2, randomness) if heads else True
+    is_first_one = randomness.sample_below(excess.denominator * excess_bound) < excess.numerator << 16
+    return sample_alternating_series(excess, 2, randomness) if is_first_one else True
 
 
 @lru_cache(maxsize=64)  # a pure function of a public number

@@ -29,15 +29,15 @@ LARGEST_INTEGER = 2**63 - 1
 
 
 def sample(scale: Fraction, size: int, randomness: Randomness) -> NDArray[np.int64]:
-    """Independent integers, z with probability proportional to ``exp(-abs(z) / scale)``.
+    """Sample independent integers z with probability proportional to ``exp(-abs(z) / scale)``.
 
     Formal guarantees: the law is exact, no floating point is used, and no rounding decides. Put ``r = exp(-1/scale)``
-    and write z as m or, for a negative one, as -1 - m, with m >= 0. The weights are ``r**m`` and ``r * r**m``, so sign
-    and m are independent. Write m in binary: ``r**m`` is a product over the digits of m, so these are independent
-    too, and a digit d at place 2**j weighs ``exp(-d * 2**j / scale)``. The highest digit, which has no limit, is drawn
-    together with the sign, the lower ones eight places at a time, all by `inversion`. A z that does not fit 64 bits,
-    with probability of at most exp(-256), is cut to fit.
-    The law is that of Algorithm 2 of Canonne, Kamath and Steinke (2020), which is an oracle in the tests.
+    and write z as m or, for a negative z, as -1 - m, with m >= 0. The weights are ``r**m`` and ``r * r**m``, so sign
+    and m are independent. Write m in binary: ``r**m`` is a product over the digits of m, so these are independent too,
+    and a digit d at place 2**j has the weight ``exp(-d * 2**j / scale)``. The highest digit, which is unbounded, is
+    sampled together with the sign, the lower digits eight places at a time, all by inversion. A z that does not fit 64
+    bits, with probability at most exp(-256), is clipped to 64 bits. The law is that of Algorithm 2 of Canonne, Kamath
+    and Steinke (2020), which is an oracle in the tests.
 
     Raises:
         ValueError: `scale` is not above zero, or above 2**55; `size` is below zero.

@@ -92,10 +92,10 @@ def sample_bernoulli_exp(exponent: Fraction, randomness: Randomness) -> bool:
 
 
 def sample_alternating_series(exponent: Fraction, first: int, randomness: Randomness) -> bool:
-    """Sample Bernoulli variables of probability ``exponent / k``, k = `first`, ...; tell whether the first 0 has odd k.
+    """Sample bits of probability ``exponent / k``, k = `first`, ...; return whether the first 0 has an odd k.
 
-    With ``first = 1`` and exponents in [0, 1] that has probability ``exp(-exponent)``: the alternating sum of the
-    probabilities ``exponent**k / k!`` that the first k variables are 1.
+    With ``first = 1`` and exponents in [0, 1] the result is True with probability ``exp(-exponent)``: the alternating
+    sum of the probabilities ``exponent**k / k!`` that the first k bits are 1.
     """
     k = first
     while randomness.sample_below(exponent.denominator * k) < exponent.numerator:
@@ -155,10 +155,10 @@ class InvertedLaw(Protocol):
 def bound_cumulative(law: InvertedLaw, bits: int) -> tuple[list[int], list[int]]:
     """Return lower and upper bounds of ``2**bits * F(i)``."""
     weights, others = law.weights(bits + GUARD_BITS)
-    lower = list(accumulate(least for least, _ in weights))
-    upper = list(accumulate(most for _, most in weights))
-    least, most = lower[-1], upper[-1] + others
-    return [(sum_ << bits) // most for sum_ in lower], [-((-sum_ << bits) // least) for sum_ in upper]
+    lower = list(accumulate(low for low, _ in weights))
+    upper = list(accumulate(high for _, high in weights))
+    low, high = lower[-1], upper[-1] + others
+    return [(sum_ << bits) // high for sum_ in lower], [-((-sum_ << bits) // low) for sum_ in upper]
 
 
 def sample_by_inversion(law: InvertedLaw, randomness: Randomness) -> int:
@@ -167,9 +167,7 @@ def sample_by_inversion(law: InvertedLaw, randomness: Randomness) -> int:
 
 
 def refine_until_proven(law: InvertedLaw, word: int, bits: int, randomness: Randomness) -> int:
-    """Return the outcome for a uniform number with first `bits` binary digits `word`; more digits are drawn if
-    needed.
-    """
+    """Return the outcome for a uniform number with first `bits` binary digits `word`; draw more digits if needed."""
     while (outcome := _find_proven_outcome(law, word, bits)) is None:
         word, bits = word << WORD | int(randomness.sample_words(1)[0]), bits + WORD
     return outcome
@@ -207,17 +205,19 @@ class InversionTable:
         """Sample independent outcomes."""
         prefixes = randomness.sample_halfwords(size)
         proven = self._by_prefix.take(prefixes, mode="wrap")
-        opened = np.flatnonzero(proven < 0)
+        undecided = np.flatnonzero(proven < 0)
         outcomes = proven.astype(np.int64)
-        words = prefixes[opened].astype(np.uint64) << REST | randomness.sample_words(opened.size) >> np.uint64(PREFIX)
-        outcomes[opened] = self.look_up(words, randomness)
+        words = prefixes[undecided].astype(np.uint64) << REST | randomness.sample_words(undecided.size) >> np.uint64(
+            PREFIX
+        )
+        outcomes[undecided] = self.look_up(words, randomness)
         return outcomes
 
     def look_up(self, words: NDArray[np.uint64], randomness: Randomness) -> NDArray[np.int64]:
         """Return the outcomes for uniform numbers with first 64 binary digits `words`."""
         outcomes = self._upper.searchsorted(words, side="right")
-        for place in np.flatnonzero(words >= self._lower[outcomes]):
-            outcomes[place] = refine_until_proven(self._law, int(words[place]), WORD, randomness)
+        for index in np.flatnonzero(words >= self._lower[outcomes]):
+            outcomes[index] = refine_until_proven(self._law, int(words[index]), WORD, randomness)
         return outcomes
 
     def _build_prefix_table(self) -> NDArray[np.int16]:
@@ -307,8 +307,8 @@ def _subtract_least(penalties: Penalties) -> NDArray[np.uint64]:
         raise InvalidArgument("penalties", "a row of at least one integer of 64 bits is needed")
     signed = integers.astype(np.int64)
     modular = signed.view(np.uint64)  # differences of any two cannot overflow
-    least: np.uint64 = modular[signed.argmin()]
-    return modular - least
+    smallest: np.uint64 = modular[signed.argmin()]
+    return modular - smallest
 
 
 def _bin_penalties(distances: NDArray[np.uint64], rate: Fraction) -> SelectionBins:
@@ -402,9 +402,7 @@ class PartitionWeights(NamedTuple):
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class PartitionLaw:
-    """SECRET. The law of a partition: the last interval of the first i positions has probability proportional to its
-    term.
-    """
+    """SECRET. The law of a partition: the last interval of a prefix has probability proportional to its term."""
 
     sums: PartitionWeights
 
@@ -423,13 +421,13 @@ class PartitionLaw:
 
     def last_interval_weight(self, power: int, place: int) -> Scaled:
         """Return the weight of partitions of the first positions with a last interval of ``2**power``, with 53 bits."""
-        sums, part, scale = self.sums, self.sums.prior, 0
+        sums, mantissa, scale = self.sums, self.sums.prior, 0
         for number, digit in enumerate(_split_digits(int(sums.penalties[power, place]))):
-            part *= float(sums.weights[number, digit])
+            mantissa *= float(sums.weights[number, digit])
             scale += int(sums.weight_exponents[number, digit])
         before = place - (1 << power)
-        part, more = frexp(part * float(sums.mantissas[before]))
-        return int(part * 2**EXACT), more - EXACT + scale + int(sums.exponents[before])
+        mantissa, shift = frexp(mantissa * float(sums.mantissas[before]))
+        return int(mantissa * 2**EXACT), shift - EXACT + scale + int(sums.exponents[before])
 
     def last_interval_weights(self, place: int) -> list[Scaled]:
         """Return these weights from the shortest last interval to the longest."""
@@ -465,11 +463,11 @@ class LastIntervalLaw:
 
         A ratio of mantissas is below 2: if the power of two alone is at most ``2**(-bits - 1)``, 0 and 1 are bounds.
         """
-        scale, largest = max((scale, whole) for whole, scale in self.terms)
+        scale, largest = max((scale, mantissa) for mantissa, scale in self.terms)
         brackets = []
-        for whole, own in self.terms:
-            below = scale - own
-            top, bottom = (whole << bits, largest << below) if below <= bits else (1, 2)  # powers may have 38 bits
+        for mantissa, exponent in self.terms:
+            below = scale - exponent
+            top, bottom = (mantissa << bits, largest << below) if below <= bits else (1, 2)  # powers may have 38 bits
             brackets.append((top // bottom, -(-top // bottom)))
         return brackets, 0
 
@@ -480,41 +478,41 @@ def _split_digits(penalty: int) -> list[int]:
 
 @lru_cache(maxsize=64)  # a pure function of a public number
 def _digit_weights(rate: Fraction) -> tuple[FloatArray, IntArray]:
-    """Return ``exp(-rate * digit)`` for each digit of a penalty, as ``part * 2.0**scale``, with 53 bits.
+    """Return ``exp(-rate * digit)`` for each digit of a penalty, as ``mantissa * 2.0**exponent``, with 53 bits.
 
     The initial relative error of at most ``2**-190`` doubles with each squaring and adds up along a row.
     """
-    parts, scales = np.empty((DIGITS, 1 << DIGIT)), np.empty((DIGITS, 1 << DIGIT), dtype=np.int64)
+    mantissas, exponents = np.empty((DIGITS, 1 << DIGIT)), np.empty((DIGITS, 1 << DIGIT), dtype=np.int64)
     base = _normalise(bound_exp_neg(min(rate, STEEPEST), 2 * FINE)[0], -2 * FINE)
     for number in range(DIGITS):
         power = _normalise(1, 0)
         for digit in range(1 << DIGIT):
-            parts[number, digit], scales[number, digit] = power[0] / (1 << FINE), power[1] + FINE
+            mantissas[number, digit], exponents[number, digit] = power[0] / (1 << FINE), power[1] + FINE
             power = _normalise(power[0] * base[0], power[1] + base[1])
         base = power
-    parts.flags.writeable = scales.flags.writeable = False
-    return parts, scales
+    mantissas.flags.writeable = exponents.flags.writeable = False
+    return mantissas, exponents
 
 
-def _normalise(whole: int, scale: int) -> Scaled:
-    """Write a number, rounded down, with an integer of `FINE` bits."""
-    excess = whole.bit_length() - FINE
-    return (whole >> excess if excess > 0 else whole << -excess), scale + excess
+def _normalise(mantissa: int, scale: int) -> Scaled:
+    """Return a number, rounded down, as an integer of `FINE` bits times a power of two."""
+    excess = mantissa.bit_length() - FINE
+    return (mantissa >> excess if excess > 0 else mantissa << -excess), scale + excess
 
 
 @compile_loop
 def _sum_partitions(sums: PartitionWeights) -> None:
     """Sum the weights of all partitions of the first positions, from sums of fewer positions, with rescaling."""
-    penalties, weights, powers, prior, parts, scales = sums
+    penalties, weights, powers, prior, mantissas, mantissa_exponents = sums
     terms, exponents = np.empty(len(penalties)), np.empty(len(penalties), dtype=np.int64)
-    for place in range(1, len(parts)):
+    for position in range(1, len(mantissas)):
         count, power = 0, 0
-        while power < len(penalties) and (1 << power) <= place:
-            penalty, before = np.int64(penalties[power, place]), place - (1 << power)
+        while power < len(penalties) and (1 << power) <= position:
+            penalty, before = np.int64(penalties[power, position]), position - (1 << power)
             low, middle, high = penalty & 2047, penalty >> 11 & 2047, penalty >> 22
             weight = prior * weights[0, low] * weights[1, middle] * weights[2, high]
-            terms[count] = weight * parts[before]
-            exponents[count] = powers[0, low] + powers[1, middle] + powers[2, high] + scales[before]
+            terms[count] = weight * mantissas[before]
+            exponents[count] = powers[0, low] + powers[1, middle] + powers[2, high] + mantissa_exponents[before]
             count, power = count + 1, power + 1
         top, total = exponents[:count].max(), 0.0
         for k in range(count):
@@ -524,45 +522,45 @@ def _sum_partitions(sums: PartitionWeights) -> None:
             total, top = total * 2, top - 1
         while total >= 1:
             total, top = total / 2, top + 1
-        parts[place], scales[place] = total, top
+        mantissas[position], mantissa_exponents[position] = total, top
 
 
 @compile_loop
 def _sample_backwards(
-    sums: PartitionWeights, words: NDArray[np.uint64], place: int, first: IntArray, count: int
+    sums: PartitionWeights, words: NDArray[np.uint64], position: int, first: IntArray, count: int
 ) -> tuple[int, int, int]:
-    """Sample intervals from the end that single words prove; return the position, the number of intervals, words used.
+    """Sample intervals from the end while single words prove them; return position, number of intervals, words used.
 
     All sums here have relative errors below ``2**-46``: a draw that is ``2**-40`` of the total from a border is proven.
     """
-    penalties, weights, powers, prior, parts, scales = sums
+    penalties, weights, powers, prior, mantissas, mantissa_exponents = sums
     terms, exponents = np.empty(len(penalties)), np.empty(len(penalties), dtype=np.int64)
     for used in range(len(words)):
-        if place == 0:
-            return place, count, used
+        if position == 0:
+            return position, count, used
         number, power = 0, 0
-        while power < len(penalties) and (1 << power) <= place:
-            penalty, before = np.int64(penalties[power, place]), place - (1 << power)
+        while power < len(penalties) and (1 << power) <= position:
+            penalty, before = np.int64(penalties[power, position]), position - (1 << power)
             low, middle, high = penalty & 2047, penalty >> 11 & 2047, penalty >> 22
             weight = prior * weights[0, low] * weights[1, middle] * weights[2, high]
-            terms[number] = weight * parts[before]
-            exponents[number] = powers[0, low] + powers[1, middle] + powers[2, high] + scales[before]
+            terms[number] = weight * mantissas[before]
+            exponents[number] = powers[0, low] + powers[1, middle] + powers[2, high] + mantissa_exponents[before]
             number, power = number + 1, power + 1
         top, total = exponents[:number].max(), 0.0
         for k in range(number):
             terms[k] = terms[k] * 2.0 ** (exponents[k] - top) if exponents[k] > top - 900 else 0.0
             total += terms[k]
-        drawn, below, found = words[used] / 2.0**64 * total, 0.0, -1
+        draw, below, sampled_power = words[used] / 2.0**64 * total, 0.0, -1
         for k in range(number):
             border = below + terms[k]
-            if drawn < border - 2.0**-40 * total and found < 0:
-                if drawn > below + 2.0**-40 * total or k == 0:
-                    found = k
+            if draw < border - 2.0**-40 * total and sampled_power < 0:
+                if draw > below + 2.0**-40 * total or k == 0:
+                    sampled_power = k
                 break
             below = border
-        if found < 0:
-            return place, count, used
-        place -= 1 << found
-        first[count] = place
+        if sampled_power < 0:
+            return position, count, used
+        position -= 1 << sampled_power
+        first[count] = position
         count += 1
-    return place, count, len(words)
+    return position, count, len(words)

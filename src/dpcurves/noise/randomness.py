@@ -53,8 +53,7 @@ class Randomness:
 
     @classmethod
     def from_key(cls, secret: bytes, name: str) -> Randomness:
-        """Return the ChaCha20 key stream under the HMAC-SHA256 of a public `name`: reproducible draws that are not
-        stored.
+        """Return the reproducible ChaCha20 key stream under the HMAC-SHA256 of a public `name`.
 
         Formal guarantees: without the secret, streams of different names look uniform and independent (HMAC-SHA256 and
         ChaCha20 as pseudo-random functions). The same name has the same bits: noise from here may be added to a single
@@ -84,9 +83,9 @@ class Randomness:
         if n < 1:
             raise InvalidArgument("n", f"a number of outcomes of at least 1 is needed, got {n}")
         bits = (n - 1).bit_length()
-        while (drawn := self._sample_bits(bits)) >= n:
+        while (number := self._sample_bits(bits)) >= n:
             pass
-        return drawn
+        return number
 
     def sample_words(self, count: int) -> NDArray[np.uint64]:
         """Return uniform integers of 64 bits (read-only)."""
@@ -109,11 +108,11 @@ def _open_key_stream(key: bytes) -> Callable[[int], bytes]:
 
 
 class Memory(Protocol):
-    """The secret memory of one holder for one paid part of a grant: noisy sums, by name.
+    """The secret memory of one holder for one paid part of a grant: noisy sums by name.
 
-    It stores noisy sums, not noise: stored noise that is added to changed counts would show the change exactly, and a
-    redrawn sum could be averaged. It is as durable as the ledger, and written before anything is released. A part that
-    was opened without it cannot be continued. It has no repr.
+    It stores noisy sums, not noise: stored noise that is added to changed counts would reveal the change exactly, and
+    sums with new noise could be averaged. It is as durable as the ledger, and is written before anything is released.
+    A part that was opened without its memory cannot be continued. It has no repr.
     """
 
     def recall(self, names: Sequence[str]) -> dict[str, int]:
@@ -129,7 +128,7 @@ class Memory(Protocol):
 
 
 class InProcessMemory:
-    """A memory that ends with the process, for one paid part, which cannot be continued afterwards."""
+    """A memory in the process, for one paid part, which cannot be continued after the process ends."""
 
     __slots__ = ("_notes",)
 

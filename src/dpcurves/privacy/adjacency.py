@@ -46,7 +46,7 @@ class Unit:
 
     @property
     def is_bounded(self) -> bool:
-        """Tell whether the contribution bound is stated."""
+        """Return whether the contribution bound is stated."""
         return self.records > 0
 
     def __str__(self) -> str:
@@ -70,9 +70,7 @@ def format_record_count(number: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class AddRemove:
-    """Neighbouring tables differ by one unit, added or removed. The number of units is private, so it is not a
-    field.
-    """
+    """Neighbouring tables differ by one unit, added or removed. The number of units is private, so it is no field."""
 
     unit: Unit
 
@@ -197,7 +195,7 @@ class Neighbours(Enum):
 
     @property
     def has_public_units(self) -> bool:
-        """Tell whether the number of units is public."""
+        """Return whether the number of units is public."""
         return self is Neighbours.REPLACE_ONE
 
     def to_adjacency(self, unit: Unit, units: int | None) -> Adjacency:
@@ -227,11 +225,11 @@ class Neighbours(Enum):
 class ModelOrigin(Enum):
     """The origin of a model. If it was fitted to the records that it is tested on, its residuals reveal them all.
 
-    If a model was fitted without privacy to the records that judge it, one changed record moves every residual; then no
-    diagnostic is private, whatever its noise. So one of three statements must be true, and is part of the result:
+    If a model was fitted without privacy to the records that it is tested on, one changed record moves every residual,
+    so no amount of noise makes a diagnostic private. One of three statements must hold, and is printed in the result:
 
     - `PUBLIC`: the model was fixed before these records were seen.
-    - `DISJOINT`: it was trained on other records, and the guarantee covers the judged records only.
+    - `DISJOINT`: it was trained on other records, and the guarantee covers the test records only.
     - `PRIVATE`: it was trained with its own privacy loss, which must be added to that of the diagnostic.
     """
 

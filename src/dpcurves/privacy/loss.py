@@ -217,10 +217,10 @@ class PrivacyLoss:
     (basic composition; Bun and Steinke 2016, Lemma 2.3). Pure converts to rho, never back.
 
     Attributes:
-        epsilon: The loss under pure differential privacy; None if there is none.
+        epsilon: The loss under pure differential privacy; None for a loss that is not pure.
         rho: The loss under zero-concentrated differential privacy.
-        parts: The losses of which this one is the sum, for accountants that can do better than a sum. They are ignored
-            in comparisons and in print. Empty: the loss is not a sum.
+        parts: The summands of this loss, for accountants with tighter composition. They are ignored in
+            comparisons and in print. Empty: the loss is not a sum.
         delta: The probability with which more may be lost; 0 except for partition selection.
 
     >>> third = PrivacyLoss.pure(0.3) * Fraction(1, 3)
@@ -236,14 +236,12 @@ class PrivacyLoss:
     @classmethod
     def pure(cls, epsilon: Exact, delta: Exact = 0) -> PrivacyLoss:
         """Return a loss of pure differential privacy, or (epsilon, delta)-differential privacy with a delta."""
-        known = parse_positive_fraction("epsilon", epsilon)
-        return cls(known, known**2 / 2, delta=parse_positive_fraction("delta", delta) if delta else Fraction(0))
+        exact = parse_positive_fraction("epsilon", epsilon)
+        return cls(exact, exact**2 / 2, delta=parse_positive_fraction("delta", delta) if delta else Fraction(0))
 
     @classmethod
     def zcdp(cls, rho: Exact, delta: Exact = 0) -> PrivacyLoss:
-        """Return a loss of zero-concentrated differential privacy, with a delta if given (Bun and Steinke 2016,
-        8.1).
-        """
+        """Return a zero-concentrated loss (Bun and Steinke 2016), with a delta if given (section 8.1)."""
         return cls(
             None,
             parse_positive_fraction("rho", rho),
@@ -251,7 +249,7 @@ class PrivacyLoss:
         )
 
     def __post_init__(self) -> None:
-        if not all(isinstance(part, Fraction | int | None) for part in (self.epsilon, self.rho)):
+        if not all(isinstance(value, Fraction | int | None) for value in (self.epsilon, self.rho)):
             raise WrongArgumentType(
                 "epsilon, rho", "write PrivacyLoss.pure(epsilon) or PrivacyLoss.zcdp(rho), which are exact"
             )
@@ -295,7 +293,7 @@ class PrivacyLoss:
 
     @property
     def is_pure(self) -> bool:
-        """Tell whether the loss has an epsilon."""
+        """Return whether the loss has an epsilon."""
         return self.epsilon is not None
 
     def epsilon_at(self, delta: float, *, accountant: str = "zcdp") -> float:

@@ -67,7 +67,7 @@ def cumulate_steps(steps: FloatArray, ceiling: Ceiling) -> FloatArray:
 
 
 def is_monotone(steps: FloatArray, ceiling: Ceiling) -> bool:
-    """Tell whether the curve is monotone and satisfies its ceiling."""
+    """Return whether the curve is monotone and satisfies its ceiling."""
     return not np.any(steps < 0) and not (isinstance(ceiling, Exactly) and steps[-1] > 0)
 
 
@@ -148,7 +148,10 @@ def solve_least_squares(steps: FloatArray, graph: NoiseGraph, ceiling: Ceiling) 
 
 
 def _initial_active_set(steps: FloatArray, ceiling: Ceiling) -> NDArray[np.bool_]:
-    """Steps that are 0 in the solution: those that fall; but what meets its ceiling may lift others before they do."""
+    """Return steps that are surely 0 in the solution: all negative steps, or, with an exact ceiling, the last step.
+
+    Meeting an exact ceiling may raise negative steps above 0, so these are not surely 0.
+    """
     if not isinstance(ceiling, Exactly):
         return steps < 0
     last = np.zeros(steps.shape, dtype=np.bool_)
@@ -159,7 +162,7 @@ def _initial_active_set(steps: FloatArray, ceiling: Ceiling) -> NDArray[np.bool_
 def _solve_active_set(
     steps: FloatArray, graph: NoiseGraph, pressed: NDArray[np.bool_]
 ) -> tuple[NoiseChange, FloatArray]:
-    """The change that takes the pressed steps to 0, and the size of what was added up to each step."""
+    """Return the change that moves the pressed steps to 0, and the sum of absolute summands of each step."""
     ground = np.where(pressed, 0.0, np.inf)
     pressure = Elimination.from_graph(graph, graph.variance, ground).solve(np.where(pressed, -steps, 0.0))
     change, size = NoiseChange(steps.copy(), np.empty(len(graph.variance))), np.abs(steps)
@@ -174,41 +177,41 @@ def _apply_pressure(
     for slot in range(len(variance)):
         lower, upper = slots.lower[slot], slots.upper[slot]
         noise = variance[slot] * (pressure[lower] - pressure[upper])
-        part = variance[slot] * (abs(pressure[lower]) + abs(pressure[upper]))
+        summand = variance[slot] * (abs(pressure[lower]) + abs(pressure[upper]))
         change.noise[slot] = noise
         change.steps[lower] += noise
         change.steps[upper] -= noise
-        size[lower] += part
-        size[upper] += part
+        size[lower] += summand
+        size[upper] += summand
 
 
-# Linear programmes on a noise graph, solved from inside: the least sum of absolute changes of noises.
+# Linear programmes on a noise graph, by an interior point method: the least sum of absolute changes of noises.
 
 
-GAP = 1e-10  # between the programme and its dual, as a part of the objective
-SHORTFALL = 1e-10  # of the equations, where the largest fall is 1
-ROUNDS = 150  # some 15 are needed, 30 for the hardest curves
-CORRECTIONS = 3  # of one round at most; one is usual
-NEARLY_ALL = 0.9995  # of the way to the nearest bound
+GAP = 1e-10  # relative duality gap at which the iteration stops
+SHORTFALL = 1e-10  # residual of the equations at which it stops, in units of the largest fall
+ROUNDS = 150  # iterations; about 15 are usual, 30 for the hardest curves
+CORRECTIONS = 3  # iterative refinements of one direction; 1 is usual
+NEARLY_ALL = 0.9995  # fraction of the distance to the nearest bound that a step covers
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LinearProgramme:
     """Minimise ``c x`` over ``x >= 0`` with ``A x = -b``, where ``A = [D, -D, -I]``.
 
-    D takes noises to the steps that they move, as in `NoiseGraph`. The variables are the changes of the noises
-    upwards, the changes downwards, and the smoothed steps that must not be negative. The dual has a pressure p on each
-    step, and each variable has a slack: ``c - A'p``. That of a bounded step is its pressure.
+    D maps noises to the steps that they move, as in `NoiseGraph`. The variables are the upward changes of the noises,
+    the downward changes, and the smoothed steps that must not be negative. The dual has a pressure p for each step, and
+    each variable has a slack ``c - A'p``. The slack of a bounded step equals its pressure.
 
     Attributes:
         graph: The graph of the noises.
-        slots: Those with noise.
-        lower: First step of each of them.
-        upper: Last step of each of them.
-        cost: The cost of a unit of change in each of them.
+        slots: Indices of the slots with noise.
+        lower: First step of each of these slots.
+        upper: Last step of each of these slots.
+        cost: The cost of a unit of change in each of these slots.
         steps: The noisy steps b, (points + 1,).
-        bounded_steps: How many steps must not be negative: all of them, or all but the last.
-        last_ground: The ground of a last step that is not bounded: 0 if it must be 0, infinite if it is free.
+        bounded_steps: The number of steps that must not be negative: all steps, or all but the last.
+        last_ground: The ground of an unbounded last step: 0 if it must be 0, infinite if it is free.
     """
 
     graph: NoiseGraph
@@ -221,21 +224,21 @@ class LinearProgramme:
     last_ground: float
 
     def factor_laplacian(self, weight: FloatArray) -> Elimination:
-        """Factor ``A diag(weight) A'``: the Laplacian of the graph, with weights of the bounded steps as its ground."""
+        """Factor ``A diag(weight) A'``: the Laplacian of the graph, grounded with the weights of the bounded steps."""
         noises = len(self.slots)
-        of_slot, ground = np.zeros(len(self.graph.variance)), np.full(len(self.steps), self.last_ground)
-        of_slot[self.slots] = weight[:noises] + weight[noises : 2 * noises]
+        slot_weights, ground = np.zeros(len(self.graph.variance)), np.full(len(self.steps), self.last_ground)
+        slot_weights[self.slots] = weight[:noises] + weight[noises : 2 * noises]
         ground[: self.bounded_steps] = weight[2 * noises :]
-        return Elimination.from_graph(self.graph, of_slot, ground)
+        return Elimination.from_graph(self.graph, slot_weights, ground)
 
     def slack_change(self, pressure: FloatArray) -> FloatArray:
-        """``-A'p``."""
+        """Return ``-A'p``."""
         change = np.empty(2 * len(self.slots) + self.bounded_steps)
         _fill_slack_change(self.lower, self.upper, pressure, change)
         return change
 
     def apply_constraints(self, value: FloatArray) -> FloatArray:
-        """``A x``, but 0 at a free step."""
+        """Return ``A x``, with 0 at a free step."""
         steps = np.zeros(len(self.steps))
         steps[: self.bounded_steps] -= value[2 * len(self.slots) :]
         _add_noise_to_steps(self.lower, self.upper, value, steps)
@@ -245,11 +248,11 @@ class LinearProgramme:
 
 
 class InteriorPoint(NamedTuple):
-    """A point where nothing is at its bound, and slacks fit pressures; or the way from one to the next.
+    """A point with positive variables and slacks that match its pressures; or a direction between two of them.
 
     Attributes:
-        value: x: upwards, downwards, steps.
-        slack: The slack of each value.
+        value: The variables x: upward changes, downward changes, steps.
+        slack: The slack of each variable.
         pressure: p, (points + 1,).
     """
 
@@ -259,27 +262,27 @@ class InteriorPoint(NamedTuple):
 
 
 def solve_interior_point(programme: LinearProgramme) -> InteriorPoint:
-    """The solution, by the predictor-corrector method of Mehrotra (1992); each round is linear in the points.
+    """Solve the programme by the predictor-corrector method of Mehrotra (1992); each round is linear in the points.
 
-    It comes near the middle of several solutions: the analytic centre of all of them.
+    If there are several solutions, the result is near the analytic centre of the set of solutions.
 
     Raises:
-        ArithmeticError: rounding keeps it from the solution.
+        ArithmeticError: rounding errors prevent convergence.
     """
     point = _initial_point(programme)
-    enough = SHORTFALL + ROUNDING * float(np.abs(programme.steps).max())
+    tolerance = SHORTFALL + ROUNDING * float(np.abs(programme.steps).max())
     noises = len(programme.slots)
     for _ in range(ROUNDS):
         gap = GAP * float(programme.cost @ (point.value[:noises] + point.value[noises : 2 * noises]))
-        short = float(np.abs(programme.apply_constraints(point.value) + programme.steps).max())
-        if short <= enough and float(point.value @ point.slack) <= gap:
+        residual = float(np.abs(programme.apply_constraints(point.value) + programme.steps).max())
+        if residual <= tolerance and float(point.value @ point.slack) <= gap:
             return point
-        _take_predictor_corrector_step(programme, point, gap / 2, enough / 8)
+        _take_predictor_corrector_step(programme, point, gap / 2, tolerance / 8)
     raise ArithmeticError(f"noisy: not smoothed in {ROUNDS} rounds: numbers or variances are too far apart")
 
 
 def _initial_point(programme: LinearProgramme) -> InteriorPoint:
-    """Least squares, moved inside: the slacks are exact from here on."""
+    """Return the least-squares solution, moved into the interior; slacks match pressures exactly from here."""
     pressure = np.full(len(programme.steps), programme.cost.min() / 2)
     if programme.last_ground == np.inf:
         pressure[-1] = 0.0
@@ -293,35 +296,36 @@ def _initial_point(programme: LinearProgramme) -> InteriorPoint:
 
 
 def _take_predictor_corrector_step(programme: LinearProgramme, point: InteriorPoint, gap: float, enough: float) -> None:
-    """A predictor-corrector step, not too near to any bound.
+    """Update `point` by one predictor-corrector step that keeps a distance from all bounds.
 
-    A smaller gap than `gap` is not aimed at, and equations that hold up to `enough` are not corrected: rounding is felt
-    there. Nearer to the bounds it grows until the equations can not be met any more.
+    The step does not aim at a duality gap below `gap`, and does not correct equations with residuals up to `enough`,
+    because below these rounding errors dominate. Near the bounds they grow until the equations can no longer be
+    satisfied.
     """
     factors = programme.factor_laplacian(point.value / point.slack)
     aim = np.zeros(len(point.value))
-    straight = _newton_direction(programme, factors, point, aim)
-    ahead = _complementarity(
+    predictor = _newton_direction(programme, factors, point, aim)
+    predicted_product = _complementarity(
         point,
-        straight,
-        _feasible_step_length(point.value, straight.value),
-        _feasible_step_length(point.slack, straight.slack),
+        predictor,
+        _feasible_step_length(point.value, predictor.value),
+        _feasible_step_length(point.slack, predictor.slack),
     )
     product = float(point.value @ point.slack)
-    _fill_corrector_aim(point, straight, max(product * (ahead / product) ** 3, gap) / len(aim), aim)
-    way = _newton_direction(programme, factors, point, aim)
-    _refine_direction(programme, factors, point, way, enough)
-    value_part = NEARLY_ALL * _feasible_step_length(point.value, way.value)
-    slack_part = NEARLY_ALL * _feasible_step_length(point.slack, way.slack)
-    _add_scaled(point.value, way.value, value_part)
-    _add_scaled(point.slack, way.slack, slack_part)
-    _add_scaled(point.pressure, way.pressure, slack_part)
+    _fill_corrector_aim(point, predictor, max(product * (predicted_product / product) ** 3, gap) / len(aim), aim)
+    direction = _newton_direction(programme, factors, point, aim)
+    _refine_direction(programme, factors, point, direction, enough)
+    value_step = NEARLY_ALL * _feasible_step_length(point.value, direction.value)
+    slack_step = NEARLY_ALL * _feasible_step_length(point.slack, direction.slack)
+    _add_scaled(point.value, direction.value, value_step)
+    _add_scaled(point.slack, direction.slack, slack_step)
+    _add_scaled(point.pressure, direction.pressure, slack_step)
 
 
 def _newton_direction(
     programme: LinearProgramme, factors: Elimination, point: InteriorPoint, aim: FloatArray
 ) -> InteriorPoint:
-    """Newton's step to where each value is what it aims at, but for what its slack changes."""
+    """Return the Newton direction that moves each variable to its aim, corrected for the change of its slack."""
     pressure = factors.solve(-programme.steps - programme.apply_constraints(aim))
     slack = programme.slack_change(pressure)
     value = aim - point.value
@@ -330,57 +334,60 @@ def _newton_direction(
 
 
 def _refine_direction(
-    programme: LinearProgramme, factors: Elimination, point: InteriorPoint, way: InteriorPoint, enough: float
+    programme: LinearProgramme, factors: Elimination, point: InteriorPoint, direction: InteriorPoint, enough: float
 ) -> None:
-    """Solve again for what rounding left of the equations: near bounds, slacks are small differences of pressures."""
+    """Solve again for the residual of the equations: near bounds, slacks are small differences of pressures."""
     for _ in range(CORRECTIONS):
-        left = -programme.steps - programme.apply_constraints(point.value + way.value)
-        if float(np.abs(left).max()) <= enough:
+        residual = -programme.steps - programme.apply_constraints(point.value + direction.value)
+        if float(np.abs(residual).max()) <= enough:
             break
-        rest = factors.solve(left)
-        slack = programme.slack_change(rest)
-        _subtract_slack_effect(point, slack, way.value)
-        _add_scaled(way.slack, slack, 1.0)
-        _add_scaled(way.pressure, rest, 1.0)
+        correction = factors.solve(residual)
+        slack = programme.slack_change(correction)
+        _subtract_slack_effect(point, slack, direction.value)
+        _add_scaled(direction.slack, slack, 1.0)
+        _add_scaled(direction.pressure, correction, 1.0)
 
 
 @compile_loop
 def _subtract_slack_effect(point: InteriorPoint, slack_change: FloatArray, value_change: FloatArray) -> None:
-    """Lower values as their slacks rise."""
+    """Decrease variables in proportion to the increase of their slacks."""
     for i in range(len(value_change)):
         value_change[i] -= point.value[i] / point.slack[i] * slack_change[i]
 
 
 @compile_loop
-def _feasible_step_length(place: FloatArray, change: FloatArray) -> float:
-    """The part of the change that can be made before the first is 0, at most 1."""
+def _feasible_step_length(values: FloatArray, change: FloatArray) -> float:
+    """Return the largest fraction of the change, up to 1, that keeps all values at least 0."""
     rate = 1.0
-    for i in range(len(place)):
-        rate = max(rate, -change[i] / place[i])
+    for i in range(len(values)):
+        rate = max(rate, -change[i] / values[i])
     return 1 / rate
 
 
 @compile_loop
-def _complementarity(point: InteriorPoint, way: InteriorPoint, value_part: float, slack_part: float) -> float:
-    """The sum of values times slacks, some part of the way ahead."""
+def _complementarity(point: InteriorPoint, direction: InteriorPoint, value_step: float, slack_step: float) -> float:
+    """Return the sum of variables times slacks after steps of these lengths."""
     product = 0.0
     for i in range(len(point.value)):
-        value, slack = point.value[i] + value_part * way.value[i], point.slack[i] + slack_part * way.slack[i]
+        value, slack = (
+            point.value[i] + value_step * direction.value[i],
+            point.slack[i] + slack_step * direction.slack[i],
+        )
         product += value * slack
     return product
 
 
 @compile_loop
-def _fill_corrector_aim(point: InteriorPoint, straight: InteriorPoint, centre: float, aim: FloatArray) -> None:
-    """Aim at one product of values and slacks for all, and against the curvature of the straight way."""
+def _fill_corrector_aim(point: InteriorPoint, predictor: InteriorPoint, centre: float, aim: FloatArray) -> None:
+    """Set the aim of the corrector: an equal product of variables and slacks, minus the second-order predictor term."""
     for i in range(len(aim)):
-        aim[i] = (centre - straight.value[i] * straight.slack[i]) / point.slack[i]
+        aim[i] = (centre - predictor.value[i] * predictor.slack[i]) / point.slack[i]
 
 
 @compile_loop
-def _add_scaled(place: FloatArray, change: FloatArray, part: float) -> None:
-    for i in range(len(place)):
-        place[i] += part * change[i]
+def _add_scaled(target: FloatArray, change: FloatArray, factor: float) -> None:
+    for i in range(len(target)):
+        target[i] += factor * change[i]
 
 
 @compile_loop
@@ -402,31 +409,31 @@ def _add_noise_to_steps(lower: Indices, upper: Indices, value: FloatArray, steps
         steps[upper[i]] -= change
 
 
-# The smallest change of noises, in absolute values, that makes a curve rise as counts do.
+# Isotonic projection in absolute values.
 
 
-ZERO = 1e-9  # of the largest fall: a step below it, under pressure, is 0
+ZERO = 1e-9  # steps under pressure below this are 0, in units of the largest fall
 
 
 def project_isotonic_l1(noisy: ArrayLike, graph: NoiseGraph, ceiling: Ceiling) -> FloatArray:
-    """A monotone curve from 0 on with the smallest change of the noises, in absolute values.
+    """Return a monotone curve from 0 with the smallest change of the noises, in absolute values.
 
-    Changes count in units of the standard deviation of their noise, so that the curve is a most likely one if the
-    noise is Laplace. There can be several; this is in the middle of them. The sum of changes is the least to about
-    1e-10 of it. The time is linear in the number of points, times some 15 rounds.
+    Changes are in units of the standard deviation of their noise, so that the curve is a maximum likelihood estimate if
+    the noise is Laplace. If there are several, the result is near the middle of them. The sum of changes is minimal up
+    to a relative error of about 1e-10. The time is linear in the number of points, times about 15 iterations.
 
     Args:
-        noisy: Counts below each point, with noise, (points,).
-        graph: How the noise acts at these points.
-        ceiling: What is known of the last point.
+        noisy: Noisy counts below each point, (points,).
+        graph: Structure of the noise at these points.
+        ceiling: Constraint on the last point.
 
     Returns:
-        (points,), not decreasing, between 0 and the ceiling. A curve that is so already is returned as it is.
+        (points,), nondecreasing, between 0 and the ceiling. A monotone curve is returned unchanged.
 
     Formal guarantees: post-processing. It costs nothing if `noisy`, `graph` and `ceiling` are public.
 
     Source: Barczewski, Mawass and Ramon, equation 3 with p = 1, over all subsets of points
-    (`NoiseGraph.restrict_to_points`). The paper leaves out the absolute values, without which there is no least change.
+    (`NoiseGraph.restrict_to_points`). The paper omits the absolute values, without which the minimum does not exist.
 
     Raises:
         ValueError: the curve does not fit the graph, or no change of the noises can make it monotone.
@@ -445,9 +452,9 @@ def project_isotonic_l1(noisy: ArrayLike, graph: NoiseGraph, ceiling: Ceiling) -
 
 
 def solve_least_absolute(steps: FloatArray, graph: NoiseGraph, ceiling: Ceiling) -> NoiseChange:
-    """The change with the least sum of absolute values over standard deviations, from noisy steps that are not smooth.
+    """Return the change with the least sum of absolute values over standard deviations, given steps that must change.
 
-    Where several noises are in one slot, the one with the largest variance is changed.
+    If several noises are in one slot, the noise with the largest variance is changed.
 
     Raises:
         ValueError: no change makes all steps at least 0.
@@ -456,11 +463,11 @@ def solve_least_absolute(steps: FloatArray, graph: NoiseGraph, ceiling: Ceiling)
     finite = np.where(np.isfinite(steps), steps, 0.0)
     fall = max(float(-finite.min()), abs(float(finite[-1])) if steps[-1] < np.inf else 0.0)
     programme = _build_programme(finite / fall, graph, ceiling)
-    found, noises = solve_interior_point(programme), len(programme.slots)
+    solution, noises = solve_interior_point(programme), len(programme.slots)
     smoothed, noise = np.zeros(len(steps)), np.zeros(len(graph.variance))
-    noise[programme.slots] = fall * (found.value[:noises] - found.value[noises : 2 * noises])
-    bounded = found.value[2 * noises :]
-    pressed = (bounded < ZERO) & (bounded < found.pressure[: programme.bounded_steps])
+    noise[programme.slots] = fall * (solution.value[:noises] - solution.value[noises : 2 * noises])
+    bounded = solution.value[2 * noises :]
+    pressed = (bounded < ZERO) & (bounded < solution.pressure[: programme.bounded_steps])
     smoothed[: programme.bounded_steps] = np.where(pressed, 0.0, fall * bounded)
     return NoiseChange(smoothed, noise)
 

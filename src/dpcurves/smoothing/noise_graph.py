@@ -1,4 +1,4 @@
-"""The graph of noises and steps of a curve, and linear equations on it, solved in one sweep up and one down."""
+"""The graph of noises and steps of a curve, and linear equations on it, solved in two sweeps in linear time."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ Indices = NDArray[np.int32]
 
 
 class NoiseBlocks(NamedTuple):
-    """Noises, each of which is added to a stretch of points.
+    """Independent noises, each added to a block of consecutive points.
 
     Attributes:
-        first: The first point of each stretch.
-        last: One after its last point.
-        variance: The variance of each noise; of the sum, where several noises have one stretch.
-        largest: The largest variance among these.
+        first: The first point of each block.
+        last: The end of each block, exclusive.
+        variance: The variance of each noise; the sum of variances if several noises have the same block.
+        largest: The largest of these variances.
     """
 
     first: Indices
@@ -34,15 +34,16 @@ class NoiseBlocks(NamedTuple):
 
 
 class EdgeSlots(NamedTuple):
-    """The places of the edges of a graph, and the elimination order of its vertices.
+    """Endpoints of the possible edges of a graph, and the elimination order of its vertices.
 
-    The first slots, one for each point, join neighbours. Each further one is made when the vertex inside is
-    eliminated, in this order. The last one joins the first step with the last.
+    The first slots, one for each point, join neighbouring steps. Each further slot is created by the elimination of the
+    vertex inside it, in this order. The last slot joins the first step with the last.
 
     Attributes:
         lower: First step of each slot, (2 * points - 1,).
-        upper: Its last step.
-        left_slot: The slot between `lower` and the vertex inside, (points - 1,): of all slots but those of neighbours.
+        upper: Last step of each slot.
+        left_slot: The slot between `lower` and the vertex inside, (points - 1,), for all slots that do not join
+            neighbours.
         right_slot: The slot between the vertex inside and `upper`.
     """
 
@@ -54,19 +55,19 @@ class EdgeSlots(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NoiseGraph:
-    """Independent noises over stretches of a curve, no two of which cross.
+    """The graph of independent noises on blocks of points of a curve, of which no two cross.
 
-    The vertices are the steps of the curve: step i is its rise from point i - 1 to point i, step 0 that from 0 to the
-    first point, and step ``points`` that from the last point to the most it may be. A noise over the points ``a`` to
-    ``b - 1`` raises step ``a`` and lowers step ``b``: it is an edge between them. Edges that do not cross form an
-    outerplanar graph, which is eliminated vertex by vertex with two neighbours each, so with no fill but one edge
-    between these two.
+    The vertices are the steps of the curve. Step i is the increase from point i - 1 to point i, step 0 the increase
+    from 0 to the first point, and step ``points`` the distance from the last point to its ceiling. A noise on the
+    points ``a`` to ``b - 1`` raises step ``a`` and lowers step ``b``: it is an edge between them. Edges that do not
+    cross form an outerplanar graph. Its vertices can be eliminated in an order in which each has two neighbours, so
+    elimination adds no edge but one between these two.
 
     Attributes:
-        points: How many points the curve has.
-        slots: Where edges can be.
-        variance: The variance of all noises in the slot together; 0 where there is none.
-        largest: The largest variance of one noise in the slot.
+        points: The number of points of the curve.
+        slots: Possible edges.
+        variance: The total variance of the noises in each slot; 0 without noise.
+        largest: The largest variance of one noise in each slot.
     """
 
     points: int
@@ -75,34 +76,42 @@ class NoiseGraph:
     largest: FloatArray
 
     def restrict_to_points(self, points: Sequence[int] | NDArray[np.integer]) -> NoiseGraph:
-        """The graph of the same noises at these points alone.
+        """Return the graph of the same noises at these points alone.
 
-        Points that are left out are free. Noises that can no longer be told apart become one.
+        The other points are unconstrained. Noises that affect the same remaining points are merged.
 
         Raises:
-            ValueError: no point is given, or they do not rise from 0 or more to less than ``points``.
+            ValueError: `points` is empty, or not increasing from 0 or more to below the number of points.
         """
-        kept = np.asarray(points, dtype=np.int64)
-        if kept.ndim != 1 or not len(kept) or kept[0] < 0 or kept[-1] >= self.points or np.any(np.diff(kept) < 1):
+        selected = np.asarray(points, dtype=np.int64)
+        if (
+            selected.ndim != 1
+            or not len(selected)
+            or selected[0] < 0
+            or selected[-1] >= self.points
+            or np.any(np.diff(selected) < 1)
+        ):
             raise InvalidArgument("points", f"rising numbers from 0 to {self.points - 1} are needed")
-        before = np.searchsorted(kept, np.arange(self.points + 1)).astype(np.int32)
+        before = np.searchsorted(selected, np.arange(self.points + 1)).astype(np.int32)
         first, last = before[self.slots.lower], before[self.slots.upper]
-        some = (first < last) & (self.variance > 0)
-        return _assemble_graph(len(kept), NoiseBlocks(first[some], last[some], self.variance[some], self.largest[some]))
+        nonempty = (first < last) & (self.variance > 0)
+        return _assemble_graph(
+            len(selected), NoiseBlocks(first[nonempty], last[nonempty], self.variance[nonempty], self.largest[nonempty])
+        )
 
 
 def build_noise_graph(points: int, first: ArrayLike, last: ArrayLike, variance: ArrayLike) -> NoiseGraph:
-    """The graph of noises that are added to the points ``first`` to ``last - 1`` each.
+    """Build the graph of noises that are each added to the points from ``first`` to ``last - 1``.
 
     Args:
-        points: How many points the curve has.
-        first: The first point that each noise is added to.
-        last: One after the last point that each noise is added to.
-        variance: The variance of each noise, or one for all. Noise of variance 0 is none.
+        points: The number of points of the curve.
+        first: The first point of the block of each noise.
+        last: The end of the block of each noise, exclusive.
+        variance: The variance of each noise, or one value for all. Noises of variance 0 are ignored.
 
     Raises:
-        ValueError: a stretch is empty or outside of the points, a variance is negative or not finite, or two stretches
-            cross: they overlap, and neither holds the other.
+        ValueError: a block is empty or outside of the points, a variance is negative or not finite, or two blocks
+            cross: they overlap, and neither contains the other.
 
     >>> build_noise_graph(4, [0, 0, 2], [4, 2, 4], 3.0).variance
     array([0., 0., 0., 0., 3., 3., 3.])
@@ -115,8 +124,10 @@ def build_noise_graph(points: int, first: ArrayLike, last: ArrayLike, variance: 
         raise InvalidArgument("first, last", f"stretches of one point or more between 0 and {points} are needed")
     if not np.all((variances >= 0) & np.isfinite(variances)):
         raise InvalidArgument("variance", "finite numbers of at least 0 are needed")
-    some = variances > 0
-    noisy = NoiseBlocks(starts[some].astype(np.int32), ends[some].astype(np.int32), variances[some], variances[some])
+    positive = variances > 0
+    noisy = NoiseBlocks(
+        starts[positive].astype(np.int32), ends[positive].astype(np.int32), variances[positive], variances[positive]
+    )
     return _assemble_graph(points, noisy)
 
 
@@ -132,19 +143,19 @@ def _assemble_graph(points: int, blocks: NoiseBlocks) -> NoiseGraph:
 
 @compile_loop
 def _order_inner_first(points: int, first: Indices, last: Indices) -> Indices:
-    """The order of stretches by their ends, and of those with one end, the shortest first: two counting sorts."""
+    """Return the order of blocks by their ends, and among equal ends by increasing length: two counting sorts."""
     order = np.arange(len(first)).astype(np.int32)
-    for falling, key in ((True, first), (False, last)):
+    for descending, key in ((True, first), (False, last)):
         start = np.zeros(points + 2, dtype=np.int64)
         for k in key:
-            start[(points - k if falling else k) + 1] += 1
+            start[(points - k if descending else k) + 1] += 1
         start = np.cumsum(start)
-        placed = np.empty_like(order)
+        sorted_order = np.empty_like(order)
         for block in order:
-            place = points - key[block] if falling else key[block]
-            placed[start[place]] = block
-            start[place] += 1
-        order = placed
+            key_value = points - key[block] if descending else key[block]
+            sorted_order[start[key_value]] = block
+            start[key_value] += 1
+        order = sorted_order
     return order
 
 
@@ -152,13 +163,14 @@ def _order_inner_first(points: int, first: Indices, last: Indices) -> Indices:
 def _fill_slots(
     order: Indices, blocks: NoiseBlocks, slots: EdgeSlots, variance: FloatArray, largest: FloatArray
 ) -> bool:
-    """Sweep from left to right; below the sweep lie the steps not yet eliminated, each with its slot to the one before.
+    """Fill the slots in one sweep from left to right, and return False if two blocks cross.
 
-    A stretch eliminates the steps inside it, from the last to the first. False where two stretches cross.
+    A stack holds the steps that are not yet eliminated, each with the slot to the step before. A block eliminates the
+    steps inside it, from the last to the first.
     """
     points = len(slots.left_slot) + 1
     open_steps, open_slots = np.zeros(points + 1, dtype=np.int32), np.zeros(points + 1, dtype=np.int32)
-    top, block, made = 0, 0, points
+    top, block, next_slot = 0, 0, points
     for end in range(1, points + 1):
         slot = end - 1
         slots.lower[slot], slots.upper[slot] = end - 1, end
@@ -166,11 +178,11 @@ def _fill_slots(
             noisy = block < len(order) and blocks.last[order[block]] == end
             if not noisy and (end < points or open_steps[top] == 0):
                 break
-            start = blocks.first[order[block]] if noisy else 0  # after the last stretch, all that is left is eliminated
+            start = blocks.first[order[block]] if noisy else 0  # after the last block, eliminate all remaining steps
             while open_steps[top] > start:
-                slots.left_slot[made - points], slots.right_slot[made - points] = open_slots[top], slot
-                slots.lower[made], slots.upper[made] = open_steps[top - 1], end
-                slot, made, top = made, made + 1, top - 1
+                slots.left_slot[next_slot - points], slots.right_slot[next_slot - points] = open_slots[top], slot
+                slots.lower[next_slot], slots.upper[next_slot] = open_steps[top - 1], end
+                slot, next_slot, top = next_slot, next_slot + 1, top - 1
             if open_steps[top] != start:
                 return False
             if noisy:
@@ -184,15 +196,15 @@ def _fill_slots(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Elimination:
-    """LDL factors of ``K + diag(ground)``, where K is the Laplacian of the graph of noisy counts with weighted edges.
+    """LDL factors of ``K + diag(ground)``, where K is the weighted Laplacian of the noise graph.
 
-    All that is ever added is not negative, and nothing is subtracted: every factor is exact to a few roundings,
-    however far apart the weights are.
+    The factorisation only adds non-negative numbers, so every factor is exact to a few roundings, however far apart the
+    weights are.
 
     Attributes:
-        graph: What is eliminated.
-        weight: The weight of each slot, with all that was eliminated inside it.
-        inverse_pivot: The inverse pivot of each step; 0 for steps held at zero.
+        graph: The eliminated graph.
+        weight: The weight of each slot, with the effect of all eliminated vertices inside it.
+        inverse_pivot: The inverse pivot of each step; 0 for steps fixed at zero.
     """
 
     graph: NoiseGraph
@@ -201,20 +213,20 @@ class Elimination:
 
     @classmethod
     def from_graph(cls, graph: NoiseGraph, weight: FloatArray, ground: FloatArray) -> Elimination:
-        """Eliminate every step.
+        """Eliminate all steps.
 
         Args:
             graph: The graph of the noise.
-            weight: The weight of each slot, not negative.
-            ground: The ground of each step, not negative. A step is held at zero where this is infinite; and so is one
-                in each part of the graph that has no ground at all.
+            weight: The weight of each slot, non-negative.
+            ground: The ground of each step, non-negative. A step is fixed at zero if its ground is infinite; likewise
+                one step in each connected component without any ground.
         """
         folded, pivot = weight.copy(), ground.copy()
         _eliminate(graph.slots, folded, pivot)
         return cls(graph, folded, pivot)
 
     def solve(self, right_hand: FloatArray) -> FloatArray:
-        """The solution, (points + 1,)."""
+        """Return the solution, (points + 1,)."""
         solution = right_hand.copy()
         _substitute(self.graph.slots, self.weight, self.inverse_pivot, solution)
         return solution
@@ -222,17 +234,17 @@ class Elimination:
 
 @compile_loop
 def _eliminate(slots: EdgeSlots, weight: FloatArray, pivot: FloatArray) -> None:
-    """`weight` is folded in place; `pivot` holds the ground at first, and inverse pivots at last."""
+    """Fold `weight` in place; `pivot` contains the ground on entry, and inverse pivots on return."""
     points = len(slots.left_slot) + 1
     for i in range(points):
-        inner = i < points - 1  # at last, the end of the last slot is eliminated
+        inner = i < points - 1  # the last round eliminates the upper step of the last slot
         slot = slots.left_slot[i] if inner else 2 * points - 2
         step = slots.upper[slot]
         to_left, to_right = weight[slot], weight[slots.right_slot[i]] if inner else 0.0
         total = to_left + to_right + pivot[step]
-        held = np.isinf(total) or total == 0
-        inverse = 0.0 if held else 1 / total
-        passed = 1.0 if held else pivot[step] * inverse
+        is_fixed = np.isinf(total) or total == 0
+        inverse = 0.0 if is_fixed else 1 / total
+        passed = 1.0 if is_fixed else pivot[step] * inverse
         pivot[step] = inverse
         pivot[slots.lower[points + i] if inner else 0] += to_left * passed
         if inner:
@@ -243,7 +255,7 @@ def _eliminate(slots: EdgeSlots, weight: FloatArray, pivot: FloatArray) -> None:
 
 @compile_loop
 def _substitute(slots: EdgeSlots, weight: FloatArray, inverse: FloatArray, value: FloatArray) -> None:
-    """`value` holds the right hand side at first, and the solution at last."""
+    """Substitute in place; `value` contains the right-hand side on entry, and the solution on return."""
     last = len(value) - 1
     for i in range(last - 1):
         left, right = slots.left_slot[i], slots.right_slot[i]
@@ -263,31 +275,32 @@ def _substitute(slots: EdgeSlots, weight: FloatArray, inverse: FloatArray, value
 
 
 def build_prefix_graph(bounds: Sequence[IntArray], variances: Sequence[float]) -> NoiseGraph:
-    """The point that ends cell i has the noise of the fewest blocks that make up all cells up to it.
+    """Build the graph in which the prefix up to each cell has the noises of the fewest blocks that make it up.
 
-    The root if it ends with the root; else the children on the left of the one that it lies in, and so on (Chan, Shi
-    and Song 2011, with arity 2). So a block lends its noise to points from its own end to before its parent's end.
-    Blocks that end with their parent are not used, nor need they be released.
+    The blocks are the root, if the prefix ends with the root; else the children to the left of the child that contains
+    its end, and so on recursively (Chan, Shi and Song 2011, with arity 2). So the noise of a block is added to the
+    points from its end to before its parent's end. Blocks that end with their parent are not used, and need not be
+    released.
 
     Args:
-        bounds: The ends of the blocks of each level, from coarse to fine: nested tilings.
+        bounds: The bounds of the blocks of each level, from coarse to fine: nested tilings.
         variances: One per level.
 
     Raises:
-        ValueError: levels are not nested, or there are not as many variances.
+        ValueError: levels are not nested, or the number of variances is not the number of levels.
     """
-    each, cells = repeat_variances(bounds, variances), int(bounds[-1][-1])
+    block_variances, cells = repeat_variances(bounds, variances), int(bounds[-1][-1])
     first = np.concatenate([ends[1:] - 1 for ends in bounds])
     parents = [np.full(len(bounds[0]) - 1, cells + 1)]
     for coarse, fine in pairwise(bounds):
         parents.append(coarse[np.searchsorted(coarse, fine[1:])])
     last = np.concatenate(parents) - 1
     used = first < last
-    return build_noise_graph(cells, first[used], last[used], each[used])
+    return build_noise_graph(cells, first[used], last[used], block_variances[used])
 
 
 def repeat_variances(bounds: Sequence[IntArray], variances: Sequence[float]) -> FloatArray:
-    """The variances of all blocks, level by level, from left to right."""
+    """Return the variances of all blocks, level by level, from left to right."""
     if len(bounds) != len(variances) or not bounds:
         raise InvalidArgument("variances", f"one for each of {len(bounds)} levels is needed, got {len(variances)}")
     if not all(np.isin(coarse, fine).all() for coarse, fine in pairwise(bounds)):
@@ -296,16 +309,16 @@ def repeat_variances(bounds: Sequence[IntArray], variances: Sequence[float]) -> 
 
 
 LEAST = 1e-9
-"""The least variance of a count, in units of the largest: one that is known is hardly changed."""
+"""Smallest variance of a count, relative to the largest, so that a count without noise hardly changes."""
 
 
 class NoisyCurve(NamedTuple):
-    """Counts of records up to the end of each finest interval, with noise.
+    """Noisy counts of records up to the end of each finest interval.
 
     Attributes:
-        ends: Where these intervals end, in cells, (points,).
-        counts: Each is the sum of the fewest intervals that make up all cells up to there, (points,).
-        graph: Which noise lies on which of them.
+        ends: The ends of these intervals, in cells, (points,).
+        counts: The sum of the fewest intervals that make up each prefix, (points,).
+        graph: The graph of the noises of these counts.
     """
 
     ends: IntArray
@@ -314,7 +327,7 @@ class NoisyCurve(NamedTuple):
 
 
 def estimate_nested_prefixes(law: IntervalSums, values: Sequence[int] | FloatArray) -> NoisyCurve:
-    """The counts of one row that a release of nested intervals gives without mixing its noises.
+    """Return the prefix counts of one row, each as the sum of the fewest released nested intervals.
 
     >>> from fractions import Fraction
     >>> from dpcurves.laws import Family, Tier, Noise
@@ -325,27 +338,27 @@ def estimate_nested_prefixes(law: IntervalSums, values: Sequence[int] | FloatArr
     """
     bounds = [level.bounds(law.cells) for level in law.levels]
     ends, below, first = np.array([0, law.cells]), np.zeros(1), 0
-    for each in bounds:
-        own = np.asarray(values[first : first + len(each) - 1], dtype=np.float64)
-        first += len(each) - 1
-        summed = np.append(0.0, np.cumsum(own))
-        parent = np.searchsorted(ends, each, side="right") - 1
-        whole = np.minimum(parent, len(below) - 1)
-        below = below[whole] + summed - summed[np.searchsorted(each, ends[whole])]
-        ends = each
-    short = law.interval_law
-    levels = [level.bounds(short.cells) for level in short.levels]
-    graph = build_prefix_graph(levels, [level.noise.variance for level in short.levels])
+    for level_bounds in bounds:
+        counts = np.asarray(values[first : first + len(level_bounds) - 1], dtype=np.float64)
+        first += len(level_bounds) - 1
+        cumulated = np.append(0.0, np.cumsum(counts))
+        parent = np.searchsorted(ends, level_bounds, side="right") - 1
+        parent_index = np.minimum(parent, len(below) - 1)
+        below = below[parent_index] + cumulated - cumulated[np.searchsorted(level_bounds, ends[parent_index])]
+        ends = level_bounds
+    interval_law = law.interval_law
+    levels = [level.bounds(interval_law.cells) for level in interval_law.levels]
+    graph = build_prefix_graph(levels, [level.noise.variance for level in interval_law.levels])
     return NoisyCurve(ends[1:], below[1:], graph)
 
 
 def estimate_prefixes(law: NoisySums, values: Sequence[int], total: int | None) -> NoisyCurve:
-    """The counts of one row, whatever the law of its noise.
+    """Return the prefix counts of one row, for any noise law.
 
-    Where nested intervals were counted, see `estimate_nested_prefixes`. Else the counts are the unbiased ones, and each
-    has a noise of its own: what they share is not told apart. So the least change of squares is the nearest curve that
-    rises, in squared distances over variances. It is never further from the truth in these than the counts were, for
-    the truth rises, too, and such curves are a convex set.
+    Nested intervals use `estimate_nested_prefixes`. Otherwise the counts are the unbiased ones, and their noises are
+    treated as independent. The least-squares change is then the nearest monotone curve in squared distances over
+    variances. It is never farther from the truth in this distance than the counts are, because the truth is monotone
+    and monotone curves form a convex set.
 
     >>> from fractions import Fraction
     >>> from dpcurves.laws import Family, Noise, ToeplitzSums
