@@ -51,7 +51,9 @@ class LevelReports:
     def __post_init__(self) -> None:
         if not 0 <= self.reports <= MOST_REPORTS:
             raise InvalidArgument("reports", f"from 0 to {MOST_REPORTS} are counted")
-        if not 0 <= self.p_other < self.p_true <= 1 or not all(0 <= chance <= 1 for chance in self.joint_probabilities):
+        if not 0 <= self.p_other < self.p_true <= 1 or not all(
+            0 <= probability <= 1 for probability in self.joint_probabilities
+        ):
             raise InvalidArgument(
                 "responses", "the true answer must be supported with a larger probability than others"
             )
@@ -360,14 +362,16 @@ class AggregatedReports(NoisySums):
                 "values", f"{self.size} are needed to fit the law, got an array of shape {values.shape}"
             )
         bounds = np.cumsum([self.rows * len(level.starts) for level in self.levels])
-        *parts, missing_tallies = np.split(np.asarray(values, dtype=np.float64), bounds, axis=-1)
+        *tallies_by_level, missing_tallies = np.split(np.asarray(values, dtype=np.float64), bounds, axis=-1)
         missing = (
             np.split(missing_tallies, missing_tallies.shape[-1], axis=-1)
             if self.whole
-            else [missing_tallies] * len(parts)
+            else [missing_tallies] * len(tallies_by_level)
         )
         reported = [index for index, level in enumerate(self.levels) if level.reports]
-        return self.debias_levels([parts[index] for index in reported], [missing[index] for index in reported])
+        return self.debias_levels(
+            [tallies_by_level[index] for index in reported], [missing[index] for index in reported]
+        )
 
     def debias_levels(self, tallies: Sequence[FloatArray], missing: Sequence[FloatArray]) -> FloatArray:
         """Return unbiased counts of all people from the tallies of the reported levels."""
@@ -375,9 +379,9 @@ class AggregatedReports(NoisySums):
         counts, missing_counts = (
             [
                 (tally - level.expected_false_support) * scale
-                for level, tally, scale in zip(self.reported_levels, parts, scales, strict=True)
+                for level, tally, scale in zip(self.reported_levels, level_tallies, scales, strict=True)
             ]
-            for parts in (tallies, missing)
+            for level_tallies in (tallies, missing)
         )
         return self.combine_levels(counts, missing_counts)
 
@@ -564,15 +568,17 @@ def _compute_same_interval_probability(starts: range | tuple[int, ...], cells: i
     return float(((np.diff(np.append(starts, cells)) / cells) ** 3).sum())
 
 
-def _divide_shares(known: FloatArray, counts: FloatArray, first: IntArray) -> FloatArray:
+def _divide_shares(cell_shares: FloatArray, counts: FloatArray, first: IntArray) -> FloatArray:
     """Divide shares in proportion to counts, if any is positive; else equally among the parts of an interval.
 
     Args:
-        known: Shares of the intervals that are divided.
+        cell_shares: Shares of the intervals that are divided.
         counts: Unbiased counts of all parts, in order.
         first: Index of the first part of each interval.
     """
-    positive, parts = np.maximum(counts, 0.0), np.diff(np.append(first, len(counts)))
-    sums = np.repeat(np.add.reduceat(positive, first), parts)
-    equal_shares = np.repeat(1 / parts, parts)
-    return np.asarray(np.repeat(known, parts) * np.divide(positive, sums, out=equal_shares, where=sums > 0))
+    positive, cells_per_interval = np.maximum(counts, 0.0), np.diff(np.append(first, len(counts)))
+    sums = np.repeat(np.add.reduceat(positive, first), cells_per_interval)
+    equal_shares = np.repeat(1 / cells_per_interval, cells_per_interval)
+    return np.asarray(
+        np.repeat(cell_shares, cells_per_interval) * np.divide(positive, sums, out=equal_shares, where=sums > 0)
+    )

@@ -86,9 +86,9 @@ class Collection:
         if before.any():
             self.met, all_valid, is_valid = self.met + int(before.sum()), False, is_valid & ~before
         self.any_drawn |= has_drawn_names(records.names[is_valid])
-        fresh = self._seen.mark_new(records.names if all_valid else records.names[is_valid])
-        self.repeated += int(len(fresh) - fresh.sum())
-        is_valid[is_valid] = fresh
+        is_new = self._seen.mark_new(records.names if all_valid else records.names[is_valid])
+        self.repeated += int(len(is_new) - is_new.sum())
+        is_valid[is_valid] = is_new
         self._tables.count_reports(about, is_valid)
 
     def names(self) -> bytes:
@@ -136,12 +136,12 @@ class SortedNameSet:
         numbers = names_to_numbers(names)
         order = _sort_indices(numbers)
         ordered, is_new = numbers[order], np.zeros(len(numbers), dtype=np.bool_)
-        fresh = np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)]
+        is_first = np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)]
         for run in self._runs:  # searched in sorted order, which keeps memory accesses close together
             position = np.minimum(np.searchsorted(run, ordered), len(run) - 1)
-            fresh &= run[position] != ordered
-        is_new[order] = fresh
-        return is_new, ordered[fresh]
+            is_first &= run[position] != ordered
+        is_new[order] = is_first
+        return is_new, ordered[is_first]
 
     def list_names(self) -> NDArray[np.uint64]:
         """Return all pseudonyms, sorted."""
@@ -224,13 +224,13 @@ class Inviter:
         Raises:
             ValueError: the file cannot be used, or holds something else.
         """
-        place, key = Path(path), None
+        key_path, key = Path(path), None
         try:
             try:
-                file = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+                file = os.open(key_path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
             except FileExistsError:
-                read = load_pem_private_key(place.read_bytes(), password=None)
-                key = read if isinstance(read, Ed25519PrivateKey) else None
+                stored_key = load_pem_private_key(key_path.read_bytes(), password=None)
+                key = stored_key if isinstance(stored_key, Ed25519PrivateKey) else None
             else:
                 key = Ed25519PrivateKey.generate()
                 with os.fdopen(file, "wb") as opened:

@@ -241,20 +241,22 @@ class ReportFormat:
         count = int.from_bytes(header[len(self.header_prefix) : len(self.header_prefix) + 4], "little")
         return count if header == self.header_prefix + encode_count(count) else None
 
-    def _view_records(self, view: memoryview, place: int, records: int) -> Octets:
-        flat = np.frombuffer(view[place : place + records * self.record_size], dtype=np.uint8)
+    def _view_records(self, view: memoryview, position: int, records: int) -> Octets:
+        flat = np.frombuffer(view[position : position + records * self.record_size], dtype=np.uint8)
         return flat.reshape(records, self.record_size)
 
     def _count_single_parts(self, view: memoryview, position: int) -> int:
         """Return the number of consecutive one-record parts that begin here."""
         alone = self.single_header
         stride = len(alone) + self.record_size
-        parts = min((len(view) - position) // stride, MOST_AT_ONCE)
-        if parts < 1:
+        rows_in_batch = min((len(view) - position) // stride, MOST_AT_ONCE)
+        if rows_in_batch < 1:
             return 0
-        rows = np.frombuffer(view[position : position + parts * stride], dtype=np.uint8).reshape(parts, stride)
+        rows = np.frombuffer(view[position : position + rows_in_batch * stride], dtype=np.uint8).reshape(
+            rows_in_batch, stride
+        )
         differs = (rows[:, : len(alone)] != np.frombuffer(alone, dtype=np.uint8)).any(axis=1)
-        return int(differs.argmax()) if differs.any() else parts
+        return int(differs.argmax()) if differs.any() else rows_in_batch
 
     def _find_header(self, view: memoryview, position: int) -> int:
         """Return the position of the next header of this task, or the end."""
@@ -292,18 +294,18 @@ class ReportFormat:
         return source.sample_words(NAME + self.message_octets).astype(np.uint32) | np.uint32(1)
 
 
-def _sum_weighted_octets(told: Octets, weights: NDArray[np.uint32]) -> NDArray[np.uint32]:
+def _sum_weighted_octets(content: Octets, weights: NDArray[np.uint32]) -> NDArray[np.uint32]:
     """Add the first weight and each byte times its weight."""
-    return np.asarray((told.astype(np.uint32) * weights).sum(axis=1, dtype=np.uint32) + weights[0])
+    return np.asarray((content.astype(np.uint32) * weights).sum(axis=1, dtype=np.uint32) + weights[0])
 
 
 @compile_loop
-def _fill_weighted_sums(content: Octets, weights: NDArray[np.uint32], found: NDArray[np.uint32]) -> None:
+def _fill_weighted_sums(content: Octets, weights: NDArray[np.uint32], sums: NDArray[np.uint32]) -> None:
     for row in range(len(content)):
         total = weights[0]
         for column in range(content.shape[1]):
             total += np.uint32(content[row, column]) * weights[column]
-        found[row] = total
+        sums[row] = total
 
 
 def map_report_file(path: str | Path) -> memoryview:

@@ -111,12 +111,12 @@ class ReportStore:
         """Return the number of new reports of each request, which are now on disk and known."""
         if self._broken:
             raise OSError(EIO, "an earlier report failed halfway: start the server again")
-        names, messages = (np.concatenate(parts) for parts in zip(*offers, strict=True))
-        fresh, run = self._seen.find_new(names)
+        names, messages = (np.concatenate(columns) for columns in zip(*offers, strict=True))
+        is_new, run = self._seen.find_new(names)
         if self.reports + len(run) > self.most:
             return self._write_until_full(offers)
         try:
-            self._append_bytes(self._form.encode_reports_singly(names[fresh], messages[fresh]))
+            self._append_bytes(self._form.encode_reports_singly(names[is_new], messages[is_new]))
             self._seen.insert_run(run)
         except BaseException as error:
             self._broken = not isinstance(
@@ -124,7 +124,7 @@ class ReportStore:
             )  # otherwise the next process that opens the file reads it again
             raise
         ends = np.cumsum([len(offer.names) for offer in offers])[:-1]
-        return [int(request.sum()) for request in np.split(fresh, ends)]
+        return [int(request.sum()) for request in np.split(is_new, ends)]
 
     def _write_until_full(self, offers: Sequence[PendingReports]) -> list[int | Exception]:
         """Write requests one after another, as long as a whole request fits."""
@@ -136,11 +136,11 @@ class ReportStore:
         self._full = True
         return [ProtocolError("store", rule, 507)]
 
-    def _append_bytes(self, parts: bytes) -> None:
+    def _append_bytes(self, content: bytes) -> None:
         """Write at the end of the valid part, over the rest of an earlier attempt."""
-        if not parts:
+        if not content:
             return
-        remaining = memoryview(parts)
+        remaining = memoryview(content)
         try:
             os.lseek(self._file, self._end, os.SEEK_SET)
             while remaining:
@@ -150,7 +150,7 @@ class ReportStore:
             with suppress(OSError):
                 os.ftruncate(self._file, self._end)
             raise
-        self._end += len(parts)
+        self._end += len(content)
 
     def _recover_file(self) -> None:
         data = map_report_file(self._path)
@@ -168,9 +168,9 @@ class ReportStore:
         os.ftruncate(self._file, valid_size)
         self._end = valid_size
 
-    def _require_headers(self, found: Octets, expected_head: bytes) -> None:
+    def _require_headers(self, heads: Octets, expected_head: bytes) -> None:
         """Require valid bytes, or zeros: a power failure leaves zeros in blocks that had not reached the disk."""
-        if not np.all((found == np.frombuffer(expected_head, dtype=np.uint8)) | (found == 0)):
+        if not np.all((heads == np.frombuffer(expected_head, dtype=np.uint8)) | (heads == 0)):
             os.close(self._file)
             raise InvalidArgument("store", OTHER)
 
@@ -224,16 +224,16 @@ def send_reports(
     form = ReportFormat.from_header(reports)
     if form is None:
         raise InvalidArgument("reports", "these are no reports of a task of the local model")
-    sent, path = DeliveryCounts(), f"/tasks/{form.task.hex()}/reports"
+    counts, path = DeliveryCounts(), f"/tasks/{form.task.hex()}/reports"
     for message, damaged in _split_messages(form, reports):
-        sent = DeliveryCounts(sent.new, sent.known, sent.refused + damaged)
+        counts = DeliveryCounts(counts.new, counts.known, counts.refused + damaged)
         if message:
             facts = parse_fields(server.post(path, message, invitation), "server", new=int, known=int, refused=int)
-            sent = DeliveryCounts(*(before + facts[name] for name, before in sent._asdict().items()))
-        progress(sum(sent) * form.record_size)
-    if not sent.new + sent.known:
-        raise InvalidArgument("reports", f"{sent.refused} refused: damaged, cut off, or of another task")
-    return sent
+            counts = DeliveryCounts(*(before + facts[name] for name, before in counts._asdict().items()))
+        progress(sum(counts) * form.record_size)
+    if not counts.new + counts.known:
+        raise InvalidArgument("reports", f"{counts.refused} refused: damaged, cut off, or of another task")
+    return counts
 
 
 def _split_messages(form: ReportFormat, reports: bytes | memoryview) -> Iterator[tuple[bytes, int]]:
@@ -359,15 +359,15 @@ class ReportReceiver:
         self._count_refused(0, accepted_count - new)
         return json.dumps({"new": new, "known": accepted_count - new, "refused": wrong}).encode()
 
-    def _store_reports(self, parts: Sequence[tuple[Octets, Octets]]) -> int:
+    def _store_reports(self, batches: Sequence[tuple[Octets, Octets]]) -> int:
         """Write names and messages to the disk, and count the new ones."""
-        names, messages = zip(*parts, strict=True)
+        names, messages = zip(*batches, strict=True)
         return self._store.add(np.concatenate(names), np.concatenate(messages))
 
-    def _count_refused(self, wrong: int, known: int) -> None:
+    def _count_refused(self, wrong: int, repeated: int) -> None:
         with self._lock:
             self.refused += wrong
-            self.repeated += known
+            self.repeated += repeated
 
 
 def create_app(reception: ReportReceiver) -> Starlette:

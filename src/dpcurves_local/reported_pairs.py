@@ -140,8 +140,8 @@ class PairForm:
             + debiased.common_variance * centred @ centred
             + debiased.extra_true_variance * shares @ centred**2
         )
-        half = self.kernel - self.kernel.mean(axis=1)[:, None]  # the kernel times P
-        noise = half * (debiased.common_variance + debiased.extra_true_variance * shares)
+        centred_kernel = self.kernel - self.kernel.mean(axis=1)[:, None]  # the kernel times P
+        noise = centred_kernel * (debiased.common_variance + debiased.extra_true_variance * shares)
         quadratic = noise - noise.mean(axis=1)[:, None] + self.kernel * shares  # the kernel times E z z'
         two = float((quadratic * quadratic.T).sum()) - mean**2
         return max(2.0 * people * (people - 1) * (2 * (people - 2) * float(linear_variance) + two), 0.0)

@@ -128,7 +128,7 @@ class SecondRound(Task):
     def __post_init__(self) -> None:
         require_type("question", self.question, CdfQuestion, "the question of the first round")
         if len(self.one_probabilities) != self.question.grid.slots or not all(
-            0 <= chance <= PARTS for chance in self.one_probabilities
+            0 <= probability <= PARTS for probability in self.one_probabilities
         ):
             raise InvalidArgument("task", "it has no chance for each slot of its grid")
         if not (isinstance(self.first_task_hash, str) and fullmatch("[0-9a-f]{64}", self.first_task_hash)):
@@ -243,15 +243,15 @@ class SecondRound(Task):
             estimate_area(curve, self.first_class, bits), (curve.privacy.units or 0, bits.reports), refused
         )
 
-    def _add_losses(self, found: UStatistic, people: tuple[int, int], repeats_refused: bool) -> TwoRoundArea:
+    def _add_losses(self, statistic: UStatistic, people: tuple[int, int], repeats_refused: bool) -> TwoRoundArea:
         """Add the numbers of people and the privacy statement to the estimate."""
         losses: dict[str, Any] = {"loss_in_one_round": self.loss, "loss_in_both_rounds": self.loss_in_both_rounds}
         losses["is_exact"] = self.earlier is not None and self.loss.is_pure
-        area = TwoRoundArea(**vars(found), people=people, repeats_refused=repeats_refused, **losses)
+        area = TwoRoundArea(**vars(statistic), people=people, repeats_refused=repeats_refused, **losses)
         loss = (area.loss_in_one_round if repeats_refused else area.loss_in_both_rounds).as_single_release()
-        epsilon, mechanism = loss.epsilon, f"{found.privacy.mechanism}; then {self.plan.made_by}"
+        epsilon, mechanism = loss.epsilon, f"{statistic.privacy.mechanism}; then {self.plan.made_by}"
         privacy = replace(
-            found.privacy, epsilon=None if epsilon is None else float(epsilon), rho=float(loss.rho), units=sum(people),
+            statistic.privacy, epsilon=None if epsilon is None else float(epsilon), rho=float(loss.rho), units=sum(people),
             mechanism=mechanism,
         ).with_notes(*area.statements)  # fmt: skip
         return replace(
@@ -281,7 +281,7 @@ class SecondRound(Task):
         require_known_fields(stored, _FIELDS)
         if task != Task(task.question, task.loss, task.people):
             raise InvalidArgument("task", "a second round has no aim, and its question has neither coins nor rounding")
-        if version != VERSION or not all(isinstance(chance, int) for chance in chances):
+        if version != VERSION or not all(isinstance(probability, int) for probability in chances):
             raise InvalidArgument("task", f"it is of another version than {VERSION}, or damaged")
         return cls(task.question, task.loss, task.people, before, curve, first_class, chances, **first_round)
 
@@ -316,10 +316,10 @@ def find_largest_ratio(plan: Plan, second: Plan, one_probabilities: Sequence[int
     second report, given the first, depends only on the probabilities of the two values.
     """
     law = plan.law.require_type(AggregatedReports)
-    ratios = [way.support.likelihood_ratio for way in find_randomisers(law, plan.loss)]
+    ratios = [randomiser.support.likelihood_ratio for randomiser in find_randomisers(law, plan.loss)]
     (bit,) = (
-        way.support.likelihood_ratio
-        for way in find_randomisers(second.law.require_type(AggregatedReports), second.loss)
+        randomiser.support.likelihood_ratio
+        for randomiser in find_randomisers(second.law.require_type(AggregatedReports), second.loss)
     )
     combine = prod if law.about_all else max
     return max(
@@ -340,7 +340,7 @@ def _list_bit_ratios(chances: Sequence[int], starts: Sequence[int], bit: Fractio
     for high in np.argsort(largest)[-2:].tolist():
         for low in np.argsort(smallest)[:2].tolist():
             if high != low:
-                up, down = (Fraction(int(parts), PARTS) for parts in (largest[high], smallest[low]))
+                up, down = (Fraction(int(numerator), PARTS) for numerator in (largest[high], smallest[low]))
                 yield (1 + (bit - 1) * up) / (1 + (bit - 1) * down)
                 yield (bit - (bit - 1) * down) / (bit - (bit - 1) * up)
 
@@ -569,17 +569,19 @@ def compare_area_protocols(
         first_class: Task(CdfQuestion("score", grid), loss, people, aim=CountUse.AREA)
         for first_class, people in sizes.items()
     }
-    told = {
+    score_variances = {
         first_class: predict_scores_variance(task.plan.law.require_type(AggregatedReports))
         for first_class, task in scores.items()
     }
-    roads = [AreaProtocol(None, sqrt(sum(told.values())))]
+    protocols = [AreaProtocol(None, sqrt(sum(score_variances.values())))]
     one_bit = Task(CdfQuestion("bit", Grid(0, 1, cells=1)), loss, 1).plan.law.require_type(AggregatedReports).levels[0]
     for first_class, first_size in ((FirstClass.NEGATIVES, positives), (FirstClass.POSITIVES, negatives)):
-        roads.append(
-            AreaProtocol(first_class, sqrt(told[first_class] + 1 / (4 * float(one_bit.gain) ** 2 * first_size)))
+        protocols.append(
+            AreaProtocol(
+                first_class, sqrt(score_variances[first_class] + 1 / (4 * float(one_bit.gain) ** 2 * first_size))
+            )
         )
-    return tuple(sorted(roads, key=lambda road: road.error))
+    return tuple(sorted(protocols, key=lambda road: road.error))
 
 
 def predict_scores_variance(law: AggregatedReports) -> float:

@@ -69,8 +69,10 @@ def choose_grid(kernel: Function, lower: float, upper: float, *, people: int, lo
 def predict_error(kernel: Function, grid: Grid, people: int, loss: PrivacyLoss) -> float:
     """Return the root mean square error of noise, sampling and discretisation, for evenly spread values."""
     cells, on_cells = grid.cells, MidpointKernel(kernel)(grid.edges)
-    way = choose_randomiser(cells + 1, convert_to_epsilon(loss))
-    debiased = LevelReports(range(cells), people, way.NAME, *way.support).debias_tallies(np.zeros(cells + 1))
+    randomiser = choose_randomiser(cells + 1, convert_to_epsilon(loss))
+    debiased = LevelReports(range(cells), people, randomiser.NAME, *randomiser.support).debias_tallies(
+        np.zeros(cells + 1)
+    )
     debiased = replace(debiased, counts=np.append(np.full(cells, people / cells), 0.0))
     noise = (
         debiased.make_centred_form(on_cells.mean, debiased.mean(on_cells.mean)).find_deviation(population=True)
@@ -116,10 +118,10 @@ class PublicCoinResponses:
         law, source = self.plan.law.require_type(AggregatedReports), randomness.expand()
         levels, numbers = self._derive_coins(names)
         bits = np.zeros((len(slots), self.OCTETS), dtype=np.uint8)
-        for number, way in enumerate(self._randomisers):
-            here = np.flatnonzero(levels == number)
-            index = numbers[here] & (way.index_count - 1)
-            bits[here, 0] = way.draw_bits(find_answers(law, number, slots[here]), index, source)
+        for number, randomiser in enumerate(self._randomisers):
+            rows = np.flatnonzero(levels == number)
+            index = numbers[rows] & (randomiser.index_count - 1)
+            bits[rows, 0] = randomiser.draw_bits(find_answers(law, number, slots[rows]), index, source)
         return bits
 
     def expand_messages(self, names: Octets, bits: Reports) -> Reports:
@@ -129,10 +131,12 @@ class PublicCoinResponses:
         """
         messages = np.zeros((len(bits), count_message_octets(self.plan)), dtype=np.uint8)
         levels, numbers = self._derive_coins(names)
-        for number, way in enumerate(self._randomisers):
-            here = np.flatnonzero(levels == number)
-            index = numbers[here] & (way.index_count - 1)
-            messages[here, 1 : 1 + way.octets] = way.encode_reports(index, bits[here, 0].astype(np.int64) & 1)
+        for number, randomiser in enumerate(self._randomisers):
+            rows = np.flatnonzero(levels == number)
+            index = numbers[rows] & (randomiser.index_count - 1)
+            messages[rows, 1 : 1 + randomiser.octets] = randomiser.encode_reports(
+                index, bits[rows, 0].astype(np.int64) & 1
+            )
         messages[:, 0] = np.where(bits[:, 0] > 1, len(self._randomisers), levels)
         return messages
 
@@ -147,8 +151,8 @@ class PublicCoinResponses:
 
     @property
     def _randomisers(self) -> list[HadamardResponse]:
-        ways = find_randomisers(self.plan.law.require_type(AggregatedReports), self.plan.loss)
-        return [way for way in ways if isinstance(way, HadamardResponse)]
+        randomisers = find_randomisers(self.plan.law.require_type(AggregatedReports), self.plan.loss)
+        return [randomiser for randomiser in randomisers if isinstance(randomiser, HadamardResponse)]
 
 
 VERSION = 1

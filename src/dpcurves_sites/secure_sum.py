@@ -107,10 +107,10 @@ class Roster:
 
     def find_holders(self, site: int) -> tuple[int, ...]:
         """The sites that hold shares of a site's masks: itself, and its neighbours."""
-        sites, half = len(self.keys), self.degree // 2
+        sites, reach = len(self.keys), self.degree // 2
         if self.degree == sites - 1:
             return tuple(range(sites))
-        return tuple(sorted((site + step) % sites for step in range(-half, half + 1)))
+        return tuple(sorted((site + step) % sites for step in range(-reach, reach + 1)))
 
     @cached_property
     def fingerprint(self) -> bytes:
@@ -266,9 +266,9 @@ def recover_secret(shares: Mapping[int, bytes], threshold: int) -> bytes:
     used, secret = dict(sorted(shares.items())[:threshold]), 0
     for holder, share in used.items():
         numerator, denominator = 1, 1
-        for other in used:
-            if other != holder:
-                numerator, denominator = numerator * (other + 1) % PRIME, denominator * (other - holder) % PRIME
+        for member in used:
+            if member != holder:
+                numerator, denominator = numerator * (member + 1) % PRIME, denominator * (member - holder) % PRIME
         secret = (secret + int.from_bytes(share, "little") * numerator * pow(denominator, -1, PRIME)) % PRIME
     if secret >= 2**256:
         raise ProtocolError("opened shares", "the shares determine no 32-byte secret")
@@ -305,10 +305,12 @@ def _add_masks(vector: Vector, keys: Iterable[tuple[bytes, int]]) -> None:
             operation(block, np.frombuffer(stream.update(_ZEROS[: 8 * block.size]), dtype="<u8"), out=block)
 
 
-def _derive_pair_key(sum_round: SumRound, mine: bytes, theirs: bytes, site: int, other: int) -> tuple[bytes, int]:
+def _derive_pair_key(sum_round: SumRound, mine: bytes, theirs: bytes, site: int, partner: int) -> tuple[bytes, int]:
     """Return the key of a pairwise mask, and whether `site` adds (1) or subtracts (-1) it."""
-    pair = min(site, other), max(site, other)
-    return _derive_key(sum_round, _exchange_keys(mine, theirs, other), "pair mask", *pair), 1 if site < other else -1
+    pair = min(site, partner), max(site, partner)
+    return _derive_key(
+        sum_round, _exchange_keys(mine, theirs, partner), "pair mask", *pair
+    ), 1 if site < partner else -1
 
 
 def _derive_own_key(sum_round: SumRound, seed: bytes, site: int) -> bytes:
@@ -549,7 +551,7 @@ def _require_quorum(sum_round: SumRound, signed: Iterable[bytes], digest: bytes)
 
 def _find_non_neighbours(sum_round: SumRound, site: int, state: SiteState) -> list[int]:
     """Return the sites whose shares this site does not hold."""
-    return [other for other in state.public_keys if site not in sum_round.roster.find_holders(other)]
+    return [member for member in state.public_keys if site not in sum_round.roster.find_holders(member)]
 
 
 def _open_sealed_share(sum_round: SumRound, site: int, state: SiteState, message: SignedMessage) -> tuple[bytes, bytes]:
@@ -589,8 +591,8 @@ def sum_vectors(sum_round: SumRound, messages: RoundMessages) -> Vector:
     """
     roster = sum_round.roster
     bundles = {
-        site: PublicKeys.from_bytes(one.body)
-        for site, one in _parse_stage(sum_round, KEYS, messages.keys, 3 * HASH).items()
+        site: PublicKeys.from_bytes(message.body)
+        for site, message in _parse_stage(sum_round, KEYS, messages.keys, 3 * HASH).items()
     }
     shares = _parse_stage(sum_round, SHARES, messages.shares)
     _require_present(sum_round, SHARES, shares, bundles)
@@ -620,9 +622,10 @@ def sum_vectors(sum_round: SumRound, messages: RoundMessages) -> Vector:
             masking_key = X25519PrivateKey.from_private_bytes(secret).public_key().public_bytes_raw()
             if masking_key != bundles[site].masking_key:
                 raise ProtocolError("opened shares", f"the shares of site {site} do not match its public key")
-            neighbours = [other for other in receipts if other in roster.find_holders(site)]
+            neighbours = [neighbour for neighbour in receipts if neighbour in roster.find_holders(site)]
             masks.extend(
-                _derive_pair_key(sum_round, secret, bundles[other].masking_key, site, other) for other in neighbours
+                _derive_pair_key(sum_round, secret, bundles[neighbour].masking_key, site, neighbour)
+                for neighbour in neighbours
             )
     _add_masks(total, masks)  # the missing site's pairwise masks cancel those of its neighbours
     return total
@@ -668,12 +671,12 @@ def simulate_round(
     states = [b""] * len(signers)
 
     def collect_stage(stage: int, ask: Callable[[Signer], Step]) -> list[bytes]:
-        sent = []
+        messages = []
         for signer in signers:
             if dropouts.get(signer.site, OPENED + 1) > stage:
                 states[signer.site], message = ask(signer)
-                sent.append(message)
-        return sent
+                messages.append(message)
+        return messages
 
     keys = collect_stage(KEYS, lambda signer: advertise_keys(sum_round, signer, randomness))
     shares = collect_stage(SHARES, lambda signer: share_keys(sum_round, signer, states[signer.site], keys, randomness))

@@ -334,23 +334,23 @@ class Site:
 
         Raises:
             BudgetExceeded: The remaining budget is too small; nothing was charged.
-            UnsupportedQuery, ValueError: it is no plan of this task, or the records do not have what it asks.
-            ProtocolError: see `RoundStore.answer_stage`.
+            UnsupportedQuery, ValueError: The plan is not of this task, or the records lack a column of it.
+            ProtocolError: See `RoundStore.answer_stage`.
         """
-        made = self._terms.plan_query(plan.query, allotment.loss)
-        if made.fingerprint != plan.fingerprint:
+        own_plan = self._terms.plan_query(plan.query, allotment.loss)
+        if own_plan.fingerprint != plan.fingerprint:
             raise InvalidArgument("plan", "this site would make another one: it has other terms, or another version")
-        turn, payment = (
-            derive_round(self.roster, made, allotment),
+        sum_round, payment = (
+            derive_round(self.roster, own_plan, allotment),
             self._build_request_id(allotment.request, allotment.part),
         )
-        if stage == KEYS and not self._kept.has_answered(turn, KEYS):
-            if self._ledger.find_grant(self._dataset, payment) is None:  # it can be paid, before any site counts
-                left = self._ledger.balance(self._dataset).remaining
-                self._require_budget(left.currency.price(allotment.loss), left, "this turn")
-            self._open_records().check(made.query.axes)
+        if stage == KEYS and not self._kept.has_answered(sum_round, KEYS):
+            if self._ledger.find_grant(self._dataset, payment) is None:  # refuse before any site counts
+                balance = self._ledger.balance(self._dataset).remaining
+                self._require_budget(balance.currency.price(allotment.loss), balance, "this turn")
+            self._open_records().check(own_plan.query.axes)
         return self._kept.answer_stage(
-            turn, stage, previous_messages, lambda: self._build_vector(made, allotment), payment
+            sum_round, stage, previous_messages, lambda: self._build_vector(own_plan, allotment), payment
         )
 
     def _build_vector(self, plan: Plan, allotment: Allotment) -> Vector:
@@ -368,9 +368,9 @@ class Site:
             binding=fingerprint(thing, allotment.loss, self._terms.adjacency, self._dataset, self.roster),
         )  # fmt: skip
 
-    def _build_request_id(self, request: str, part: int) -> str:
+    def _build_request_id(self, request: str, stage_number: int) -> str:
         """Return the request id of a charge. It includes the task, since other tasks draw and pay for fresh noise."""
-        return f"{self.roster.task.hex()[:TASK]}/{request}/{part}"
+        return f"{self.roster.task.hex()[:TASK]}/{request}/{stage_number}"
 
     def _require_budget(self, needed: Amount, remaining: Amount, purpose: str) -> None:
         if needed.billionths > remaining.billionths:

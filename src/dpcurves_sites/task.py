@@ -130,9 +130,9 @@ class FederationTask(TaskDocument):
         """
         roster = self.model.build_roster(bytes.fromhex(self.hash), [member.key for member in self.members])
         units = tuple(member.units for member in self.members if member.units is not None)
-        known = units if self.neighbours.has_public_units else ()
+        public_units = units if self.neighbours.has_public_units else ()
         terms = FederationTerms(
-            self.model, roster, self.neighbours, self.unit, known, self.budget, self.columns, self.most_rows
+            self.model, roster, self.neighbours, self.unit, public_units, self.budget, self.columns, self.most_rows
         )
         if self.most_rows is not None and self.most_rows < 1:
             raise InvalidArgument("most_rows", f"must be at least 1, got {self.most_rows}")

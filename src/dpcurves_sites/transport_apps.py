@@ -129,8 +129,8 @@ def _parse_batch_number(answer: bytes) -> int:
     Raises:
         ValueError: The answer is malformed.
     """
-    number, status, left, _ = unpack_parts(answer)
-    if not status.isdigit() or not left.isdigit():
+    number, status, remaining, _ = unpack_parts(answer)
+    if not status.isdigit() or not remaining.isdigit():
         raise ValueError("it has no status")
     return int(number)
 

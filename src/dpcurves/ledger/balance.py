@@ -338,11 +338,13 @@ def _require_room(
         _require_parts(analyst_limits, limit, f"project {owner[1]!r}", rule)
 
 
-def _require_parts(parts: Collection[int], whole: accounts.Amount, words: str, rule: accounts.AllowanceRule) -> None:
-    if max(parts, default=0) > whole.billionths:
+def _require_parts(
+    allowances: Collection[int], whole: accounts.Amount, words: str, rule: accounts.AllowanceRule
+) -> None:
+    if max(allowances, default=0) > whole.billionths:
         raise InvalidArgument("allowance", f"an allowance exceeds the {whole} of {words}, which it is a part of")
-    if sum(parts) > whole.billionths and rule is accounts.AllowanceRule.WITHIN:
-        total = accounts.Amount(whole.currency, sum(parts)).digits
+    if sum(allowances) > whole.billionths and rule is accounts.AllowanceRule.WITHIN:
+        total = accounts.Amount(whole.currency, sum(allowances)).digits
         raise InvalidArgument(
             "allowance",
             f"the allowances in {words} add up to {total} of {whole}; allow that with the rule 'may exceed'",

@@ -449,11 +449,11 @@ def _require_equal_sums(spending: Spending, total: int) -> None:
 class _ChainWalk:
     """State of a verification that follows the chain from an entry to the last one."""
 
-    def __init__(self, chain: Chain, kept: Head | None, start: Head) -> None:
+    def __init__(self, chain: Chain, stored_head: Head | None, start: Head) -> None:
         self.here = start
         self.paid: Counter[Owner] = Counter()
         self._chain = chain
-        self._kept = kept
+        self._kept = stored_head
         self._compare_head()
 
     def step(self, entry: _Entry) -> None:

@@ -262,7 +262,9 @@ def choose_bound(release: Release, growth: NoiseGrowth) -> int:
 
 def minimise_expected_error(errors: Sequence[tuple[float, FloatArray]]) -> int:
     """Return the bound with the least mean log ratio of its error to the least one; errors are (paths, bounds)."""
-    total = sum(chance * np.log(error / error.min(axis=1, keepdims=True)).mean(axis=0) for chance, error in errors)
+    total = sum(
+        probability * np.log(error / error.min(axis=1, keepdims=True)).mean(axis=0) for probability, error in errors
+    )
     return candidate_bounds()[int(np.argmin(total))]
 
 
@@ -505,11 +507,11 @@ def _excluded_interval(counts: _UnitCounts, rows: int, largest_size: int) -> tup
     ) if excluded_at_most else 0.0
 
 
-def describe_bound_price(adjacency: AdjacencyWithoutBound, look: Plan) -> tuple[str, ...]:
+def describe_bound_price(adjacency: AdjacencyWithoutBound, pilot_plan: Plan) -> tuple[str, ...]:
     """Return a note on the price and purpose of the pilot query, shown before anything is charged."""
-    values = ", by a value of one record," if isinstance(look.query, SizedUnitsQuery) else ""
+    values = ", by a value of one record," if isinstance(pilot_plan.query, SizedUnitsQuery) else ""
     return (
-        f"no bound of records per {adjacency.column} is stated: {look.loss}, {LOOK} of the loss, counts "
+        f"no bound of records per {adjacency.column} is stated: {pilot_plan.loss}, {LOOK} of the loss, counts "
         f"{adjacency.column} by the number of their records{values} and chooses a power of two up to "
         f"{2**MOST_DOUBLINGS:,}; the errors below are for a bound of 1 and grow with the bound",
     )

@@ -415,7 +415,7 @@ def _select_leaves(
     scale = np.sqrt(TUNING.typical_width * layout.cells / np.maximum(layout.width, 1))
     scaled_counts = counts / np.clip(scale, TUNING.least_scale, TUNING.largest_scale)
     numbered = enumerate((*limits, layout.cells), start=1)
-    for number, limit, ratio in ((each, limit, ratio) for each, limit in numbered for ratio in ratios[each - 1]):
+    for number, limit, ratio in ((index, limit, ratio) for index, limit in numbered for ratio in ratios[index - 1]):
         variance = _split_variance(base_noise, number)
         is_large = scaled_counts > ratio * sqrt(2 * variance)
         is_split = is_large | (largest_variance > tolerances[number - 1] * variance)
@@ -546,8 +546,8 @@ def is_uneven(tilings: Tilings, splits: TreeEstimate) -> bool:
         tilings: The result of `refine_tilings`; a last round also splits intervals with many records, clear or not.
         splits: Estimates from earlier rounds.
     """
-    many = len(tilings[-1]) > TUNING.uneven_share * splits.layout.cells
-    return many and splits.even_probability <= TUNING.even_probability
+    has_many_intervals = len(tilings[-1]) > TUNING.uneven_share * splits.layout.cells
+    return has_many_intervals and splits.even_probability <= TUNING.even_probability
 
 
 def full_tree_tilings(layout: DyadicLayout) -> Tilings:
@@ -575,7 +575,7 @@ def _split_variance(base_noise: Noise, tilings: int) -> float:
 
 def _gaussian_prefix_variance(layout: Layout, tilings: Tilings) -> float:
     """Return the mean variance of a prefix of intervals under Gaussian noise, up to a factor, with a public total."""
-    noise, missing = (Noise(Family.GAUSSIAN, parts * _LARGE) for parts in (len(tilings), 1))
+    noise, missing = (Noise(Family.GAUSSIAN, tiling_count * _LARGE) for tiling_count in (len(tilings), 1))
     law = IntervalSums(1, layout.cells, tuple(Tier(starts, noise) for starts in tilings), missing)
     return round_error(law.interval_law.mean_prefix_variance(True))
 

@@ -222,10 +222,10 @@ class PilotCounts:
         """Express the counts on finer cells; `edges` must contain the present edges."""
         starts = np.append(0, np.searchsorted(np.array(edges), np.array(self.edges)) + 1)
 
-        def refine_evidence(turn: Evidence) -> Evidence:
-            (tier,) = turn.interval_sums.levels
+        def refine_evidence(evidence: Evidence) -> Evidence:
+            (tier,) = evidence.interval_sums.levels
             moved = Tier(tuple(starts[tier.first_cells].tolist()), tier.noise)
-            return replace(turn, law=replace(turn.interval_sums, cells=len(edges) + 1, levels=(moved,)))
+            return replace(evidence, law=replace(evidence.interval_sums, cells=len(edges) + 1, levels=(moved,)))
 
         return PilotCounts(edges, tuple(map(refine_evidence, self.rounds)))
 
@@ -253,11 +253,11 @@ class PilotCounts:
         decade = np.searchsorted(DECADES, np.array(self.edges[:-1]), side="right") - 1
         decade_of_slot = np.concatenate([[-1], decade, [-1]])
         totals, weights = np.zeros((2, len(DECADES) - 1))
-        for turn in self.rounds:
-            (tier,) = turn.interval_sums.levels
+        for evidence in self.rounds:
+            (tier,) = evidence.interval_sums.levels
             decades = decade_of_slot[tier.first_cells]
             inside = decades >= 0
-            values = np.array(turn.values[: len(decades)], dtype=np.float64)[inside]
+            values = np.array(evidence.values[: len(decades)], dtype=np.float64)[inside]
             cells_per_decade = np.bincount(decades[inside], minlength=len(totals))
             if not cells_per_decade.all():
                 continue  # a search for atoms, which joins decades
@@ -292,10 +292,10 @@ class PilotCounts:
 
     @property
     def _finest_rounds(self) -> list[Evidence]:
-        return self._rounds_of_size(max(len(turn.interval_sums.levels[0].starts) for turn in self.rounds))
+        return self._rounds_of_size(max(len(evidence.interval_sums.levels[0].starts) for evidence in self.rounds))
 
     def _rounds_of_size(self, intervals: int) -> list[Evidence]:
-        return [turn for turn in self.rounds if len(turn.interval_sums.levels[0].starts) == intervals]
+        return [evidence for evidence in self.rounds if len(evidence.interval_sums.levels[0].starts) == intervals]
 
     def estimate_significant_counts(self, total: int | None) -> FloatArray:
         """Return empirical Bayes estimates of the count of each cell from all rounds; 0 where not significant.
@@ -362,8 +362,8 @@ class PilotCounts:
         above_single = np.zeros(len(slots), dtype=np.bool_)
         above_single[2:-1] = (edges[1:] == np.nextafter(edges[:-1], inf)) & (step > 0)
         nested = [slots[[0, -1]]]
-        for turn in self.rounds:
-            bounds = turn.interval_sums.levels[0].bounds(len(edges) + 1)
+        for evidence in self.rounds:
+            bounds = evidence.interval_sums.levels[0].bounds(len(edges) + 1)
             empty = np.diff(occupied_below[bounds]) <= 0
             changes = np.concatenate([[True], empty[1:] != empty[:-1], [True]])
             for boundaries in (changes, ~above_single[bounds]):
@@ -449,8 +449,8 @@ def are_multiples(
     >>> are_multiples(1.0, ends, np.array([0, 30, 90, 120, 180, 210.0]), 1.0, 270)
     False
     """
-    known = np.abs(edges[:-1]) < step * 2.0**53
-    start = np.flatnonzero(known & (edges[1:] == np.nextafter(edges[:-1], inf)))
+    is_exact = np.abs(edges[:-1]) < step * 2.0**53
+    start = np.flatnonzero(is_exact & (edges[1:] == np.nextafter(edges[:-1], inf)))
     start = start[are_whole_multiples(edges[start], step)]
     next_multiple = multiples_of(step, np.rint(edges[start] / step) + 1)
     next_index = np.searchsorted(edges, next_multiple)
@@ -494,13 +494,13 @@ def dilate_mask(marked: NDArray[np.bool_], radius: int) -> NDArray[np.bool_]:
     return np.asarray(neighbours > NEARLY)
 
 
-def extend_to_runs(marked: NDArray[np.bool_], likely: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def extend_to_runs(marked: NDArray[np.bool_], is_likely: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Mark also the likely entries of each run that contains a marked entry.
 
     >>> extend_to_runs(np.array([False, True, False, False]), np.array([True, False, False, True])).tolist()
     [True, True, False, False]
     """
-    runs = marked | likely
+    runs = marked | is_likely
     ends = np.flatnonzero(np.diff(np.concatenate([[False], runs, [False]]))).tolist()
     for start, end in zip(ends[::2], ends[1::2], strict=True):
         runs[start:end] = marked[start:end].any()
@@ -509,9 +509,11 @@ def extend_to_runs(marked: NDArray[np.bool_], likely: NDArray[np.bool_]) -> NDAr
 
 def _average_rounds(rounds: Sequence[Evidence]) -> tuple[FloatArray, float]:
     """Average counts of the same intervals, without the outermost two; return also the noise standard deviation."""
-    weights = [1 / max(turn.interval_sums.levels[0].noise.variance, LEAST_VARIANCE) for turn in rounds]
+    weights = [1 / max(evidence.interval_sums.levels[0].noise.variance, LEAST_VARIANCE) for evidence in rounds]
     counts = np.average(
-        [turn.values[1 : len(turn.interval_sums.levels[0].starts) - 1] for turn in rounds], axis=0, weights=weights
+        [evidence.values[1 : len(evidence.interval_sums.levels[0].starts) - 1] for evidence in rounds],
+        axis=0,
+        weights=weights,
     )
     return np.asarray(counts, dtype=np.float64), 1 / sqrt(sum(weights))
 
@@ -619,8 +621,8 @@ def search_range(workload: AutomaticGridWorkload, setting: Setting) -> Strategy[
     counts = state.pilot_counts.estimate_significant_counts(total)
     inside = np.flatnonzero(counts)
     first, last = (int(inside[0]), int(inside[-1]) + 1) if len(inside) else (0, len(counts))
-    known, shares = state.pilot_counts.edges[first : last + 1], allocate_cells(counts)[first:last]
-    edges = refine_edges(*_widen_range(known, shares), workload.cells)
+    range_edges, shares = state.pilot_counts.edges[first : last + 1], allocate_cells(counts)[first:last]
+    edges = refine_edges(*_widen_range(range_edges, shares), workload.cells)
     return TableCounts(state.releases, state.pilot_counts.rounds, Grid.from_edges(edges, outside=Outside.APART))
 
 
@@ -820,8 +822,8 @@ def multiples_between(low: float, high: float, cells: float, step: float) -> lis
     >>> multiples_between(0.0, 10.0, 1, 2.0), multiples_between(1000.0, 2000.0, 4, 2.0)
     ([2.0, 4.0, 6.0, 8.0], [1200.0, 1400.0, 1600.0, 1800.0])
     """
-    few = max(TUNING.least_cells * cells, TUNING.few_multiples if cells > TUNING.singleton_target else 0)
-    if (high - low) / step <= few:
+    limit = max(TUNING.least_cells * cells, TUNING.few_multiples if cells > TUNING.singleton_target else 0)
+    if (high - low) / step <= limit:
         multiples = multiples_of(step, np.arange(floor(low / step), ceil(high / step) + 1)).tolist()
         return [edge for edge in multiples if low < edge < high]
     inner = np.array(round_numbers_between(low, high, cells))

@@ -253,10 +253,12 @@ def _build_cuts_query(score: Axis, cuts: Cuts, levels: int) -> QuantileCutsQuery
     return MedianQuery((Axis(score.column, score.grid.with_outside(Outside.CLAMPED)),), levels)
 
 
-def _cut_axis(score: Axis, cuts: Sequence[int], parts: int) -> Axis:
+def _cut_axis(score: Axis, cuts: Sequence[int], pieces: int) -> Axis:
     """Split each interval between cuts into parts of about equal length, or into single cells of the grid."""
     intervals = pairwise((0, *cuts, score.grid.cells))
-    inner_edges = sorted({start + (end - start) * part // parts for start, end in intervals for part in range(parts)})
+    inner_edges = sorted(
+        {start + (end - start) * piece // pieces for start, end in intervals for piece in range(pieces)}
+    )
     return Axis(score.column, score.grid.merge_cells(inner_edges))
 
 

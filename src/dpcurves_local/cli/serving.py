@@ -72,8 +72,8 @@ def plan_local(
     sizes = classes.parse_sizes(people)
     task = wanted.make_task(column, cells, loss)
     law, error = task.plan.law.require_type(AggregatedReports), task.plan.error
-    read = "" if wanted.kernel is None else f", not of what {wanted.kernel} says"
-    quantity = f"at one edge or cell{read}" if task.aim is None else "in the mean of the curve"
+    exception_text = "" if wanted.kernel is None else f", not of what {wanted.kernel} says"
+    quantity = f"at one edge or cell{exception_text}" if task.aim is None else "in the mean of the curve"
     error_line = f"standard error: about {error:.4g} of {people} people ({error / people:.3%}) {quantity}"
     print_to_console(
         make_console(),
@@ -257,9 +257,9 @@ def send(source: SourceOptions, reporter: ReportOptions, way: ConnectionOptions)
     server = way.open_channel()
     reports = map_report_file(source.data) if _is_report_file(source) else reporter.load_or_make_report(source)
     with server, show_progress_bar("octets of reports are sent", len(reports)) as progress:
-        sent = send_reports(reports, server, progress, reporter.invitation or "")
-    summary = f"sent: {sent.new + sent.known} reports, {sent.new} of them new to the server"
-    print_to_console(make_console(), f"{summary}; {sent.refused} refused")
+        counts = send_reports(reports, server, progress, reporter.invitation or "")
+    summary = f"sent: {counts.new + counts.known} reports, {counts.new} of them new to the server"
+    print_to_console(make_console(), f"{summary}; {counts.refused} refused")
 
 
 def _is_report_file(source: SourceOptions) -> bool:

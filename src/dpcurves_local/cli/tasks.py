@@ -400,19 +400,19 @@ def publish(received: ReportFiles, document: LocalTaskDocument, first: SecondRou
     )
 
 
-def _print_area(asked: SecondRound, received: ReportFiles, output: Output) -> None:
+def _print_area(second_round: SecondRound, received: ReportFiles, output: Output) -> None:
     """Print the AUC of a task of two rounds, a number without a plot."""
     for field in ("json", "plot", "csv", "xlsx", "html"):
         if getattr(output, field) is not None:
             raise Misuse(field, "of an area in two rounds a number is told, no curve: leave it out")
-    level, collection = output.simulated_level(), received.collect_reports(asked)
+    level, collection = output.simulated_level(), received.collect_reports(second_round)
     with suppress_curve_warnings():
         area = collection.curve()
     area_said = f"AUC {area.value:.4f}: {_format_intervals(area.interval, level, output, '.4f')}"
     print_to_console(
         make_console(),
         area_said,
-        f"mechanism: {asked.plan.made_by}",
+        f"mechanism: {second_round.plan.made_by}",
         describe_collection(collection),
         *area.statements,
         *ASSUMED,
@@ -425,13 +425,13 @@ def describe_collection(collection: Collection) -> str:
     return f"{line}, {collection.met} of people who reported in the first round" if collection.met else line
 
 
-def _choose_view(asked: Task, output: Output) -> View[Any]:
+def _choose_view(task: Task, output: Output) -> View[Any]:
     from dpcurves.curves import Histogram2DQuestion, HistogramQuestion, RocQuestion
 
-    if isinstance(asked.question, Histogram2DQuestion):
+    if isinstance(task.question, Histogram2DQuestion):
         return Histogram2DView()
     kinds: dict[type, type[ResultView]] = {RocQuestion: RocView, HistogramQuestion: HistogramView}
-    return kinds.get(type(asked.question), ResultView)(output.interval_settings())
+    return kinds.get(type(task.question), ResultView)(output.interval_settings())
 
 
 LOCAL_COMMANDS: MappingProxyType[str, Command] = MappingProxyType(

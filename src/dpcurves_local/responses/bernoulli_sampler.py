@@ -65,20 +65,20 @@ def sample_bernoulli_rows(parts: int, size: int, octets: int, randomness: Random
     return draw(parts, size * octets, randomness).reshape(size, octets)
 
 
-def _sample_by_places(parts: int, size: int, randomness: Randomness) -> Octets:
+def _sample_by_places(numerator: int, size: int, randomness: Randomness) -> Octets:
     """Draw bits whose probability has few binary digits, from one random bit per digit, from the lowest set digit
     upwards.
 
     If the probability so far is c, "and" with a random bit gives ``c / 2``, "or" gives ``(1 + c) / 2``.
     """
     octets = np.zeros(size, dtype=np.uint8)
-    for digit in range(BITS - count_binary_places(parts), BITS):
+    for digit in range(BITS - count_binary_places(numerator), BITS):
         bits = np.frombuffer(randomness.random_bytes(size), dtype=np.uint8)
-        octets = octets | bits if parts >> digit & 1 else octets & bits
+        octets = octets | bits if numerator >> digit & 1 else octets & bits
     return octets
 
 
-def _sample_by_octets(parts: int, size: int, randomness: Randomness) -> Octets:
+def _sample_by_octets(numerator: int, size: int, randomness: Randomness) -> Octets:
     """Draw bits of any probability: a table maps 16 random bits to a byte of eight draws.
 
     A byte's exact probability is a multiple of ``2**-512``. It gets as many of the 2**16 table entries as fit into it.
@@ -86,7 +86,7 @@ def _sample_by_octets(parts: int, size: int, randomness: Randomness) -> Octets:
     the same 16 decides, nearly always by its first 64 bits. The draws are exact, and cost 2 random bytes for eight bits
     instead of 8.
     """
-    decided, octets = _make_octet_table(parts), np.empty(size, dtype=np.uint8)
+    decided, octets = _make_octet_table(numerator), np.empty(size, dtype=np.uint8)
     words = randomness.sample_halfwords(size)
     look_up = _look_up_octets_compiled if loops_are_compiled() else _look_up_octets
     open_ = look_up(words, decided, octets)
@@ -124,9 +124,11 @@ class _OctetTable(NamedTuple):
 
 
 @lru_cache(maxsize=64)  # a pure function of public facts
-def _make_octet_table(parts: int) -> _OctetTable:
-    chances = [parts**ones * (WHOLE - parts) ** (_COINS - ones) for ones in map(int.bit_count, range(2**_COINS))]
-    decided, remainders = zip(*(divmod(chance, 1 << _ALL - _SHORT) for chance in chances), strict=True)
+def _make_octet_table(numerator: int) -> _OctetTable:
+    probabilities = [
+        numerator**ones * (WHOLE - numerator) ** (_COINS - ones) for ones in map(int.bit_count, range(2**_COINS))
+    ]
+    decided, remainders = zip(*(divmod(probability, 1 << _ALL - _SHORT) for probability in probabilities), strict=True)
     by_word = np.zeros(2**_SHORT, dtype=np.uint8)
     by_word[: sum(decided)] = np.repeat(np.arange(2**_COINS), decided)
     ends = tuple(accumulate(remainders, initial=sum(decided) << _ALL - _SHORT))[1:-1]
@@ -134,31 +136,31 @@ def _make_octet_table(parts: int) -> _OctetTable:
     return _OctetTable(by_word, sum(decided), ends, upper_ends)
 
 
-def _look_up_octets(words: Words, decided: _OctetTable, found: Octets) -> IntArray:
+def _look_up_octets(words: Words, decided: _OctetTable, octets: Octets) -> IntArray:
     """Write the bytes that 16 bits decide, and return the positions of the others."""
-    np.take(decided.octet_by_word, words, out=found, mode="wrap")
+    np.take(decided.octet_by_word, words, out=octets, mode="wrap")
     return np.flatnonzero(words >= decided.decided_words)
 
 
-def _look_up_octets_compiled(words: Words, decided: _OctetTable, found: Octets) -> IntArray:
+def _look_up_octets_compiled(words: Words, decided: _OctetTable, octets: Octets) -> IntArray:
     """Compiled form of `_look_up_octets`; takes a third of the time."""
     open_ = np.empty(words.size, dtype=np.int64)
-    return open_[: _fill_octets(words, decided.octet_by_word, decided.decided_words, found, open_)]
+    return open_[: _fill_octets(words, decided.octet_by_word, decided.decided_words, octets, open_)]
 
 
 @compile_loop
-def _fill_octets(words: Words, by_word: Octets, decided_words: int, found: Octets, open_: IntArray) -> int:
+def _fill_octets(words: Words, by_word: Octets, decided_words: int, octets: Octets, open_: IntArray) -> int:
     undecided, grouped = 0, len(words) // _GROUP * _GROUP
     for start in range(0, grouped, _GROUP):  # in groups, few of which contain an undecided word
         largest = words[start]
         for position in range(start, start + _GROUP):
-            found[position] = by_word[words[position]]
+            octets[position] = by_word[words[position]]
             largest = max(largest, words[position])
         for position in range(start, start + _GROUP if largest >= decided_words else start):
             open_[undecided] = position
             undecided += words[position] >= decided_words
     for position in range(grouped, len(words)):
-        found[position] = by_word[words[position]]
+        octets[position] = by_word[words[position]]
         open_[undecided] = position
         undecided += words[position] >= decided_words
     return undecided
@@ -222,17 +224,17 @@ def choose_start_probability(many: int, size: int) -> int:
     share, deviation = size / many, sqrt(size * (1 - size / many)) / many
     coarse = [step * (WHOLE >> FEW_PLACES) for step in range(1 << FEW_PLACES)]
     fine = [int(max(share - step / 4 * deviation, 0) * WHOLE) for step in range(8)]
-    return min((0, *coarse, *fine), key=lambda parts: _estimate_set_cost(many, size, parts))
+    return min((0, *coarse, *fine), key=lambda numerator: _estimate_set_cost(many, size, numerator))
 
 
-def _estimate_set_cost(many: int, size: int, parts: int) -> float:
+def _estimate_set_cost(elements: int, size: int, numerator: int) -> float:
     """Return the expected cost of a set, in random bytes."""
-    places, chance, share = count_binary_places(parts), parts / WHOLE, size / many
-    lacking, deviation = size - chance * many, sqrt(many * chance * (1 - chance)) or 1e-9
+    places, probability, share = count_binary_places(numerator), numerator / WHOLE, size / elements
+    lacking, deviation = size - probability * elements, sqrt(elements * probability * (1 - probability)) or 1e-9
     normal = exp(-((lacking / deviation) ** 2) / 2) / sqrt(2 * pi), (1 + erf(lacking / deviation / sqrt(2))) / 2
     added = lacking * normal[1] + deviation * normal[0]
     tries = added / (1 - share) + (added - lacking) / share
-    return (places if places <= FEW_PLACES else _LOOKED_UP) * many / 8 + _TRY * tries
+    return (places if places <= FEW_PLACES else _LOOKED_UP) * elements / 8 + _TRY * tries
 
 
 @compile_loop
@@ -246,7 +248,7 @@ def correct_set_sizes(  # noqa: PLR0917
     never changed, since it counts as inside during insertion and outside during removal. Uniform positions are upper
     halves of products; words whose lower half would bias them are rejected (Lemire 2019).
     """
-    used, uneven, half = 0, _HALFWORDS % many, np.uint32(_HALFWORDS - 1)
+    used, uneven, low_halfword = 0, _HALFWORDS % many, np.uint32(_HALFWORDS - 1)
     for row in range(done, len(rows)):
         at, answer = answers[row] >> 6, _ONE << np.uint64(answers[row] & 63)
         rows[row, at] &= ~answer
@@ -260,14 +262,14 @@ def correct_set_sizes(  # noqa: PLR0917
             rows[row, at] |= answer
         while lacking > 0 and used < len(words):
             product = np.uint32(words[used]) * np.uint32(many)
-            bit = np.uint64((product & half) >= uneven) << np.uint64(product >> 16 & 63)
+            bit = np.uint64((product & low_halfword) >= uneven) << np.uint64(product >> 16 & 63)
             before = rows[row, product >> 22]
             rows[row, product >> 22] = before | bit  # branch-free, because the outcome is unpredictable
             lacking -= np.int64(before | bit != before)
             used += 1
         while lacking < 0 and used < len(words):
             product = np.uint32(words[used]) * np.uint32(many)
-            bit = np.uint64((product & half) >= uneven) << np.uint64(product >> 16 & 63)
+            bit = np.uint64((product & low_halfword) >= uneven) << np.uint64(product >> 16 & 63)
             before = rows[row, product >> 22]
             rows[row, product >> 22] = before & ~bit
             lacking += np.int64(before & ~bit != before)

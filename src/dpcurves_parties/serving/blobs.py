@@ -77,8 +77,8 @@ class BlobStore:
         return Blob(path, sha256(content).hexdigest())
 
 
-def _is_url(place: str) -> bool:
-    return "://" in place
+def _is_url(location: str) -> bool:
+    return "://" in location
 
 
 def _write_file(path: Path, content: bytes) -> None:

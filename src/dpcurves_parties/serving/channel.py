@@ -112,10 +112,10 @@ class Channel:
                     ) from None  # a persistent connection may have been closed: try once more
 
     def _exchange_once(self, method: str, path: str, body: bytes, headers: Mapping[str, str]) -> tuple[int, bytes]:
-        parts = urlsplit(self.url)
+        address = urlsplit(self.url)
         if self._connection is None:
-            self._connection = self._connect(parts.hostname or "", parts.port or 443)
-        lines = {"Host": parts.netloc, "Accept-Encoding": "identity", "Content-Length": f"{len(body)}", **headers}
+            self._connection = self._connect(address.hostname or "", address.port or 443)
+        lines = {"Host": address.netloc, "Accept-Encoding": "identity", "Content-Length": f"{len(body)}", **headers}
         head = f"{method} {path} HTTP/1.1\r\n" + "".join(f"{name}: {line}\r\n" for name, line in lines.items())
         message = head.encode("latin-1") + b"\r\n"
         if len(body) <= SHORT:
@@ -161,13 +161,13 @@ def _read_body(answer: HTTPResponse) -> bytes:
         HTTPException: the length is missing or too large.
     """
     if answer.chunked:
-        parts, size = list[bytes](), 0
+        chunks, size = list[bytes](), 0
         while chunk := answer.read(LARGEST_PART):
-            parts.append(chunk)
+            chunks.append(chunk)
             size += len(chunk)
             if size > LARGEST_MESSAGE:
                 raise HTTPException
-        return b"".join(parts)
+        return b"".join(chunks)
     if answer.length is None or answer.length > LARGEST_MESSAGE:
         raise HTTPException
     return answer.read()

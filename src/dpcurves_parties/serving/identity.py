@@ -138,14 +138,16 @@ def require_valid_certificate(certificate: str, remedy: str) -> None:
 
 def parse_host(url: str) -> str:
     """Return the host of ``https://host:port``. Raises `ValueError`: the URL has another form."""
-    parts = urlsplit(url)
+    address = urlsplit(url)
     try:
-        usable = parts.scheme == "https" and bool(parts.hostname) and bool(parts.port) and parts.path in ("", "/")
+        usable = (
+            address.scheme == "https" and bool(address.hostname) and bool(address.port) and address.path in ("", "/")
+        )
     except ValueError:
         usable = False
-    if not usable or parts.hostname is None:
+    if not usable or address.hostname is None:
         raise ProtocolError("url", f"https://host:port is needed, got {url!r}")
-    return parts.hostname
+    return address.hostname
 
 
 def _make_alternative_name(host: str) -> x509.GeneralName:

@@ -420,8 +420,8 @@ def make_server_context(certificate: Path, key: Path, peer_certificates: Sequenc
     context.num_tickets = 0  # clients do not resume sessions, so tickets would be wasted
     context.verify_mode = ssl.CERT_OPTIONAL
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
-    for other in peer_certificates:
-        context.load_verify_locations(cadata=other)
+    for peer_certificate in peer_certificates:
+        context.load_verify_locations(cadata=peer_certificate)
     return context
 
 
@@ -458,9 +458,9 @@ class Address:
     def parse(cls, text: str, argument: str = "listen") -> Address:
         """Parse ``host:port``. Raises `ValueError`: the text has another form."""
         try:
-            parts = urlsplit(f"//{text}")
-            if parts.hostname and parts.port and not parts.path:
-                return cls(parts.hostname, parts.port)
+            address = urlsplit(f"//{text}")
+            if address.hostname and address.port and not address.path:
+                return cls(address.hostname, address.port)
         except ValueError:
             pass
         raise ProtocolError(argument, f"host:port is needed, as in 127.0.0.1:8701, got {text!r}")

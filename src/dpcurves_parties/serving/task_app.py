@@ -95,13 +95,13 @@ async def read_body(request: Request, max_bytes: int) -> bytes:
 
 
 async def _read_stream(request: Request, max_bytes: int) -> bytes:
-    parts, size = [], 0
+    chunks, size = [], 0
     async for chunk in request.stream():
         size += len(chunk)
         if size > max_bytes:
             raise ProtocolError("message", f"at most {max_bytes} bytes are taken", 413)
-        parts.append(chunk)
-    return b"".join(parts)
+        chunks.append(chunk)
+    return b"".join(chunks)
 
 
 MOST_KEPT = 20_000

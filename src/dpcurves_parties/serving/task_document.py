@@ -61,8 +61,8 @@ class Ticket:
 
     def derive_bearer_token(self, party: int) -> str:
         """Return the bearer token for the server of this number; a task of one server has number 0."""
-        halves = _split_token(self.token)
-        return f"{halves[party]}.{_hash_half(halves[1 - party])}"
+        ticket_halves = _split_token(self.token)
+        return f"{ticket_halves[party]}.{_hash_half(ticket_halves[1 - party])}"
 
     def write(self, path: Path) -> None:
         """Write to a new file that only its owner can read.
@@ -100,8 +100,8 @@ def hash_from_bearer_token(bearer_token: str, party: int) -> str:
     """Return the public hash of a token from the bearer token that `Ticket.derive_bearer_token` derived for this
     server.
     """
-    half, _, other_hash = bearer_token.partition(".")
-    first, second = (_hash_half(half), other_hash) if party == 0 else (other_hash, _hash_half(half))
+    own_half, _, other_hash = bearer_token.partition(".")
+    first, second = (_hash_half(own_half), other_hash) if party == 0 else (other_hash, _hash_half(own_half))
     return _hash_pair(first, second)
 
 
@@ -122,8 +122,8 @@ def _split_token(token: str) -> tuple[str, str]:
     return first, second
 
 
-def _hash_half(half: str) -> str:
-    return sha256(b"dpcurves half\n" + half.encode()).hexdigest()
+def _hash_half(ticket_half: str) -> str:
+    return sha256(b"dpcurves half\n" + ticket_half.encode()).hexdigest()
 
 
 def _hash_pair(first: str, second: str) -> str:

@@ -223,9 +223,9 @@ class PlainCounting:
             )
             numbers = self._compute_values(plan)
             peer_share = parse_answer_share(own, future.result(), named, 0)
-        half = AnswerShare(numbers, 0)
+        share = AnswerShare(numbers, 0)
         return AnswerShares(
-            half if proof is None else proof.add_to_share(half, peer_share, own.thresholds, asker.analyst),
+            share if proof is None else proof.add_to_share(share, peer_share, own.thresholds, asker.analyst),
             peer_share.get("half"),
         )
 
@@ -264,11 +264,11 @@ class PlainCounting:
 
     def follow(self, message: bytes, asked: QuestionMessage, plan: Plan, analyst: int) -> AnswerShare:
         """Return this server's answer share, if the other server was asked."""
-        half, proof = AnswerShare(self._compute_values(plan), 0), self._proof
+        share, proof = AnswerShare(self._compute_values(plan), 0), self._proof
         return (
-            half
+            share
             if proof is None
-            else proof.add_to_share(half, parse_object(message, "question"), asked.thresholds, analyst)
+            else proof.add_to_share(share, parse_object(message, "question"), asked.thresholds, analyst)
         )
 
 
@@ -345,21 +345,21 @@ class CheckedCounting:
         return self._lead_checked(own, plan, asker, self._run_check(post), post)
 
     def _lead_checked(
-        self, own: QuestionMessage, plan: Plan, asker: AskingAnalyst, dropped: bytes, post: Post
+        self, question: QuestionMessage, plan: Plan, asker: AskingAnalyst, dropped: bytes, post: Post
     ) -> AnswerShares:
         dropped_count, named = int(unpack_flags(dropped, self.status.reports).sum()), self.status.provenance
         proof = self._proof(dropped)
         with ThreadPoolExecutor(1) as executor:
             future = executor.submit(
-                post, "half", own.to_json(**named, letter=asker.envelope, **_noise_hash_field(proof))
+                post, "half", question.to_json(**named, letter=asker.envelope, **_noise_hash_field(proof))
             )
             numbers, marks_hash = self._compute_values(plan, dropped)
-            peer_share = parse_answer_share(own, future.result(), named, dropped_count)
+            peer_share = parse_answer_share(question, future.result(), named, dropped_count)
         if peer_share.get("seen", "") != marks_hash:
             raise ProtocolError("at", FAILING, 409)
-        half = AnswerShare(numbers, dropped_count)
+        share = AnswerShare(numbers, dropped_count)
         return AnswerShares(
-            half if proof is None else proof.add_to_share(half, peer_share, own.thresholds, asker.analyst),
+            share if proof is None else proof.add_to_share(share, peer_share, question.thresholds, asker.analyst),
             peer_share.get("half"),
         )
 
@@ -396,14 +396,14 @@ class CheckedCounting:
         if dropped is None:
             raise ProtocolError("peer", UNCHECKED, 409)
         numbers, marks_hash = self._compute_values(plan, dropped)
-        half, proof = (
+        share, proof = (
             AnswerShare(numbers, int(unpack_flags(dropped, self.status.reports).sum()), marks_hash=marks_hash),
             self._proof(dropped),
         )
         return (
-            half
+            share
             if proof is None
-            else proof.add_to_share(half, parse_object(message, "question"), asked.thresholds, analyst)
+            else proof.add_to_share(share, parse_object(message, "question"), asked.thresholds, analyst)
         )
 
     def settle(self, asked: QuestionMessage, message: bytes) -> bytes:
@@ -435,9 +435,9 @@ class CheckedCounting:
             raise ProtocolError("peer", OTHERS_DROPPED, 502)
         return dropped
 
-    def _record_check(self, evaluation: Evaluation | HistogramEvaluation, told: Mapping[str, Any]) -> bytes:
+    def _record_check(self, evaluation: Evaluation | HistogramEvaluation, facts: Mapping[str, Any]) -> bytes:
         """Store which reports failed, unless that is stored."""
-        passed = evaluation.find_accepted(parse_digests(told, *evaluation.digests.shape))
+        passed = evaluation.find_accepted(parse_digests(facts, *evaluation.digests.shape))
         if passed.sum() < self.task.least * self.status.reports:
             rule = (
                 f"{int(passed.sum())} of {len(passed)} pass the servers' check, and {self.task.least} of them have to"
@@ -517,8 +517,10 @@ class TaskService(SharedTaskService[Task]):
         reply, asker = AnswerKey.from_fields(analyst_question, stored), AskingAnalyst(analyst, parse_envelope(stored))
         question = QuestionMessage.create(self.task, analyst_question.thresholds, analyst_question.question_id)
         counting = self._agree_on_counting(question)
-        half, theirs = counting.lead(question, self._plan(analyst_question, counting), asker, self._post_to_peer)
-        return encode_sealed_answer(reply, self.party, _to_answer(half, counting.status), theirs)
+        own_share, peer_share = counting.lead(
+            question, self._plan(analyst_question, counting), asker, self._post_to_peer
+        )
+        return encode_sealed_answer(reply, self.party, _to_answer(own_share, counting.status), peer_share)
 
     def submit_upload(self, owner: int, message: bytes) -> Future[bytes]:
         return self._leader.submit(owner, dap.parse_upload_request(message))
@@ -553,13 +555,13 @@ class TaskService(SharedTaskService[Task]):
         )
         standing = self._confirm_with_peer(question)
         counting = self._ensure_counting()
-        half = counting.make_cell_share(self._plan(question, counting), self._post_to_peer)
+        own_share = counting.make_cell_share(self._plan(question, counting), self._post_to_peer)
         request = dap.encode_aggregate_share_request(
             job, self.task.hash, standing.reports, self.store.compute_checksum(self.task.hash)
         )
         path = f"/tasks/{dap.encode_task_id(self.task.hash)}/aggregate_shares"
-        theirs = dap.parse_aggregate_share(self.peer.post(path, request, content_type=dap.SHARE))
-        shares = self._seal_aggregate_share(job, half, standing), theirs
+        peer_share = dap.parse_aggregate_share(self.peer.post(path, request, content_type=dap.SHARE))
+        shares = self._seal_aggregate_share(job, own_share, standing), peer_share
         return dap.encode_collection_job_response(standing.reports, int(time() / dap.PRECISION) + AHEAD + 1, shares)
 
     def make_aggregate_share(self, message: bytes) -> bytes:
@@ -573,10 +575,10 @@ class TaskService(SharedTaskService[Task]):
         job = dap.parse_aggregate_share_request(
             message, task.hash, standing.reports, self.store.compute_checksum(task.hash)
         )
-        shown = self.hpke_keys.open_ciphertext(
+        opened = self.hpke_keys.open_ciphertext(
             job.encrypted_token, dap.LETTER_INFO, task.configuration.encode_token_aad(job)
         )
-        token = shown.decode("ascii", "replace") if isinstance(shown, bytes) else ""
+        token = opened.decode("ascii", "replace") if isinstance(opened, bytes) else ""
         self.count_question(find_bearer(task, token, Role.ANALYST, self.party))
         counting = self._ensure_counting()
         return self._seal_aggregate_share(
@@ -589,14 +591,14 @@ class TaskService(SharedTaskService[Task]):
             raise ProtocolError("task", NOT_COLLECTED, 404)
         return self.task
 
-    def _seal_aggregate_share(self, job: dap.CollectionJobRequest, half: AnswerShare, standing: TaskStatus) -> bytes:
+    def _seal_aggregate_share(self, job: dap.CollectionJobRequest, share: AnswerShare, standing: TaskStatus) -> bytes:
         """Seal an aggregate share of this profile: the set, both commitments, the number of dropped reports, and the
         values.
         """
         names = b"".join(map(bytes.fromhex, (str(standing.report_set), *(standing.commitments or ()))))
-        numbers = struct.pack(f"<{len(half.values)}Q", *half.values)
+        numbers = struct.pack(f"<{len(share.values)}Q", *share.values)
         return self.task.configuration.seal_aggregate_share(
-            job, self.party, names + dap.encode_integer(half.dropped_count, 8) + numbers
+            job, self.party, names + dap.encode_integer(share.dropped_count, 8) + numbers
         )
 
     def make_answer_share(self, message: bytes) -> bytes:
@@ -611,11 +613,11 @@ class TaskService(SharedTaskService[Task]):
         analyst = find_bearer(self.task, letter.token, Role.ANALYST, self.party)
         self.count_question(analyst)
         counting = self._ensure_counting()
-        half = counting.follow(message, question, self._plan(question, counting), analyst)
-        sealed = letter.answer_key.seal_answer_share(self.party, _to_answer(half, counting.status))
-        more = {"bound": half.noise_hashes[self.party]} if half.noise_hashes else {}
-        more |= {"seen": half.marks_hash} if half.marks_hash else {}
-        return question.to_json(**counting.status.provenance, dropped=half.dropped_count, half=sealed, **more)
+        share = counting.follow(message, question, self._plan(question, counting), analyst)
+        sealed = letter.answer_key.seal_answer_share(self.party, _to_answer(share, counting.status))
+        more = {"bound": share.noise_hashes[self.party]} if share.noise_hashes else {}
+        more |= {"seen": share.marks_hash} if share.marks_hash else {}
+        return question.to_json(**counting.status.provenance, dropped=share.dropped_count, half=sealed, **more)
 
     def evaluate(self, message: bytes) -> bytes:
         """Return the digests that the other server compares before reports count.
@@ -634,23 +636,23 @@ class TaskService(SharedTaskService[Task]):
         """
         return self._ensure_counting().settle(self._parse_peer_question(message), message)
 
-    def _agree_on_counting(self, own: QuestionMessage) -> PlainCounting | CheckedCounting:
+    def _agree_on_counting(self, question: QuestionMessage) -> PlainCounting | CheckedCounting:
         """Return the counting of the agreed set. The other server must agree before the first charge; later messages
         name the set.
         """
         if self._counting is None:
-            self._confirm_with_peer(own)
+            self._confirm_with_peer(question)
         return self._ensure_counting()
 
-    def _confirm_with_peer(self, own: QuestionMessage) -> TaskStatus:
+    def _confirm_with_peer(self, question: QuestionMessage) -> TaskStatus:
         """Return the state of the closed task, after the other server confirmed the same reports and commitments."""
         standing = self._require_closed()
-        reply = own.parse_reply(self._post_to_peer("agree", own.to_json(**standing.provenance)), "peer")
+        reply = question.parse_reply(self._post_to_peer("agree", question.to_json(**standing.provenance)), "peer")
         require_report_set(reply, standing.provenance, report_set.OTHER)
         return standing
 
-    def _plan(self, asked: QuestionMessage, counting: PlainCounting | CheckedCounting) -> Plan:
-        return self.task.plan(asked.thresholds, counting.status.reports)
+    def _plan(self, question: QuestionMessage, counting: PlainCounting | CheckedCounting) -> Plan:
+        return self.task.plan(question.thresholds, counting.status.reports)
 
     def _ensure_counting(self) -> PlainCounting | CheckedCounting:
         """Charge the whole loss of the task for these reports, and no other set, and return their counting."""
@@ -683,14 +685,14 @@ class TaskService(SharedTaskService[Task]):
             key = derive_verify_key(self._shared_secret, self.task.hash)
             return HeldReports(HistogramReports(encoding, self.party, sorted(listing), shares, key), None)
         words = list[tuple[Words, list[bytes]]]()
-        parts, count = self._iterate_with_words(encoding, standing, words), standing.reports
+        batches, count = self._iterate_with_words(encoding, standing, words), standing.reports
         if isinstance(encoding, CheckedTreeEncoding):
-            keys = encoding.join_checked_keys(self.party, parts, count)
+            keys = encoding.join_checked_keys(self.party, batches, count)
             return HeldReports(
                 CheckedReports(keys, encoding.engine, self._derive_verify_key(standing)), self._join_words(words)
             )
         held = SharedReports(
-            encoding.join_keys(self.party, parts, count), encoding.engine, self._derive_noise_key(standing)
+            encoding.join_keys(self.party, batches, count), encoding.engine, self._derive_noise_key(standing)
         )
         return HeldReports(held, self._join_words(words))
 
@@ -741,11 +743,11 @@ class HeldReports(NamedTuple):
     proof_words: tuple[Words, list[bytes]] | None
 
 
-def _to_answer(half: AnswerShare, standing: TaskStatus) -> Answer:
+def _to_answer(share: AnswerShare, standing: TaskStatus) -> Answer:
     """SECRET: convert an answer share to a message with its report set and noise."""
     commitments = standing.commitments or ()
     return Answer(
-        half.values, str(standing.report_set), standing.reports, half.dropped_count, commitments, half.noise_hashes
+        share.values, str(standing.report_set), standing.reports, share.dropped_count, commitments, share.noise_hashes
     )
 
 

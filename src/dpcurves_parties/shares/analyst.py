@@ -220,12 +220,12 @@ class Analyst:
         self._require_same_reports((str(standing["set"]), standing["reports"]))
         adjacency, model = self._task.adjacency(standing["reports"]), TaskPlanner(self._task)
         plan_question(question, self._task.loss, adjacency, model)
-        turn = 0
+        round_number = 0
 
         def answer_step(step: Step, allotment: Allotment) -> Release:
             nonlocal turn
-            named = None if question_id is None else f"{question_id}x{turn}"
-            turn += 1
+            named = None if question_id is None else f"{question_id}x{round_number}"
+            round_number += 1
             release = make_release(
                 model.plan_query(step.query, allotment.loss, adjacency), self._ask_counts(step.query, named), allotment
             )
@@ -248,8 +248,8 @@ class Analyst:
         if self._once is not None:
             listed = dict(zip(task.proved_at, self._once, strict=True))
         others = tuple(threshold for threshold in query.requested_slots if threshold not in listed)
-        parts = (others[start : start + task.max_thresholds] for start in range(0, len(others), task.max_thresholds))
-        counts = dict(zip(others, (count for at in parts for count in self._ask_values(at, named)), strict=True))
+        batches = (others[start : start + task.max_thresholds] for start in range(0, len(others), task.max_thresholds))
+        counts = dict(zip(others, (count for at in batches for count in self._ask_values(at, named)), strict=True))
         if self._once is not None and isinstance(task.proved_values, ProvedEdges):
             with self._tolerate_unproved():
                 task.proved_values.require_between(self._once, counts)
@@ -268,16 +268,18 @@ class Analyst:
                 self._kept
             )
         self._commitments, self.dropped = first.commitments, first.dropped_count
-        plan, halves = self._task.plan(at, first.reports), [first.values, second.values]
+        plan, answer_shares = self._task.plan(at, first.reports), [first.values, second.values]
         return (
-            self._verify_values(plan, halves, first.noise_hashes)
+            self._verify_values(plan, answer_shares, first.noise_hashes)
             if self._task.is_proved(at)
-            else combine_values(plan, halves)
+            else combine_values(plan, answer_shares)
         )
 
-    def _verify_values(self, plan: Plan, halves: Sequence[tuple[int, ...]], bound: tuple[str, ...]) -> tuple[int, ...]:
-        size = len(halves[0]) // 2
-        numbers, proofs = ([half[:size] for half in halves], [half[size:] for half in halves])
+    def _verify_values(
+        self, plan: Plan, answer_shares: Sequence[tuple[int, ...]], bound: tuple[str, ...]
+    ) -> tuple[int, ...]:
+        size = len(answer_shares[0]) // 2
+        numbers, proofs = ([share[:size] for share in answer_shares], [share[size:] for share in answer_shares])
         values = combine_values(plan, numbers)
         with self._tolerate_unproved():
             require_proved_answer(

@@ -245,8 +245,8 @@ class ProvedEdges(ProvedValues):
             if self._is_falling(extended, before, threshold) or self._is_falling(extended, threshold, after):
                 raise ProtocolError("servers", NOT_BETWEEN, 502)
 
-    def _is_falling(self, counts: Mapping[int, int], one: int, other: int) -> bool:
-        return counts[other] < counts[one] - self.bound_noise_difference(one, other)
+    def _is_falling(self, counts: Mapping[int, int], lower: int, upper: int) -> bool:
+        return counts[upper] < counts[lower] - self.bound_noise_difference(lower, upper)
 
     @property
     def max_noise_difference(self) -> float:
@@ -259,9 +259,9 @@ class ProvedEdges(ProvedValues):
 
     def bound_noise_difference(self, one: int, other: int) -> float:
         """Return a bound that the difference of the noises of two counts exceeds with probability at most `RARE`."""
-        noises = sum(len(self.law.blocks_on_path(each)) for each in (one, other)) - 2 * self.law.count_shared_noises(
-            one, other
-        )
+        noises = sum(
+            len(self.law.blocks_on_path(threshold)) for threshold in (one, other)
+        ) - 2 * self.law.count_shared_noises(one, other)
         return tail_bound((WeightedNoise(noises, 1.0, self.law.noise),), RARE)
 
 

@@ -64,8 +64,11 @@ class ReportVerifier:
         encoding = self.task.encoding
         if not isinstance(encoding, HistogramEncoding) or not stored:
             return None
-        half = encoding.public_size
-        public, shares = [report.share[:half] for report in stored], [report.share[half:] for report in stored]
+        public_size = encoding.public_size
+        public, shares = (
+            [report.share[:public_size] for report in stored],
+            [report.share[public_size:] for report in stored],
+        )
         return encoding.scheme.verify_init(
             self.party, public, shares, [report.id for report in stored], self.verify_key
         )
@@ -203,10 +206,10 @@ class UploadLeader:
         while remaining:
             now, ids = list[int](), set[bytes]()
             for number in remaining:
-                own = {stored.id for _, stored in uploads[number].valid_reports}
-                if not own & ids:
+                upload_ids = {stored.id for _, stored in uploads[number].valid_reports}
+                if not upload_ids & ids:
                     now.append(number)
-                    ids |= own
+                    ids |= upload_ids
             outcomes |= zip(now, self._take_disjoint_uploads([uploads[number] for number in now]), strict=True)
             remaining = [number for number in remaining if number not in outcomes]
         return [outcomes[number] for number in range(len(uploads))]
@@ -235,11 +238,11 @@ class UploadLeader:
             for upload in uploads
         ]
 
-    def _hand_to_helper(self, kept: Sequence[tuple[dap.Report, StoredReport]]) -> dict[bytes, dap.ReportError]:
+    def _hand_to_helper(self, reports: Sequence[tuple[dap.Report, StoredReport]]) -> dict[bytes, dap.ReportError]:
         """Forward the helper's parts of some reports; return those that fail."""
-        stored, task = [stored_report for _, stored_report in kept], self._service.task.hash
+        stored, task = [stored_report for _, stored_report in reports], self._service.task.hash
         verified = self._verifying.verify_reports(stored)
-        messages = zip(kept, self._verifying.encode_init_messages(stored, verified), strict=True)
+        messages = zip(reports, self._verifying.encode_init_messages(stored, verified), strict=True)
         job = dap.encode_aggregation_job(
             task, (dap.VerifyInit(report.to_report_share(1), message) for (report, _), message in messages)
         )
@@ -391,16 +394,16 @@ class LeaderUpload:
     def send_over(self, leader: Channel, progress: Callable[[int], object] = lambda sent: None) -> int:
         """Send all reports as `send` does, over an open connection."""
         task, sent = self._task, 0
-        path, shown = f"/tasks/{dap.encode_task_id(task.hash)}/reports", self.ticket.derive_bearer_token(0)
+        path, bearer_token = f"/tasks/{dap.encode_task_id(task.hash)}/reports", self.ticket.derive_bearer_token(0)
         for name, reports in self.contribution.iterate_shared_reports():
             del name  # all uploads under a ticket are one contribution
             failed = dap.parse_upload_errors(
-                leader.post(path, self.encode_upload_request(reports), shown, content_type=dap.UPLOAD)
+                leader.post(path, self.encode_upload_request(reports), bearer_token, content_type=dap.UPLOAD)
             )
             if dap.ReportError.OUTDATED_CONFIG in failed.values():
                 self._fetch_config_ids(leader)
                 failed = dap.parse_upload_errors(
-                    leader.post(path, self.encode_upload_request(reports), shown, content_type=dap.UPLOAD)
+                    leader.post(path, self.encode_upload_request(reports), bearer_token, content_type=dap.UPLOAD)
                 )
             if failed:
                 kinds = ", ".join(sorted({error.name.lower().replace("_", " ") for error in failed.values()}))
@@ -426,8 +429,8 @@ class LeaderUpload:
         extensions = (), (dap.Extension(dap.TICKET, self.ticket.derive_bearer_token(1).encode()),)
         for party, share in enumerate(shares):
             plain = dap.PlaintextInputShare(extensions[party], share).to_bytes()
-            made = dap.hpke_seal(plain, self._hpke_key(party), dap.encode_input_share_info(party), bound)
-            ciphertexts.append(dap.HpkeCiphertext(self.config_ids[party], *made))
+            encrypted = dap.hpke_seal(plain, self._hpke_key(party), dap.encode_input_share_info(party), bound)
+            ciphertexts.append(dap.HpkeCiphertext(self.config_ids[party], *encrypted))
         return dap.Report(metadata, public, (ciphertexts[0], ciphertexts[1])).to_bytes()
 
     @property
@@ -440,8 +443,8 @@ class LeaderUpload:
     def _fetch_config_ids(self, leader: Channel) -> None:
         """Fetch the configuration ids of both servers; a server may have several keys after rotation."""
         helper = self._task.servers[1]
-        with Channel.from_certificate(helper.url, helper.certificate, leader.timeout) as other:
-            lists = [channel.get("/hpke_config") for channel in (leader, other)]
+        with Channel.from_certificate(helper.url, helper.certificate, leader.timeout) as helper_channel:
+            lists = [channel.get("/hpke_config") for channel in (leader, helper_channel)]
         try:
             self.config_ids = tuple(
                 dap.parse_config_ids(config_list)[self._hpke_key(party)] for party, config_list in enumerate(lists)

@@ -173,9 +173,9 @@ def add_answer_shares(plan: Plan, answer_shares: Sequence[Sequence[int]]) -> tup
         ValueError: there are not two answer shares with the requested number of integers modulo 2**64.
     """
     size = plan.law.require_type(CountLaw).size  # type: ignore[type-abstract]
-    if len(answer_shares) != SERVERS or any(len(half) != size for half in answer_shares):
+    if len(answer_shares) != SERVERS or any(len(share) != size for share in answer_shares):
         raise InvalidArgument("answer_shares", f"two are needed, each of {size} numbers")
-    if any(not 0 <= number < RING for half in answer_shares for number in half):
+    if any(not 0 <= number < RING for share in answer_shares for number in share):
         raise InvalidArgument("answer_shares", "numbers from 0 to 2**64 - 1 are needed")
     return tuple((sum(pair) + RING // 2) % RING - RING // 2 for pair in zip(*answer_shares, strict=True))
 
@@ -247,8 +247,8 @@ def _find_prefix_thresholds(plan: Plan) -> Sequence[int]:
 def _mask_prefixes(plan: Plan, holder: ShareHolder) -> tuple[int, ...]:
     law, at = plan.law.require_type(PathSums), _find_prefix_thresholds(plan)
     shares, noises = holder.sum_prefix_shares(at) if at else [], holder.noise_key.derive_path_noise(law, at)
-    halves = {each: (share + noise) % RING for each, share, noise in zip(at, shares, noises, strict=True)}
-    return tuple(halves[threshold] if threshold else 0 for threshold in law.prefix_lengths)
+    masked_counts = {each: (share + noise) % RING for each, share, noise in zip(at, shares, noises, strict=True)}
+    return tuple(masked_counts[threshold] if threshold else 0 for threshold in law.prefix_lengths)
 
 
 def _list_cell_thresholds(plan: Plan) -> Sequence[int]:

@@ -143,10 +143,10 @@ class JobSet:
         work = [JobRequest(self.context, job, tuple(thresholds), nodes=tuple(nodes)) for job in self.jobs]
         if report_mask is not None:
             ends = np.cumsum([job.reports for job in self.jobs])
-            parts = np.split(report_mask, ends[:-1])
+            job_masks = np.split(report_mask, ends[:-1])
             work = [
                 request._replace(report_mask=np.packbits(mask).tobytes())
-                for request, mask in zip(work, parts, strict=True)
+                for request, mask in zip(work, job_masks, strict=True)
                 if mask.any()
             ]
         sums = self.workers.map_reduce(evaluate_job, work, add_sums)

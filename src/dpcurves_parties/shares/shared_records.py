@@ -75,8 +75,10 @@ class TreeEncoding(ShareEncoding):
         if np.any((places < 0) | (places > self.slots)):
             raise InvalidArgument("places", f"slots from 0 to {self.slots} are needed")
         shares = self.SHARE(places.astype(np.uint64), self.domain, self.engine, randomness)
-        public = np.hstack([shares.public.records(), self._make_words(places, [each.words for each in shares.seeds])])
-        first, second = (_to_byte_rows(np.hstack([public, each.words])) for each in shares.seeds)
+        public = np.hstack(
+            [shares.public.records(), self._make_words(places, [seed_share.words for seed_share in shares.seeds])]
+        )
+        first, second = (_to_byte_rows(np.hstack([public, seed_share.words])) for seed_share in shares.seeds)
         return list(zip(first, second, strict=True))
 
     def _make_words(self, places: NDArray[np.int64], seeds: Sequence[Words]) -> Words:
@@ -112,11 +114,11 @@ class TreeEncoding(ShareEncoding):
         public, seeds = _split_shares(shares, self.public_size)
         return public[:, public.shape[1] - self.proof_words :], _to_byte_rows(seeds)
 
-    def _join_parts(self, party: int, parts: Iterable[Sequence[bytes]], count: int) -> tuple[Any, crypto.SeedShare]:
+    def _join_parts(self, party: int, batches: Iterable[Sequence[bytes]], count: int) -> tuple[Any, crypto.SeedShare]:
         """Copy parts into one array of public parts and one of seeds, as they arrive; surplus reports are ignored."""
         public: Any = self.PUBLIC.allocate(self.domain, count)
         seeds, start = np.empty((count, 2), np.uint64), 0
-        for shares in parts:
+        for shares in batches:
             (rows, part_seeds), room = self._split_shares(shares), public[start : start + len(shares)]
             room.overwrite(self.PUBLIC.from_records(self.domain, rows)[: len(room)])
             seeds[start : start + len(shares)] = part_seeds[: len(room)]
@@ -205,9 +207,9 @@ class CheckedReports:
         if not self._walks:
             marking = crypto.NodeMarkKey.from_verification_key(self.verify_key)
             for start in range(0, len(self.keys), AT_ONCE):
-                part, mask = self.keys[start : start + AT_ONCE], report_mask[start : start + AT_ONCE]
+                batch, mask = self.keys[start : start + AT_ONCE], report_mask[start : start + AT_ONCE]
                 if mask.any():
-                    keys = part if mask.all() else part[mask]
+                    keys = batch if mask.all() else batch[mask]
                     self._walks.append(crypto.NodeWalk(keys, self.engine, marking))
         return reduce(join_node_sums, (walk.evaluate_nodes(nodes) for walk in self._walks))
 
@@ -316,7 +318,7 @@ class Evaluation:
         sums = self.sums
         if not accepted.all():
             failed = self.reports.sum_reports(~accepted, self.thresholds)
-            sums = tuple((total - less) % RING for total, less in zip(sums, failed, strict=True))
+            sums = tuple((total - excess) % RING for total, excess in zip(sums, failed, strict=True))
         return AcceptedSums(dict(zip(self.thresholds, sums, strict=True)), noise_key)
 
 

@@ -221,8 +221,12 @@ def _require_peer(service: AnyService, request: Request) -> None:
 
 async def _authenticate_owner(service: AnyService, request: Request) -> int:
     """Return the number of the owner whose ticket a request shows. Raises `ProtocolError`: it shows none."""
-    shown = parse_bearer_token(request)
-    return await run_in_threadpool(service.find_owner, shown) if service.task.enrols else service.find_owner(shown)
+    bearer_token = parse_bearer_token(request)
+    return (
+        await run_in_threadpool(service.find_owner, bearer_token)
+        if service.task.enrols
+        else service.find_owner(bearer_token)
+    )
 
 
 def make_problem_response(error: ProtocolError, task: str) -> Response:

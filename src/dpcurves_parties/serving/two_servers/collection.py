@@ -194,11 +194,11 @@ class Closing:
             else:
                 return
 
-    def _request_listings(self, bits: int, parts: Sequence[int]) -> dict[int, bytes]:
+    def _request_listings(self, bits: int, prefixes: Sequence[int]) -> dict[int, bytes]:
         """Request server 1's listings of these parts."""
-        message = json.dumps({"bits": bits, "parts": list(parts)}).encode()
+        message = json.dumps({"bits": bits, "parts": list(prefixes)}).encode()
         listed = report_set.parse_listings(self.post("listed", message))
-        if listed.keys() != set(parts):
+        if listed.keys() != set(prefixes):
             raise ProtocolError("peer", f"its answer {UNLIKE}", 502)
         return listed
 
@@ -210,10 +210,10 @@ class Closing:
             announcement = report_set.ClosingMessage(
                 standing.report_set, standing.commitments or NOBODY, summary, listed
             ).to_bytes()
-            parts = _parse_parts(self.post("commit", announcement), bits)
-            if not parts:
+            prefixes = _parse_parts(self.post("commit", announcement), bits)
+            if not prefixes:
                 return
-            listed = self.store.list_parts(self.task, bits, parts)
+            listed = self.store.list_parts(self.task, bits, prefixes)
         raise ProtocolError("reports", report_set.OTHER, AGAIN)
 
     def outcome(self, message: bytes) -> bytes:
@@ -300,10 +300,10 @@ class Closing:
         return b'{"parts": []}'
 
     def _recompute_report_set(
-        self, told: report_set.ClosingMessage, ours: report_set.Rising, stored: int
+        self, closing: report_set.ClosingMessage, ours: report_set.Rising, stored: int
     ) -> report_set.ReportSet:
-        agreed = report_set.intersect_reports(self.task, ours, stored, told.summary, told.listings)
-        if agreed.name != told.report_set:
+        agreed = report_set.intersect_reports(self.task, ours, stored, closing.summary, closing.listings)
+        if agreed.name != closing.report_set:
             raise ProtocolError("reports", report_set.OTHER, AGAIN)
         return agreed
 
@@ -327,8 +327,8 @@ PARTS_AT_ONCE = 2**12
 """Most parts listed in one message."""
 
 
-def _parse_bits(asked: Mapping[str, Any]) -> int:
-    bits = int(asked["bits"])
+def _parse_bits(facts: Mapping[str, Any]) -> int:
+    bits = int(facts["bits"])
     if not 0 <= bits <= report_set.MOST_BITS:
         raise ProtocolError("peer", f"its answer {UNLIKE}", 502)
     return bits
@@ -336,10 +336,10 @@ def _parse_bits(asked: Mapping[str, Any]) -> int:
 
 def _parse_parts(message: bytes, bits: int) -> list[int]:
     """Return the part numbers in a message. Raises `ProtocolError`: they are missing or invalid."""
-    parts = list(parse_fields(message, "peer", parts=list)["parts"])
-    if any(type(number) is not int or not 0 <= number < 2**bits for number in parts):
+    prefixes = list(parse_fields(message, "peer", parts=list)["parts"])
+    if any(type(number) is not int or not 0 <= number < 2**bits for number in prefixes):
         raise ProtocolError("peer", f"its answer {UNLIKE}", 502)
-    return parts
+    return prefixes
 
 
 LARGEST_QUESTION = 2**18
@@ -433,8 +433,13 @@ class SharedTaskService(ABC, Generic[Of]):
     _lock: Lock = field(default_factory=Lock, init=False)
 
     def __post_init__(self) -> None:
-        place, self.peer = self.resources, self.resources.make_channel(self.task)
-        self.party, self.identity, self.store, self.ledger = place.party, place.identity, place.store, place.ledger
+        resources, self.peer = self.resources, self.resources.make_channel(self.task)
+        self.party, self.identity, self.store, self.ledger = (
+            resources.party,
+            resources.identity,
+            resources.store,
+            resources.ledger,
+        )
         self.hpke_keys = HpkeKeys.from_private_keys([self.identity.hpke_key])
         self.ledger.create(self.task.account)
         self.store.create_task(self.task.hash)
@@ -660,8 +665,8 @@ class SharedTaskService(ABC, Generic[Of]):
         self.closing.require_committed_key(standing)
         return standing
 
-    def _post_to_peer(self, what: str, message: bytes) -> bytes:
-        return self.peer.post(f"/tasks/{self.task.hash}/peer/{what}", message)
+    def _post_to_peer(self, endpoint: str, message: bytes) -> bytes:
+        return self.peer.post(f"/tasks/{self.task.hash}/peer/{endpoint}", message)
 
     def _charge_ledger(self, standing: TaskStatus) -> Allotment:
         # The noise law is named, too: another release of this program must not answer again if it draws other noise.

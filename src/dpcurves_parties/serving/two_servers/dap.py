@@ -41,8 +41,8 @@ ASKS = 0xFF11
 class InvalidMessage(ProtocolError):
     """The message does not follow the draft."""
 
-    def __init__(self, what: str) -> None:
-        super().__init__("message", f"this is no {what} of the DAP draft", 400)
+    def __init__(self, message_name: str) -> None:
+        super().__init__("message", f"this is no {message_name} of the DAP draft", 400)
 
 
 class UnrecognizedTask(ProtocolError):
@@ -271,13 +271,13 @@ def parse_upload_request(message: bytes) -> list[Report]:
 Named = TypeVar("Named", "Report", "VerifyInit")
 
 
-def _decode_distinct_reports(message: bytes, decode_one: Callable[[Reader], Named], what: str) -> list[Named]:
+def _decode_distinct_reports(message: bytes, decode_one: Callable[[Reader], Named], message_name: str) -> list[Named]:
     try:
         reports = decode_all(message, decode_one)
     except ValueError:
-        raise InvalidMessage(what) from None
+        raise InvalidMessage(message_name) from None
     if not reports or len({report.report_metadata.report_id for report in reports}) < len(reports):
-        raise InvalidMessage(what)
+        raise InvalidMessage(message_name)
     return reports
 
 
@@ -287,7 +287,7 @@ Failed = Mapping[bytes, ReportError]
 
 def parse_upload_errors(message: bytes) -> dict[bytes, ReportError]:
     """Parse what `encode_upload_errors` wrote. Raises `ValueError`: it is invalid."""
-    return dict(decode_all(message, lambda one: (one.read_bytes(report_set.ID), ReportError(one.read_integer(1)))))
+    return dict(decode_all(message, lambda item: (item.read_bytes(report_set.ID), ReportError(item.read_integer(1)))))
 
 
 def encode_upload_errors(failed: Failed, report_ids: Sequence[bytes]) -> bytes:
@@ -675,7 +675,8 @@ def derive_config_id(key: bytes) -> int:
 def parse_config_ids(message: bytes) -> dict[bytes, int]:
     """Parse the configuration ids of keys of our suite in an `HpkeConfigList`. Raises `ValueError`: it is invalid."""
     listed = decode_all(
-        Reader(message).read_vector(2), lambda one: (one.read_integer(1), one.read_bytes(6), one.read_vector(2))
+        Reader(message).read_vector(2),
+        lambda config: (config.read_integer(1), config.read_bytes(6), config.read_vector(2)),
     )
     return {key: name for name, suite, key in listed if suite == _encode_hpke_suite()}
 

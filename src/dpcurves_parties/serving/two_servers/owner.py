@@ -139,8 +139,8 @@ class Contribution:
             ProtocolAborted: a server refuses or is unreachable. Reports that are sent again do not count twice.
         """
         servers = [Channel.from_certificate(server.url, server.certificate, timeout) for server in self.task.servers]
-        sent, path = UploadOutcome(0, 0), f"/tasks/{self.task.hash}/reports"
-        ways = [
+        outcome, path = UploadOutcome(0, 0), f"/tasks/{self.task.hash}/reports"
+        senders = [
             partial(_post_batch, path, ticket.derive_bearer_token(party), server)
             for party, server in enumerate(servers)
         ]
@@ -148,16 +148,16 @@ class Contribution:
             with ThreadPoolExecutor(len(servers)) as executor:
                 pending: Future[UploadOutcome] | None = None
                 for batch in self.iterate_batches():
-                    first_outcome = executor.submit(ways[0], batch[0])
-                    sent = sent.add_outcome(pending)
-                    progress(sent.reports)
-                    pending = executor.submit(_post_to_second, first_outcome, partial(ways[1], batch[1]))
-                sent = sent.add_outcome(pending)
-                progress(sent.reports)
+                    first_outcome = executor.submit(senders[0], batch[0])
+                    outcome = outcome.add_outcome(pending)
+                    progress(outcome.reports)
+                    pending = executor.submit(_post_to_second, first_outcome, partial(senders[1], batch[1]))
+                outcome = outcome.add_outcome(pending)
+                progress(outcome.reports)
         finally:
             for server in servers:
                 server.close()
-        return sent
+        return outcome
 
 
 def seal_reports(task: SharedTask, party: int, name: bytes, shares: Iterable[tuple[bytes, bytes]]) -> list[ReportShare]:
@@ -192,12 +192,12 @@ def enrol_owner(task: SharedTask, ticket: Path, timeout: float = PATIENCE) -> Ti
     file = ticket.with_name(f"{ticket.name}.own")
     with suppress(FileAlreadyExists):
         Ticket(task.hash, Role.OWNER, secrets.token_hex(32)).write(file)
-    own = read_owner_ticket(task, file)
-    message = json.dumps({"token": hash_token(own.token)}).encode()
+    owner_ticket = read_owner_ticket(task, file)
+    message = json.dumps({"token": hash_token(owner_ticket.token)}).encode()
     for party, server in enumerate(task.servers):
-        with Channel.from_certificate(server.url, server.certificate, timeout) as way:
-            way.post(f"/tasks/{task.hash}/enrol", message, invitation.derive_bearer_token(party))
-    return own
+        with Channel.from_certificate(server.url, server.certificate, timeout) as channel:
+            channel.post(f"/tasks/{task.hash}/enrol", message, invitation.derive_bearer_token(party))
+    return owner_ticket
 
 
 def require_ticket_for(ticket: Ticket, task: SharedTask) -> None:
@@ -286,9 +286,9 @@ def close_task(
         ProtocolAborted: they do not agree, or are unreachable. Repeating the call gives the same result.
     """
     require_ticket_for(ticket, task)
-    shown = b"" if seed is None else json.dumps({"seed": seed.hex()}).encode()
+    seed_message = b"" if seed is None else json.dumps({"seed": seed.hex()}).encode()
     with Channel.from_certificate(task.servers[party].url, task.servers[party].certificate, timeout) as server:
-        reply = server.post(f"/tasks/{task.hash}/close", shown, ticket.derive_bearer_token(party))
+        reply = server.post(f"/tasks/{task.hash}/close", seed_message, ticket.derive_bearer_token(party))
         agreed = parse_fields(reply, "server", set=str, reports=int, owners=int, commitments=list)
     if agreed_file is not None:
         AgreedReports(

@@ -205,8 +205,8 @@ def split_by_prefix(
     sorted_reports: Iterable[tuple[bytes, bytes]], bits: int
 ) -> Iterator[tuple[int, list[tuple[bytes, bytes]]]]:
     """Iterate over non-empty parts, with their numbers."""
-    for number, some in groupby(sorted_reports, lambda one: int.from_bytes(one[0][:4], "big") >> (32 - bits)):
-        yield number, list(some)
+    for number, group in groupby(sorted_reports, lambda report: int.from_bytes(report[0][:4], "big") >> (32 - bits)):
+        yield number, list(group)
 
 
 def find_first_id(part: int, bits: int) -> bytes:
@@ -331,7 +331,11 @@ def group_consecutive(parts: Iterable[int]) -> Iterator[tuple[int, int]]:
     [(3, 5), (9, 9)]
     """
     rising = sorted(parts)
-    ends = [number for number, (one, following) in enumerate(pairwise(rising), 1) if following != one + 1]
+    ends = [
+        number
+        for number, (number_before, following) in enumerate(pairwise(rising), 1)
+        if following != number_before + 1
+    ]
     for start, end in pairwise([0, *ends, len(rising)] if rising else []):
         yield rising[start], rising[end - 1]
 

@@ -101,12 +101,14 @@ def _parse_answer_share(party: int, message: bytes, numbers: Sequence[int]) -> A
         facts = json.loads(message)
         fits = type(facts["reports"]) is int and facts["reports"] > 0 and type(facts["dropped"]) is int
         hashes = tuple(facts["commitments"]), tuple(facts.get("bound", ()))
-        half = Answer(tuple(numbers), facts["set"], facts["reports"], facts["dropped"], *hashes)
+        answer = Answer(tuple(numbers), facts["set"], facts["reports"], facts["dropped"], *hashes)
     except (ValueError, KeyError, TypeError):
         fits = False
-    if not fits or any(type(name) is not str for name in (half.report_set, *half.commitments, *half.noise_hashes)):
+    if not fits or any(
+        type(name) is not str for name in (answer.report_set, *answer.commitments, *answer.noise_hashes)
+    ):
         raise ProtocolError(f"server {party}", f"its half of the answer {UNLIKE}", 502)
-    return half
+    return answer
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -158,8 +160,8 @@ class SealedQuestion:
         if not isinstance(sealed_shares, list) or len(sealed_shares) != HALVES:
             raise ProtocolError("server", f"its answer {UNLIKE}", 502)
         first, second = (
-            reply.open_answer_share(party, half, self.key)
-            for party, (reply, half) in enumerate(zip(self.answer_keys, sealed_shares, strict=True))
+            reply.open_answer_share(party, sealed_share, self.key)
+            for party, (reply, sealed_share) in enumerate(zip(self.answer_keys, sealed_shares, strict=True))
         )
         if (first.provenance, first.dropped_count) != (second.provenance, second.dropped_count):
             raise ProtocolError("servers", OTHERS, 502)
@@ -224,9 +226,9 @@ def _encode_envelope_info(question: QuestionMessage, party: int) -> bytes:
     return _encode_hpke_info(b"letter", party, replace(question, nonce="").fields)
 
 
-def _encode_hpke_info(what: bytes, party: int, facts: Mapping[str, object]) -> bytes:
+def _encode_hpke_info(purpose: bytes, party: int, facts: Mapping[str, object]) -> bytes:
     digest = sha256(json.dumps(facts, sort_keys=True).encode()).digest()
-    return b"dpcurves " + what + b" 1\n" + bytes([party]) + digest
+    return b"dpcurves " + purpose + b" 1\n" + bytes([party]) + digest
 
 
 def _encode_base64(octets: bytes) -> str:

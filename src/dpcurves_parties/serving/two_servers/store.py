@@ -468,8 +468,8 @@ def _insert_uploads(connection: Connection, task: str, uploads: Sequence[Upload]
     )
     bound = connection.execute(_BOUND, {"of": task, "owners": list(owners)})
     before = {owner: _TicketUse(contribution, reports) for owner, contribution, reports in bound}
-    found = connection.execute(_KNOWN, {"of": task, "ids": list(ids)})
-    owner_by_id, after = {one: owner for one, owner in found}, dict(before)
+    stored_rows = connection.execute(_KNOWN, {"of": task, "ids": list(ids)})
+    owner_by_id, after = {one: owner for one, owner in stored_rows}, dict(before)
     outcomes, rows = list[int | Exception](), list[dict[str, object]]()
     for _, max_reports, offer in uploads:
         old = after.get(offer.owner, _TicketUse(offer.contribution, 0))
@@ -477,8 +477,10 @@ def _insert_uploads(connection: Connection, task: str, uploads: Sequence[Upload]
         if gives_way and offer.earlier_policy is EarlierPolicy.STAYS:
             outcomes.append(ProtocolError("ticket", OTHER_CONTRIBUTION, 409))
             continue
-        here = {one: owner for one, owner in owner_by_id.items() if owner != offer.owner} if gives_way else owner_by_id
-        new = {report.id: report for report in offer.reports if report.id not in here}
+        remaining_owners = (
+            {one: owner for one, owner in owner_by_id.items() if owner != offer.owner} if gives_way else owner_by_id
+        )
+        new = {report.id: report for report in offer.reports if report.id not in remaining_owners}
         present = 0 if gives_way else old.reports
         if present + len(new) > max_reports:
             full = ProtocolError("reports", f"at most {max_reports} of one owner are taken; {present} are here", 409)
@@ -486,7 +488,7 @@ def _insert_uploads(connection: Connection, task: str, uploads: Sequence[Upload]
             continue
         if gives_way:
             connection.execute(delete(REPORTS).where(REPORTS.c.task == task, REPORTS.c.owner == offer.owner))
-            owner_by_id = here
+            owner_by_id = remaining_owners
         owner_by_id.update(dict.fromkeys(new, offer.owner))
         rows += [{"task": task, "owner": offer.owner, **one._asdict()} for one in new.values()]
         after[offer.owner] = _TicketUse(offer.contribution, present + len(new))
@@ -538,15 +540,15 @@ AT_ONCE = 4096
 
 
 def _iterate_digests(
-    connection: Connection, task: str, first: bytes = b"", few: int = AT_ONCE
+    connection: Connection, task: str, first: bytes = b"", page_size: int = AT_ONCE
 ) -> Iterator[tuple[bytes, bytes]]:
     """Iterate over the ids and digests of all reports from the `first` id, in rising order, in pages."""
     columns, from_first = (REPORTS.c.id, REPORTS.c.digest), REPORTS.c.id >= first
     while True:
-        page = select(*columns).where(REPORTS.c.task == task, from_first).order_by(REPORTS.c.id).limit(few)
+        page = select(*columns).where(REPORTS.c.task == task, from_first).order_by(REPORTS.c.id).limit(page_size)
         rows = connection.execute(page).all()
         yield from ((report_id, digest) for report_id, digest in rows)
-        if len(rows) < few:
+        if len(rows) < page_size:
             return
         from_first = REPORTS.c.id > rows[-1].id
 
