@@ -188,7 +188,7 @@ def _parse_balance(chain: Chain, row: RowMapping) -> Balance:
 # Allowances of projects and analysts.
 #
 # The last entry of an owner is the current allowance. It carries over the spent amount of the previous entry, so a new
-# allowance returns no budget. The spent amount changes and has a seal of its own, as for accounts.
+# allowance returns no budget. The spent amount changes and is sealed separately, as for accounts.
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +201,7 @@ class AllowanceBalance(Spending):
         analyst: Analyst of the project; None: the whole project.
         limit: The allowance.
         spent: Amount spent. It never decreases.
-        rule: Whether sibling allowances may exceed the parent, as declared when this one was set.
+        rule: Whether sibling allowances may exceed the parent, as declared when this allowance was set.
         when: Time at which the allowance was set, in UTC and ISO 8601.
     """
 

@@ -30,7 +30,7 @@ class MemberBalance:
 
     @property
     def remaining(self) -> Amount:
-        """Return what the analyst may still spend: the smallest of the three remaining amounts."""
+        """Return the smallest of the three remaining amounts, which the analyst may still spend."""
         remaining = (self.account.remaining, self.project.remaining, self.analyst.remaining)
         return min(remaining, key=lambda amount: amount.billionths)
 

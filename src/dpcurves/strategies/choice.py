@@ -54,7 +54,7 @@ def count_intervals(workload: CoverageWorkload, setting: Setting) -> Strategy[Co
 
     For trust models that can add up but not compare privately.
 
-    Formal guarantees: those of the counts; the interval is a function of released numbers.
+    Formal guarantees: as for the counts; the interval is post-processing of released numbers.
     """
     query = workload.query
     release = yield Step(CountQuery(query.axes, CountUse.PREFIXES), ALL)
@@ -83,10 +83,10 @@ def excess_weights(query: CoverageQuery) -> FloatArray:
 def comparison_error(release: Release, query: CoverageQuery, beta: float) -> float:
     """Return the largest error, in records, of a comparison that decided the interval, with probability ``1 - beta``.
 
-    With at least this probability the chosen interval lacks at most that many records of the share, and the interval
-    before it exceeds the share by at most that many. *Proof.* Each comparison can be wrong by that much on one side
-    only, and the side depends on the records; errors are symmetric, and each exceeds the bound with probability
-    ``beta`` over their number.
+    Let e be the returned error. With at least this probability the chosen interval lacks at most e records of the
+    share, and the interval before it exceeds the share by at most e records. *Proof.* Each comparison can be wrong by
+    more than e on one side only, and the side depends on the records; errors are symmetric, and each exceeds e with
+    probability ``beta`` over the number of comparisons.
 
     Raises:
         ValueError: `beta` is not strictly between 0 and 1.

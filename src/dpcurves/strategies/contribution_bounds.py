@@ -66,7 +66,8 @@ class Tuning:
         smoothing_gain: Ratio. Error of a smoothed distribution function of evenly spread records over the error before
             smoothing.
         sampling_deviation: Share. Error of a distribution function of one record sampled from many.
-        unit_deviation: Share. Random part of the distance between a unit's distribution and that of all records.
+        unit_deviation: Share. Random part of the distance between a unit's distribution and the distribution of all
+            records.
         size_effect: Share. Part of that distance that grows with the number of records of a unit.
         level_step: log2 units. Grid step of the latent number of units and of slopes.
         lowest_level: log2 units. Smallest positive latent number of units.
@@ -261,7 +262,7 @@ def choose_bound(release: Release, growth: NoiseGrowth) -> int:
 
 
 def minimise_expected_error(errors: Sequence[tuple[float, FloatArray]]) -> int:
-    """Return the bound with the least mean log ratio of its error to the least one; errors are (paths, bounds)."""
+    """Return the bound with the least mean log ratio of its error to the least error; errors are (paths, bounds)."""
     total = sum(
         probability * np.log(error / error.min(axis=1, keepdims=True)).mean(axis=0) for probability, error in errors
     )
@@ -431,7 +432,7 @@ def _share_errors_by_value(
 ) -> list[tuple[float, FloatArray]]:
     """Return errors of shares in four models with their weights.
 
-    Values depend on the number of records or not; units have their own distributions or not. For the share below each
+    Values depend on the number of records or not; units differ in their distributions or not. For the share below each
     cell of values, a line is fitted along the logarithm of the number of records to the noisy counts. A bound moves
     weight from units with many records to units with few, and changes the share along this line.
     """

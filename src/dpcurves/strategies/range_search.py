@@ -23,11 +23,10 @@ values beyond, including infinities.
 Formal guarantees: each round is a `PartitionQuery`, whose price does not depend on its intervals, because a record lies
 in one interval of each tiling. Intervals, grids, the number of rounds and their budget fractions are functions of
 public facts and of earlier answers. *Proof that all rounds together lose the granted loss, by induction from the last
-round*: whatever was answered before, the remaining loss is spent in one round, or in a round whose fraction is fixed
+round*: for all earlier answers, the remaining loss is spent in one round, or in a round whose fraction is fixed
 before it followed by rounds that spend the rest. So at each round the conversation is the adaptive composition of two
-mechanisms,
-the second of which is one of several that all lose the remainder: pure losses and rho add up to the granted loss (Dwork
-and Roth 2014, section 3.5; Bun and Steinke 2016, Lemma 2.3).
+mechanisms, the second of which is one of several that all lose the remainder: pure losses and rho add up to the granted
+loss (Dwork and Roth 2014, section 3.5; Bun and Steinke 2016, Lemma 2.3).
 """
 
 from __future__ import annotations
@@ -121,7 +120,8 @@ class Tuning:
         pilot_cells: Minimum and maximum number of these cells.
         grid_cells: Minimum and maximum number of cells of the final grid; the target is half the signal-to-noise ratio
             of all records.
-        singleton_cells: Cells of the final grid from which numbers of two digits, popular for heaps, get own cells.
+        singleton_cells: Cells of the final grid from which numbers of two digits, popular for heaps, get separate
+            cells.
         few_records: Signal-to-noise ratio of all records below which the final count has one tiling of few intervals.
         split_ratio: Signal-to-noise ratio above which an interval is split in that case.
         beside_z: z-score above which a decade beside an occupied one is occupied, too. Laplace noise exceeds 4 standard
@@ -139,11 +139,11 @@ class Tuning:
         most_counted: Share of the records that must lie between counted multiples before cells are chosen by a step.
         some_counted: The same share before quantiles are reported as multiples.
         uncertain_share: Share of these records, with noise, that may lie off all multiples.
-        single_share: Share of the records above which one multiple is counted apart from the values above it, because a
-            band is as wide within an interval as all records of the interval.
+        single_share: Share of the records above which a single multiple is counted apart from the values above it,
+            because a band is as wide within an interval as all records of the interval.
         single_ratio: Signal-to-noise ratio in the final count for the same decision.
         few_multiples: Multiples of a step in an interval up to which all become edges, if the interval is cut at all.
-        singleton_target: Allocated cells from which numbers in an interval, or at its ends, may get cells of their own.
+        singleton_target: Allocated cells from which numbers in an interval, or at its ends, may get separate cells.
         least_cells: Allocated cells from which an interval is cut.
     """
 
@@ -191,7 +191,7 @@ MOST_TURNS = len(FIRST) + len(TUNING.concentration) + 2
 
 
 class SingletonRule(Enum):
-    """The numbers that get cells of their own because values may be heaped on them."""
+    """The numbers that get separate cells because values may be heaped on them."""
 
     ZERO = auto()
     TWO_DIGITS = auto()
@@ -280,7 +280,7 @@ class PilotCounts:
 
     @property
     def has_heaps(self) -> bool:
-        """Tell whether single numbers with own cells hold many records; zero does not count.
+        """Return True if single numbers with separate cells hold many records; zero does not count.
 
         Under a density, single numbers hold no records.
         """
@@ -395,8 +395,8 @@ def find_value_step(edges: FloatArray, below: FloatArray, noise: float, records:
 
     Single numbers that were counted must hold more records than noise explains. Their records, divided by the records
     per unit of length near them, estimate the spacing of multiples. The step is the largest number not much above this
-    spacing with nearly all records of single numbers on its multiples. For instance, if few single numbers have own
-    cells and hold their part of all integers, the step is 1, however far apart they are.
+    spacing with nearly all records of single numbers on its multiples. For instance, if few single numbers have
+    separate cells and each holds the records of one integer, the step is 1, however far apart they are.
 
     Formal guarantees: a pure function of released counts.
 
@@ -435,7 +435,7 @@ def find_value_step(edges: FloatArray, below: FloatArray, noise: float, records:
 def are_multiples(
     step: float, edges: FloatArray, below: FloatArray, noise: float, records: float, *, clearly: bool = True
 ) -> bool:
-    """Tell whether nearly all records between separately counted multiples of the step lie on multiples.
+    """Return whether nearly all records between separately counted multiples of the step lie on multiples.
 
     `find_value_step` alone would find a step in a density with heaps on round numbers, too. Arguments as in
     `find_value_step`; `clearly` requires most of the records and little noise.
@@ -755,7 +755,7 @@ def refine_edges(
         edges: The edges of the intervals.
         shares: The share of the new cells of each interval.
         cells: Approximate number of new cells.
-        singletons: The numbers that get cells of their own.
+        singletons: The numbers that get separate cells.
         step: Step of which the values, and so the edges, are multiples; 0 for no step.
     """
     refined, occupied_edges = set(edges), {0.0}
@@ -769,7 +769,7 @@ def refine_edges(
 
 
 def _select_singletons(edges: list[float], singletons: SingletonRule) -> list[float]:
-    """Return the edges, increasing, that get cells of their own; not those at which such a cell ends."""
+    """Return the edges, increasing, that get separate cells, without edges at which a separate cell ends."""
     starts = np.array(edges)
     starts = np.append(starts[0], starts[1:][starts[1:] != np.nextafter(starts[:-1], inf)])
     if singletons is SingletonRule.EDGES:
