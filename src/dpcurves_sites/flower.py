@@ -22,6 +22,7 @@ RECORD, OCTETS, SOCKET, TASK, PATIENCE = "dpcurves", "octets", "dpcurves", "task
 LOOK = 0.2
 """Seconds between polls for replies."""
 MOST_NODES = 128
+"""Nodes whose requests are forwarded at the same time."""
 
 client = ClientApp()
 server = ServerApp()

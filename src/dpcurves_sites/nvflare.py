@@ -27,6 +27,7 @@ CARRY, OCTETS, SOCKET = "carry", "octets", "DPCURVES_SOCKET"
 LOOK = 0.1
 """Seconds between polls for results."""
 MOST_SITES = 128
+"""Sites whose requests are forwarded at the same time."""
 
 
 class TransportExecutor(Executor):  # type: ignore[misc]

@@ -250,7 +250,7 @@ class SiteAgent:
         site: The site with its records.
         key: The site's signing key.
         ticket: The site's credential at the coordinator.
-        approve: Decides on a question, once for all of its rounds.
+        approve: Returns True to approve a question; called once for all of its rounds.
         tell: Receives log lines.
         timeout: Seconds that the site waits in a round for other sites, before it looks for the next request.
     """

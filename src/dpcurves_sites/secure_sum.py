@@ -59,8 +59,8 @@ class Roster:
         ValueError: Fewer than 2 or more than 100 sites, a duplicate key, or `tolerated` or `absent` out of range.
 
     Formal guarantees: m sites, of which c collude. Lists of the sites in a sum are signed by a `quorum` of more than
-    ``(m + c) / 2``: two quorums have more than c sites in common, an honest one among them, which signs one list
-    per round, so one list per round can be opened. A site's `threshold` is more than ``(n + c) / 2`` of its n holders:
+    ``(m + c) / 2``: two quorums share more than c sites, so at least one honest site, which signs one list per
+    round; hence one list per round can be opened. A site's `threshold` is more than ``(n + c) / 2`` of its n holders:
     even if honest holders were shown different lists, both kinds of its masks could not be opened, since that takes
     ``2 threshold <= (n - c) + 2 c`` shares. Honest sites in the sum stay connected by masks that are never removed:
     neighbours are the nearest sites on both sides of a circle, and removing fewer sites than the degree leaves such a
@@ -106,7 +106,7 @@ class Roster:
         return min(len(self.keys) - self.quorum, self.degree + 1 - self.threshold)
 
     def find_holders(self, site: int) -> tuple[int, ...]:
-        """The sites that hold shares of a site's masks: itself, and its neighbours."""
+        """Return the sites that hold shares of a site's masks: itself, and its neighbours."""
         sites, reach = len(self.keys), self.degree // 2
         if self.degree == sites - 1:
             return tuple(range(sites))
@@ -347,8 +347,8 @@ class SiteState:
         seed: The seed of the self mask.
         public_keys: The public keys of all sites, as received.
         keys_digest: Digest of the messages of stage `KEYS`.
-        own_shares: The site's shares of its own seed and masking key.
-        held_shares: The shares of other sites that it holds.
+        own_shares: The site's shares of its seed and masking key.
+        held_shares: The shares of other sites' secrets.
         shares_digest: Digest of the messages of stage `SHARES`.
         signed_list: The sites in the sum, and the digest of their receipts.
     """
@@ -627,7 +627,7 @@ def sum_vectors(sum_round: SumRound, messages: RoundMessages) -> Vector:
                 _derive_pair_key(sum_round, secret, bundles[neighbour].masking_key, site, neighbour)
                 for neighbour in neighbours
             )
-    _add_masks(total, masks)  # the missing site's pairwise masks cancel those of its neighbours
+    _add_masks(total, masks)  # a missing site's pairwise masks cancel its neighbours' masks
     return total
 
 

@@ -209,10 +209,10 @@ def gaussian_overhead(variance: float, shares: int) -> float:
     losses of several sums add up with the same overhead. (Kairouz, Liu and Steinke 2021, Theorem 1, sums over all.)
 
     *Proof.* Let V be the variance and g(y) = exp(-y**2 / 2V). First, P is proportional to ``g(y) phi(y)`` with
-    ``|ln phi| <= H`` everywhere: adding the (k + 1)-th to the sum of k, complete the square. The remainder is a sum over
-    all integers of a Gaussian with variance ``s = variance / n * k / (k + 1)`` and some centre. By Poisson's summation
-    it lies within ``1 - 2q`` and ``1 + 2q`` times ``sqrt(2 pi s)``, with ``q = sum_j exp(-2 pi**2 s j**2)``: H is half
-    the sum of ``ln((1 + 2q) / (1 - 2q))`` over k = 1, ..., n - 1.
+    ``|ln phi| <= H`` everywhere: adding the (k + 1)-th to the sum of k, complete the square. The remainder is a sum
+    over all integers of a Gaussian with variance ``s = variance / n * k / (k + 1)`` and some centre. By Poisson's
+    summation it lies within ``1 - 2q`` and ``1 + 2q`` times ``sqrt(2 pi s)``, with ``q = sum_j exp(-2 pi**2 s j**2)``:
+    H is half the sum of ``ln((1 + 2q) / (1 - 2q))`` over k = 1, ..., n - 1.
 
     Let L be the loss ``ln P(y) / P(y - d)``, and ``K(s) = ln E exp(s L)``, s times the Renyi divergence of order
     ``1 + s``. *For s >= b*: ``exp K(s)`` is ``exp(s (s + 1) d**2 / 2V)`` times the quotient of the sums over

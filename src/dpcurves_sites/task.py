@@ -76,7 +76,7 @@ def read_key(file: Path) -> Ed25519PrivateKey:
     """SECRET. Load a signing key.
 
     Raises:
-        ValueError: The file holds no key; the message quotes nothing of it.
+        ValueError: The file holds no key; the message contains nothing of the file.
     """
     try:
         return Ed25519PrivateKey.from_private_bytes(bytes.fromhex(file.read_text().strip()))

@@ -91,7 +91,7 @@ def exchange_batch(socket_path: str, answer: bytes) -> bytes:
         answer: The result of `Forwarder.forward_batch`, or b"" at first.
 
     Raises:
-        OSError: The site's process is not there, or its message was truncated.
+        OSError: The site's process is not running, or its message was truncated.
     """
     with socket.socket(socket.AF_UNIX) as connection:
         connection.settimeout(SITE_PATIENCE)

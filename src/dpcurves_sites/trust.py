@@ -84,7 +84,7 @@ class SiteHolder(Protocol):
 
         Arguments:
             plan: The plan. The site recomputes it, and charges its ledger before it counts.
-            allotment: The request, the paid part and its loss.
+            allotment: The request, the number of the paid step and its loss.
             stage: From `KEYS` to `OPENED`.
             previous_messages: The messages of all sites in the previous stage.
         """
@@ -208,7 +208,7 @@ class SecureSum:
         return neighbours.to_adjacency(replace(unit, records=unit.records * self.sites_per_unit), units)
 
     def plan(self, workload: Workload[Answer], loss: PrivacyLoss, adjacency: Adjacency) -> Strategy[Answer]:
-        """Choose the strategy of a workload: adaptive rounds if they pay and are linear.
+        """Choose the strategy of a workload: adaptive rounds if they reduce the error and are linear.
 
         Private cuts and comparisons are not linear: groups are cut after a pilot query instead, and contribution bounds
         follow noisy counts at powers of two.
@@ -391,7 +391,7 @@ def groups_from_pilot_query(workload: ScoreGroupWorkload, setting: Setting) -> S
 
 
 def derive_round(roster: Roster, plan: Plan, allotment: Allotment) -> SumRound:
-    """Return the round that answers a plan, a function of the plan, the request and the paid part."""
+    """Return the round that answers a plan, a function of the plan, the request and the paid step."""
     facts = f"{plan.fingerprint}\n{allotment.part}\n{allotment.request}".encode()
     digest = sha256(b"dpcurves sites turn 1\n" + facts).digest()
     size = plan.law.require_type(CountLaw).size  # type: ignore[type-abstract]
