@@ -34,6 +34,7 @@ from .task import Task
 from .trust import ReportAggregator
 
 AT_ONCE = 2**14
+"""Reports per batch when reports are added one by one."""
 
 
 class Collection:
@@ -41,7 +42,7 @@ class Collection:
 
     Attributes:
         task: The task of the reports.
-        refused: Number of reports that were damaged, truncated, of another task, or not reports.
+        refused: Number of messages that were damaged, truncated, of another task, or not reports.
         repeated: Number of reports of people who had been counted before.
         met: Number of reports of people of an earlier round whose pseudonyms the task contains; they are left out, too.
         any_drawn: Whether a counted person has a random pseudonym, which no other round knows.
@@ -96,7 +97,7 @@ class Collection:
         return self._seen.list_names().astype(f"<u{NAME}").tobytes()
 
     def release(self, allotment: Allotment) -> Release:
-        """Return the tallies of all reports. Raises `ValueError` if there are none."""
+        """Return the tallies of all reports. Raises `ValueError` if no report was added."""
         return self._tables.release(allotment, seeded=False)
 
     def curve(self) -> Any:
@@ -209,7 +210,7 @@ class Inviter:
     Formal guarantees: privacy does not depend on invitations; the task bounds the loss of a report. An invitation is a
     pseudonym of the task and an Ed25519 signature of it under a label and the task's hash. So a server accepts at most
     one report for each invitation, and no third party can send one in another person's name or under invented names.
-    The server learns from it the pseudonym, which is a hash of the person's name and is in the report, too.
+    An invitation shows the server only the pseudonym, a hash of the person's name, which the report contains, too.
 
     Attributes:
         private_key: An Ed25519 private key.

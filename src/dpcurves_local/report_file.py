@@ -18,8 +18,11 @@ from dpcurves.noise.randomness import Randomness
 
 Numbers = NDArray[np.uint64]
 _FIRST, _MOST_AT_FIRST = 2**12, 2**22
+"""Slots of a new hash table: lower and upper limit."""
 _AHEAD = 32
+"""Numbers whose slots are prefetched together."""
 _WORD = 64
+"""Bits of a pseudonym."""
 DRAWN = np.uint64(1 << 31)
 """The bit of a pseudonym that is set if it is random, and clear if it is a hash of a name.
 
@@ -46,7 +49,7 @@ def set_drawn_bit(names: Octets, drawn: bool) -> Octets:
 
 
 def has_drawn_names(names: Octets) -> bool:
-    """Return whether any pseudonym is random: the person has another one in another round."""
+    """Return whether any pseudonym is random, so that the same person has a different one in another round."""
     return bool((names_to_numbers(names) & DRAWN).any())
 
 
@@ -54,7 +57,7 @@ class HashedNameSet:
     """Hash set of pseudonyms of 8 bytes, by multiplicative hashing with a random odd number (Dietzfelbinger et al.).
 
     The multiplier is secret, so attackers cannot choose colliding pseudonyms. The results equal those of
-    `SortedNameSet`, in a third of the time if loops are compiled. The load factor is at most three quarters.
+    `SortedNameSet` and take a third of the time if loops are compiled. The load factor is at most three quarters.
 
     Args:
         about: Expected number of pseudonyms.
@@ -115,11 +118,15 @@ def _insert_numbers(numbers: Numbers, table: Numbers, key: np.uint64, shift: np.
 
 
 MAGIC = b"DPLR"
+"""First bytes of a header."""
 NAME = 8
 """Bytes of a pseudonym."""
 COUNT, CHECK = 8, 4
+"""Bytes of a header's number of records with its checksum, and of a record's checksum."""
 MOST_AT_ONCE = 2**17
+"""Largest number of records of a batch."""
 WINDOW = 2**16
+"""Bytes that are searched for the next header in one step."""
 Octets = NDArray[np.uint8]
 
 

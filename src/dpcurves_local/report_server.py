@@ -47,6 +47,7 @@ except ImportError:  # platforms without this lock
     fcntl = None  # type: ignore[assignment]
 
 ROWS = 2**16
+"""Records per group of writes, and per batch when the file is read at startup."""
 ROOM, LEAST_ROOM = 10, 100_000
 """Default capacity of a store: ten times the people of the task, and at least 100,000 reports."""
 OTHER = "there is a file of this name that holds something else than reports of this task; it is not written to"
@@ -303,7 +304,7 @@ class ReportReceiver:
         return max(LARGEST, len(self.task.report_format.single_header) + self.task.report_format.record_size)
 
     def encode_status(self) -> bytes:
-        """Encode the public status: the number of stored reports, those of people of an earlier round included."""
+        """Encode the public status: the number of stored reports, including people of an earlier round."""
         facts = {"task": self.task_name, "reports": self._store.reports, "most": self._store.most}
         return json.dumps({**facts, "repeated": self.repeated, "refused": self.refused}).encode()
 

@@ -22,8 +22,8 @@ class DebiasedReports:
     Attributes:
         counts: Unbiased counts of all answers, which add up to `people`; the last answer is "missing".
         people: Number of reports.
-        common_variance: Variance of every answer in a report (`common`).
-        extra_true_variance: Additional variance of the true answer (`own`); it may be negative.
+        common_variance: Variance of every answer in a report (common in the covariance).
+        extra_true_variance: Additional variance of the true answer (own in the covariance); it can be negative.
     """
 
     counts: FloatArray
@@ -46,7 +46,7 @@ class DebiasedReports:
 
     @property
     def pair_count(self) -> float:
-        """Estimated number of ordered pairs in which both people have a value, at least that of 2 people."""
+        """Estimated number of ordered pairs in which both people have a value, at least the 2 pairs of two people."""
         present = max(self.present, LEAST_PEOPLE)
         return present * (present - 1)
 

@@ -75,7 +75,7 @@ class TwoRoundArea(UStatistic):
 
     @property
     def statements(self) -> tuple[str, str]:
-        """One line with the people of both rounds, and one that says for whom the loss holds."""
+        """One line with the people of both rounds, and one with the loss and the people for whom it holds."""
         return f"people: {self.people[0]} in the first round, {self.people[1]} in the second", _describe_losses(self)
 
 
@@ -230,7 +230,7 @@ class SecondRound(Task):
     ) -> TwoRoundArea:
         """Compute the area under the ROC curve from the aggregated bits.
 
-        Its loss is that of one round if repeats were refused and none was found.
+        Its loss is the loss of one round if repeats were refused and no repeat was found.
         """
         budget, query = QuestionBudget.from_external_charge(self.hash, self.loss.as_single_release()), self.plan.query
         release = reply(Step(query, Fraction(1)), budget.pay(query.charged_query, Fraction(1)))
@@ -251,8 +251,8 @@ class SecondRound(Task):
         loss = (area.loss_in_one_round if repeats_refused else area.loss_in_both_rounds).as_single_release()
         epsilon, mechanism = loss.epsilon, f"{statistic.privacy.mechanism}; then {self.plan.made_by}"
         privacy = replace(
-            statistic.privacy, epsilon=None if epsilon is None else float(epsilon), rho=float(loss.rho), units=sum(people),
-            mechanism=mechanism,
+            statistic.privacy, epsilon=None if epsilon is None else float(epsilon), rho=float(loss.rho),
+            units=sum(people), mechanism=mechanism,
         ).with_notes(*area.statements)  # fmt: skip
         return replace(
             area, privacy=privacy, notes=area.notes if repeats_refused else (*area.notes, area.statements[1])
@@ -478,7 +478,7 @@ def estimate_area(curve: CDF, first_class: FirstClass, bits: BitCounts) -> UStat
 def simulate_edge_errors(curve: CDF, population: bool) -> FloatArray:
     """Simulate errors of the shares below at most `MOST_CELLS` edges, shape (draws, edges).
 
-    Edges that are left out may be less accurate than those that remain, so the errors are enlarged by the ratio.
+    Omitted edges can be less accurate, so the errors are scaled to the largest standard deviation of any edge.
     """
     law, total = curve.prefixes.evidence.sums, curve.prefixes.evidence.total
     edges = len(law.bounds)
@@ -545,7 +545,7 @@ class AreaProtocol:
 def compare_area_protocols(
     grid: Grid, loss: PrivacyLoss, *, positives: int, negatives: int
 ) -> tuple[AreaProtocol, ...]:
-    """Return the protocols for an area, the one with the least forecast error first.
+    """Return the protocols for an area, in order of increasing forecast error.
 
     Forecasts are of tasks whose `aim` is ``CountUse.AREA``.
 
@@ -585,7 +585,7 @@ def compare_area_protocols(
 
 
 def predict_scores_variance(law: AggregatedReports) -> float:
-    """Return the variance of the area that one class adds, given the scores of the other class, for evenly spread
+    """Return one class's part of the variance of the area, given the scores of the other class, for evenly spread
     scores.
 
     It is the variance of the mean of the curve over all cells, for people who report about a single level or all

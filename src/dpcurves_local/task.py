@@ -89,6 +89,7 @@ def _list_candidate_grids(lower: float, upper: float) -> Iterator[Grid]:
 
 
 _HALF = 32
+"""Bits of each half of a pseudonym."""
 
 
 @dataclass(frozen=True)
@@ -99,11 +100,11 @@ class PublicCoinResponses:
     value. The upper half decides the level, with about the probabilities of the plan; the lower half the index,
     uniformly.
 
-    Formal guarantees: for any level and index, whoever chose them, one of the two bits has probability p, the other
+    Formal guarantees: for any level and index, chosen by any party, one of the two bits has probability p, the other
     ``1 - p``, and ``p / (1 - p)`` is at most exp(epsilon): see `HadamardResponse`. Level and index do not depend on the
-    value, so the aggregator learns nothing of a person but this bit and the name.
+    value, so the aggregator learns only this bit and the name of a person.
 
-    A person who invents names chooses level and index, as liars could before; a report still has the same weight.
+    A person who invents names can choose level and index, as with private coins; the weight of a report is the same.
 
     Attributes:
         plan: The plan of Hadamard responses, each about one level.
@@ -157,6 +158,7 @@ class PublicCoinResponses:
 
 VERSION = 1
 MOST_PEOPLE = 2**31
+"""Largest number of people of a task."""
 KEY = re.compile("[0-9a-f]{64}")
 
 
@@ -264,9 +266,8 @@ class Task(Document):
 
         Args:
             reply: Returns the aggregated reports.
-            repeated_people: In a second round, the number of people of the first round who reported again and were left
-                out.
-                None: unknown.
+            repeated_people: In a second round, the number of people of the first round who reported again and were
+                left out; None if unknown.
         """
         budget = QuestionBudget.from_external_charge(self.hash, self.loss.as_single_release())
         curve = ask_with_budget(self.question, self.plan.adjacency, self._trust_model, budget, reply)
@@ -350,7 +351,7 @@ class Task(Document):
         delimiter: str = ",",
         memo: ReportMemo | None = None,
     ) -> bytes:
-        """Return the message of the one person of a table; see `randomize` and `randomize_table`. SECRET argument.
+        """Return the message of the single person of a table, as `randomize` and `randomize_table`. SECRET argument.
 
         Raises:
             ValueError: as in `randomize_table`; or the table does not have exactly one row.
@@ -418,7 +419,7 @@ class Task(Document):
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """Read what `to_json` wrote.
+        """Parse the output of `to_json`.
 
         Raises:
             ValueError: the text is not a task, or a task of another version.

@@ -33,9 +33,9 @@ from .responses.bernoulli_sampler import sample_uniform
 from .responses.randomiser import LONGEST, Reports, make_contiguous, mark_zero_tails
 
 MOST_CELLS = 2**20
-"""Most cells of all rows together: the size of the tables of one level."""
+"""Largest number of cells of all rows together: the size of the tables of one level."""
 _LEVELS = {CountUse.CELLS: 10, CountUse.PREFIXES: 10, CountUse.AREA: 20}
-"""Most levels. The mean of a curve depends mostly on coarse intervals: finer ones need few people."""
+"""Largest number of levels. The mean of a curve depends mostly on coarse intervals: finer ones need few people."""
 _TILTS = {
     CountUse.CELLS: (Fraction(1, 2), Fraction(1), Fraction(2)),
     CountUse.PREFIXES: (Fraction(1, 2), Fraction(1), Fraction(2)),
@@ -43,6 +43,7 @@ _TILTS = {
 }
 """Ratio of the numbers of people of a level and of the level above it."""
 _FINE = 2**40
+"""Denominator to which epsilon is rounded down if the loss is a rho."""
 _INDEX = 4
 """Bytes of the longest index of a Hadamard response, so that some randomiser is always this short."""
 
@@ -201,7 +202,7 @@ def _split_people(people: int, levels: int, tilt: Fraction) -> list[int]:
 
 
 def _predict_error(law: AggregatedReports, use: CountUse) -> float:
-    """Return the mean variance of prefixes, of their mean, or of one cell of those that are counted together."""
+    """Return, depending on `use`, the mean variance of prefixes, the variance of their mean, or that of a cell."""
     if use is CountUse.AREA:
         return law.area_variance()
     if use is CountUse.PREFIXES:
@@ -222,6 +223,7 @@ class Person:
 
 
 MOST_PEOPLE = 2**31
+"""Largest number of people of a plan."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -361,7 +363,7 @@ class ReportAggregator:
         self.count_reports(batches, is_valid)
 
     def sort_by_level(self, messages: Reports) -> tuple[list[LevelBatch], BoolArray]:
-        """Return the reports of each level, as `count_reports` takes them, and which rows are valid messages."""
+        """Return the reports of each level, as arguments of `count_reports`, and a mask of valid messages."""
         about = self._split_all_levels(messages) if self._about_all else self._split_single_levels(messages)
         is_valid = np.full(len(messages), self._about_all)
         for randomiser, (rows, reports, filled_up) in zip(self._ways, about, strict=True):

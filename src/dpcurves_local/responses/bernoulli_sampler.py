@@ -17,16 +17,21 @@ from dpcurves.noise.randomness import Randomness
 Words = NDArray[np.uint16]
 Octets = NDArray[np.uint8]
 BITS = 64
+"""Bits of a Bernoulli probability."""
 WHOLE = 1 << BITS
 """Denominator of Bernoulli probabilities."""
 FEW_PLACES = 3
 """Most binary digits of a probability for which each draw combines single random bits."""
 _BYTE, _REST = 8, 56
+"""Bits of the uniform integer that are drawn first, and the others."""
 _HALF = 32
+"""Bits of a random word of `sample_uniform`."""
 _COINS = 8
+"""Draws per table lookup: one byte."""
 _SHORT, _LONG, _ALL = 16, 64, _COINS * BITS
 """Random bits that decide a byte of draws: 64 suffice with probability 1 - 2**-56, 512 always."""
 _GROUP = 32
+"""Words that are looked up before their group is searched for undecided ones."""
 
 
 def round_down(probability: Fraction) -> int:
@@ -42,8 +47,8 @@ def round_up(probability: Fraction) -> int:
 def sample_bernoulli(parts: int, size: int, randomness: Randomness) -> BoolArray:
     """Draw independent bits that are true with probability exactly ``parts / WHOLE``.
 
-    A uniform integer of 64 bits is compared with `parts`. Its first eight bits decide unless they equal those of
-    `parts`; only then are the others drawn.
+    A uniform integer of 64 bits is compared with `parts`. Its first eight bits decide unless they equal the first eight
+    bits of `parts`; only then are the others drawn.
     """
     octets = np.frombuffer(randomness.random_bytes(size), dtype=np.uint8)
     border = parts >> _REST
@@ -81,10 +86,10 @@ def _sample_by_places(numerator: int, size: int, randomness: Randomness) -> Octe
 def _sample_by_octets(numerator: int, size: int, randomness: Randomness) -> Octets:
     """Draw bits of any probability: a table maps 16 random bits to a byte of eight draws.
 
-    A byte's exact probability is a multiple of ``2**-512``. It gets as many of the 2**16 table entries as fit into it.
-    The remainders, at most one entry in 256, lie behind these entries; there an integer of 512 bits that begins with
-    the same 16 decides, nearly always by its first 64 bits. The draws are exact, and cost 2 random bytes for eight bits
-    instead of 8.
+    A byte's exact probability is a multiple of ``2**-512``. It gets the largest number of the 2**16 table entries that
+    does not exceed it. The remainders, at most one entry in 256, lie behind these entries; there an integer of 512 bits
+    that begins with the same 16 decides, nearly always by its first 64 bits. The draws are exact, and cost 2 random
+    bytes for eight bits instead of 8.
     """
     decided, octets = _make_octet_table(numerator), np.empty(size, dtype=np.uint8)
     words = randomness.sample_halfwords(size)
@@ -185,18 +190,23 @@ Rows = NDArray[np.uint64]
 """Sets as bit masks, shape (sets, words); the lowest bit of the first word is the first element."""
 
 _WORD = 64
+"""Bits of a word of a set."""
 _HALFWORDS = 2**16
+"""Number of values of a random word of 16 bits."""
 _TRY, _LOOKED_UP = 12.0, 4.0
 """Cost, in random bytes, of inserting or removing an element, and of looking up a byte of draws; measured."""
 _TRIES, _AT_ONCE = 32, 2**15
+"""Random words that are drawn per unfinished set, and at once."""
 _ONE, _TWO, _FOUR, _TOP = (np.uint64(shift) for shift in (1, 2, 4, 56))
+"""Shifts of a population count of 64 bits."""
 _PAIRS, _FOURS, _EIGHTS, _EACH = (np.uint64((2**64 - 1) // divisor) for divisor in (3, 5, 17, 255))
+"""Masks of a population count: every second bit, pair and group of four; the lowest bit of each byte."""
 
 
 def sample_uniform_sets(
     answers: IntArray, includes_answer: BoolArray, many: int, size: int, randomness: Randomness
 ) -> Rows:
-    """Draw uniform sets of `size` of `many` elements that contain their answer, or do not, as `includes_answer` says.
+    """Draw uniform sets of `size` of `many` elements that contain their answer where `includes_answer` is true.
 
     Args:
         answers: SECRET. An element for each set.

@@ -38,6 +38,7 @@ Reports = NDArray[np.uint8]
 """Bytes of reports, shape (reports, octets), little-endian."""
 
 MOST_ANSWERS = 2**24
+"""Largest number of answers of a randomiser."""
 
 
 class Support(NamedTuple):
@@ -243,6 +244,7 @@ def count_octets_needed(numbers: int) -> int:
 
 
 _BITS_AT_ONCE = 2**22
+"""Bits of reports that are counted in one batch."""
 _BITS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little").astype(np.int64)
 
 
@@ -584,9 +586,9 @@ class UnaryEncoding(BitVectorRandomiser):
 
 
 RANDOMISERS: tuple[type[Randomiser], ...] = (KaryRandomisedResponse, HadamardResponse, SubsetSelection, UnaryEncoding)
-"""All randomisers, with distinct `NAME`s. To add a randomiser, write a class above and add it here."""
+"""All randomisers, with distinct `NAME` attributes. To add a randomiser, write a class above and add it here."""
 LONGEST = 64
-"""Default size limit of a report, in bytes; a longer report is not used even if it errs less."""
+"""Default size limit of a report, in bytes; a longer report is not used even if its error is smaller."""
 
 
 def make_randomiser(name: str, answers: int, epsilon: Fraction) -> Randomiser:

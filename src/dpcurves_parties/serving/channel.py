@@ -24,6 +24,7 @@ from .messages import ProtocolError, parse_refusal
 PATIENCE = 60.0
 """Default timeout of an answer, in seconds."""
 LARGEST_MESSAGE = 2**30
+"""Size limit of a response, in bytes."""
 SHORT = 2**16
 """Bytes of a body that are sent together with the head."""
 LARGEST_PART = 2**20
@@ -42,7 +43,7 @@ class Channel:
         timeout: Timeout of an answer, in seconds.
         label: Name of the server in errors.
         identity_source: Where the expected identity comes from, for errors.
-        renewal_advice: What is needed after the certificate has expired, for errors.
+        renewal_advice: Advice after the certificate has expired, for errors.
     """
 
     url: str
@@ -187,7 +188,11 @@ class ClosedOnReset(ssl.SSLSocket):
 
 
 def make_ca_context(ca: str | PathLike[str] | None) -> ssl.SSLContext:
-    """Believes the certificate in a file, or the authorities of this machine. Raises `ValueError`: it holds none."""
+    """Return a TLS context that trusts the certificates in a file, by default this machine's authorities.
+
+    Raises:
+        ValueError: the file holds no certificate.
+    """
     if ca is not None:
         try:
             return make_pinned_context(Path(ca).read_text(encoding="utf-8"))
@@ -199,7 +204,7 @@ def make_ca_context(ca: str | PathLike[str] | None) -> ssl.SSLContext:
 
 
 def make_pinned_context(certificate: str) -> ssl.SSLContext:
-    """Believes a server's own certificate, in PEM, and nobody else. Raises `ValueError`: it is none."""
+    """Return a TLS context that trusts only this server certificate, in PEM. Raises `ValueError`: it is invalid."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.sslsocket_class = ClosedOnReset
     context.minimum_version = ssl.TLSVersion.TLSv1_3

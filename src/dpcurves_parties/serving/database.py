@@ -46,7 +46,7 @@ Given = ParamSpec("Given")
 
 
 class Transactions:
-    """Transactions on a server's tables: what is committed is on disk before an answer leaves.
+    """Transactions on a server's tables: a write is on disk before its answer is sent.
 
     Args:
         database: Engines of the database.

@@ -72,9 +72,11 @@ def _write_draft(draft: Path, text: str, mode: int) -> None:
 
 
 DAYS = 825
+"""Lifetime of a certificate, in days."""
 PATIENCE = 5.0
 """Seconds for which one of two files may exist without the other: their writer has prepared both."""
 POLL = 0.01
+"""Seconds between polls for the other file."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -113,7 +115,7 @@ class CertificatePair:
     def write_if_missing(cls, host: str, certificate: Path, key: Path) -> bool:
         """Write a new certificate for a host if neither file exists; return whether it was written here.
 
-        If another process writes one at the same moment, wait for it and keep that one.
+        If another process writes a certificate at the same time, wait for that certificate and keep it.
 
         Raises:
             ValueError: a folder is not writable.
@@ -240,7 +242,7 @@ class Identity:
         check reports. With a `url`, certificate and TLS key are new, too, for a separate server there.
 
         Raises:
-            ValueError: the URL is invalid, or equals that of the old keys, or files cannot be written.
+            ValueError: the URL is invalid, or equals the old keys' URL, or files cannot be written.
         """
         if url == self.public.url:
             raise ProtocolError("url", "a new certificate needs an address of its own: the tasks before name this one")

@@ -14,7 +14,7 @@ __all__ = ["ProtocolError", "ServerFault"]
 
 
 class ServerFault(ProtocolError):
-    """The server fails at its part. The client receives the error; the operator also its location, as `where` says."""
+    """A fault of the server itself. The client receives the error; the log also has its location, `where`."""
 
     def __init__(self, argument: str, rule: str, where: str) -> None:
         super().__init__(argument, rule, 500)
@@ -65,7 +65,7 @@ def parse_refusal(message: bytes, default: str) -> str:
 
 def disable_core_dumps() -> None:
     """Prevent core dumps of this process, whose memory holds keys and shares."""
-    with suppress(ImportError):  # a system without such limits
+    with suppress(ImportError):  # the module `resource` is missing on Windows
         import resource
 
         resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))

@@ -36,7 +36,9 @@ PROTOCOL = "dpcurves-talk"
 PATIENCE = 60.0
 """Timeout for a message of the other server, in seconds."""
 LARGEST_MESSAGE = 2**28
+"""Size limit of a message between servers, in bytes."""
 LENGTH = 8
+"""Bytes of a message's length prefix, little-endian."""
 Result = TypeVar("Result")
 
 
@@ -109,7 +111,9 @@ class PeerConnection:
 
 # Admission control: a limited number of connections, shared by network addresses; the peer server is exempt.
 SECONDS = 10
+"""Default head timeout, in seconds."""
 MOST_CONNECTIONS = 512
+"""Default limit of concurrent connections."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,6 +262,7 @@ Talks = Callable[[PeerConnection, bytes], object]
 PEER = "dpcurves.peer"
 """Key in a connection's scope: the verified client certificate, if any."""
 BACKLOG = 2048
+"""Connections that the system queues before they are accepted."""
 PAUSE = 0.1
 """Seconds to wait after the system refuses further connections."""
 BUSY = JSONResponse({"error": "server: it answers as many as it can; ask again later"}, 503)

@@ -105,7 +105,9 @@ async def _read_stream(request: Request, max_bytes: int) -> bytes:
 
 
 MOST_KEPT = 20_000
+"""Number of counted clients above which all counts restart."""
 MINUTE = 60.0
+"""Seconds of an interval of the rate limit."""
 
 
 @dataclass
@@ -116,7 +118,7 @@ class RateLimiter:
         per_minute: Requests a minute.
         subject: Subject of the error beyond the limit.
         remedy: Advice in the error.
-        action: Participle for what is done with requests, in the error.
+        action: Past participle of the action that is limited, for the error.
     """
 
     per_minute: int
@@ -221,7 +223,7 @@ class TaskRouter(Generic[Service]):
         """Count a question. Raises `ProtocolError`: the rate limit is exceeded."""
 
     def find_service(self, task: str) -> Service:
-        """Return the service of this task. Raises `ProtocolError`: there is none."""
+        """Return the service of this task. Raises `ProtocolError`: the server has no task of this name."""
         if task not in self._services:
             raise ProtocolError("task", "this server has another task, not this one", 404)
         return self._services[task]
@@ -231,12 +233,12 @@ def authenticate_bearer(task: TaskDocument, request: Request, role: Role, party:
     """Return the number of the holder of a ticket of this role, from the bearer token for this server.
 
     Raises:
-        ProtocolAborted: there is no such token, or it is for another server.
+        ProtocolAborted: the token is missing or unknown, or it is for another server.
     """
     return find_bearer(task, parse_bearer_token(request), role, party)
 
 
 def parse_bearer_token(request: Request) -> str:
-    """Return the bearer token of a request; empty if there is none."""
+    """Return the bearer token of a request; empty if it has no token."""
     kind, _, token = request.headers.get("authorization", "").partition(" ")
     return token if kind == "Bearer" else ""

@@ -77,7 +77,7 @@ class Ticket:
         """Load the ticket in a file, if it has this role.
 
         Raises:
-            ValueError: there is no such ticket. The error does not contain the file's content.
+            ValueError: the file is unreadable, or has no ticket of this role. The error contains nothing of the file.
         """
         try:
             ticket = STORED.decode_fields(cls, json.loads(Path(path).read_text(encoding="utf-8")))
@@ -109,7 +109,7 @@ def find_bearer(task: TaskDocument, bearer_token: str, role: Role, party: int = 
     """Return the number of the holder of a ticket of this role, from the bearer token for this server.
 
     Raises:
-        ProtocolAborted: there is no such holder, or the token is for another server.
+        ProtocolAborted: the token belongs to no holder of this role, or is for another server.
     """
     number = task.bearers[role].get(hash_from_bearer_token(bearer_token, party))
     if number is None:
@@ -133,6 +133,7 @@ def _hash_pair(first: str, second: str) -> str:
 MANY = 10_000
 """Number of hashes from which they are packed."""
 _NAME = 32
+"""Bytes of a hash."""
 _HASH = re.compile("[0-9a-f]{64}")
 
 
@@ -227,7 +228,7 @@ class Document(ABC):
     @classmethod
     @abstractmethod
     def from_json(cls, text: str) -> Self:
-        """Read what `to_json` wrote. Raises `ValueError`: the text is another document, or of another version."""
+        """Parse the output of `to_json`. Raises `ValueError`: the text is another document, or of another version."""
 
     @cached_property
     def hash(self) -> str:
@@ -280,7 +281,7 @@ class TaskDocument(Document):
     @classmethod
     @abstractmethod
     def from_fields(cls, stored: Mapping[str, Any], tokens: Mapping[Role, Sequence[str]]) -> Self:
-        """Read what `to_fields` returned."""
+        """Parse the output of `to_fields`."""
 
     def to_json(self) -> str:
         """Return the document; equal tasks have equal texts."""

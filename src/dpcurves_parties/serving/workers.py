@@ -1,4 +1,4 @@
-"""Workers that evaluate jobs: this process, processes of this machine, or those of a Dask cluster.
+"""Workers that evaluate jobs: this process, processes of this machine, or processes of a Dask cluster.
 
 A job is a pure function of public arguments and of a blob, and results are combined by an associative function. So the
 total does not depend on the worker, the order, or repetitions of jobs whose worker was killed.

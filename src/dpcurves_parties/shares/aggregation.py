@@ -80,7 +80,7 @@ def pack_flags(dropped: NDArray[np.bool_]) -> bytes:
 
 
 def unpack_flags(bits: bytes, reports: int) -> NDArray[np.bool_]:
-    """Decode what `pack_flags` encoded."""
+    """Decode the output of `pack_flags`."""
     return np.unpackbits(np.frombuffer(bits, np.uint8), count=reports).astype(bool)
 
 
@@ -164,7 +164,7 @@ class AnswerProofs:
         """Return the noise hashes of servers 0 and 1, after storing the other server's.
 
         Raises:
-            ProtocolAborted: the other server sent none, or another one before.
+            ProtocolAborted: the other server sent no hash, or sent another hash before.
         """
         peer_hash = told.get("bound")
         if not isinstance(peer_hash, str) or self.store.record_noise_hash(self.prover.task, peer_hash) != peer_hash:
@@ -295,7 +295,7 @@ class CheckedCounting:
     other server's shares and of a key that both know. An answer share is ``A s + z`` modulo 2**64, where s are this
     server's shares of all reports that it stored as passing, a set that is fixed before the first answer share is
     computed and is a function of digests; z is drawn once for the closed set, from a key that only this server has, as
-    specified by `NoisePath` or `LinearMechanism`, for all questions and repetitions. The adversary knows the shares of
+    specified by `LazyTree` or `LinearMechanism`, for all questions and repetitions. The adversary knows the shares of
     dishonest owners' reports, and its own shares of honest ones, which sum to ``A x`` minus this server's; it can
     subtract both. So an answer share reveals ``A x + z`` at the requested thresholds, and the same z with no other x.
     The hash beside it is a function of the inputs of digests. For reports with a single cell, proof messages replace
@@ -492,7 +492,7 @@ class TaskService(SharedTaskService[Task]):
     (see `sealed_answers`: the other server cannot open them, and no server sees a result); and digests of checked
     reports, to the other server. The noise key belongs to the report set. A repeated request, also after a crash, gets
     the same answer. A server that has lost its store or the key of its ledger would draw other noise, paid from an
-    empty ledger; `Closing` says why that is impossible.
+    empty ledger; `Closing` shows why this cannot happen.
     """
 
     PEER_REQUESTS: ClassVar[OfPeer] = MappingProxyType({
@@ -539,9 +539,9 @@ class TaskService(SharedTaskService[Task]):
     def run_collection_job(self, message: bytes) -> bytes:
         """Return both servers' aggregate shares, sealed to the analyst; repeated collection returns the same numbers.
 
-        Formal guarantees: those of `sealed_answers`. The helper seals nothing without the analyst's token, which comes
-        in a letter that the leader cannot open and that is bound to the analyst's key. The sealed share equals that of
-        `answer`: there is no other noise, and no other charge.
+        Formal guarantees: as stated in `sealed_answers`. The helper seals nothing without the analyst's token, which
+        arrives in a letter that the leader cannot open and that is bound to the analyst's key. The share equals the
+        share that `answer` seals: no further noise is drawn, and nothing further is charged.
 
         Raises:
             ProtocolAborted: this is the helper, or the task does not support collection jobs, or the helper does not

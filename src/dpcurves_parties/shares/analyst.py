@@ -223,7 +223,7 @@ class Analyst:
         round_number = 0
 
         def answer_step(step: Step, allotment: Allotment) -> Release:
-            nonlocal turn
+            nonlocal round_number
             named = None if question_id is None else f"{question_id}x{round_number}"
             round_number += 1
             release = make_release(
@@ -239,7 +239,7 @@ class Analyst:
         return curve
 
     def _ask_counts(self, query: Query, named: str | None) -> tuple[int, ...]:
-        """Return the values that answer a query, requested once: those of all cells, or at all proved edges."""
+        """Return the values that answer a query, requested once: of all cells, or at all proved edges."""
         task, listed = self._task, dict[int, int]()
         if self._once is None and (query.is_dense or task.proof_key_hashes):
             self._once = self._ask_values(task.proved_at, named)

@@ -46,8 +46,8 @@ class ReportVerifier:
     """SECRET. One-round verification of reports on arrival, by both servers' proof messages. It has no repr.
 
     Tree reports have no proofs: they are checked before the first answer, under a key of the closed set. Reports with a
-    single cell are checked again then, by the same messages, and that check decides which reports count; this one
-    gives the owner an immediate answer.
+    single cell are checked again then, by the same messages, and the second check decides which reports count; the
+    check on arrival gives the owner an immediate answer.
 
     Attributes:
         task: The task.
@@ -81,7 +81,7 @@ class ReportVerifier:
     def answer_messages(
         self, stored: Sequence[StoredReport], messages: Sequence[bytes]
     ) -> list[bytes | dap.ReportError]:
-        """Return the helper's messages, given those of the leader."""
+        """Return the helper's answers to the leader's messages."""
         verified = self.verify_reports(stored)
         size = 0 if verified is None else verified.scheme.message_size
         contents = [_parse_init_message(message, size) for message in messages]
@@ -166,8 +166,8 @@ class UploadLeader:
 
     Formal guarantees: each owner shows its ticket to both servers: to the leader in the request, to the helper in the
     private extension of its input share, which the leader cannot open. So neither can contribute in an owner's name at
-    the other server. The leader cannot change what it forwards, because input shares are bound to the rest of the
-    report. Proof messages between the servers reveal nothing, however often they are sent (`Prio3Histogram`). An
+    the other server. The leader cannot change a report that it forwards, because input shares are bound to the rest of
+    the report. Proof messages between the servers reveal nothing, however often they are sent (`Prio3Histogram`). An
     owner's upload does not affect other owners: each is rejected alone, and a job contains an id once.
 
     Args:
@@ -360,9 +360,10 @@ def _open_report(
 class LeaderUpload:
     """SECRET. Upload of an owner's contribution by the messages of the DAP draft, to the leader alone. It has no repr.
 
-    Formal guarantees: as for `Contribution.send`. The leader can neither open nor change nor use the part that is
-    sealed to the helper, with the ticket for it: it is bound to the task and the id of the report. Ids are those of the
-    contribution, so repeated uploads are recognised, and a ticket's reports are at most as many as the task accepts.
+    Formal guarantees: as for `Contribution.send`. The leader can neither open nor change nor reuse the part that is
+    sealed to the helper, with the ticket for it: it is bound to the task and the id of the report. The contribution
+    fixes the report ids, so repeated uploads are recognised, and a ticket has at most as many reports as the task
+    accepts.
     All uploads under a ticket are one contribution: if a task accepts one report of each owner, another file is
     rejected for this reason; if it accepts more, reports of another file would be added.
 

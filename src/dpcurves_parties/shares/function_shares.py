@@ -80,22 +80,21 @@ class FunctionShares:
     queries are supported; each server adds its full noise and reveals only the noisy sums:
 
     - `PrefixQuery`, on grids of any resolution: counts at some t, with the noise of the dyadic blocks on the path of t.
-    - `CountQuery`, on the product of any axes with a limited number of slots: differences of neighbouring t are shares
-    of
-      each cell, and the number of reports minus the last one is that of the missing cell. Each server computes the sums
-      of these that one curator would measure (`LINEAR`), with the noise that one curator would add.
+    - `CountQuery`, on the product of any axes with a limited number of slots: differences of sums at neighbouring t are
+      shares of the count of a cell, and the number of reports minus the last sum is a share of the missing cell. Each
+      server computes the sums of these that one curator would measure (`LINEAR`), with the noise of one curator.
 
     Formal guarantees: for a replaced report, against each server alone, which knows its own noise, and against everyone
     who sees the answers. Their view is, for a computationally bounded observer, a function of the counts with one
     server's full noise, because a server could sample all shares in its view itself (see `crypto`). *Proof idea.*
     Everything is linear modulo 2**64: the answer shares are ``A x0 + z0`` and ``A x1 + z1``, where the shares x0 and x1
     of the exact table x add up to it and each alone looks the same for every x. Server 1 sees x1, z1 and server 0's
-    answer share; subtract ``A x1`` from their sum and what remains is ``A x + z0``: one curator's release, with fresh
-    noise of that law. The analyst sees ``A x + z0 + z1``, a function of it. With the noise of `path_law` that loses at
-    most the plan's loss for any number and order of thresholds; with that of `law_of`, once, and a repetition returns
-    the same noise. So the noise has twice the variance of one curator's. *Assumed*: the servers do not collude
+    answer share; adding ``A x1`` to that share gives ``A x + z0``: one curator's release, with fresh noise of that law.
+    The analyst sees ``A x + z0 + z1``, a function of it. With the noise of `path_law` that loses at
+    most the plan's loss for any number and order of thresholds; with the noise of `LINEAR`, once, and a repetition
+    returns the same noise. So the noise has twice the variance of one curator's. *Assumed*: the servers do not collude
     (together they know every record), and one of them follows the protocol: it answers from one set of reports with one
-    noise (`CheckedCounting` says why that suffices). Correct counts require both servers to follow it, and owners,
+    noise (`CheckedCounting` proves that this suffices). Correct counts require both servers to follow it, and owners,
     because a malformed report can add any number to any count. If owners are *checked*, both servers drop a malformed
     report before the first answer, and it counts as missing if missing records are counted.
 

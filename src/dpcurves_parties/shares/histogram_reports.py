@@ -21,9 +21,12 @@ from ..serving.two_servers.task_types import ShareEncoding
 from .shared_records import AcceptedSums
 
 RING = 2**64
+"""Modulus of answer shares."""
 RANDOM = 4 * 32
+"""Random bytes that sharing a record takes."""
 DAP_VERSION = b"dap-18"
 VERIFY_KEY = 32
+"""Bytes of the verification key."""
 CELLS_AT_ONCE = 2**18
 """Cells of reports that are verified in one batch: 4 MB for each array."""
 

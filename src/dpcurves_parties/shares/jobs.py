@@ -53,7 +53,7 @@ class JobContext(NamedTuple):
     verify_key: bytes = b""
 
     def open_reports(self, shares: bytes, report_mask: NDArray[np.bool_] | None) -> SharedReports | CheckedReports:
-        """SECRET: return the reports in a blob, or those of `report_mask`."""
+        """SECRET: return the reports in a blob, or the subset of `report_mask`."""
         encoding = _make_encoding(self.task, self.slots, self.proof_words, bool(self.verify_key))
         rows = [shares[at : at + encoding.size] for at in range(0, len(shares), encoding.size)]
         if report_mask is not None:
@@ -132,8 +132,7 @@ class JobSet:
     def compute_sums(
         self, thresholds: Sequence[int], report_mask: NDArray[np.bool_] | None = None, nodes: Sequence[Node] = ()
     ) -> JobSums:
-        """SECRET: compute sums at these thresholds over all reports, or over those of a mask, which selects at least
-        one.
+        """SECRET: compute sums at these thresholds over all reports, or over the non-empty subset of a mask.
 
         With nodes, return the sums in their left children, and a row of hashes of each job.
 

@@ -24,7 +24,9 @@ from .answer_proofs import OwnerProver, require_words
 
 Words = NDArray[np.uint64]
 SEED = 16
+"""Bytes of a seed."""
 RING = 2**64
+"""Modulus of shares."""
 VALUES_AT_ONCE = 2**22
 """Values of checked reports that are evaluated in one batch: 32 MB."""
 
@@ -52,7 +54,7 @@ class TreeEncoding(ShareEncoding):
 
     @property
     def domain(self) -> crypto.Domain:
-        """Domain of the slots, including that of missing records."""
+        """Domain of the slots, including the slot of missing records."""
         return crypto.Domain(self.slots.bit_length(), crypto.Z64)
 
     @property

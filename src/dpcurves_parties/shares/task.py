@@ -41,7 +41,9 @@ ALWAYS_CHECKED = "reports of this encoding are always checked by the servers: as
 UNPROVED = "of reports of this encoding answers are not proved; take the tree, or do not check answers"
 TOO_FINE = "reports hold a number for each cell, and the grid has too many; take a coarser one, or the tree"
 CLASSES = 2
+"""Number of classes of a score."""
 MOST_AT_ONCE = 4096
+"""Most thresholds in one message about unchecked reports."""
 MOST_CHECKED_AT_ONCE = 64
 """Most thresholds in one message. Each checked report is evaluated at all of them before it is known which reports
 count.
@@ -49,6 +51,7 @@ count.
 EVEN = 64
 """Default number of thresholds at which answers are proved."""
 LEAST = Fraction(1, 2)
+"""Default share of the reports that must pass the servers' check."""
 
 
 class CountKind(Enum):
@@ -68,9 +71,8 @@ class ReportKind(Enum):
 
     - `TREE`: shares of a comparison function, short for any grid.
     - `HISTOGRAM`: Prio3Histogram of the VDAF draft: shares of a one-hot vector with a proof. Its size grows with the
-    number
-      of cells; servers verify and count them faster than trees from about 256 cells, and any client of the DAP draft
-      can make them.
+      number of cells; servers verify and count it faster than trees from about 256 cells, and any client of the DAP
+      draft can make it.
     """
 
     TREE = "tree"
@@ -191,7 +193,7 @@ class Task(SharedTask):
 
     @property
     def proved_values(self) -> ProvedCells | ProvedEdges:
-        """The values that are proved: those of all cells, or counts at the edges `proved_at`."""
+        """The values that are proved: counts of all cells, or counts below the edges `proved_at`."""
         law = self.plan(self.proved_at, 1).law
         if self.count_kind is CountKind.CELLS:
             return ProvedCells(law.require_type(IntervalSums))
@@ -234,7 +236,7 @@ class Task(SharedTask):
 
     @property
     def bits(self) -> int:
-        """Bits of a slot number, including that of missing records."""
+        """Bits of a slot number, including the slot of missing records."""
         return self.slots.bit_length()
 
     def adjacency(self, reports: int) -> Adjacency:

@@ -114,7 +114,7 @@ class AggregatorRouter(TaskRouter[AnyService]):
         # Answers wait for the peer server, so its requests use separate threads from analysts' questions: otherwise
         # both servers could wait for each other.
         self._others = ThreadPoolExecutor(FOR_PEER, "peer")
-        # A question that arrives through the peer server counts like one that was asked here.
+        # Questions that arrive through the peer server count towards the same rate limit.
         for task, service in services.items():
             service.count_question = self._rates[task].count_requests
 
@@ -220,7 +220,7 @@ def _require_peer(service: AnyService, request: Request) -> None:
 
 
 async def _authenticate_owner(service: AnyService, request: Request) -> int:
-    """Return the number of the owner whose ticket a request shows. Raises `ProtocolError`: it shows none."""
+    """Return the number of the owner whose bearer token a request has. Raises `ProtocolError`: it has none."""
     bearer_token = parse_bearer_token(request)
     return (
         await run_in_threadpool(service.find_owner, bearer_token)

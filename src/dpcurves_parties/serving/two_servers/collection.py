@@ -39,6 +39,7 @@ from .store import Decision, Offer, Store, StoredReport, TaskFrozen, TaskState, 
 from .task_types import VERSION, Askable, QuestionMessage, SharedTask, ShareEncoding, require_report_set
 
 SIZE = 32
+"""Bytes of a derived key."""
 DIGITS = re.compile("[0-9a-f]{64}")
 
 
@@ -52,7 +53,7 @@ class NoiseSecret:
     an equal commitment derives equal noise for equal report sets.
 
     Attributes:
-        secret: The server's key and that of the dataset in its ledger, concatenated.
+        secret: The server's key and the ledger's key of the dataset, concatenated.
         party: 0 or 1.
         noise_law_name: Name of the noise law: equal names and keys give equal noise.
     """
@@ -107,11 +108,10 @@ class Closing:
     Server 0 leads, regardless of which server receives the request. It asks server 1 to freeze, to send hashes of parts
     of its reports, and to list the parts in which they differ; it stores the intersection in one transaction, which is
     the decision; then server 1 stores it as well, from hashes and listings in the other direction. Both stream their
-    reports: no server holds the ids of all. Before the decision any failure leaves server 0 open, and server 1 accepts
-    reports
-    again: when one arrives, it asks server 0 for the outcome of the attempt, which cancels the attempt unless it is
-    running. After the decision the task is closed, and closing it again informs server 1 again. So no failure, at any
-    step of either server, blocks the collection.
+    reports: neither server holds all ids in memory. Before the decision any failure leaves server 0 open, and server 1
+    accepts reports again: when one arrives, it asks server 0 for the outcome of the attempt, which cancels the attempt
+    unless it is running. After the decision the task is closed, and closing it again informs server 1 again. So no
+    failure, at any step of either server, blocks the collection.
 
     Formal guarantees: *Failures lose no report.* A report that server 0 and then server 1 accepted counts. Server 1
     accepts none from its hashes to the decision unless the attempt was cancelled; decision and cancellation are
@@ -120,10 +120,10 @@ class Closing:
 
     *One set, one noise.* With the decision each server stores the set and the commitments of both (see `NoiseSecret`),
     and never stores others. All messages between servers about accepted reports name these three, and a server does
-    nothing unless they equal the stored ones and its own key still matches its commitment. So if one server loses its
-    store or the key of its ledger, or both, nothing is answered any more: its messages would name another commitment,
-    or other reports, than the peer server has stored, and the task cannot be closed again, because the decision of
-    server 0 and the commitment at server 1 are compared first. *Assumed*: the peer server has kept its own, and both
+    nothing unless they equal the stored ones and its own key still matches its commitment. So after one server has lost
+    its store or the key of its ledger, or both, no question is answered: its messages would name another commitment, or
+    other reports, than the peer server has stored, and the task cannot be closed again, because the decision of server
+    0 and the commitment at server 1 are compared first. *Assumed*: the peer server has kept its store and key, and both
     follow the protocol.
 
     Attributes:
@@ -145,7 +145,7 @@ class Closing:
         """Refuse to continue if this server's key does not match its commitment.
 
         Raises:
-            ProtocolAborted: the key is another one.
+            ProtocolAborted: the key does not match the commitment.
         """
         if status.commitments is not None and status.commitments[self.party] != self.commitment:
             raise make_lost_key_error(self.party)
@@ -345,6 +345,7 @@ def _parse_parts(message: bytes, bits: int) -> list[int]:
 LARGEST_QUESTION = 2**18
 """Size limit of a question, in bytes: enough for the most thresholds."""
 LARGEST_LISTING = 2**30
+"""Size limit of the listings of parts, in bytes."""
 AT_ONCE = 4096
 """Reports that are read in one page."""
 SHORT = 2**13
@@ -419,8 +420,7 @@ class SharedTaskService(ABC, Generic[Of]):
         resources: Resources of this server.
         peer: Channel to the peer server.
         count_question: Function that counts a question of an analyst, and refuses it beyond the rate limit.
-        hpke_keys: Keys that open input shares of the DAP draft: this server's own, and those of other tasks that it
-            serves.
+        hpke_keys: Keys that open input shares of the DAP draft: for this task, and for other tasks of this server.
         PEER_REQUESTS: Requests that only the peer server may make.
     """
 
@@ -498,7 +498,7 @@ class SharedTaskService(ABC, Generic[Of]):
         random bits, of which each server sees one half and the hash of the other (`Ticket`).
 
         Raises:
-            ProtocolAborted: the task has no invitations, or this one was used for another token.
+            ProtocolAborted: the task has no invitations, or this invitation was used for another token.
         """
         if not self.task.enrols:
             raise ProtocolError("task", "it takes reports with the tickets that were made for it", 409)
@@ -533,8 +533,8 @@ class SharedTaskService(ABC, Generic[Of]):
     async def store_batch_async(self, owner: int, message: bytes) -> bytes:
         """Store a batch like `store_batch`, without blocking the event loop, in one transaction with other batches.
 
-        A short batch is opened on the event loop itself, because a thread would take longer. What is acknowledged is on
-        disk.
+        A short batch is opened on the event loop itself, because a thread would take longer. Acknowledged reports are
+        on disk.
 
         Raises:
             ProtocolAborted: as `store_batch`.
@@ -580,7 +580,7 @@ class SharedTaskService(ABC, Generic[Of]):
     async def store_upload(self, owner: int, message: bytes) -> bytes:
         """Store reports that a client of the DAP draft sends to the leader, without blocking the event loop.
 
-        What is acknowledged is on disk at both servers.
+        Acknowledged reports are on disk at both servers.
 
         Raises:
             ProtocolAborted: the message is invalid, or the task accepts no more reports, or this task type accepts
@@ -647,7 +647,7 @@ class SharedTaskService(ABC, Generic[Of]):
         """Confirm that this server would answer from the report set that the peer names. Nothing is charged.
 
         Raises:
-            ProtocolAborted: it would not.
+            ProtocolAborted: this server would answer from another set, or the task is open.
         """
         question = self._parse_peer_question(message)
         return question.encode_answer((), self._require_closed().provenance)

@@ -286,7 +286,7 @@ Failed = Mapping[bytes, ReportError]
 
 
 def parse_upload_errors(message: bytes) -> dict[bytes, ReportError]:
-    """Parse what `encode_upload_errors` wrote. Raises `ValueError`: it is invalid."""
+    """Parse the output of `encode_upload_errors`. Raises `ValueError`: it is invalid."""
     return dict(decode_all(message, lambda item: (item.read_bytes(report_set.ID), ReportError(item.read_integer(1)))))
 
 
@@ -346,7 +346,7 @@ def encode_aggregation_job(task: str, verify_inits: Iterable[VerifyInit]) -> byt
 
 
 def parse_aggregation_job(message: bytes, task: str) -> list[VerifyInit]:
-    """Parse what `encode_aggregation_job` wrote. Raises `ProtocolError`: it is invalid."""
+    """Parse the output of `encode_aggregation_job`. Raises `ProtocolError`: it is invalid."""
     start = encode_aggregation_job(task, ())
     if not message.startswith(start):
         raise InvalidMessage("aggregation job of this task")
@@ -495,6 +495,7 @@ def _load_public_key(key: bytes) -> KEMKeyInterface:
 
 
 KEY = 32
+"""Bytes of an X25519 public key."""
 
 
 def _encode_hpke_suite() -> bytes:
@@ -651,7 +652,7 @@ class HpkeKeys:
             return ReportError.INVALID_MESSAGE
 
     def open_ciphertext(self, message: HpkeCiphertext, info: bytes, aad: bytes) -> bytes | ReportError:
-        """SECRET: return what was sealed to one of the keys, or the reason of rejection."""
+        """SECRET: return the plaintext of a message sealed to one of the keys, or the reason of rejection."""
         key = self.private_keys.get(message.config_id)
         if key is None:
             return ReportError.OUTDATED_CONFIG

@@ -38,11 +38,12 @@ from .report_set import (
 from .task_types import SharedTask
 
 AT_ONCE = 1000
+"""Reports per batch."""
 
 
 @dataclass(frozen=True, slots=True)
 class UploadOutcome:
-    """Outcome of a contribution: the number of reports, and of those that were new to a server."""
+    """Outcome of a contribution: the number of reports, and the number that were new to a server."""
 
     reports: int
     new: int
@@ -132,8 +133,8 @@ class Contribution:
     def send(self, ticket: Ticket, progress: Callable[[int], object], timeout: float = PATIENCE) -> UploadOutcome:
         """Send all batches to both servers. `progress` is called with the number of reports sent.
 
-        A batch is sent to server 1 after server 0 has accepted it: what server 0 refuses, such as reports of a closed
-        task, reaches neither. Meanwhile the next batch is sealed and sent to server 0.
+        A batch is sent to server 1 after server 0 has accepted it, so a batch that server 0 refuses, for example
+        because the task is closed, is stored at neither. Meanwhile the next batch is sealed and sent to server 0.
 
         Raises:
             ProtocolAborted: a server refuses or is unreachable. Reports that are sent again do not count twice.
@@ -170,17 +171,17 @@ def seal_reports(task: SharedTask, party: int, name: bytes, shares: Iterable[tup
 
 
 def read_owner_ticket(task: SharedTask, ticket: Path) -> Ticket:
-    """Read the ticket of an owner of this task. Raises `ValueError`: the file has no such ticket."""
+    """Read an owner's ticket of this task. Raises `ValueError`: the file has no ticket, or another one."""
     bearer = Ticket.load(ticket, Role.OWNER)
     require_ticket_for(bearer, task)
     return bearer
 
 
 def enrol_owner(task: SharedTask, ticket: Path, timeout: float = PATIENCE) -> Ticket:
-    """Return the ticket that an owner shows with its reports: if owners enrol, one with its own token, in a file
-    beside.
+    """Return the ticket that authorises an owner's reports; if owners enrol, a ticket with the owner's own token.
 
-    It is generated on first use, and its hash is sent to both servers, with the invitation.
+    That token is generated on first use and stored beside the invitation. Its hash is sent to both servers, together
+    with the invitation.
 
     Raises:
         ValueError: a file cannot be read or written.

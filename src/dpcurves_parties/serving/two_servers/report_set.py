@@ -50,11 +50,15 @@ def encode_share_info(task: str, party: int, contribution: bytes, report: bytes)
 # A batch of sealed reports for one server: a header, then records of one size. Nothing may follow.
 MAGIC = b"DPCF"
 FORMAT = 2
+"""Version of the format."""
 ID = 16
+"""Bytes of a report id."""
 NAME = 32
+"""Bytes of a hash or contribution id."""
 MOST_REPORTS = 4096
+"""Largest number of reports of a batch."""
 LARGEST_BATCH = 2**23
-"""Length of an id or hash in bytes."""
+"""Size limit of a batch, in bytes."""
 LARGEST_SEALED = 2**16 - 1
 """Size limit of a sealed share in bytes; its length field has two bytes."""
 _HEADER = struct.Struct(f"<4sBBBHI{NAME}s{NAME}s")
@@ -128,7 +132,9 @@ def parse_batch(message: bytes, task: str, party: int, size: int) -> Batch:
 
 
 DIGEST = 16
+"""Bytes of the digest of a report's public part."""
 RECORD = ID + DIGEST
+"""Bytes of a report in a listing."""
 NONE = "00" * NAME
 OTHER = "the servers agreed on other sets of them or other noise; a store was put back, nothing is answered"
 
@@ -187,13 +193,14 @@ def hash_report_set(task: str, reports: int, sorted_reports: Iterable[tuple[byte
 
 # Set reconciliation: reports are partitioned by the first bits of their ids, and servers exchange the hash of each
 # part. Only parts that differ are listed, in two messages for any difference. Hashes take 0.5 MB for 10**6 reports, and
-# 34 MB for 2**25; a tree above them would save that, and take four to 22 messages if a report differs
+# 34 MB for 2**25; a Merkle tree would save most of that, but take four to 22 messages if a report differs
 # (`python benchmarks/two_servers.py --agreement`).
 EACH = 64
 """Target number of reports of a part: its hash takes a hundredth of its listing, and one differing report lists few
 others.
 """
 MOST_BITS = 24
+"""Largest number of prefix bits."""
 
 
 def choose_prefix_bits(reports: int) -> int:
@@ -254,14 +261,14 @@ class UnlistedParts(Exception):
 def intersect_reports(
     task: str, read_sorted_reports: Rising, expected: int, theirs: PartHashes, listed: Mapping[int, bytes]
 ) -> ReportSet:
-    """Return the reports that are at both servers, with equal public parts.
+    """Return the set of the reports that both servers hold, with equal public parts.
 
     Args:
         task: Hash of the task.
         read_sorted_reports: Streams this server's reports.
         expected: Expected number of these; a wrong number only costs time.
         theirs: Hashes of the parts of the peer server's reports.
-        listed: Listings of the peer server's parts, as far as they are known.
+        listed: Known listings of the peer server's parts.
 
     Raises:
         Unlisted: a part differs whose listing is unknown.

@@ -35,7 +35,9 @@ from .report_set import load_public_key
 from .task_types import Answer, QuestionMessage
 
 WORD = 16
+"""Bytes of a nonce."""
 HALVES = 2
+"""Number of answer shares."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -54,7 +56,7 @@ class AnswerKey:
 
     @classmethod
     def from_fields(cls, question: QuestionMessage, stored: Mapping[str, Any]) -> Self:
-        """Parse the key in a message or letter. Raises `ProtocolError`: there is none."""
+        """Parse the key in a message or letter. Raises `ProtocolError`: it is missing."""
         key, word = stored.get("key"), stored.get("word")
         if not isinstance(key, str) or not isinstance(word, str) or len(word) != 2 * WORD:
             raise ProtocolError("question", "it needs a key to which the answer is sealed")
@@ -177,7 +179,7 @@ def encode_sealed_answer(answer_key: AnswerKey, party: int, own: Answer, other: 
 
 
 def parse_envelope(stored: Mapping[str, Any]) -> str:
-    """Return the letter in an analyst's message, to be forwarded. Raises `ProtocolError`: there is none."""
+    """Return the letter in an analyst's message, which the server forwards. Raises `ProtocolError`: it is missing."""
     letter = stored.get("letter")
     if not isinstance(letter, str):
         raise ProtocolError("question", "it needs a letter for the other server")

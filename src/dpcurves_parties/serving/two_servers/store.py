@@ -221,8 +221,8 @@ class Store:
         """Store reports of one owner, all or none, skipping known ids; return the number of new ones.
 
         Raises:
-            ProtocolAborted: the task accepts no more reports, or none now, or no more of this owner, or the owner has
-                contributed something else.
+            ProtocolAborted: the task is closed or frozen, the owner has reached its limit, or the owner has another
+                contribution.
         """
         return self.submit_reports(task, max_reports, offer).result()
 
@@ -384,7 +384,7 @@ class Store:
         """Store the hash of an owner's own token, once. The operation is idempotent.
 
         Raises:
-            ProtocolAborted: another one was enrolled before, or this one by another owner.
+            ProtocolAborted: the owner enrolled another token before, or another owner enrolled this token.
         """
         lock_task(connection, task)
         either = (ENROLLED.c.owner == owner) | (ENROLLED.c.token == token)
@@ -396,7 +396,7 @@ class Store:
             connection.execute(insert(ENROLLED), {"task": task, "owner": owner, "token": token})
 
     def find_enrolled_owner(self, task: str, token: str) -> int | None:
-        """Return the owner who enrolled the token with this hash; None if there is none."""
+        """Return the owner who enrolled the token with this hash; None if the token is not enrolled."""
         query = select(ENROLLED.c.owner).where(ENROLLED.c.task == task, ENROLLED.c.token == token)
         return self._database.read_snapshot(lambda connection: connection.execute(query).scalar())
 
@@ -438,7 +438,7 @@ _MORE = update(TASKS).where(TASKS.c.task == _OF).values(reports=TASKS.c.reports 
 
 
 FIRST_ANALYZED = 1_000
-"""Number of reports after which a PostgreSQL server is told to update its planner statistics."""
+"""Number of reports after which PostgreSQL's planner statistics are updated."""
 
 
 def _analyze(connection: Connection) -> None:
@@ -449,7 +449,7 @@ def _analyze(connection: Connection) -> None:
 
 
 def _group_key(upload: Upload) -> int:
-    """Return the key by which uploads are grouped for writing: those that may replace others are written one by one."""
+    """Return the key by which uploads are grouped for writing: uploads that may replace others are written singly."""
     return id(upload) if upload.offer.earlier_policy is EarlierPolicy.GIVES_WAY else 0
 
 

@@ -175,7 +175,7 @@ class Answer:
         return {"set": self.report_set, "reports": self.reports, "commitments": list(self.commitments), **bound}
 
 
-# Interface and registry of task types, independent of what they compute from shares.
+# Interface and registry of task types, independent of their computations on shares.
 # #
 # A task type is registered as an entry point of the group `GROUP`, under the name in the first field of its documents,
 # with ``-`` for spaces: a `TaskType`. So the servers' program imports none of them directly.
