@@ -182,9 +182,9 @@ def _sample_people_by_level(
             ]
         )
         samples[-1] -= samples[index]
-    full = np.zeros((*samples.shape[:-1], len(people)), dtype=np.int64)
-    full[..., occupied] = samples
-    return list(full)
+    sampled_people = np.zeros((*samples.shape[:-1], len(people)), dtype=np.int64)
+    sampled_people[..., occupied] = samples
+    return list(sampled_people)
 
 
 def _sample_hypergeometric(people: IntArray, size: int, draws: int, generator: np.random.Generator) -> IntArray:
@@ -203,9 +203,9 @@ def _sample_tallies(level: LevelReports, answers: IntArray, generator: np.random
             true_answers + generator.multinomial(level.reports - true_answers.sum(axis=-1), uniform), float
         )
     p_true, p_other = float(level.p_true), float(level.p_other)
-    others = level.reports - answers
-    tallies = generator.binomial(answers, p_true) + generator.binomial(others, p_other)
-    mean = answers * p_true + others * p_other
+    other_reports = level.reports - answers
+    tallies = generator.binomial(answers, p_true) + generator.binomial(other_reports, p_other)
+    mean = answers * p_true + other_reports * p_other
     return np.asarray(mean + (tallies - mean) * _compute_narrowing(level, answers))
 
 

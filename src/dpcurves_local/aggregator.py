@@ -80,20 +80,20 @@ class Collection:
             self.add(b"".join(batch))
 
     def _add_batch(self, records: ReportBatch) -> None:
-        about, is_valid = self._tables.sort_by_level(self.task.expand_messages(records))
+        batches, is_valid = self._tables.sort_by_level(self.task.expand_messages(records))
         all_valid = bool(is_valid.all())
         self.refused += records.damaged_count + int(len(is_valid) - is_valid.sum())
-        before = is_valid & self.task.mark_repeats(records.names)
-        if before.any():
-            self.met, all_valid, is_valid = self.met + int(before.sum()), False, is_valid & ~before
+        reported_earlier = is_valid & self.task.mark_repeats(records.names)
+        if reported_earlier.any():
+            self.met, all_valid, is_valid = self.met + int(reported_earlier.sum()), False, is_valid & ~reported_earlier
         self.any_drawn |= has_drawn_names(records.names[is_valid])
         is_new = self._seen.mark_new(records.names if all_valid else records.names[is_valid])
         self.repeated += int(len(is_new) - is_new.sum())
         is_valid[is_valid] = is_new
-        self._tables.count_reports(about, is_valid)
+        self._tables.count_reports(batches, is_valid)
 
     def names(self) -> bytes:
-        """Pseudonyms of the counted people, 8 bytes each, sorted: salted hashes, or random."""
+        """Return the pseudonyms of the counted people, 8 bytes each, sorted: salted hashes, or random."""
         return self._seen.list_names().astype(f"<u{NAME}").tobytes()
 
     def release(self, allotment: Allotment) -> Release:
@@ -234,8 +234,8 @@ class Inviter:
                 key = stored_key if isinstance(stored_key, Ed25519PrivateKey) else None
             else:
                 key = Ed25519PrivateKey.generate()
-                with os.fdopen(file, "wb") as opened:
-                    opened.write(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+                with os.fdopen(file, "wb") as key_file:
+                    key_file.write(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
         except OSError as error:
             raise InvalidArgument("inviting", f"the file cannot be opened ({error.strerror})") from None
         except (ValueError, TypeError):

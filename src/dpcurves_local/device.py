@@ -81,11 +81,11 @@ def _to_float(value: Any) -> float:
 def _find_category(axis: Categories, value: Any) -> int:
     """Return the index of the category that equals a value or its text; if none does, the number of categories."""
     with suppress(Exception):  # a class of the caller may raise anything; an integer may be too long to print
-        plain = value.item() if isinstance(value, np.generic) else value
-        if isinstance(plain, _CLASSES):
-            name = str(plain).lower() if isinstance(plain, bool) else str(plain)
+        scalar = value.item() if isinstance(value, np.generic) else value
+        if isinstance(scalar, _CLASSES):
+            name = str(scalar).lower() if isinstance(scalar, bool) else str(scalar)
             same = (
-                plain == category or name == str(category) or str(plain) == str(category) for category in axis.values
+                scalar == category or name == str(category) or str(scalar) == str(category) for category in axis.values
             )
             return next(index for index, is_same in enumerate(same) if is_same)
     return axis.slots
@@ -164,9 +164,9 @@ class StochasticRounding:
         twice = (
             2 * self._fine_cells_per_cell
         )  # positions in half fine cells, so that the middles of fine cells are integers
-        before, past = np.divmod(2 * fine + 1 - self._fine_cells_per_cell, twice)
-        inside = (before >= 0) & (before < self.axis.grid.cells - 1)
-        return np.clip(before, 0, self.axis.grid.cells - 1), np.where(inside, past * PARTS // twice, 0)
+        lower_cell, offset = np.divmod(2 * fine + 1 - self._fine_cells_per_cell, twice)
+        inside = (lower_cell >= 0) & (lower_cell < self.axis.grid.cells - 1)
+        return np.clip(lower_cell, 0, self.axis.grid.cells - 1), np.where(inside, offset * PARTS // twice, 0)
 
     def round_cells(self, fine: IntArray, randomness: Randomness) -> IntArray:
         """Draw a cell for each fine cell; missing values stay missing. SECRET argument `fine`."""

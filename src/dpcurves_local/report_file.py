@@ -73,9 +73,9 @@ class HashedNameSet:
         """Mark the pseudonyms that are neither in the set nor earlier in this table, and add them."""
         numbers = np.ascontiguousarray(names.view(f"<u{NAME}").reshape(-1), dtype=np.uint64)
         while 4 * (self.count + len(numbers)) > 3 * (len(self._table) - 1):
-            old, zero = self._table[:-1], self._table[-1]
-            stored = old[old != 0]
-            self._table = np.zeros(2 * len(old) + 1, dtype=np.uint64)
+            old_table, zero = self._table[:-1], self._table[-1]
+            stored = old_table[old_table != 0]
+            self._table = np.zeros(2 * len(old_table) + 1, dtype=np.uint64)
             self._table[-1] = zero
             _insert_numbers(stored, self._table, self._key, self._hash_shift, np.empty(len(stored), dtype=np.bool_))
         is_new = np.empty(len(numbers), dtype=np.bool_)
@@ -254,15 +254,15 @@ class ReportFormat:
 
     def _count_single_parts(self, view: memoryview, position: int) -> int:
         """Return the number of consecutive one-record parts that begin here."""
-        alone = self.single_header
-        stride = len(alone) + self.record_size
+        header = self.single_header
+        stride = len(header) + self.record_size
         rows_in_batch = min((len(view) - position) // stride, MOST_AT_ONCE)
         if rows_in_batch < 1:
             return 0
         rows = np.frombuffer(view[position : position + rows_in_batch * stride], dtype=np.uint8).reshape(
             rows_in_batch, stride
         )
-        differs = (rows[:, : len(alone)] != np.frombuffer(alone, dtype=np.uint8)).any(axis=1)
+        differs = (rows[:, : len(header)] != np.frombuffer(header, dtype=np.uint8)).any(axis=1)
         return int(differs.argmax()) if differs.any() else rows_in_batch
 
     def _find_header(self, view: memoryview, position: int) -> int:
@@ -278,9 +278,9 @@ class ReportFormat:
         """Return the records with a valid checksum; others are counted as damaged."""
         content, checks = rows[:, : NAME + self.message_octets], rows[:, NAME + self.message_octets :].view("<u4")
         is_valid: BoolArray = checks.reshape(-1) == self._compute_checksums(content)
-        bad = int(len(is_valid) - np.count_nonzero(is_valid))
-        valid = content[is_valid] if bad else content
-        return ReportBatch(valid[:, :NAME], valid[:, NAME:], damaged + bad)
+        invalid_count = int(len(is_valid) - np.count_nonzero(is_valid))
+        valid = content[is_valid] if invalid_count else content
+        return ReportBatch(valid[:, :NAME], valid[:, NAME:], damaged + invalid_count)
 
     def _compute_checksums(self, content: Octets) -> NDArray[np.uint32]:
         """Return the sum of all bytes modulo 2**32, each times an odd weight that the task fixes.

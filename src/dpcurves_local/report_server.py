@@ -230,7 +230,7 @@ def send_reports(
         counts = DeliveryCounts(counts.new, counts.known, counts.refused + damaged)
         if message:
             facts = parse_fields(server.post(path, message, invitation), "server", new=int, known=int, refused=int)
-            counts = DeliveryCounts(*(before + facts[name] for name, before in counts._asdict().items()))
+            counts = DeliveryCounts(*(count + facts[name] for name, count in counts._asdict().items()))
         progress(sum(counts) * form.record_size)
     if not counts.new + counts.known:
         raise InvalidArgument("reports", f"{counts.refused} refused: damaged, cut off, or of another task")
@@ -263,15 +263,15 @@ class Quota:
     def _rate_limits(self) -> list[tuple[RateLimiter, bool]]:
         limits = ((self.per_address, True, "of one address"), (self.total, False, "of all"))
         return [
-            (RateLimiter(limit, "reports", "wait a minute, or send fewer at a time", f"taken {whose}"), alone)
-            for limit, alone, whose in limits
+            (RateLimiter(limit, "reports", "wait a minute, or send fewer at a time", f"taken {whose}"), per_address)
+            for limit, per_address, whose in limits
             if limit is not None
         ]
 
     def count_reports(self, sender: str, reports: int) -> None:
         """Count reports of a sender. Raises `ProtocolError`: they exceed the limit of this minute."""
-        for rate, alone in self._rate_limits:
-            rate.count_requests(sender if alone else "", reports)
+        for rate, per_address in self._rate_limits:
+            rate.count_requests(sender if per_address else "", reports)
 
 
 NO_QUOTA = Quota()
@@ -337,28 +337,37 @@ class ReportReceiver:
             ProtocolAborted: no report is valid, or there are too many in a minute, or the disk fails.
         """
         accepted: list[tuple[Octets, Octets]] = []
-        again: list[tuple[Octets, Octets]] = []
-        wrong = 0
+        repeated_reports: list[tuple[Octets, Octets]] = []
+        invalid_count = 0
         for records in self.task.report_format.parse_reports(message):
             readable = self._tables.mark_valid_messages(self.task.expand_messages(records))
             if name is not None:
                 readable &= (records.names == np.frombuffer(name, dtype=np.uint8)).all(axis=1)
-            before = self.task.mark_repeats(records.names)
-            for batches, mask in ((accepted, readable & ~before), (again, readable & before)):
+            reported_earlier = self.task.mark_repeats(records.names)
+            for batches, mask in (
+                (accepted, readable & ~reported_earlier),
+                (repeated_reports, readable & reported_earlier),
+            ):
                 batches.append((records.names[mask], records.messages[mask]))
-            wrong += records.damaged_count + len(readable) - len(accepted[-1][0])
-        accepted_count, met = (sum(len(names) for names, _ in batches_of) for batches_of in (accepted, again))
-        self._count_refused(wrong, 0)
+            invalid_count += records.damaged_count + len(readable) - len(accepted[-1][0])
+        accepted_count, met = (
+            sum(len(names) for names, _ in batches_of) for batches_of in (accepted, repeated_reports)
+        )
+        self._count_refused(invalid_count, 0)
         self._quota.count_reports(sender, accepted_count + met)
         if met:
-            self._store_reports(again)
+            self._store_reports(repeated_reports)
         if not accepted_count:
-            rule = f"{wrong} refused: damaged, cut off, or of another task" if wrong else "the message holds no reports"
+            rule = (
+                f"{invalid_count} refused: damaged, cut off, or of another task"
+                if invalid_count
+                else "the message holds no reports"
+            )
             rule = f"{met} refused: reported in the first round, and each person reports once" if met else rule
             raise ProtocolError("reports", rule)
-        new = self._store_reports(accepted)
-        self._count_refused(0, accepted_count - new)
-        return json.dumps({"new": new, "known": accepted_count - new, "refused": wrong}).encode()
+        new_count = self._store_reports(accepted)
+        self._count_refused(0, accepted_count - new_count)
+        return json.dumps({"new": new_count, "known": accepted_count - new_count, "refused": invalid_count}).encode()
 
     def _store_reports(self, batches: Sequence[tuple[Octets, Octets]]) -> int:
         """Write names and messages to the disk, and count the new ones."""

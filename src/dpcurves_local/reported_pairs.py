@@ -113,8 +113,8 @@ class PairForm:
         With independent noises e_i: ``4 sum_i Var(e_i' A sum_(j != i) x_j) + 2 sum_(i != j) Var(e_i' A e_j)``.
         """
         debiased, counts, inner = self.reports, self.reports.counts, self.doubly_centred_kernel
-        others = (self.kernel @ counts)[:, None] - self.kernel  # a column for the answer of each person
-        centred = others - others.mean(axis=0)
+        other_sums = (self.kernel @ counts)[:, None] - self.kernel  # a column for the answer of each person
+        centred = other_sums - other_sums.mean(axis=0)
         linear = counts @ (
             debiased.common_variance * (centred**2).sum(axis=0) + debiased.extra_true_variance * np.diag(centred) ** 2
         )

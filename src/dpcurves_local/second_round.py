@@ -80,15 +80,15 @@ class TwoRoundArea(UStatistic):
 
 
 def _describe_losses(area: TwoRoundArea) -> str:
-    how = "exact, given the published curve" if area.is_exact else "an upper bound: the sum of both rounds"
+    derivation = "exact, given the published curve" if area.is_exact else "an upper bound: the sum of both rounds"
     if area.repeats_refused:
         return (
             f"{area.loss_in_one_round} holds for a person who reported in one round only; "
-            f"a person who reported in both lost {area.loss_in_both_rounds} ({how})"
+            f"a person who reported in both lost {area.loss_in_both_rounds} ({derivation})"
         )
     return (
         f"{area.loss_in_both_rounds} holds for each person, because repeats were not all refused: "
-        f"a person who reported in both rounds lost it ({how}), "
+        f"a person who reported in both rounds lost it ({derivation}), "
         f"a person who reported in one round only lost {area.loss_in_one_round}"
     )
 
@@ -340,9 +340,11 @@ def _list_bit_ratios(chances: Sequence[int], starts: Sequence[int], bit: Fractio
     for high in np.argsort(largest)[-2:].tolist():
         for low in np.argsort(smallest)[:2].tolist():
             if high != low:
-                up, down = (Fraction(int(numerator), PARTS) for numerator in (largest[high], smallest[low]))
-                yield (1 + (bit - 1) * up) / (1 + (bit - 1) * down)
-                yield (bit - (bit - 1) * down) / (bit - (bit - 1) * up)
+                largest_probability, smallest_probability = (
+                    Fraction(int(numerator), PARTS) for numerator in (largest[high], smallest[low])
+                )
+                yield (1 + (bit - 1) * largest_probability) / (1 + (bit - 1) * smallest_probability)
+                yield (bit - (bit - 1) * smallest_probability) / (bit - (bit - 1) * largest_probability)
 
 
 def publish(collection: Collection, first_class: FirstClass, people: int, *, names: bool = True) -> SecondRound:
@@ -464,10 +466,10 @@ def estimate_area(curve: CDF, first_class: FirstClass, bits: BitCounts) -> UStat
     """
 
     def find_ends(level: float, population: bool) -> tuple[float, float]:
-        moved = simulate_edge_errors(curve, population) * (1 if first_class is FirstClass.NEGATIVES else -1)
-        lower, upper = (samples[:, None] for samples in bits.sample_means(len(moved)))
-        low = [basic_interval(0.0, column, level)[0] for column in (moved - lower).T]
-        high = [basic_interval(0.0, column, level)[1] for column in (moved - upper).T]
+        edge_errors = simulate_edge_errors(curve, population) * (1 if first_class is FirstClass.NEGATIVES else -1)
+        lower, upper = (samples[:, None] for samples in bits.sample_means(len(edge_errors)))
+        low = [basic_interval(0.0, column, level)[0] for column in (edge_errors - lower).T]
+        high = [basic_interval(0.0, column, level)[1] for column in (edge_errors - upper).T]
         return min(low), max(high)
 
     cells = float(np.diff(estimate_shares(curve)).max()) / 2

@@ -236,8 +236,8 @@ class Task(Document):
     @cached_property
     def report_format(self) -> ReportFormat:
         """The binary format of this task's reports."""
-        long = count_message_octets(self.plan) if self._public_coins is None else self._public_coins.OCTETS
-        return ReportFormat(VERSION, bytes.fromhex(self.hash)[: ReportFormat.TASK], long)
+        octets = count_message_octets(self.plan) if self._public_coins is None else self._public_coins.OCTETS
+        return ReportFormat(VERSION, bytes.fromhex(self.hash)[: ReportFormat.TASK], octets)
 
     @cached_property
     def _public_coins(self) -> PublicCoinResponses | None:
@@ -378,13 +378,13 @@ class Task(Document):
             raise InvalidArgument("person", "a report is stored for a person: name the person")
         is_random = person is None
         name = source.random_bytes(NAME) if person is None else self.hash_name(person)
-        alone = set_drawn_bit(np.frombuffer(name, dtype=np.uint8)[None], is_random)
-        if self.mark_repeats(alone).any():
+        stored_name = set_drawn_bit(np.frombuffer(name, dtype=np.uint8)[None], is_random)
+        if self.mark_repeats(stored_name).any():
             raise InvalidArgument("person", "this person has reported in the first round, and reports once")
 
         def draw_report() -> bytes:
             return self.report_format.encode_reports(
-                alone, self.randomize_slots(alone, np.array([slot], dtype=np.int64), source)
+                stored_name, self.randomize_slots(stored_name, np.array([slot], dtype=np.int64), source)
             )
 
         if memo is None or person is None:
@@ -410,8 +410,8 @@ class Task(Document):
             raise InvalidArgument("person", "a text of Unicode characters is needed, without lone surrogates") from None
         if not normalize_name(person):
             raise InvalidArgument("person", "a person needs a name; leave it out to draw a random one")
-        short = np.frombuffer(sha256(salted_name).digest()[:NAME], dtype=np.uint8)
-        return set_drawn_bit(short[None], drawn=False).tobytes()
+        pseudonym = np.frombuffer(sha256(salted_name).digest()[:NAME], dtype=np.uint8)
+        return set_drawn_bit(pseudonym[None], drawn=False).tobytes()
 
     @property
     def _salt(self) -> str:

@@ -364,12 +364,12 @@ class ReportAggregator:
 
     def sort_by_level(self, messages: Reports) -> tuple[list[LevelBatch], BoolArray]:
         """Return the reports of each level, as arguments of `count_reports`, and a mask of valid messages."""
-        about = self._split_all_levels(messages) if self._about_all else self._split_single_levels(messages)
+        batches = self._split_all_levels(messages) if self._about_all else self._split_single_levels(messages)
         is_valid = np.full(len(messages), self._about_all)
-        for randomiser, (rows, reports, filled_up) in zip(self._ways, about, strict=True):
-            sound = randomiser.mark_valid_reports(reports) & filled_up
-            is_valid[rows] = is_valid & sound if self._about_all else sound
-        return about, is_valid
+        for randomiser, (rows, reports, filled_up) in zip(self._ways, batches, strict=True):
+            is_sound = randomiser.mark_valid_reports(reports) & filled_up
+            is_valid[rows] = is_valid & is_sound if self._about_all else is_sound
+        return batches, is_valid
 
     def count_reports(self, about: list[LevelBatch], counted: BoolArray) -> None:
         """Count the reports of rows that `sort_by_level` returned; all must be valid."""
@@ -392,8 +392,8 @@ class ReportAggregator:
             list[LevelBatch](),
         )
         for number, randomiser in enumerate(self._ways):
-            about = levels == number
-            selection = slice(None) if about.all() else np.flatnonzero(about)
+            is_about_level = levels == number
+            selection = slice(None) if is_about_level.all() else np.flatnonzero(is_about_level)
             rows = contiguous if isinstance(selection, slice) else np.take(contiguous, selection, axis=0)
             batches.append(
                 LevelBatch(selection, rows[:, 1 : 1 + randomiser.octets], mark_zero_tails(rows, 1 + randomiser.octets))
@@ -434,8 +434,8 @@ def adjust_plan(plan: Plan, reports: Sequence[int]) -> Plan:
     """
     law = plan.law.require_type(AggregatedReports)
     levels = tuple(replace(level, reports=count) for level, count in zip(law.levels, reports, strict=True))
-    done = replace(law, levels=levels)
-    return replace(plan, law=done, adjacency=ReplaceOne(plan.adjacency.unit, done.people))
+    adjusted_law = replace(law, levels=levels)
+    return replace(plan, law=adjusted_law, adjacency=ReplaceOne(plan.adjacency.unit, adjusted_law.people))
 
 
 def _find_plan_randomisers(plan: Plan) -> tuple[Randomiser, ...]:

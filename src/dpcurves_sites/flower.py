@@ -43,13 +43,13 @@ def answer_query(message: Message, context: Context) -> Message:
 def run_server(grid: Grid, context: Context) -> None:
     """Transport batches until the coordinator is gone. Query a node again if it does not answer in time."""
     patience = float(context.run_config[PATIENCE])
-    over: list[bool] = []
-    forwarder = Forwarder(str(context.run_config[TASK]), lambda: bool(over), patience)
+    stopped: list[bool] = []
+    forwarder = Forwarder(str(context.run_config[TASK]), lambda: bool(stopped), patience)
     answers: dict[int, bytes] = {}
     pending: dict[int, tuple[str, float]] = {}
     forwarding: dict[int, Future[bytes]] = {}
     with ThreadPoolExecutor(MOST_NODES) as threads:
-        while not over:
+        while not stopped:
             now = time.monotonic()
             for node, (name, since) in list(pending.items()):
                 replies = list(grid.pull_messages([name]))
@@ -58,15 +58,15 @@ def run_server(grid: Grid, context: Context) -> None:
                     forwarding[node] = threads.submit(forwarder.forward_batch, site_messages)
                 if replies or now - since > patience:
                     del pending[node]  # empty or lost replies: query again, the site repeats its batch
-            for node, coming in list(forwarding.items()):
-                if coming.done():
+            for node, future in list(forwarding.items()):
+                if future.done():
                     answers[node] = forwarding.pop(node).result()
                     if answers[node] == OVER:
-                        over.append(True)
-            free = [node for node in grid.get_node_ids() if node not in pending and node not in forwarding]
-            messages = [_build_message(node, answers.get(node, b"")) for node in free]
+                        stopped.append(True)
+            idle_nodes = [node for node in grid.get_node_ids() if node not in pending and node not in forwarding]
+            messages = [_build_message(node, answers.get(node, b"")) for node in idle_nodes]
             names = grid.push_messages(messages) if messages else []
-            pending |= {node: (name, now) for node, name in zip(free, names, strict=True) if name}
+            pending |= {node: (name, now) for node, name in zip(idle_nodes, names, strict=True) if name}
             time.sleep(LOOK)
 
 

@@ -34,7 +34,7 @@ class TransportExecutor(Executor):  # type: ignore[misc]
     """Passes answers to this client's site and returns its next batch; empty if the site's socket is unreachable."""
 
     def execute(self, task_name: str, shareable: Shareable, fl_ctx: FLContext, abort_signal: Signal) -> Shareable:
-        """See NVFlare."""
+        """Pass the coordinator's answer to the site and return its next batch. Called by NVFlare."""
         socket_path = os.environ.get(SOCKET, "").replace("{site}", fl_ctx.get_identity_name())
         reply = Shareable()
         try:
@@ -58,10 +58,10 @@ class TransportController(Controller):  # type: ignore[misc]
         self._task, self._patience = task, patience
 
     def start_controller(self, fl_ctx: FLContext) -> None:
-        """See NVFlare."""
+        """Do nothing: `control_flow` needs no preparation."""
 
     def stop_controller(self, fl_ctx: FLContext) -> None:
-        """See NVFlare."""
+        """Do nothing: `control_flow` releases all resources."""
 
     def process_result_of_unknown_task(
         self, client: Client, task_name: str, client_task_id: str, result: Shareable, fl_ctx: FLContext
@@ -69,9 +69,9 @@ class TransportController(Controller):  # type: ignore[misc]
         """Ignore the result: the site repeats its batch."""
 
     def control_flow(self, abort_signal: Signal, fl_ctx: FLContext) -> None:
-        """See NVFlare."""
-        over: list[bool] = []
-        forwarder = Forwarder(self._task, lambda: bool(over) or abort_signal.triggered, self._patience)
+        """Send tasks to clients and forward their batches, until the coordinator is gone or NVFlare aborts the job."""
+        stopped: list[bool] = []
+        forwarder = Forwarder(self._task, lambda: bool(stopped) or abort_signal.triggered, self._patience)
         answers: dict[str, bytes] = {}
         busy: dict[str, float] = {}
         results: SimpleQueue[tuple[str, bytes]] = SimpleQueue()
@@ -81,7 +81,7 @@ class TransportController(Controller):  # type: ignore[misc]
             results.put((client_task.client.name, client_task.result.get(OCTETS, b"")))
 
         with ThreadPoolExecutor(MOST_SITES) as threads:
-            while not over and not abort_signal.triggered:
+            while not stopped and not abort_signal.triggered:
                 try:
                     while True:
                         name, site_messages = results.get_nowait()
@@ -89,15 +89,15 @@ class TransportController(Controller):  # type: ignore[misc]
                             forwarding[name] = threads.submit(forwarder.forward_batch, site_messages)
                 except Empty:
                     pass
-                for name, coming in list(forwarding.items()):
-                    if coming.done():
+                for name, future in list(forwarding.items()):
+                    if future.done():
                         answers[name] = forwarding.pop(name).result()
                         if answers[name] == OVER:
-                            over.append(True)
+                            stopped.append(True)
                 now = time.monotonic()
                 for client in fl_ctx.get_engine().get_clients():
-                    silent = now - busy.get(client.name, -float("inf"))
-                    if client.name not in forwarding and silent > self._patience:
+                    silent_seconds = now - busy.get(client.name, -float("inf"))
+                    if client.name not in forwarding and silent_seconds > self._patience:
                         busy[client.name] = now
                         data = Shareable()
                         data[OCTETS] = answers.get(client.name, b"")

@@ -191,15 +191,17 @@ class MessageBoard:
         if stage not in open_round.closed_stages:
             messages, now = open_round.messages[stage], monotonic()
             all_arrived = messages.keys() >= self._all_sites - self._find_excluded(open_round)
-            late = now - open_round.stage_starts.setdefault(stage, now) >= self._patience
+            is_late = now - open_round.stage_starts.setdefault(stage, now) >= self._patience
             quorum_waited = (
                 stage >= SIGNED and stage in open_round.quorum_times and now - open_round.quorum_times[stage] >= GRACE
             )
-            if not all_arrived and not quorum_waited and late and len(messages) < self._count_required(stage):
-                gone = next(member.name for number, member in enumerate(self.task.members) if number not in messages)
-                open_round.refusal = f"site {gone!r} did not answer within {self._patience:g} seconds"
+            if not all_arrived and not quorum_waited and is_late and len(messages) < self._count_required(stage):
+                missing_site = next(
+                    member.name for number, member in enumerate(self.task.members) if number not in messages
+                )
+                open_round.refusal = f"site {missing_site!r} did not answer within {self._patience:g} seconds"
                 self._require_open(open_round)
-            if not all_arrived and not quorum_waited and not late:
+            if not all_arrived and not quorum_waited and not is_late:
                 return None
             open_round.closed_stages[stage] = tuple(sorted(messages))
             if stage == SIGNED:
@@ -247,8 +249,8 @@ def _parse_request_id(signed_request: bytes) -> str:
 
 
 def _cut_receipt(message: bytes) -> bytes:
-    words = int.from_bytes(message[RECEIPT_HEAD : RECEIPT_HEAD + 8], "little")
-    return message[: max(0, len(message) - 8 * words)]
+    vector_length = int.from_bytes(message[RECEIPT_HEAD : RECEIPT_HEAD + 8], "little")
+    return message[: max(0, len(message) - 8 * vector_length)]
 
 
 def create_app(board: MessageBoard) -> Starlette:

@@ -413,9 +413,9 @@ class _CoordinatorConnection:
         Raises:
             RoundOver: They did not arrive within the timeout.
         """
-        begun = monotonic()
+        start_time = monotonic()
         while not (octets := self.post(f"turns/{name}/{stage}/all", b"")):
-            if self._turn is not None and monotonic() - begun > self._turn:
+            if self._turn is not None and monotonic() - start_time > self._turn:
                 raise RoundOver(
                     "round", f"{STAGES[stage]} of other sites did not arrive within {self._turn:g} seconds", 408
                 )

@@ -99,9 +99,9 @@ class PolyaBlocks:
     def bound_acceptance(self, block: int, integer: int, bits: int) -> tuple[Fraction, Fraction]:
         """Bound the acceptance probability of a point, times ``2**bits``; the bounds converge as `bits` grows."""
         factor = Fraction(self.compute_factor(block) << block, integer)
-        more = max(0, factor.numerator.bit_length() - factor.denominator.bit_length() + 2)
-        low, high = bound_exp_neg(integer / self.scale, bits + more)
-        return factor * low / 2**more, factor * high / 2**more
+        extra_bits = max(0, factor.numerator.bit_length() - factor.denominator.bit_length() + 2)
+        low, high = bound_exp_neg(integer / self.scale, bits + extra_bits)
+        return factor * low / 2**extra_bits, factor * high / 2**extra_bits
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,8 +246,8 @@ def gaussian_overhead(variance: float, shares: int) -> float:
         power = 2 * (1 + 2 * end) * logarithm
         if power > 1:
             return inf
-        near = exp(power) * (sqrt(spread) + 2 * logarithm * sqrt(variance)) ** 2 - 1
-        return max(4 * logarithm * variance / end, near)
+        near_bound = exp(power) * (sqrt(spread) + 2 * logarithm * sqrt(variance)) ** 2 - 1
+        return max(4 * logarithm * variance / end, near_bound)
 
     return min(map(bound_at, _ENDS)) * (1 + 1e-9) + 1e-12  # covers rounding of doubles
 

@@ -76,10 +76,10 @@ def receive_part(connection: socket.socket) -> bytes:
 def _receive_exactly(connection: socket.socket, size: int) -> bytes:
     received = bytearray()
     while len(received) < size:
-        piece = connection.recv(min(2**20, size - len(received)))
-        if not piece:
+        chunk = connection.recv(min(2**20, size - len(received)))
+        if not chunk:
             raise OSError("a message is truncated")
-        received += piece
+        received += chunk
     return bytes(received)
 
 

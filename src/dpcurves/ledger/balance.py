@@ -323,17 +323,17 @@ def _require_room(
     rule: accounts.AllowanceRule,
 ) -> None:
     """Refuse an allowance that does not fit its parent, its siblings or its parts."""
-    others = [balance for balance in current if balance.owner != owner]
-    project = next((balance for balance in others if balance.owner == (*owner[:2], accounts.WHOLE_PROJECT)), None)
+    siblings = [balance for balance in current if balance.owner != owner]
+    project = next((balance for balance in siblings if balance.owner == (*owner[:2], accounts.WHOLE_PROJECT)), None)
     analyst_limits = [
-        balance.limit.billionths for balance in others if balance.project == owner[1] and balance.analyst is not None
+        balance.limit.billionths for balance in siblings if balance.project == owner[1] and balance.analyst is not None
     ]
     if owner[2] != accounts.WHOLE_PROJECT:
         if project is None:
             raise InvalidArgument("project", f"{owner[1]!r} needs an allowance before its analysts get one")
         _require_parts([limit.billionths, *analyst_limits], project.limit, project.owner_label, rule)
     else:
-        project_limits = [balance.limit.billionths for balance in others if balance.analyst is None]
+        project_limits = [balance.limit.billionths for balance in siblings if balance.analyst is None]
         _require_parts([limit.billionths, *project_limits], account.account.limit, f"dataset {owner[0]!r}", rule)
         _require_parts(analyst_limits, limit, f"project {owner[1]!r}", rule)
 

@@ -342,8 +342,8 @@ def _sample_unit_sizes(noisy_counts: tuple[float, ...], noise: Noise, summed: in
         for next_state in np.unique(following):
             on_path = following == next_state
             cumulative = np.cumsum(forward[cell] if is_last else forward[cell] * transitions[:, next_state])
-            chosen = np.searchsorted(cumulative, draws[cell][on_path] * cumulative[-1])
-            paths[on_path, cell] = np.minimum(chosen, len(transitions) - 1)
+            states_drawn = np.searchsorted(cumulative, draws[cell][on_path] * cumulative[-1])
+            paths[on_path, cell] = np.minimum(states_drawn, len(transitions) - 1)
     units = _repeat_for_states(counts)[paths]
     slope = np.append(TUNING.final_slope, np.tile(slopes, len(levels)))[paths]
     next_slope = np.append(slope[:, 1:], np.full((TUNING.paths, 1), TUNING.final_slope), axis=1)
@@ -444,8 +444,8 @@ def _share_errors_by_value(
         shrinkage = prior_variance / (variance + prior_variance)
         square = (slope * shrinkage) ** 2 + prior_variance * (1 - shrinkage)
         slope_error += square / counts.cells * leverage**2
-    for inside in counts.table.T:  # their noise is independent
-        slope, variance = _fit_slope(inside, mean, log_sizes.mean(axis=0), counts.noise.variance)
+    for cell_counts in counts.table.T:  # their noise is independent
+        slope, variance = _fit_slope(cell_counts, mean, log_sizes.mean(axis=0), counts.noise.variance)
         shrinkage = prior_variance / (variance + prior_variance)
         log_evidence += (log(1 - shrinkage) + slope**2 / variance * shrinkage) / 2
     unrelated = TUNING.unrelated_probability
@@ -498,21 +498,21 @@ def _excluded_interval(counts: _UnitCounts, rows: int, largest_size: int) -> tup
     lower_counts, upper_counts = np.maximum(noisy - margin, 0.0), np.maximum(noisy + margin, 0.0)
     bounds = np.array(candidate_bounds(), dtype=np.float64)
     smallest, largest = np.append(0.0, bounds) + 1, np.append(bounds, inf)
-    exceeds, inside = smallest > rows, largest <= largest_size
+    exceeds, is_allowed = smallest > rows, largest <= largest_size
     excluded = float(lower_counts[exceeds] @ (smallest[exceeds] - rows))
     used_at_most = float(upper_counts[~exceeds] @ largest[~exceeds] + upper_counts[exceeds].sum() * rows)
-    excluded_at_most = float(upper_counts[exceeds & inside] @ (largest[exceeds & inside] - rows))
+    excluded_at_most = float(upper_counts[exceeds & is_allowed] @ (largest[exceeds & is_allowed] - rows))
     used_at_least = float(lower_counts[~exceeds] @ smallest[~exceeds] + lower_counts[exceeds].sum() * rows)
     return excluded / (excluded + used_at_most) if excluded else 0.0, excluded_at_most / (
         excluded_at_most + used_at_least
     ) if excluded_at_most else 0.0
 
 
-def describe_bound_price(adjacency: AdjacencyWithoutBound, pilot_plan: Plan) -> tuple[str, ...]:
+def describe_bound_price(adjacency: AdjacencyWithoutBound, look: Plan) -> tuple[str, ...]:
     """Return a note on the price and purpose of the pilot query, shown before anything is charged."""
-    values = ", by a value of one record," if isinstance(pilot_plan.query, SizedUnitsQuery) else ""
+    values = ", by a value of one record," if isinstance(look.query, SizedUnitsQuery) else ""
     return (
-        f"no bound of records per {adjacency.column} is stated: {pilot_plan.loss}, {LOOK} of the loss, counts "
+        f"no bound of records per {adjacency.column} is stated: {look.loss}, {LOOK} of the loss, counts "
         f"{adjacency.column} by the number of their records{values} and chooses a power of two up to "
         f"{2**MOST_DOUBLINGS:,}; the errors below are for a bound of 1 and grow with the bound",
     )

@@ -467,13 +467,13 @@ def refine_around_quantiles(
     is_split, threshold = np.zeros(layout.nodes, dtype=np.bool_), ratio * sqrt(base_noise.variance)
     margin = TUNING.quantile_margin * sqrt(base_noise.variance)
     for share in shares:
-        near = _may_hold_quantile(splits, share, total_variance, 0.0, margin, z=TUNING.quantile_z)
+        is_near = _may_hold_quantile(splits, share, total_variance, 0.0, margin, z=TUNING.quantile_z)
         far = _may_hold_quantile(splits, share, total_variance, 0.0, margin, z=TUNING.far_z)
-        is_split |= (near & (counts > threshold)) | (far & (counts > TUNING.large_factor * threshold))
+        is_split |= (is_near & (counts > threshold)) | (far & (counts > TUNING.large_factor * threshold))
         if population:
             sampling = counts[WHOLE] * share * (1 - share)
-            near = _may_hold_quantile(splits, share, total_variance, sampling, margin, z=TUNING.quantile_z)
-            is_split |= near & (counts > max(threshold, TUNING.sampling_ratio * sqrt(sampling)))
+            is_near = _may_hold_quantile(splits, share, total_variance, sampling, margin, z=TUNING.quantile_z)
+            is_split |= is_near & (counts > max(threshold, TUNING.sampling_ratio * sqrt(sampling)))
     return tuple(first_cells_of_nodes(layout, find_leaves(layout, is_split)).tolist())
 
 
@@ -665,11 +665,11 @@ def count_adaptively(workload: PrefixWorkload, setting: Setting) -> Strategy[Tab
 
     Formal guarantees: cells are split by a function of the public grid alone.
     """
-    *others, axis = workload.axes
+    *other_axes, axis = workload.axes
     if not (workload.has_separate_round_numbers and isinstance(axis, Axis)):
         return (yield from _count_in_rounds(workload, setting))
     grid = split_at_round_numbers(axis.grid)
-    axes = (*others, replace(axis, grid=grid))
+    axes = (*other_axes, replace(axis, grid=grid))
     counts = yield from _count_in_rounds(replace(workload, axes=axes, has_separate_round_numbers=False), setting)
     return replace(counts, grid=grid)
 

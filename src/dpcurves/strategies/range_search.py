@@ -224,8 +224,8 @@ class PilotCounts:
 
         def refine_evidence(evidence: Evidence) -> Evidence:
             (tier,) = evidence.interval_sums.levels
-            moved = Tier(tuple(starts[tier.first_cells].tolist()), tier.noise)
-            return replace(evidence, law=replace(evidence.interval_sums, cells=len(edges) + 1, levels=(moved,)))
+            moved_tier = Tier(tuple(starts[tier.first_cells].tolist()), tier.noise)
+            return replace(evidence, law=replace(evidence.interval_sums, cells=len(edges) + 1, levels=(moved_tier,)))
 
         return PilotCounts(edges, tuple(map(refine_evidence, self.rounds)))
 
@@ -256,13 +256,13 @@ class PilotCounts:
         for evidence in self.rounds:
             (tier,) = evidence.interval_sums.levels
             decades = decade_of_slot[tier.first_cells]
-            inside = decades >= 0
-            values = np.array(evidence.values[: len(decades)], dtype=np.float64)[inside]
-            cells_per_decade = np.bincount(decades[inside], minlength=len(totals))
+            is_inside = decades >= 0
+            values = np.array(evidence.values[: len(decades)], dtype=np.float64)[is_inside]
+            cells_per_decade = np.bincount(decades[is_inside], minlength=len(totals))
             if not cells_per_decade.all():
                 continue  # a search for atoms, which joins decades
             weight = 1 / (max(tier.noise.variance, LEAST_VARIANCE) * cells_per_decade)
-            totals += weight * np.bincount(decades[inside], values, minlength=len(totals))
+            totals += weight * np.bincount(decades[is_inside], values, minlength=len(totals))
             weights += weight
         return totals / weights, 1 / np.sqrt(weights), decade
 
@@ -364,8 +364,8 @@ class PilotCounts:
         nested = [slots[[0, -1]]]
         for evidence in self.rounds:
             bounds = evidence.interval_sums.levels[0].bounds(len(edges) + 1)
-            empty = np.diff(occupied_below[bounds]) <= 0
-            changes = np.concatenate([[True], empty[1:] != empty[:-1], [True]])
+            is_empty = np.diff(occupied_below[bounds]) <= 0
+            changes = np.concatenate([[True], is_empty[1:] != is_empty[:-1], [True]])
             for boundaries in (changes, ~above_single[bounds]):
                 nested.append(np.union1d(nested[-1], bounds[boundaries]))
             nested.append(bounds)
@@ -456,15 +456,15 @@ def are_multiples(
     next_index = np.searchsorted(edges, next_multiple)
     is_counted = edges[np.minimum(next_index, len(edges) - 1)] == next_multiple
     start, next_index = start[is_counted], next_index[is_counted]
-    counted = float((below[next_index] - below[start]).sum())
+    counted_records = float((below[next_index] - below[start]).sum())
     off_records = float((below[next_index] - below[start + 1]).sum())
     noise_sum, tuning = noise * sqrt((next_index - start - 1).sum()), TUNING
-    off_limit, uncertain_limit = tuning.off_share * counted, tuning.uncertain_share * counted
+    off_limit, uncertain_limit = tuning.off_share * counted_records, tuning.uncertain_share * counted_records
     if clearly:
         is_certain = off_records <= off_limit + noise_sum and off_records + 2 * noise_sum <= uncertain_limit
-        return counted > tuning.most_counted * records and is_certain
+        return counted_records > tuning.most_counted * records and is_certain
     is_certain = off_records <= off_limit + 2 * noise_sum and noise_sum <= uncertain_limit
-    return counted > tuning.some_counted * records and is_certain
+    return counted_records > tuning.some_counted * records and is_certain
 
 
 def sum_significant_stretches(counts: FloatArray, variances: FloatArray) -> float:
@@ -494,13 +494,13 @@ def dilate_mask(marked: NDArray[np.bool_], radius: int) -> NDArray[np.bool_]:
     return np.asarray(neighbours > NEARLY)
 
 
-def extend_to_runs(marked: NDArray[np.bool_], is_likely: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def extend_to_runs(marked: NDArray[np.bool_], likely: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Mark also the likely entries of each run that contains a marked entry.
 
     >>> extend_to_runs(np.array([False, True, False, False]), np.array([True, False, False, True])).tolist()
     [True, True, False, False]
     """
-    runs = marked | is_likely
+    runs = marked | likely
     ends = np.flatnonzero(np.diff(np.concatenate([[False], runs, [False]]))).tolist()
     for start, end in zip(ends[::2], ends[1::2], strict=True):
         runs[start:end] = marked[start:end].any()
@@ -619,8 +619,8 @@ def search_range(workload: AutomaticGridWorkload, setting: Setting) -> Strategy[
             state = state.refine_cells(TUNING.pilot_cells[0], counts, SingletonRule.ZERO)
         state = yield from state.ask_pilot_query(budget_fraction)
     counts = state.pilot_counts.estimate_significant_counts(total)
-    inside = np.flatnonzero(counts)
-    first, last = (int(inside[0]), int(inside[-1]) + 1) if len(inside) else (0, len(counts))
+    occupied = np.flatnonzero(counts)
+    first, last = (int(occupied[0]), int(occupied[-1]) + 1) if len(occupied) else (0, len(counts))
     range_edges, shares = state.pilot_counts.edges[first : last + 1], allocate_cells(counts)[first:last]
     edges = refine_edges(*_widen_range(range_edges, shares), workload.cells)
     return TableCounts(state.releases, state.pilot_counts.rounds, Grid.from_edges(edges, outside=Outside.APART))
@@ -635,12 +635,12 @@ def _widen_range(edges: tuple[float, ...], shares: FloatArray) -> tuple[tuple[fl
     low, high, extension = edges[0], edges[-1], (edges[-1] - edges[0]) / 2
     below, above = (float(f"{end:.1e}") for end in (low - extension, high + extension))
     below, above = max(below, 0.0) if low >= 0 else below, min(above, 0.0) if high <= 0 else above
-    before, behind = edges[:0], edges[:0]
+    edges_before, edges_behind = edges[:0], edges[:0]
     if below < low:
-        before, shares = (below,), np.append(TUNING.neighbour_weights[0] * shares[0], shares)
+        edges_before, shares = (below,), np.append(TUNING.neighbour_weights[0] * shares[0], shares)
     if above > high:
-        behind, shares = (above,), np.append(shares, TUNING.neighbour_weights[0] * shares[-1])
-    return (*before, *edges, *behind), shares / shares.sum()
+        edges_behind, shares = (above,), np.append(shares, TUNING.neighbour_weights[0] * shares[-1])
+    return (*edges_before, *edges, *edges_behind), shares / shares.sum()
 
 
 def _clip_cell_count(limits: tuple[int, int], cells: float) -> float:
@@ -808,9 +808,9 @@ def round_numbers_between(low: float, high: float, cells: float) -> list[float]:
     if 2 * cells < len(marks):
         step = ceil(len(marks) / cells)
         return marks[step // 2 :: step]
-    dense = cells / log(high / low)
+    cells_per_log = cells / log(high / low)
     inner = (
-        _decimal_multiples_between(*bounds, dense * log(bounds[1] / bounds[0]))
+        _decimal_multiples_between(*bounds, cells_per_log * log(bounds[1] / bounds[0]))
         for bounds in pairwise([low, *marks, high])
     )
     return sorted({*marks, *(edge for multiples in inner for edge in multiples)})

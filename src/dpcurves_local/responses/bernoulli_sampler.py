@@ -53,9 +53,9 @@ def sample_bernoulli(parts: int, size: int, randomness: Randomness) -> BoolArray
     octets = np.frombuffer(randomness.random_bytes(size), dtype=np.uint8)
     border = parts >> _REST
     bits = octets < border
-    open_ = np.flatnonzero(octets == border)
-    remaining_bits = randomness.sample_words(open_.size) >> np.uint64(_BYTE)
-    bits[open_] = remaining_bits < np.uint64(parts & ((1 << _REST) - 1))
+    undecided = np.flatnonzero(octets == border)
+    remaining_bits = randomness.sample_words(undecided.size) >> np.uint64(_BYTE)
+    bits[undecided] = remaining_bits < np.uint64(parts & ((1 << _REST) - 1))
     return bits
 
 
@@ -94,9 +94,9 @@ def _sample_by_octets(numerator: int, size: int, randomness: Randomness) -> Octe
     decided, octets = _make_octet_table(numerator), np.empty(size, dtype=np.uint8)
     words = randomness.sample_halfwords(size)
     look_up = _look_up_octets_compiled if loops_are_compiled() else _look_up_octets
-    open_ = look_up(words, decided, octets)
-    if open_.size:
-        octets[open_] = decided.sample_undecided(words[open_], randomness)
+    undecided = look_up(words, decided, octets)
+    if undecided.size:
+        octets[undecided] = decided.sample_undecided(words[undecided], randomness)
     return octets
 
 
@@ -149,12 +149,14 @@ def _look_up_octets(words: Words, decided: _OctetTable, octets: Octets) -> IntAr
 
 def _look_up_octets_compiled(words: Words, decided: _OctetTable, octets: Octets) -> IntArray:
     """Compiled form of `_look_up_octets`; takes a third of the time."""
-    open_ = np.empty(words.size, dtype=np.int64)
-    return open_[: _fill_octets(words, decided.octet_by_word, decided.decided_words, octets, open_)]
+    undecided = np.empty(words.size, dtype=np.int64)
+    return undecided[: _fill_octets(words, decided.octet_by_word, decided.decided_words, octets, undecided)]
 
 
 @compile_loop
-def _fill_octets(words: Words, by_word: Octets, decided_words: int, octets: Octets, open_: IntArray) -> int:
+def _fill_octets(
+    words: Words, by_word: Octets, decided_words: int, octets: Octets, undecided_positions: IntArray
+) -> int:
     undecided, grouped = 0, len(words) // _GROUP * _GROUP
     for start in range(0, grouped, _GROUP):  # in groups, few of which contain an undecided word
         largest = words[start]
@@ -162,11 +164,11 @@ def _fill_octets(words: Words, by_word: Octets, decided_words: int, octets: Octe
             octets[position] = by_word[words[position]]
             largest = max(largest, words[position])
         for position in range(start, start + _GROUP if largest >= decided_words else start):
-            open_[undecided] = position
+            undecided_positions[undecided] = position
             undecided += words[position] >= decided_words
     for position in range(grouped, len(words)):
         octets[position] = by_word[words[position]]
-        open_[undecided] = position
+        undecided_positions[undecided] = position
         undecided += words[position] >= decided_words
     return undecided
 
@@ -179,10 +181,10 @@ def sample_uniform(outcomes: int, size: int, randomness: Randomness) -> IntArray
     """
     products = np.frombuffer(randomness.random_bytes(4 * size), dtype="<u4").astype(np.uint64) * np.uint64(outcomes)
     uneven = np.uint64((1 << _HALF) % outcomes)
-    again = np.flatnonzero((products & np.uint64((1 << _HALF) - 1)) < uneven)
+    rejected = np.flatnonzero((products & np.uint64((1 << _HALF) - 1)) < uneven)
     outcome = (products >> np.uint64(_HALF)).astype(np.int64)
-    if again.size:
-        outcome[again] = sample_uniform(outcomes, again.size, randomness)
+    if rejected.size:
+        outcome[rejected] = sample_uniform(outcomes, rejected.size, randomness)
     return outcome
 
 
@@ -216,8 +218,8 @@ def sample_uniform_sets(
         randomness: Source of random words.
     """
     words = -(-many // _WORD)
-    begun = sample_bernoulli_rows(choose_start_probability(many, size), len(answers), 8 * words, randomness)
-    rows, done = begun.view(np.uint64), 0
+    start_sets = sample_bernoulli_rows(choose_start_probability(many, size), len(answers), 8 * words, randomness)
+    rows, done = start_sets.view(np.uint64), 0
     rows[:, -1] &= np.uint64((1 << many - _WORD * (words - 1)) - 1)
     while done < len(answers):
         tries = randomness.sample_halfwords(min(_TRIES * (len(answers) - done) + _TRIES, _AT_ONCE))
@@ -240,10 +242,16 @@ def choose_start_probability(many: int, size: int) -> int:
 def _estimate_set_cost(elements: int, size: int, numerator: int) -> float:
     """Return the expected cost of a set, in random bytes."""
     places, probability, share = count_binary_places(numerator), numerator / WHOLE, size / elements
-    lacking, deviation = size - probability * elements, sqrt(elements * probability * (1 - probability)) or 1e-9
-    normal = exp(-((lacking / deviation) ** 2) / 2) / sqrt(2 * pi), (1 + erf(lacking / deviation / sqrt(2))) / 2
-    added = lacking * normal[1] + deviation * normal[0]
-    tries = added / (1 - share) + (added - lacking) / share
+    missing_elements, deviation = (
+        size - probability * elements,
+        sqrt(elements * probability * (1 - probability)) or 1e-9,
+    )
+    normal = (
+        exp(-((missing_elements / deviation) ** 2) / 2) / sqrt(2 * pi),
+        (1 + erf(missing_elements / deviation / sqrt(2))) / 2,
+    )
+    added = missing_elements * normal[1] + deviation * normal[0]
+    tries = added / (1 - share) + (added - missing_elements) / share
     return (places if places <= FEW_PLACES else _LOOKED_UP) * elements / 8 + _TRY * tries
 
 

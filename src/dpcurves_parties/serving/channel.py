@@ -90,14 +90,14 @@ class Channel:
             self._connection = None
 
     def _request(self, method: str, path: str, body: bytes, token: str, **more: str) -> bytes:
-        if not (line := path + token).isascii() or not line.isprintable() or " " in path:
+        if not (target := path + token).isascii() or not target.isprintable() or " " in path:
             raise ProtocolError("token", "letters, digits and signs of ASCII are needed")
         headers = {"Authorization": f"Bearer {token}", **more} if token else more
         with self._lock:
             status, message = self._send_with_retry(method, path, body, headers)
         if not 200 <= status < 300:
-            silent = f"{self.label}: {self.url} refused without a word"
-            raise ProtocolError.from_error_line(parse_refusal(message, silent), status)
+            default_error = f"{self.label}: {self.url} refused without a word"
+            raise ProtocolError.from_error_line(parse_refusal(message, default_error), status)
         return message
 
     def _send_with_retry(self, method: str, path: str, body: bytes, headers: Mapping[str, str]) -> tuple[int, bytes]:
@@ -116,8 +116,15 @@ class Channel:
         address = urlsplit(self.url)
         if self._connection is None:
             self._connection = self._connect(address.hostname or "", address.port or 443)
-        lines = {"Host": address.netloc, "Accept-Encoding": "identity", "Content-Length": f"{len(body)}", **headers}
-        head = f"{method} {path} HTTP/1.1\r\n" + "".join(f"{name}: {line}\r\n" for name, line in lines.items())
+        header_fields = {
+            "Host": address.netloc,
+            "Accept-Encoding": "identity",
+            "Content-Length": f"{len(body)}",
+            **headers,
+        }
+        head = f"{method} {path} HTTP/1.1\r\n" + "".join(
+            f"{name}: {value}\r\n" for name, value in header_fields.items()
+        )
         message = head.encode("latin-1") + b"\r\n"
         if len(body) <= SHORT:
             self._connection.sendall(message + body)

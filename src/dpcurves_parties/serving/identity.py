@@ -90,8 +90,8 @@ class CertificatePair:
     def generate(cls, host: str) -> CertificatePair:
         """Generate a certificate for a host."""
         proof = generate_private_key(SECP256R1())
-        form, alone = serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-        key = proof.private_bytes(serialization.Encoding.PEM, form, alone).decode()
+        key_format, encryption = serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+        key = proof.private_bytes(serialization.Encoding.PEM, key_format, encryption).decode()
         name, now = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "dpcurves aggregator")]), datetime.now(UTC)
         builder = (
             x509.CertificateBuilder(name, name, proof.public_key(), x509.random_serial_number())
@@ -121,9 +121,9 @@ class CertificatePair:
             ValueError: a folder is not writable.
         """
         if not certificate.exists() and not key.exists():
-            pair = cls.generate(host)
+            certificate_pair = cls.generate(host)
             with suppress(FileAlreadyExists):
-                pair.write(certificate, key)
+                certificate_pair.write(certificate, key)
                 return True
         end = monotonic() + PATIENCE
         while certificate.exists() != key.exists() and monotonic() < end:
@@ -168,13 +168,13 @@ FILES = (SEALING, PROOF, CERTIFICATE, PUBLIC)
 
 def _finish_rotation(folder: Path) -> None:
     """Activate new keys after the old ones were moved; this also completes an interrupted rotation."""
-    new = folder / NEXT
-    if new.exists():
+    next_folder = folder / NEXT
+    if next_folder.exists():
         for name in FILES:
             with suppress(FileNotFoundError):
-                (new / name).replace(folder / name)
-            (new / name).unlink(missing_ok=True)  # hard links: both names exist until the rename
-        new.rmdir()
+                (next_folder / name).replace(folder / name)
+            (next_folder / name).unlink(missing_ok=True)  # hard links: both names exist until the rename
+        next_folder.rmdir()
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,14 +211,14 @@ class Identity:
         """Create an identity in a folder without one. Raises `ValueError`: the URL is invalid, or the folder is not
         writable.
         """
-        pair, sealing = CertificatePair.generate(parse_host(url)), X25519PrivateKey.generate()
-        server = Server(url, sealing.public_key().public_bytes_raw().hex(), pair.certificate)
+        certificate_pair, sealing = CertificatePair.generate(parse_host(url)), X25519PrivateKey.generate()
+        server = Server(url, sealing.public_key().public_bytes_raw().hex(), certificate_pair.certificate)
         try:
             folder.mkdir(mode=0o700, exist_ok=True)
         except OSError as error:
             raise ProtocolError("identity", f"{str(folder)!r} cannot be made ({error.strerror})") from None
         write_secret(folder / SEALING, sealing.private_bytes_raw().hex() + "\n")
-        pair.write(folder / CERTIFICATE, folder / PROOF)
+        certificate_pair.write(folder / CERTIFICATE, folder / PROOF)
         write_public(folder / PUBLIC, json.dumps(STORED.encode(server), indent=1) + "\n")
         return cls(folder, server, sealing)
 

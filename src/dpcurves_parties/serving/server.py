@@ -99,11 +99,11 @@ class PeerConnection:
         return await self.reader.readexactly(size)
 
     def _wait_for(self, coming: Coroutine[Any, Any, Result]) -> Result:
-        waiting = asyncio.run_coroutine_threadsafe(coming, self.loop)
+        future = asyncio.run_coroutine_threadsafe(coming, self.loop)
         try:
-            return waiting.result(PATIENCE)
+            return future.result(PATIENCE)
         except TooLong:
-            waiting.cancel()
+            future.cancel()
             raise ProtocolError("peer", "it was silent for too long", 504) from None
         except (OSError, EOFError, RuntimeError):
             raise ProtocolError("peer", "the connection was lost", 502) from None

@@ -240,5 +240,5 @@ def authenticate_bearer(task: TaskDocument, request: Request, role: Role, party:
 
 def parse_bearer_token(request: Request) -> str:
     """Return the bearer token of a request; empty if it has no token."""
-    kind, _, token = request.headers.get("authorization", "").partition(" ")
-    return token if kind == "Bearer" else ""
+    scheme, _, token = request.headers.get("authorization", "").partition(" ")
+    return token if scheme == "Bearer" else ""

@@ -266,12 +266,12 @@ class TaskDocument(Document):
     @cached_property
     def bearers(self) -> Mapping[Role, Mapping[str, int]]:
         """Number of each ticket holder, by role and hash of the token."""
-        named = {role: self.tokens.get(role, ()) for role in Role}
+        hashes_by_role = {role: self.tokens.get(role, ()) for role in Role}
         return {
             role: names.positions
             if isinstance(names, PackedHashes)
             else {name: number for number, name in enumerate(names)}
-            for role, names in named.items()
+            for role, names in hashes_by_role.items()
         }
 
     @abstractmethod
@@ -302,12 +302,12 @@ class TaskDocument(Document):
         return json.JSONEncoder(indent=1, sort_keys=True).iterencode({**self.to_fields(), **head})
 
     def _matches_text(self, text: str) -> bool:
-        at = len(text) - len(text.lstrip())
+        position = len(text) - len(text.lstrip())
         for piece in self._iterate_json():
-            if not text.startswith(piece, at):
+            if not text.startswith(piece, position):
                 return False
-            at += len(piece)
-        return not text[at:].strip()
+            position += len(piece)
+        return not text[position:].strip()
 
     @classmethod
     def from_json(cls, text: str) -> Self:

@@ -216,13 +216,13 @@ class PlainCounting:
 
     def lead(self, own: QuestionMessage, plan: Plan, asker: AskingAnalyst, post: Post) -> AnswerShares:
         """Return both answer shares as the server that was asked; pass the analyst's letter to the other server."""
-        named, proof = self.status.provenance, self._proof
+        provenance, proof = self.status.provenance, self._proof
         with ThreadPoolExecutor(1) as executor:
             future = executor.submit(
-                post, "half", own.to_json(**named, letter=asker.envelope, **_noise_hash_field(proof))
+                post, "half", own.to_json(**provenance, letter=asker.envelope, **_noise_hash_field(proof))
             )
             numbers = self._compute_values(plan)
-            peer_share = parse_answer_share(own, future.result(), named, 0)
+            peer_share = parse_answer_share(own, future.result(), provenance, 0)
         share = AnswerShare(numbers, 0)
         return AnswerShares(
             share if proof is None else proof.add_to_share(share, peer_share, own.thresholds, asker.analyst),
@@ -347,14 +347,14 @@ class CheckedCounting:
     def _lead_checked(
         self, question: QuestionMessage, plan: Plan, asker: AskingAnalyst, dropped: bytes, post: Post
     ) -> AnswerShares:
-        dropped_count, named = int(unpack_flags(dropped, self.status.reports).sum()), self.status.provenance
+        dropped_count, provenance = int(unpack_flags(dropped, self.status.reports).sum()), self.status.provenance
         proof = self._proof(dropped)
         with ThreadPoolExecutor(1) as executor:
             future = executor.submit(
-                post, "half", question.to_json(**named, letter=asker.envelope, **_noise_hash_field(proof))
+                post, "half", question.to_json(**provenance, letter=asker.envelope, **_noise_hash_field(proof))
             )
             numbers, marks_hash = self._compute_values(plan, dropped)
-            peer_share = parse_answer_share(question, future.result(), named, dropped_count)
+            peer_share = parse_answer_share(question, future.result(), provenance, dropped_count)
         if peer_share.get("seen", "") != marks_hash:
             raise ProtocolError("at", FAILING, 409)
         share = AnswerShare(numbers, dropped_count)
@@ -475,7 +475,7 @@ class CheckedCounting:
         return cached
 
     def _evaluate_reports(self) -> Evaluation | HistogramEvaluation:
-        """The evaluation by which reports are checked; it is computed once and used repeatedly."""
+        """Return the evaluation by which reports are checked, computed once and cached."""
         with self._lock:
             if self._cached_evaluation is None:
                 plan = self.task.plan(self.task.checked_at, self.status.reports)
@@ -553,16 +553,16 @@ class TaskService(SharedTaskService[Task]):
             dap.CollectionJobRequest.from_bytes(message),
             QuestionMessage.create(self._require_collectable(), (), "collection"),
         )
-        standing = self._confirm_with_peer(question)
+        status = self._confirm_with_peer(question)
         counting = self._ensure_counting()
         own_share = counting.make_cell_share(self._plan(question, counting), self._post_to_peer)
         request = dap.encode_aggregate_share_request(
-            job, self.task.hash, standing.reports, self.store.compute_checksum(self.task.hash)
+            job, self.task.hash, status.reports, self.store.compute_checksum(self.task.hash)
         )
         path = f"/tasks/{dap.encode_task_id(self.task.hash)}/aggregate_shares"
         peer_share = dap.parse_aggregate_share(self.peer.post(path, request, content_type=dap.SHARE))
-        shares = self._seal_aggregate_share(job, own_share, standing), peer_share
-        return dap.encode_collection_job_response(standing.reports, int(time() / dap.PRECISION) + AHEAD + 1, shares)
+        shares = self._seal_aggregate_share(job, own_share, status), peer_share
+        return dap.encode_collection_job_response(status.reports, int(time() / dap.PRECISION) + AHEAD + 1, shares)
 
     def make_aggregate_share(self, message: bytes) -> bytes:
         """Return this server's aggregate share, sealed to the analyst whose collection job the leader forwards.
@@ -571,9 +571,9 @@ class TaskService(SharedTaskService[Task]):
             ProtocolAborted: the job is invalid, or not of an analyst of this task, or of one who asks too often, or for
                 other reports.
         """
-        task, standing = self._require_collectable(), self._require_closed()
+        task, status = self._require_collectable(), self._require_closed()
         job = dap.parse_aggregate_share_request(
-            message, task.hash, standing.reports, self.store.compute_checksum(task.hash)
+            message, task.hash, status.reports, self.store.compute_checksum(task.hash)
         )
         opened = self.hpke_keys.open_ciphertext(
             job.encrypted_token, dap.LETTER_INFO, task.configuration.encode_token_aad(job)
@@ -581,9 +581,7 @@ class TaskService(SharedTaskService[Task]):
         token = opened.decode("ascii", "replace") if isinstance(opened, bytes) else ""
         self.count_question(find_bearer(task, token, Role.ANALYST, self.party))
         counting = self._ensure_counting()
-        return self._seal_aggregate_share(
-            job, counting.make_cell_share(task.plan((), standing.reports), None), standing
-        )
+        return self._seal_aggregate_share(job, counting.make_cell_share(task.plan((), status.reports), None), status)
 
     def _require_collectable(self) -> Task:
         """Return the task, if it counts cells without proofs."""
@@ -591,11 +589,11 @@ class TaskService(SharedTaskService[Task]):
             raise ProtocolError("task", NOT_COLLECTED, 404)
         return self.task
 
-    def _seal_aggregate_share(self, job: dap.CollectionJobRequest, share: AnswerShare, standing: TaskStatus) -> bytes:
+    def _seal_aggregate_share(self, job: dap.CollectionJobRequest, share: AnswerShare, status: TaskStatus) -> bytes:
         """Seal an aggregate share of this profile: the set, both commitments, the number of dropped reports, and the
         values.
         """
-        names = b"".join(map(bytes.fromhex, (str(standing.report_set), *(standing.commitments or ()))))
+        names = b"".join(map(bytes.fromhex, (str(status.report_set), *(status.commitments or ()))))
         numbers = struct.pack(f"<{len(share.values)}Q", *share.values)
         return self.task.configuration.seal_aggregate_share(
             job, self.party, names + dap.encode_integer(share.dropped_count, 8) + numbers
@@ -615,9 +613,11 @@ class TaskService(SharedTaskService[Task]):
         counting = self._ensure_counting()
         share = counting.follow(message, question, self._plan(question, counting), analyst)
         sealed = letter.answer_key.seal_answer_share(self.party, _to_answer(share, counting.status))
-        more = {"bound": share.noise_hashes[self.party]} if share.noise_hashes else {}
-        more |= {"seen": share.marks_hash} if share.marks_hash else {}
-        return question.to_json(**counting.status.provenance, dropped=share.dropped_count, half=sealed, **more)
+        optional_fields = {"bound": share.noise_hashes[self.party]} if share.noise_hashes else {}
+        optional_fields |= {"seen": share.marks_hash} if share.marks_hash else {}
+        return question.to_json(
+            **counting.status.provenance, dropped=share.dropped_count, half=sealed, **optional_fields
+        )
 
     def evaluate(self, message: bytes) -> bytes:
         """Return the digests that the other server compares before reports count.
@@ -646,10 +646,10 @@ class TaskService(SharedTaskService[Task]):
 
     def _confirm_with_peer(self, question: QuestionMessage) -> TaskStatus:
         """Return the state of the closed task, after the other server confirmed the same reports and commitments."""
-        standing = self._require_closed()
-        reply = question.parse_reply(self._post_to_peer("agree", question.to_json(**standing.provenance)), "peer")
-        require_report_set(reply, standing.provenance, report_set.OTHER)
-        return standing
+        status = self._require_closed()
+        reply = question.parse_reply(self._post_to_peer("agree", question.to_json(**status.provenance)), "peer")
+        require_report_set(reply, status.provenance, report_set.OTHER)
+        return status
 
     def _plan(self, question: QuestionMessage, counting: PlainCounting | CheckedCounting) -> Plan:
         return self.task.plan(question.thresholds, counting.status.reports)
@@ -658,52 +658,52 @@ class TaskService(SharedTaskService[Task]):
         """Charge the whole loss of the task for these reports, and no other set, and return their counting."""
         with self._lock:
             if self._counting is None:
-                standing = self._require_closed()
-                held = self._hold_in_jobs(standing) or self._hold_in_memory(standing)
-                self._counting = self._create_counting(standing, held, self._charge_ledger(standing))
+                status = self._require_closed()
+                reports = self._hold_in_jobs(status) or self._hold_in_memory(status)
+                self._counting = self._create_counting(status, reports, self._charge_ledger(status))
             return self._counting
 
     def _create_counting(
-        self, standing: TaskStatus, held: HeldReports, allotment: Allotment
+        self, status: TaskStatus, held: HeldReports, allotment: Allotment
     ) -> PlainCounting | CheckedCounting:
         def derive_noise_key(dropped: bytes) -> NoiseKey:
-            return self._noise.derive_noise_key(f"{standing.report_set} without {dropped.hex()}")
+            return self._noise.derive_noise_key(f"{status.report_set} without {dropped.hex()}")
 
         proofs = None
         if held.proof_words is not None:
             proving = ServerProver(self.task.hash, self.party, *held.proof_words)
             proofs = AnswerProofs(proving, self.store, self.task.proved_values, self.task.proved_at)
         if isinstance(held.reports, CheckedReports | CheckedJobs | HistogramReports):
-            return CheckedCounting(self.task, held.reports, derive_noise_key, allotment, standing, self.store, proofs)
-        return PlainCounting(held.reports, allotment, standing, proofs)
+            return CheckedCounting(self.task, held.reports, derive_noise_key, allotment, status, self.store, proofs)
+        return PlainCounting(held.reports, allotment, status, proofs)
 
-    def _hold_in_memory(self, standing: TaskStatus) -> HeldReports:
+    def _hold_in_memory(self, status: TaskStatus) -> HeldReports:
         encoding = self.task.encoding
         if isinstance(encoding, HistogramEncoding):
-            shares = self._load_shares(standing)
+            shares = self._load_shares(status)
             _, listing = self.store.read_listing(self.task.hash)
             key = derive_verify_key(self._shared_secret, self.task.hash)
             return HeldReports(HistogramReports(encoding, self.party, sorted(listing), shares, key), None)
-        words = list[tuple[Words, list[bytes]]]()
-        batches, count = self._iterate_with_words(encoding, standing, words), standing.reports
+        word_batches = list[tuple[Words, list[bytes]]]()
+        batches, count = self._iterate_with_words(encoding, status, word_batches), status.reports
         if isinstance(encoding, CheckedTreeEncoding):
             keys = encoding.join_checked_keys(self.party, batches, count)
             return HeldReports(
-                CheckedReports(keys, encoding.engine, self._derive_verify_key(standing)), self._join_words(words)
+                CheckedReports(keys, encoding.engine, self._derive_verify_key(status)), self._join_words(word_batches)
             )
-        held = SharedReports(
-            encoding.join_keys(self.party, batches, count), encoding.engine, self._derive_noise_key(standing)
+        reports = SharedReports(
+            encoding.join_keys(self.party, batches, count), encoding.engine, self._derive_noise_key(status)
         )
-        return HeldReports(held, self._join_words(words))
+        return HeldReports(reports, self._join_words(word_batches))
 
     def _iterate_with_words(
-        self, encoding: TreeEncoding, standing: TaskStatus, words: list[tuple[Words, list[bytes]]]
+        self, encoding: TreeEncoding, status: TaskStatus, words: list[tuple[Words, list[bytes]]]
     ) -> Iterator[Sequence[bytes]]:
         """SECRET: iterate over the shares of accepted reports in batches; store their proof words, if there are any."""
-        for page in self._iterate_shares(standing):
+        for page in self._iterate_shares(status):
             if self.task.proof_key_hashes:
-                some, seeds = encoding.parse_words(page)
-                words.append((some.copy(), seeds))  # releases the memory of the whole share
+                page_words, seeds = encoding.parse_words(page)
+                words.append((page_words.copy(), seeds))  # releases the memory of the whole share
             yield page
 
     def _join_words(self, words: Sequence[tuple[Words, list[bytes]]]) -> tuple[Words, list[bytes]] | None:
@@ -711,29 +711,31 @@ class TaskService(SharedTaskService[Task]):
             return None
         return np.concatenate([rows for rows, _ in words]), [seed for _, seeds in words for seed in seeds]
 
-    def _hold_in_jobs(self, standing: TaskStatus) -> HeldReports | None:
+    def _hold_in_jobs(self, status: TaskStatus) -> HeldReports | None:
         """Return the reports as jobs of workers; None if the server has no job storage."""
-        encoding, words = self.task.encoding, list[tuple[Words, list[bytes]]]()
+        encoding, word_batches = self.task.encoding, list[tuple[Words, list[bytes]]]()
         if self.resources.job_store is None or not isinstance(encoding, TreeEncoding):
             return None
-        checked = self._derive_verify_key(standing) if isinstance(encoding, CheckedTreeEncoding) else b""
+        checked = self._derive_verify_key(status) if isinstance(encoding, CheckedTreeEncoding) else b""
         form = JobContext(self.task.hash, self.party, encoding.slots, encoding.proof_words, checked)
         cutting = JobWriter(self.resources.job_store, self.resources.workers)
-        jobs = cutting.write_jobs(form, str(standing.report_set), self._iterate_with_words(encoding, standing, words))
-        held = CheckedJobs(jobs) if checked else ReportJobs(jobs, self._derive_noise_key(standing))
-        return HeldReports(held, self._join_words(words))
+        jobs = cutting.write_jobs(
+            form, str(status.report_set), self._iterate_with_words(encoding, status, word_batches)
+        )
+        reports = CheckedJobs(jobs) if checked else ReportJobs(jobs, self._derive_noise_key(status))
+        return HeldReports(reports, self._join_words(word_batches))
 
     @property
     def _shared_secret(self) -> bytes:
         """SECRET: the secret that each server derives with its own key, and no owner can."""
         return self.identity.hpke_key.exchange(load_public_key(self.task.servers[1 - self.party].hpke_key))
 
-    def _derive_noise_key(self, standing: TaskStatus) -> NoiseKey:
-        return self._noise.derive_noise_key(str(standing.report_set))
+    def _derive_noise_key(self, status: TaskStatus) -> NoiseKey:
+        return self._noise.derive_noise_key(str(status.report_set))
 
-    def _derive_verify_key(self, standing: TaskStatus) -> bytes:
+    def _derive_verify_key(self, status: TaskStatus) -> bytes:
         """Derive the key of digests. Both servers can derive it, no owner can; it belongs to a closed set."""
-        return derive_key(self._shared_secret, f"verification {self.task.hash} {standing.report_set}")
+        return derive_key(self._shared_secret, f"verification {self.task.hash} {status.report_set}")
 
 
 class HeldReports(NamedTuple):
@@ -743,11 +745,11 @@ class HeldReports(NamedTuple):
     proof_words: tuple[Words, list[bytes]] | None
 
 
-def _to_answer(share: AnswerShare, standing: TaskStatus) -> Answer:
+def _to_answer(share: AnswerShare, status: TaskStatus) -> Answer:
     """SECRET: convert an answer share to a message with its report set and noise."""
-    commitments = standing.commitments or ()
+    commitments = status.commitments or ()
     return Answer(
-        share.values, str(standing.report_set), standing.reports, share.dropped_count, commitments, share.noise_hashes
+        share.values, str(status.report_set), status.reports, share.dropped_count, commitments, share.noise_hashes
     )
 
 

@@ -192,8 +192,8 @@ class ProvedCells(ProvedValues):
     def require_possible(self, counts: Sequence[int], reports: int) -> None:
         start = 0
         for noise, size in self.law.noises:
-            tail = tail_bound((WeightedNoise(1, 1.0, noise),), RARE / (2 * self.size))
-            if any(not -tail <= count <= reports + tail for count in counts[start : start + size]):
+            bound = tail_bound((WeightedNoise(1, 1.0, noise),), RARE / (2 * self.size))
+            if any(not -bound <= count <= reports + bound for count in counts[start : start + size]):
                 raise ProtocolError("servers", IMPOSSIBLE, 502)
             start += size
 
@@ -223,10 +223,10 @@ class ProvedEdges(ProvedValues):
         return key.derive_path_noise(self.law, self.law.prefix_lengths)
 
     def require_possible(self, counts: Sequence[int], reports: int) -> None:
-        listed = {0: 0, **dict(zip(self.law.prefix_lengths, counts, strict=True))}
-        *_, largest = listed
-        falls = any(self._is_falling(listed, lower, upper) for lower, upper in pairwise(listed))
-        if falls or listed[largest] > reports + self.bound_noise_difference(0, largest):
+        counts_by_edge = {0: 0, **dict(zip(self.law.prefix_lengths, counts, strict=True))}
+        *_, largest = counts_by_edge
+        falls = any(self._is_falling(counts_by_edge, lower, upper) for lower, upper in pairwise(counts_by_edge))
+        if falls or counts_by_edge[largest] > reports + self.bound_noise_difference(0, largest):
             raise ProtocolError("servers", IMPOSSIBLE, 502)
 
     def require_between(self, listed: Sequence[int], asked: Mapping[int, int]) -> None:
@@ -244,8 +244,8 @@ class ProvedEdges(ProvedValues):
         for threshold, count in asked.items():
             above = bisect_left(edges, threshold)
             extended = {**counts, threshold: count}
-            before, after = edges[max(above - 1, 0)], edges[above]
-            if self._is_falling(extended, before, threshold) or self._is_falling(extended, threshold, after):
+            lower, upper = edges[max(above - 1, 0)], edges[above]
+            if self._is_falling(extended, lower, threshold) or self._is_falling(extended, threshold, upper):
                 raise ProtocolError("servers", NOT_BETWEEN, 502)
 
     def _is_falling(self, counts: Mapping[int, int], lower: int, upper: int) -> bool:

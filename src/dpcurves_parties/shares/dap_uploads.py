@@ -281,10 +281,10 @@ def answer_aggregation_job(
     are_shares = _are_shares(service, [report.share for _, report, _ in valid]) if valid else []
     errors |= {
         report.id: dap.ReportError.INVALID_MESSAGE
-        for (_, report, _), fits in zip(valid, are_shares, strict=True)
-        if not fits
+        for (_, report, _), is_share in zip(valid, are_shares, strict=True)
+        if not is_share
     }
-    valid = [init for init, fits in zip(valid, are_shares, strict=True) if fits]
+    valid = [init for init, is_share in zip(valid, are_shares, strict=True) if is_share]
     stored = [report for _, report, _ in valid]
     answers = verifier.answer_messages(stored, [message for *_, message in valid])
     offered = defaultdict[int, list[StoredReport]](list)
@@ -309,10 +309,10 @@ def _open_owned_report(
     service: SharedTaskService[Task], share: dap.ReportShare
 ) -> tuple[int, StoredReport] | dap.ReportError:
     """SECRET: return the owner of a report, and the report as the helper stores it; or an error."""
-    opened = _open_report(service, share, [dap.TICKET])
-    if isinstance(opened, dap.ReportError):
-        return opened
-    stored, (ticket,) = opened
+    opened_report = _open_report(service, share, [dap.TICKET])
+    if isinstance(opened_report, dap.ReportError):
+        return opened_report
+    stored, (ticket,) = opened_report
     try:
         return service.find_owner(ticket.extension_data.decode("ascii", "replace")), stored
     except ProtocolError:
@@ -407,8 +407,8 @@ class LeaderUpload:
                     leader.post(path, self.encode_upload_request(reports), bearer_token, content_type=dap.UPLOAD)
                 )
             if failed:
-                kinds = ", ".join(sorted({error.name.lower().replace("_", " ") for error in failed.values()}))
-                raise ProtocolError("reports", f"{len(failed)} of them were not taken ({kinds})")
+                reasons = ", ".join(sorted({error.name.lower().replace("_", " ") for error in failed.values()}))
+                raise ProtocolError("reports", f"{len(failed)} of them were not taken ({reasons})")
             sent += len(reports)
             progress(sent)
         return sent
@@ -429,8 +429,8 @@ class LeaderUpload:
         bound, ciphertexts = self._task.configuration.encode_input_share_aad(metadata, public), []
         extensions = (), (dap.Extension(dap.TICKET, self.ticket.derive_bearer_token(1).encode()),)
         for party, share in enumerate(shares):
-            plain = dap.PlaintextInputShare(extensions[party], share).to_bytes()
-            encrypted = dap.hpke_seal(plain, self._hpke_key(party), dap.encode_input_share_info(party), bound)
+            plaintext = dap.PlaintextInputShare(extensions[party], share).to_bytes()
+            encrypted = dap.hpke_seal(plaintext, self._hpke_key(party), dap.encode_input_share_info(party), bound)
             ciphertexts.append(dap.HpkeCiphertext(self.config_ids[party], *encrypted))
         return dap.Report(metadata, public, (ciphertexts[0], ciphertexts[1])).to_bytes()
 

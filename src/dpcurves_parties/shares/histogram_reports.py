@@ -142,7 +142,7 @@ class HistogramReports:
         totals, messages, seeds = [0] * self.encoding.scheme.length, [], []
         for batch in self.encoding._slice_reports(len(self.ids)):
             verified = self._verify_reports(range(len(self.ids))[batch])
-            totals = [(total + more) % MODULUS for total, more in zip(totals, verified.sums(), strict=True)]
+            totals = [(total + share) % MODULUS for total, share in zip(totals, verified.sums(), strict=True)]
             messages.append(verified.messages)
             seeds.append(verified.seeds)
         return HistogramEvaluation(tuple(at), self, totals, np.concatenate(messages), np.concatenate(seeds))
@@ -152,7 +152,7 @@ class HistogramReports:
         totals, places = [0] * self.encoding.scheme.length, np.flatnonzero(chosen)
         for batch in self.encoding._slice_reports(len(places)):
             verified = self._verify_reports(places[batch].tolist())
-            totals = [(total + more) % MODULUS for total, more in zip(totals, verified.sums(), strict=True)]
+            totals = [(total + share) % MODULUS for total, share in zip(totals, verified.sums(), strict=True)]
         return totals
 
     def _verify_reports(self, indices: Sequence[int]) -> VerifiedCells:

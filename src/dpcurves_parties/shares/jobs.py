@@ -55,7 +55,7 @@ class JobContext(NamedTuple):
     def open_reports(self, shares: bytes, report_mask: NDArray[np.bool_] | None) -> SharedReports | CheckedReports:
         """SECRET: return the reports in a blob, or the subset of `report_mask`."""
         encoding = _make_encoding(self.task, self.slots, self.proof_words, bool(self.verify_key))
-        rows = [shares[at : at + encoding.size] for at in range(0, len(shares), encoding.size)]
+        rows = [shares[start : start + encoding.size] for start in range(0, len(shares), encoding.size)]
         if report_mask is not None:
             rows = [row for row, counts in zip(rows, report_mask, strict=True) if counts]
         if isinstance(encoding, CheckedTreeEncoding):

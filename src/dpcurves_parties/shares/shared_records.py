@@ -117,7 +117,7 @@ class TreeEncoding(ShareEncoding):
         return public[:, public.shape[1] - self.proof_words :], _to_byte_rows(seeds)
 
     def _join_parts(self, party: int, batches: Iterable[Sequence[bytes]], count: int) -> tuple[Any, crypto.SeedShare]:
-        """Copy parts into one array of public parts and one of seeds, as they arrive; surplus reports are ignored."""
+        """Copy batches into an array of public parts and an array of seeds, as they arrive; ignore surplus reports."""
         public: Any = self.PUBLIC.allocate(self.domain, count)
         seeds, start = np.empty((count, 2), np.uint64), 0
         for shares in batches:
@@ -150,7 +150,7 @@ class CheckedTreeEncoding(TreeEncoding):
         return self.join_checked_keys(party, [shares], len(shares))
 
     def join_checked_keys(self, party: int, parts: Iterable[Sequence[bytes]], count: int) -> crypto.CheckedKeys:
-        """SECRET: as `TreeEncoding.join_keys`."""
+        """SECRET: parse the checked keys of reports whose shares arrive in parts, as `TreeEncoding.join_keys`."""
         return crypto.CheckedKeys(*self._join_parts(party, parts, count))
 
     def warm(self) -> None:
@@ -229,7 +229,7 @@ class CheckedReports:
                 keys[start : start + step], last_slots, self.engine, self.verify_key
             )
             sums = evaluation.sums(np.ones(len(evaluation.digests), dtype=np.bool_))
-            totals = [(total + more) % RING for total, more in zip(totals, sums, strict=True)]
+            totals = [(total + share) % RING for total, share in zip(totals, sums, strict=True)]
             digests.append(evaluation.digests)
         return tuple(totals), np.concatenate(digests)
 
@@ -282,10 +282,12 @@ class NodeSumCache:
         """SECRET: return this server's sums at thresholds, all above 0, and the hash that both servers compare."""
         nodes = crypto.find_path_nodes(thresholds, self.domain.bits)
         with self._lock:
-            if new := [node for node in nodes if node not in self._left_sums]:
-                sums_of_nodes = self.reports.sum_nodes(self.report_mask, new)
-                self._left_sums |= zip(new, sums_of_nodes.left_counts[:, 0].tolist(), strict=True)
-                self._marks |= zip(new, (sha256(row.tobytes()).digest() for row in sums_of_nodes.marks), strict=True)
+            if new_nodes := [node for node in nodes if node not in self._left_sums]:
+                sums_of_nodes = self.reports.sum_nodes(self.report_mask, new_nodes)
+                self._left_sums |= zip(new_nodes, sums_of_nodes.left_counts[:, 0].tolist(), strict=True)
+                self._marks |= zip(
+                    new_nodes, (sha256(row.tobytes()).digest() for row in sums_of_nodes.marks), strict=True
+                )
         sums = {slots: crypto.sum_left_counts(self._left_sums, slots, self.domain) for slots in thresholds}
         return AcceptedSums(sums, noise_key), sha256(b"".join(self._marks[node] for node in nodes)).digest()
 

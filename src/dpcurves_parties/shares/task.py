@@ -168,8 +168,8 @@ class Task(SharedTask):
     def encoding(self) -> TreeEncoding | HistogramEncoding:
         if self.report_kind is ReportKind.HISTOGRAM:
             return HistogramEncoding(self.slots, self.hash)
-        kind = TreeEncoding if self.owners is Owners.UNCHECKED else CheckedTreeEncoding
-        return kind(self.slots, select_engine(bytes.fromhex(self.hash)), len(self.proof_key_hashes))
+        encoding_class = TreeEncoding if self.owners is Owners.UNCHECKED else CheckedTreeEncoding
+        return encoding_class(self.slots, select_engine(bytes.fromhex(self.hash)), len(self.proof_key_hashes))
 
     @cached_property
     def configuration(self) -> TaskConfiguration:
@@ -277,10 +277,12 @@ class Task(SharedTask):
             raise UnsupportedQuery("question", CELLS_ONLY if paid.is_dense else PREFIXES_ONLY)
         if not self.beside and _count_outside_apart(query.axes) == _count_outside_apart(self.axes):
             raise UnsupportedQuery("question", APART_ONLY if self.grid.outside is Outside.CLAMPED else CLAMPED_ONLY)
-        counted, requested = (" by ".join(map(_describe_axis, axes)) for axes in (self.axes, query.axes))
-        if counted == requested:  # the same columns with other cells or labels
-            counted, requested = (" by ".join(map(_describe_axis_labels, axes)) for axes in (self.axes, query.axes))
-        rule = f"the task counts another column, grid or label: {counted}; the question needs {requested}"
+        counted_axes, requested_axes = (" by ".join(map(_describe_axis, axes)) for axes in (self.axes, query.axes))
+        if counted_axes == requested_axes:  # the same columns with other cells or labels
+            counted_axes, requested_axes = (
+                " by ".join(map(_describe_axis_labels, axes)) for axes in (self.axes, query.axes)
+            )
+        rule = f"the task counts another column, grid or label: {counted_axes}; the question needs {requested_axes}"
         raise UnsupportedQuery("question", rule)
 
     @property
@@ -320,9 +322,9 @@ class Task(SharedTask):
 
     def to_fields(self) -> dict[str, Any]:
         encoding = {"encoding": _describe_histogram(self.slots)} if self.report_kind is ReportKind.HISTOGRAM else {}
-        usual = {"measured_in": self.measured_in, "owners": self.owners.value, "least": str(self.least)}
+        default_fields = {"measured_in": self.measured_in, "owners": self.owners.value, "least": str(self.least)}
         unit = {"adjacency": Neighbours.REPLACE_ONE.value, "unit": "one report", "bits": self.bits}
-        return {**STORED.encode_fields(self, exclude=("tokens", "report_kind")), **usual, **unit, **encoding}
+        return {**STORED.encode_fields(self, exclude=("tokens", "report_kind")), **default_fields, **unit, **encoding}
 
     @classmethod
     def from_fields(cls, stored: Mapping[str, Any], tokens: Mapping[Role, Sequence[str]]) -> Self:
@@ -359,8 +361,8 @@ def _describe_axis(axis: Axis | Categories) -> str:
     """
     if isinstance(axis, Categories):
         return f"{axis.column} ({axis.slots} categories)"
-    outside = ", values outside apart" if axis.grid.outside is Outside.APART else ""
-    return f"{axis.column} ({axis.grid.cells} cells from {axis.grid.lower:g} to {axis.grid.upper:g}{outside})"
+    outside_note = ", values outside apart" if axis.grid.outside is Outside.APART else ""
+    return f"{axis.column} ({axis.grid.cells} cells from {axis.grid.lower:g} to {axis.grid.upper:g}{outside_note})"
 
 
 def _describe_axis_labels(axis: Axis | Categories) -> str:

@@ -52,15 +52,15 @@ PER_MINUTE = 1200
 
 def create_app(services: Mapping[str, AnyService]) -> Starlette:
     """Return the app of one server, with a service for each task."""
-    front = AggregatorRouter(services)
+    router = AggregatorRouter(services)
     handlers: Mapping[str, Handler] = {
-        "reports": front.accept_reports, "enrol": front.enrol, "close": front.close_task,
-        "answers": front.answer_question, "peer/{what}": front.answer_peer,
-        AGGREGATION.path: front.accept_aggregation_job, COLLECTION.path: front.answer_collection_job,
-        AGGREGATE_SHARE.path: front.answer_aggregate_share,
+        "reports": router.accept_reports, "enrol": router.enrol, "close": router.close_task,
+        "answers": router.answer_question, "peer/{what}": router.answer_peer,
+        AGGREGATION.path: router.accept_aggregation_job, COLLECTION.path: router.answer_collection_job,
+        AGGREGATE_SHARE.path: router.answer_aggregate_share,
     }  # fmt: skip
     return create_task_app(
-        front.show_status, handlers, [Route("/hpke_config", front.list_hpke_configs, methods=["GET"])]
+        router.show_status, handlers, [Route("/hpke_config", router.list_hpke_configs, methods=["GET"])]
     )
 
 
@@ -231,9 +231,9 @@ async def _authenticate_owner(service: AnyService, request: Request) -> int:
 
 def make_problem_response(error: ProtocolError, task: str) -> Response:
     """Return the DAP draft's response to a refused request: problem details (RFC 9457)."""
-    kind = next((name for error_type, name in _PROBLEMS.items() if isinstance(error, error_type)), None)
+    problem_type = next((name for error_type, name in _PROBLEMS.items() if isinstance(error, error_type)), None)
     facts = {
-        "type": "about:blank" if kind is None else dap.URN + kind,
+        "type": "about:blank" if problem_type is None else dap.URN + problem_type,
         "status": error.status,
         "detail": str(error),
         "error": str(error),
@@ -350,9 +350,9 @@ class Aggregator:
         for service in services.values():
             service.warm()
             len(service.task.bearers)  # computed at startup: with a million tickets it takes a second
-        others = [task.servers[1 - self.party].certificate for task in self.tasks]
+        peer_certificates = [task.servers[1 - self.party].certificate for task in self.tasks]
         identity = self._find_identities()[0]
-        context = make_server_context(identity.certificate_file, identity.private_key_file, others)
+        context = make_server_context(identity.certificate_file, identity.private_key_file, peer_certificates)
         door = ServerSettings(
             address, context, self.limits, self.monitoring, lambda: [one.describe_status() for one in services.values()]
         )

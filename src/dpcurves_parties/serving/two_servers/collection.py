@@ -170,50 +170,50 @@ class Closing:
         with self._lock_leading():
             if self.store.read_status(self.task).state is not TaskState.CLOSED:
                 self._decide()
-            standing = self.store.read_status(self.task)
-            self.require_committed_key(standing)
-            self._announce_decision(standing)
-        return json.dumps({**standing.provenance, "owners": self.store.count_owners(self.task)}).encode()
+            status = self.store.read_status(self.task)
+            self.require_committed_key(status)
+            self._announce_decision(status)
+        return json.dumps({**status.provenance, "owners": self.store.count_owners(self.task)}).encode()
 
     def _decide(self) -> None:
         attempt = secrets.token_hex(16)
         self.store.attempt(self.task, attempt)
         bits = report_set.choose_prefix_bits(self.store.read_status(self.task).reports)
-        theirs = report_set.ClosingMessage.from_bytes(
+        reply = report_set.ClosingMessage.from_bytes(
             self.post("prepare", json.dumps({"attempt": attempt, "bits": bits}).encode())
         )
-        if theirs.summary.prefix_bits != bits:
+        if reply.summary.prefix_bits != bits:
             raise ProtocolError("peer", f"its answer {UNLIKE}", 502)
-        listed = dict[int, bytes]()
+        listings = dict[int, bytes]()
         while True:  # reports may arrive in the meantime: each iteration lists further parts, so the loop ends
             try:
-                self.store.decide(self.task, partial(self._agree_on_reports, theirs, listed), attempt)
+                self.store.decide(self.task, partial(self._agree_on_reports, reply, listings), attempt)
             except report_set.UnlistedParts as error:
                 for start in range(0, len(error.parts), PARTS_AT_ONCE):
-                    listed |= self._request_listings(bits, error.parts[start : start + PARTS_AT_ONCE])
+                    listings |= self._request_listings(bits, error.parts[start : start + PARTS_AT_ONCE])
             else:
                 return
 
     def _request_listings(self, bits: int, prefixes: Sequence[int]) -> dict[int, bytes]:
         """Request server 1's listings of these parts."""
         message = json.dumps({"bits": bits, "parts": list(prefixes)}).encode()
-        listed = report_set.parse_listings(self.post("listed", message))
-        if listed.keys() != set(prefixes):
+        listings = report_set.parse_listings(self.post("listed", message))
+        if listings.keys() != set(prefixes):
             raise ProtocolError("peer", f"its answer {UNLIKE}", 502)
-        return listed
+        return listings
 
-    def _announce_decision(self, standing: TaskStatus) -> None:
+    def _announce_decision(self, status: TaskStatus) -> None:
         """Send the decision to server 1; then again, with listings of the parts in which its reports differ."""
-        bits = report_set.choose_prefix_bits(standing.reports)
-        summary, listed = self.store.hash_parts(self.task, bits), dict[int, bytes]()
+        bits = report_set.choose_prefix_bits(status.reports)
+        summary, listings = self.store.hash_parts(self.task, bits), dict[int, bytes]()
         for _ in range(2):
             announcement = report_set.ClosingMessage(
-                standing.report_set, standing.commitments or NOBODY, summary, listed
+                status.report_set, status.commitments or NOBODY, summary, listings
             ).to_bytes()
             prefixes = _parse_parts(self.post("commit", announcement), bits)
             if not prefixes:
                 return
-            listed = self.store.list_parts(self.task, bits, prefixes)
+            listings = self.store.list_parts(self.task, bits, prefixes)
         raise ProtocolError("reports", report_set.OTHER, AGAIN)
 
     def outcome(self, message: bytes) -> bytes:
@@ -260,11 +260,11 @@ class Closing:
         self._require_party(FOLLOWS)
         request = parse_fields(message, "peer", attempt=str, bits=int)
         bits = _parse_bits(request)
-        standing = self.store.freeze(self.task, str(request["attempt"]))
-        self.require_committed_key(standing)
-        commitments = standing.commitments or (None, self.commitment)
+        status = self.store.freeze(self.task, str(request["attempt"]))
+        self.require_committed_key(status)
+        commitments = status.commitments or (None, self.commitment)
         return report_set.ClosingMessage(
-            standing.report_set, commitments, self.store.hash_parts(self.task, bits), {}
+            status.report_set, commitments, self.store.hash_parts(self.task, bits), {}
         ).to_bytes()
 
     def list_parts(self, message: bytes) -> bytes:
@@ -485,9 +485,9 @@ class SharedTaskService(ABC, Generic[Of]):
 
     def describe_status(self) -> bytes:
         """Return the public state of the task as JSON."""
-        standing = self.store.read_status(self.task.hash)
-        facts = {"task": self.task.hash, "version": VERSION, "party": self.party, "state": standing.state.value}
-        return json.dumps({**facts, "set": standing.report_set, "reports": standing.reports}).encode()
+        status = self.store.read_status(self.task.hash)
+        facts = {"task": self.task.hash, "version": VERSION, "party": self.party, "state": status.state.value}
+        return json.dumps({**facts, "set": status.report_set, "reports": status.reports}).encode()
 
     def enrol(self, owner: int, message: bytes) -> bytes:
         """Enrol an owner's own token, by its hash, for an invitation; afterwards only that token is valid.
@@ -659,22 +659,22 @@ class SharedTaskService(ABC, Generic[Of]):
 
     def _require_closed(self) -> TaskStatus:
         """Return the state of the task, which must be closed."""
-        standing = self.store.read_status(self.task.hash)
-        if standing.state is not TaskState.CLOSED:
+        status = self.store.read_status(self.task.hash)
+        if status.state is not TaskState.CLOSED:
             raise ProtocolError("task", f"it is not closed yet at server {self.party}: dpcurves task close", 409)
-        self.closing.require_committed_key(standing)
-        return standing
+        self.closing.require_committed_key(status)
+        return status
 
     def _post_to_peer(self, endpoint: str, message: bytes) -> bytes:
         return self.peer.post(f"/tasks/{self.task.hash}/peer/{endpoint}", message)
 
-    def _charge_ledger(self, standing: TaskStatus) -> Allotment:
+    def _charge_ledger(self, status: TaskStatus) -> Allotment:
         # The noise law is named, too: another release of this program must not answer again if it draws other noise.
-        paid_for = f"{self.task.hash} {standing.report_set} {standing.commitments} {self._noise.noise_law_name}"
+        paid_for = f"{self.task.hash} {status.report_set} {status.commitments} {self._noise.noise_law_name}"
         try:
             grant = self.ledger.charge(
                 self.task.dataset, self.task.loss.as_single_release(), purpose=f"all answers of {self.task.name}",
-                request=self.task.hash, binding=sha256(paid_for.encode()).hexdigest(), units=standing.reports,
+                request=self.task.hash, binding=sha256(paid_for.encode()).hexdigest(), units=status.reports,
             )  # fmt: skip
         except ValueError as error:
             if isinstance(error, InvalidArgument) and error.argument == "ledger":
@@ -683,11 +683,11 @@ class SharedTaskService(ABC, Generic[Of]):
             raise ServerFault("ledger", rule, f"ledger: {rule} ({error})") from None
         return QuestionBudget(grant).pay(self.task.query, ALL)
 
-    def _load_shares(self, standing: TaskStatus) -> list[bytes]:
+    def _load_shares(self, status: TaskStatus) -> list[bytes]:
         """SECRET: return the accepted reports, in the order of their ids."""
-        return [share for page in self._iterate_shares(standing) for share in page]
+        return [share for page in self._iterate_shares(status) for share in page]
 
-    def _iterate_shares(self, standing: TaskStatus) -> Iterator[Sequence[bytes]]:
+    def _iterate_shares(self, status: TaskStatus) -> Iterator[Sequence[bytes]]:
         """SECRET: iterate over shares of the accepted reports, in the order of their ids, some thousands at a time.
 
         Answers may be computed from them only after the last page has arrived.
@@ -695,7 +695,7 @@ class SharedTaskService(ABC, Generic[Of]):
         Raises:
             ProtocolAborted: a share was damaged; after the last page: they are not the accepted reports.
         """
-        name, count, public = report_set.ReportSetHash(self.task.hash, standing.reports), 0, self.encoding.public_size
+        name, count, public = report_set.ReportSetHash(self.task.hash, status.reports), 0, self.encoding.public_size
         for page in self.store.iterate_shares(self.task.hash, AT_ONCE):
             # A damaged seed would make an honest report fail its check, which would reveal its share: see
             # `CheckedCounting`.
@@ -705,7 +705,7 @@ class SharedTaskService(ABC, Generic[Of]):
                 name.add(key, report_set.digest_public_share(stored.share[:public]))
             count += len(page)
             yield [stored.share for _, stored in page]
-        if (name.hexdigest(), count) != (standing.report_set, standing.reports):
+        if (name.hexdigest(), count) != (status.report_set, status.reports):
             raise ProtocolError("store", "its reports are not those that the servers agreed on", 500)
 
 

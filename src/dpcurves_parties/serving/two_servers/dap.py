@@ -424,11 +424,15 @@ class CollectionJobRequest:
             raise InvalidMessage("collection job of this task")
         if [extension.extension_type for extension in extensions] != [ASKS]:
             raise UnsupportedExtension
-        inside = Reader(extensions[0].extension_data)
+        nested_reader = Reader(extensions[0].extension_data)
         try:
-            config, suite, key = inside.read_integer(1), inside.read_bytes(6), inside.read_vector(2)
-            letter = HpkeCiphertext.from_reader(inside)
-            fits = inside.is_done and suite == _encode_hpke_suite() and len(key) == KEY
+            config, suite, key = (
+                nested_reader.read_integer(1),
+                nested_reader.read_bytes(6),
+                nested_reader.read_vector(2),
+            )
+            letter = HpkeCiphertext.from_reader(nested_reader)
+            fits = nested_reader.is_done and suite == _encode_hpke_suite() and len(key) == KEY
         except ValueError:
             fits = False
         if not fits:
@@ -614,7 +618,7 @@ class HpkeKeys:
 
     @classmethod
     def from_private_keys(cls, keys: Iterable[X25519PrivateKey]) -> HpkeKeys:
-        """Number some keys; a repeated key counts once."""
+        """Assign configuration ids to keys, without duplicates."""
         numbered = dict[int, X25519PrivateKey]()
         for key in {private_key.public_key().public_bytes_raw(): private_key for private_key in keys}.values():
             preferred = derive_config_id(_encode_public_key(key.public_key()))
@@ -639,15 +643,15 @@ class HpkeKeys:
         self, share: ReportShare, party: int, configuration: TaskConfiguration
     ) -> PlaintextInputShare | ReportError:
         """SECRET: return the input share in a report for one server, or the reason of rejection."""
-        plain = self.open_ciphertext(
+        plaintext = self.open_ciphertext(
             share.encrypted_input_share,
             encode_input_share_info(party),
             configuration.encode_input_share_aad(share.report_metadata, share.public_share),
         )
-        if isinstance(plain, ReportError):
-            return plain
+        if isinstance(plaintext, ReportError):
+            return plaintext
         try:
-            return PlaintextInputShare.from_bytes(plain)
+            return PlaintextInputShare.from_bytes(plaintext)
         except ValueError:
             return ReportError.INVALID_MESSAGE
 
@@ -675,11 +679,11 @@ def derive_config_id(key: bytes) -> int:
 
 def parse_config_ids(message: bytes) -> dict[bytes, int]:
     """Parse the configuration ids of keys of our suite in an `HpkeConfigList`. Raises `ValueError`: it is invalid."""
-    listed = decode_all(
+    configs = decode_all(
         Reader(message).read_vector(2),
         lambda config: (config.read_integer(1), config.read_bytes(6), config.read_vector(2)),
     )
-    return {key: name for name, suite, key in listed if suite == _encode_hpke_suite()}
+    return {key: name for name, suite, key in configs if suite == _encode_hpke_suite()}
 
 
 def _encode_public_key(key: X25519PublicKey) -> bytes:

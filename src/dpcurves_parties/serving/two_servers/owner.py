@@ -52,8 +52,8 @@ class UploadOutcome:
         """Add the outcome of a pending batch."""
         if coming is None:
             return self
-        more = coming.result()
-        return UploadOutcome(self.reports + more.reports, self.new + more.new)
+        batch_outcome = coming.result()
+        return UploadOutcome(self.reports + batch_outcome.reports, self.new + batch_outcome.new)
 
 
 def _post_batch(path: str, token: str, server: Channel, message: bytes) -> UploadOutcome:

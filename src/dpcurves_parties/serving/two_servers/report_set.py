@@ -241,8 +241,8 @@ class PartHashes(NamedTuple):
     def from_reports(cls, task: str, sorted_reports: Iterable[tuple[bytes, bytes]], bits: int) -> PartHashes:
         """Compute the hashes of some reports."""
         hashes = bytearray(hash_part(task, ()) * 2**bits)
-        for number, some in split_by_prefix(sorted_reports, bits):
-            hashes[NAME * number : NAME * (number + 1)] = hash_part(task, some)
+        for number, part_reports in split_by_prefix(sorted_reports, bits):
+            hashes[NAME * number : NAME * (number + 1)] = hash_part(task, part_reports)
         return cls(bits, bytes(hashes))
 
     def hash_of_part(self, part: int) -> bytes:
@@ -273,29 +273,29 @@ def intersect_reports(
     Raises:
         Unlisted: a part differs whose listing is unknown.
     """
-    unlisted, gone, count, name = list[int](), list[bytes](), 0, ReportSetHash(task, expected)
-    for number, some in split_by_prefix(read_sorted_reports(), theirs.prefix_bits):
-        if hash_part(task, some) == theirs.hash_of_part(number):
-            counted = some
+    unlisted, dropped_ids, count, name = list[int](), list[bytes](), 0, ReportSetHash(task, expected)
+    for number, part_reports in split_by_prefix(read_sorted_reports(), theirs.prefix_bits):
+        if hash_part(task, part_reports) == theirs.hash_of_part(number):
+            common_reports = part_reports
         elif number in listed:
             peer_listing = _parse_listing(listed[number])
-            counted = [(key, digest) for key, digest in some if peer_listing.get(key) == digest]
-            gone += sorted({key for key, _ in some} - {key for key, _ in counted})
+            common_reports = [(key, digest) for key, digest in part_reports if peer_listing.get(key) == digest]
+            dropped_ids += sorted({key for key, _ in part_reports} - {key for key, _ in common_reports})
         else:
             unlisted.append(number)
             continue
-        count += len(counted)
-        for key, digest in counted:
+        count += len(common_reports)
+        for key, digest in common_reports:
             name.add(key, digest)
     if unlisted:
         raise UnlistedParts(unlisted)
     if count == expected:
-        return ReportSet(name.hexdigest(), count, gone)
-    missing = frozenset(gone)
+        return ReportSet(name.hexdigest(), count, dropped_ids)
+    missing = frozenset(dropped_ids)
     return ReportSet(
         hash_report_set(task, count, (report for report in read_sorted_reports() if report[0] not in missing)),
         count,
-        gone,
+        dropped_ids,
     )
 
 
@@ -307,20 +307,20 @@ def encode_listings(listed: Mapping[int, bytes]) -> bytes:
 
 def parse_listings(message: bytes) -> dict[int, bytes]:
     """Parse what `encode_listings` wrote. Raises `ProtocolError`: it is invalid, or repeats a part or a report."""
-    listed, position, head = dict[int, bytes](), 0, struct.Struct(">II")
+    listings, position, head = dict[int, bytes](), 0, struct.Struct(">II")
     while position < len(message):
         if position + head.size > len(message):
             raise ProtocolError("peer", CUT)
         number, reports = head.unpack_from(message, position)
         position += head.size
-        some = message[position : position + reports * RECORD]
-        position += len(some)
-        if len(some) != reports * RECORD:
+        content = message[position : position + reports * RECORD]
+        position += len(content)
+        if len(content) != reports * RECORD:
             raise ProtocolError("peer", CUT)
-        if number in listed or len(_parse_listing(some)) != reports:
+        if number in listings or len(_parse_listing(content)) != reports:
             raise ProtocolError("peer", "its listing names a part or a report twice")
-        listed[number] = some
-    return listed
+        listings[number] = content
+    return listings
 
 
 CUT = "its listing of reports is cut off, or something follows it"

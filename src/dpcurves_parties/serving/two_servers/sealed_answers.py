@@ -57,10 +57,10 @@ class AnswerKey:
     @classmethod
     def from_fields(cls, question: QuestionMessage, stored: Mapping[str, Any]) -> Self:
         """Parse the key in a message or letter. Raises `ProtocolError`: it is missing."""
-        key, word = stored.get("key"), stored.get("word")
-        if not isinstance(key, str) or not isinstance(word, str) or len(word) != 2 * WORD:
+        key, nonce = stored.get("key"), stored.get("word")
+        if not isinstance(key, str) or not isinstance(nonce, str) or len(nonce) != 2 * WORD:
             raise ProtocolError("question", "it needs a key to which the answer is sealed")
-        return cls(question, key, word)
+        return cls(question, key, nonce)
 
     @property
     def fields(self) -> dict[str, str]:
@@ -84,8 +84,8 @@ class AnswerKey:
         """SECRET: open a sealed answer share. Raises `ProtocolError`: it is invalid, or changed, or another
         server's.
         """
-        plain = report_set.open_share(_decode_base64(message), key, self._encode_info(party))
-        facts, parted, numbers = (plain or b"").partition(b"\n")
+        plaintext = report_set.open_share(_decode_base64(message), key, self._encode_info(party))
+        facts, parted, numbers = (plaintext or b"").partition(b"\n")
         if not parted or len(numbers) != 8 * self.question.answer_size:
             raise ProtocolError(f"server {party}", NONE, 502)
         return _parse_answer_share(party, facts, struct.unpack(f"<{self.question.answer_size}Q", numbers))
@@ -140,14 +140,14 @@ class SealedQuestion:
     def to_json(self, ticket: Ticket, servers: Sequence[Server]) -> bytes:
         """Encode the message, with a letter for the other server."""
         peer_party = 1 - self.party
-        inside = {
+        envelope_facts = {
             **self.answer_keys[peer_party].fields,
             "nonce": self.question.nonce,
             "token": ticket.derive_bearer_token(peer_party),
         }
         key = load_public_key(servers[peer_party].hpke_key)
         letter = report_set.seal_share(
-            json.dumps(inside).encode(), key, _encode_envelope_info(self.question, peer_party)
+            json.dumps(envelope_facts).encode(), key, _encode_envelope_info(self.question, peer_party)
         )
         return self.question.to_json(**self.answer_keys[self.party].fields, letter=_encode_base64(letter))
 
@@ -174,8 +174,8 @@ def encode_sealed_answer(answer_key: AnswerKey, party: int, own: Answer, other: 
     """Encode the response of the server that was asked: its answer share, sealed now, and the other server's, as
     received.
     """
-    mine = answer_key.seal_answer_share(party, own)
-    return answer_key.question.to_json(halves=[mine, other] if party == 0 else [other, mine])
+    sealed_share = answer_key.seal_answer_share(party, own)
+    return answer_key.question.to_json(halves=[sealed_share, other] if party == 0 else [other, sealed_share])
 
 
 def parse_envelope(stored: Mapping[str, Any]) -> str:
@@ -208,19 +208,19 @@ class Envelope:
             ProtocolAborted: it is missing, or about another question, or for another server.
         """
         sealed = _decode_base64(parse_envelope(stored))
-        plain = report_set.open_share(sealed, identity.hpke_key, _encode_envelope_info(question, party))
-        if plain is None:
+        plaintext = report_set.open_share(sealed, identity.hpke_key, _encode_envelope_info(question, party))
+        if plaintext is None:
             raise ProtocolError(
                 "question", f"its letter to server {party} was changed, or is for another question", 403
             )
         try:
-            inside = json.loads(plain)
-            nonce, token = inside["nonce"], inside["token"]
+            facts = json.loads(plaintext)
+            nonce, token = facts["nonce"], facts["token"]
         except (ValueError, KeyError, TypeError):
             nonce = token = None
         if not isinstance(nonce, str) or not isinstance(token, str):
             raise ProtocolError("question", f"its letter to server {party} {UNLIKE}")
-        return cls(AnswerKey.from_fields(replace(question, nonce=nonce), inside), token)
+        return cls(AnswerKey.from_fields(replace(question, nonce=nonce), facts), token)
 
 
 def _encode_envelope_info(question: QuestionMessage, party: int) -> bytes:
