@@ -21,6 +21,7 @@ from .reported_pairs import DebiasedReports
 
 # The law of randomised reports about one tiling: public support probabilities of a report.
 MOST_REPORTS = 2**50
+"""Limit on the number of reports: sums of counts stay exact in 64-bit integers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +52,9 @@ class LevelReports:
     def __post_init__(self) -> None:
         if not 0 <= self.reports <= MOST_REPORTS:
             raise InvalidArgument("reports", f"from 0 to {MOST_REPORTS} are counted")
-        if not 0 <= self.p_other < self.p_true <= 1 or not all(0 <= chance <= 1 for chance in self.joint_probabilities):
+        if not 0 <= self.p_other < self.p_true <= 1 or not all(
+            0 <= probability <= 1 for probability in self.joint_probabilities
+        ):
             raise InvalidArgument(
                 "responses", "the true answer must be supported with a larger probability than others"
             )
@@ -85,11 +88,10 @@ class LevelReports:
 
         The true answers are fixed, so sampling error is not included. `sum_is_known` is for vectors of all answers
         whose sum is known: debiased counts then have the covariance of independent counts with this variance,
-            conditioned on
-        their sum. Proof. Given the true answers c, the supports of u and w have covariance ``n constant + (c_u + c_w)
-        slope`` and the variance of the support of u exceeds ``n constant + 2 c_u slope`` by some d_u. A linear
-        combination over answers whose weights add up to 0 cancels the constant and every term that depends on u or w
-        alone; least squares with a known sum uses only such weights. So only d_u matters.
+        conditioned on their sum. Proof. Given the true answers c, the supports of u and w have covariance ``n constant
+        + (c_u + c_w) slope`` and the variance of the support of u exceeds ``n constant + 2 c_u slope`` by some d_u. A
+        linear combination whose weights over answers add up to 0 cancels the constant and every term that depends on u
+        or w alone; least squares with a known sum uses only weights of this kind. So only d_u matters.
         """
         true_variance, other_variance, constant, slope, gain = _compute_covariances(
             self.p_true, self.p_other, *self.joint_probabilities
@@ -100,7 +102,7 @@ class LevelReports:
         return variance / gain**2
 
     def debias_tallies(self, tallies: FloatArray) -> DebiasedReports:
-        """Return the debiased answers; their covariance is that of `find_debiased_variance`, by the same proof."""
+        """Return the debiased answers, with the covariance of `find_debiased_variance` (the same proof)."""
         counts = (tallies - self.expected_false_support) / float(self.gain)
         common, true = (float(self.find_debiased_variance(share, sum_is_known=True)) for share in (0.0, 1.0))
         return DebiasedReports(
@@ -180,9 +182,9 @@ def _sample_people_by_level(
             ]
         )
         samples[-1] -= samples[index]
-    full = np.zeros((*samples.shape[:-1], len(people)), dtype=np.int64)
-    full[..., occupied] = samples
-    return list(full)
+    sampled_people = np.zeros((*samples.shape[:-1], len(people)), dtype=np.int64)
+    sampled_people[..., occupied] = samples
+    return list(sampled_people)
 
 
 def _sample_hypergeometric(people: IntArray, size: int, draws: int, generator: np.random.Generator) -> IntArray:
@@ -201,9 +203,9 @@ def _sample_tallies(level: LevelReports, answers: IntArray, generator: np.random
             true_answers + generator.multinomial(level.reports - true_answers.sum(axis=-1), uniform), float
         )
     p_true, p_other = float(level.p_true), float(level.p_other)
-    others = level.reports - answers
-    tallies = generator.binomial(answers, p_true) + generator.binomial(others, p_other)
-    mean = answers * p_true + others * p_other
+    other_reports = level.reports - answers
+    tallies = generator.binomial(answers, p_true) + generator.binomial(other_reports, p_other)
+    mean = answers * p_true + other_reports * p_other
     return np.asarray(mean + (tallies - mean) * _compute_narrowing(level, answers))
 
 
@@ -239,12 +241,12 @@ def _simulate_normal_errors(law: AggregatedReports, draws: int, generator: np.ra
 
 
 def _simulate_sampling_errors(law: AggregatedReports, draws: int, generator: np.random.Generator) -> list[FloatArray]:
-    """Simulate the differences between the answers of each level, scaled up, and those of all people.
+    """Simulate the sampling errors of each level: its counts, scaled up, minus the counts of all people.
 
-    The list is empty if everyone was asked. Each level asks a sample, without replacement, of the people that finer
-    levels left. If n of m people are drawn, and the sum of these m has the error d, the n have the error ``n / m * d``
-    plus noise with ``n * (1 - n / m)`` times the covariance ``diag(f) - f f'`` of one person. The recursion begins with
-    the finest level, so no level needs a finer table than that of its answers.
+    The list is empty if every person was asked at all levels. Each level asks a sample, without replacement, of the
+    people that finer levels did not ask. If n of m people are drawn, and the sum of these m has the error d, the sum of
+    the n has the error ``n / m * d`` plus noise with ``n * (1 - n / m)`` times the covariance ``diag(f) - f f'`` of one
+    person. The recursion begins with the finest level, so each level needs only the table of its own answers.
     """
     if len(law.reported_levels) == 1 or law.about_all:
         return []
@@ -286,7 +288,7 @@ class AggregatedReports(NoisySums):
         rows: Number of cells of all axes but the last.
         cells: Number of cells of the last axis.
         levels: From coarse to fine. Every interval is a union of intervals of the next level.
-        whole: Whether all answers are included. If not, the tallies are those of some rows of a larger table.
+        whole: Whether all answers are included. If not, the tallies are of some rows of a larger table.
         shares: Share of the people in each cell, and of those with a missing value, if known: the simulation depends on
             released values only through these. None: unknown, taken to be equal in all cells.
         about_all: Whether each person reported about all levels rather than one.
@@ -342,8 +344,8 @@ class AggregatedReports(NoisySums):
     def nested_law(self) -> IntervalSums:
         """Law of the debiased counts of all people: interval sums, as if noises were independent and Gaussian.
 
-        The variances are those of equally frequent intervals and of values that are never missing. Their largest part
-        comes from false support, which does not depend on frequencies.
+        The variances hold for equally frequent intervals and values that are never missing. They are dominated by false
+        support, which does not depend on frequencies.
         """
         shares = [1 / (self.rows * len(level.starts)) for level in self.reported_levels]
         variances = [
@@ -360,14 +362,16 @@ class AggregatedReports(NoisySums):
                 "values", f"{self.size} are needed to fit the law, got an array of shape {values.shape}"
             )
         bounds = np.cumsum([self.rows * len(level.starts) for level in self.levels])
-        *parts, missing_tallies = np.split(np.asarray(values, dtype=np.float64), bounds, axis=-1)
+        *tallies_by_level, missing_tallies = np.split(np.asarray(values, dtype=np.float64), bounds, axis=-1)
         missing = (
             np.split(missing_tallies, missing_tallies.shape[-1], axis=-1)
             if self.whole
-            else [missing_tallies] * len(parts)
+            else [missing_tallies] * len(tallies_by_level)
         )
         reported = [index for index, level in enumerate(self.levels) if level.reports]
-        return self.debias_levels([parts[index] for index in reported], [missing[index] for index in reported])
+        return self.debias_levels(
+            [tallies_by_level[index] for index in reported], [missing[index] for index in reported]
+        )
 
     def debias_levels(self, tallies: Sequence[FloatArray], missing: Sequence[FloatArray]) -> FloatArray:
         """Return unbiased counts of all people from the tallies of the reported levels."""
@@ -375,9 +379,9 @@ class AggregatedReports(NoisySums):
         counts, missing_counts = (
             [
                 (tally - level.expected_false_support) * scale
-                for level, tally, scale in zip(self.reported_levels, parts, scales, strict=True)
+                for level, tally, scale in zip(self.reported_levels, level_tallies, scales, strict=True)
             ]
-            for parts in (tallies, missing)
+            for level_tallies in (tallies, missing)
         )
         return self.combine_levels(counts, missing_counts)
 
@@ -401,8 +405,8 @@ class AggregatedReports(NoisySums):
         """Return the variances if people are spread evenly over all cells.
 
         With samples drawn *with* replacement the errors of levels would be independent. The levels together are a
-        sample without replacement that contains everyone, so for any unbiased weights the variance is smaller by that
-        of a sample of all people.
+        sample without replacement that contains every person, so for any unbiased weights the variance is smaller by
+        the variance of a sample of all people.
         """
         row = self.nested_law.prefix_variances(self.whole)
         if not self.whole or self.about_all:
@@ -422,9 +426,9 @@ class AggregatedReports(NoisySums):
         """Return the variance of the mean of the prefixes of a row, given its total, if people are spread evenly.
 
         Least squares of nested sums of equal intervals has eigenvectors that are constant on the intervals of one
-        level and add up to 0 within those of the level above. Their precision is the sum over this and all finer levels
-        of interval size over variance. So the variance is a sum over levels. A level's term is the variance of the
-        position of a cell between its intervals, within those above, which is a twelfth of the decrease of
+        level and add up to 0 within each interval of the level above. Their precision is the sum over this and all
+        finer levels of interval size over variance. So the variance is a sum over levels. A level's term is the
+        variance of the position of a cell between its intervals, within an interval above, a twelfth of the decrease of
         ``sum(width**3)``, in shares of the row. (A smaller last interval is taken to be as large as the others.) All
         levels together sample everyone: see `prefix_variances`.
         """
@@ -564,15 +568,17 @@ def _compute_same_interval_probability(starts: range | tuple[int, ...], cells: i
     return float(((np.diff(np.append(starts, cells)) / cells) ** 3).sum())
 
 
-def _divide_shares(known: FloatArray, counts: FloatArray, first: IntArray) -> FloatArray:
+def _divide_shares(cell_shares: FloatArray, counts: FloatArray, first: IntArray) -> FloatArray:
     """Divide shares in proportion to counts, if any is positive; else equally among the parts of an interval.
 
     Args:
-        known: Shares of the intervals that are divided.
+        cell_shares: Shares of the intervals that are divided.
         counts: Unbiased counts of all parts, in order.
         first: Index of the first part of each interval.
     """
-    positive, parts = np.maximum(counts, 0.0), np.diff(np.append(first, len(counts)))
-    sums = np.repeat(np.add.reduceat(positive, first), parts)
-    equal_shares = np.repeat(1 / parts, parts)
-    return np.asarray(np.repeat(known, parts) * np.divide(positive, sums, out=equal_shares, where=sums > 0))
+    positive, cells_per_interval = np.maximum(counts, 0.0), np.diff(np.append(first, len(counts)))
+    sums = np.repeat(np.add.reduceat(positive, first), cells_per_interval)
+    equal_shares = np.repeat(1 / cells_per_interval, cells_per_interval)
+    return np.asarray(
+        np.repeat(cell_shares, cells_per_interval) * np.divide(positive, sums, out=equal_shares, where=sums > 0)
+    )

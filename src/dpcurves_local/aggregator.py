@@ -34,6 +34,7 @@ from .task import Task
 from .trust import ReportAggregator
 
 AT_ONCE = 2**14
+"""Reports per batch when reports are added one by one."""
 
 
 class Collection:
@@ -41,7 +42,7 @@ class Collection:
 
     Attributes:
         task: The task of the reports.
-        refused: Number of reports that were damaged, truncated, of another task, or not reports.
+        refused: Number of messages that were damaged, truncated, of another task, or not reports.
         repeated: Number of reports of people who had been counted before.
         met: Number of reports of people of an earlier round whose pseudonyms the task contains; they are left out, too.
         any_drawn: Whether a counted person has a random pseudonym, which no other round knows.
@@ -79,24 +80,24 @@ class Collection:
             self.add(b"".join(batch))
 
     def _add_batch(self, records: ReportBatch) -> None:
-        about, is_valid = self._tables.sort_by_level(self.task.expand_messages(records))
+        batches, is_valid = self._tables.sort_by_level(self.task.expand_messages(records))
         all_valid = bool(is_valid.all())
         self.refused += records.damaged_count + int(len(is_valid) - is_valid.sum())
-        before = is_valid & self.task.mark_repeats(records.names)
-        if before.any():
-            self.met, all_valid, is_valid = self.met + int(before.sum()), False, is_valid & ~before
+        reported_earlier = is_valid & self.task.mark_repeats(records.names)
+        if reported_earlier.any():
+            self.met, all_valid, is_valid = self.met + int(reported_earlier.sum()), False, is_valid & ~reported_earlier
         self.any_drawn |= has_drawn_names(records.names[is_valid])
-        fresh = self._seen.mark_new(records.names if all_valid else records.names[is_valid])
-        self.repeated += int(len(fresh) - fresh.sum())
-        is_valid[is_valid] = fresh
-        self._tables.count_reports(about, is_valid)
+        is_new = self._seen.mark_new(records.names if all_valid else records.names[is_valid])
+        self.repeated += int(len(is_new) - is_new.sum())
+        is_valid[is_valid] = is_new
+        self._tables.count_reports(batches, is_valid)
 
     def names(self) -> bytes:
-        """Pseudonyms of the counted people, 8 bytes each, sorted: salted hashes, or random."""
+        """Return the pseudonyms of the counted people, 8 bytes each, sorted: salted hashes, or random."""
         return self._seen.list_names().astype(f"<u{NAME}").tobytes()
 
     def release(self, allotment: Allotment) -> Release:
-        """Return the tallies of all reports. Raises `ValueError` if there are none."""
+        """Return the tallies of all reports. Raises `ValueError` if no report was added."""
         return self._tables.release(allotment, seeded=False)
 
     def curve(self) -> Any:
@@ -136,12 +137,12 @@ class SortedNameSet:
         numbers = names_to_numbers(names)
         order = _sort_indices(numbers)
         ordered, is_new = numbers[order], np.zeros(len(numbers), dtype=np.bool_)
-        fresh = np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)]
+        is_first = np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)]
         for run in self._runs:  # searched in sorted order, which keeps memory accesses close together
             position = np.minimum(np.searchsorted(run, ordered), len(run) - 1)
-            fresh &= run[position] != ordered
-        is_new[order] = fresh
-        return is_new, ordered[fresh]
+            is_first &= run[position] != ordered
+        is_new[order] = is_first
+        return is_new, ordered[is_first]
 
     def list_names(self) -> NDArray[np.uint64]:
         """Return all pseudonyms, sorted."""
@@ -209,7 +210,7 @@ class Inviter:
     Formal guarantees: privacy does not depend on invitations; the task bounds the loss of a report. An invitation is a
     pseudonym of the task and an Ed25519 signature of it under a label and the task's hash. So a server accepts at most
     one report for each invitation, and no third party can send one in another person's name or under invented names.
-    The server learns from it the pseudonym, which is a hash of the person's name and is in the report, too.
+    An invitation shows the server only the pseudonym, a hash of the person's name, which the report contains, too.
 
     Attributes:
         private_key: An Ed25519 private key.
@@ -224,17 +225,17 @@ class Inviter:
         Raises:
             ValueError: the file cannot be used, or holds something else.
         """
-        place, key = Path(path), None
+        key_path, key = Path(path), None
         try:
             try:
-                file = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+                file = os.open(key_path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
             except FileExistsError:
-                read = load_pem_private_key(place.read_bytes(), password=None)
-                key = read if isinstance(read, Ed25519PrivateKey) else None
+                stored_key = load_pem_private_key(key_path.read_bytes(), password=None)
+                key = stored_key if isinstance(stored_key, Ed25519PrivateKey) else None
             else:
                 key = Ed25519PrivateKey.generate()
-                with os.fdopen(file, "wb") as opened:
-                    opened.write(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+                with os.fdopen(file, "wb") as key_file:
+                    key_file.write(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
         except OSError as error:
             raise InvalidArgument("inviting", f"the file cannot be opened ({error.strerror})") from None
         except (ValueError, TypeError):

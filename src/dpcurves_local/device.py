@@ -79,19 +79,20 @@ def _to_float(value: Any) -> float:
 
 
 def _find_category(axis: Categories, value: Any) -> int:
-    """Return the index of the category that equals a value, or its text; the number of categories if there is none."""
+    """Return the index of the category that equals a value or its text; if none does, the number of categories."""
     with suppress(Exception):  # a class of the caller may raise anything; an integer may be too long to print
-        plain = value.item() if isinstance(value, np.generic) else value
-        if isinstance(plain, _CLASSES):
-            name = str(plain).lower() if isinstance(plain, bool) else str(plain)
+        scalar = value.item() if isinstance(value, np.generic) else value
+        if isinstance(scalar, _CLASSES):
+            name = str(scalar).lower() if isinstance(scalar, bool) else str(scalar)
             same = (
-                plain == category or name == str(category) or str(plain) == str(category) for category in axis.values
+                scalar == category or name == str(category) or str(scalar) == str(category) for category in axis.values
             )
             return next(index for index, is_same in enumerate(same) if is_same)
     return axis.slots
 
 
 PARTS = 2**32
+"""Denominator of rounding probabilities."""
 FINEST = 2**20
 """Largest number of fine cells, which resolve where a number lies between two cell middles."""
 
@@ -111,10 +112,10 @@ class Rounding(StrEnum):
 class StochasticRounding:
     """Unbiased stochastic rounding of numbers to the middles of cells of equal width.
 
-    A number that lies a share t of the way from one middle to the next goes to the next one with probability t. A
-    number beyond the first or the last middle goes there. (Bell et al. 2019 mention this in section 3 and leave it for
-    later.) Numbers are first placed at the middle of one of at most 2**20 fine cells, and probabilities are multiples
-    of ``2**-32``, so the bias is at most half a fine cell plus a 2**32th of a cell.
+    A number at the fraction t of the way from one middle to the next is rounded to the next middle with probability t.
+    A number beyond the first or the last middle is rounded to that middle. (Bell et al. 2019 mention this in section 3
+    and leave it for later.) Numbers are first placed at the middle of one of at most 2**20 fine cells, and
+    probabilities are multiples of ``2**-32``, so the bias is at most half a fine cell plus a 2**32th of a cell.
 
     Formal guarantees: the randomised response is to one of two cells, drawn with probabilities that depend on the
     value. A report is a mixture of the reports of both cells, and so at most exp(epsilon) times as likely for one value
@@ -163,9 +164,9 @@ class StochasticRounding:
         twice = (
             2 * self._fine_cells_per_cell
         )  # positions in half fine cells, so that the middles of fine cells are integers
-        before, past = np.divmod(2 * fine + 1 - self._fine_cells_per_cell, twice)
-        inside = (before >= 0) & (before < self.axis.grid.cells - 1)
-        return np.clip(before, 0, self.axis.grid.cells - 1), np.where(inside, past * PARTS // twice, 0)
+        lower_cell, offset = np.divmod(2 * fine + 1 - self._fine_cells_per_cell, twice)
+        inside = (lower_cell >= 0) & (lower_cell < self.axis.grid.cells - 1)
+        return np.clip(lower_cell, 0, self.axis.grid.cells - 1), np.where(inside, offset * PARTS // twice, 0)
 
     def round_cells(self, fine: IntArray, randomness: Randomness) -> IntArray:
         """Draw a cell for each fine cell; missing values stay missing. SECRET argument `fine`."""
@@ -177,14 +178,15 @@ class StochasticRounding:
 
 TABLE = "CREATE TABLE IF NOT EXISTS kept (task TEXT, person TEXT, report BLOB NOT NULL, PRIMARY KEY (task, person))"
 WAIT = 60.0
+"""Seconds that a process waits while another process has locked the memo file."""
 
 
 @dataclass(frozen=True)
 class ReportMemo:
     """A file of reports that were sent. It contains no value.
 
-    Formal guarantees: there is one report for each task and person, however often and by whomever it is requested.
-    Repeated requests return the same draw of the randomiser, so nothing can be averaged. It is stored before it is
+    Formal guarantees: each task and person has one report, for any number of requests by any party. Repeated requests
+    return the same draw of the randomiser, so averaging cannot reduce the noise. A report is stored before it is
     returned. Names that differ in case, compatible characters or spaces belong to one person.
 
     Attributes:
@@ -199,7 +201,7 @@ class ReportMemo:
         return cls(Path(path))
 
     def load_or_create(self, task: str, person: str, make_report: Callable[[], bytes]) -> bytes:
-        """Return the stored report; if there is none, store and return that of `make_report`.
+        """Return the stored report; on the first call, store and return the result of `make_report`.
 
         Raises:
             ValueError: the file cannot be used.

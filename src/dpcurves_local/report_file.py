@@ -18,8 +18,11 @@ from dpcurves.noise.randomness import Randomness
 
 Numbers = NDArray[np.uint64]
 _FIRST, _MOST_AT_FIRST = 2**12, 2**22
+"""Slots of a new hash table: lower and upper limit."""
 _AHEAD = 32
+"""Numbers whose slots are prefetched together."""
 _WORD = 64
+"""Bits of a pseudonym."""
 DRAWN = np.uint64(1 << 31)
 """The bit of a pseudonym that is set if it is random, and clear if it is a hash of a name.
 
@@ -46,7 +49,7 @@ def set_drawn_bit(names: Octets, drawn: bool) -> Octets:
 
 
 def has_drawn_names(names: Octets) -> bool:
-    """Return whether any pseudonym is random: the person has another one in another round."""
+    """Return whether any pseudonym is random, so that the same person has a different one in another round."""
     return bool((names_to_numbers(names) & DRAWN).any())
 
 
@@ -54,7 +57,7 @@ class HashedNameSet:
     """Hash set of pseudonyms of 8 bytes, by multiplicative hashing with a random odd number (Dietzfelbinger et al.).
 
     The multiplier is secret, so attackers cannot choose colliding pseudonyms. The results equal those of
-    `SortedNameSet`, in a third of the time if loops are compiled. The load factor is at most three quarters.
+    `SortedNameSet` and take a third of the time if loops are compiled. The load factor is at most three quarters.
 
     Args:
         about: Expected number of pseudonyms.
@@ -70,9 +73,9 @@ class HashedNameSet:
         """Mark the pseudonyms that are neither in the set nor earlier in this table, and add them."""
         numbers = np.ascontiguousarray(names.view(f"<u{NAME}").reshape(-1), dtype=np.uint64)
         while 4 * (self.count + len(numbers)) > 3 * (len(self._table) - 1):
-            old, zero = self._table[:-1], self._table[-1]
-            stored = old[old != 0]
-            self._table = np.zeros(2 * len(old) + 1, dtype=np.uint64)
+            old_table, zero = self._table[:-1], self._table[-1]
+            stored = old_table[old_table != 0]
+            self._table = np.zeros(2 * len(old_table) + 1, dtype=np.uint64)
             self._table[-1] = zero
             _insert_numbers(stored, self._table, self._key, self._hash_shift, np.empty(len(stored), dtype=np.bool_))
         is_new = np.empty(len(numbers), dtype=np.bool_)
@@ -115,11 +118,15 @@ def _insert_numbers(numbers: Numbers, table: Numbers, key: np.uint64, shift: np.
 
 
 MAGIC = b"DPLR"
+"""First bytes of a header."""
 NAME = 8
 """Bytes of a pseudonym."""
 COUNT, CHECK = 8, 4
+"""Bytes of a header's number of records with its checksum, and of a record's checksum."""
 MOST_AT_ONCE = 2**17
+"""Largest number of records of a batch."""
 WINDOW = 2**16
+"""Bytes that are searched for the next header in one step."""
 Octets = NDArray[np.uint8]
 
 
@@ -241,20 +248,22 @@ class ReportFormat:
         count = int.from_bytes(header[len(self.header_prefix) : len(self.header_prefix) + 4], "little")
         return count if header == self.header_prefix + encode_count(count) else None
 
-    def _view_records(self, view: memoryview, place: int, records: int) -> Octets:
-        flat = np.frombuffer(view[place : place + records * self.record_size], dtype=np.uint8)
+    def _view_records(self, view: memoryview, position: int, records: int) -> Octets:
+        flat = np.frombuffer(view[position : position + records * self.record_size], dtype=np.uint8)
         return flat.reshape(records, self.record_size)
 
     def _count_single_parts(self, view: memoryview, position: int) -> int:
         """Return the number of consecutive one-record parts that begin here."""
-        alone = self.single_header
-        stride = len(alone) + self.record_size
-        parts = min((len(view) - position) // stride, MOST_AT_ONCE)
-        if parts < 1:
+        header = self.single_header
+        stride = len(header) + self.record_size
+        rows_in_batch = min((len(view) - position) // stride, MOST_AT_ONCE)
+        if rows_in_batch < 1:
             return 0
-        rows = np.frombuffer(view[position : position + parts * stride], dtype=np.uint8).reshape(parts, stride)
-        differs = (rows[:, : len(alone)] != np.frombuffer(alone, dtype=np.uint8)).any(axis=1)
-        return int(differs.argmax()) if differs.any() else parts
+        rows = np.frombuffer(view[position : position + rows_in_batch * stride], dtype=np.uint8).reshape(
+            rows_in_batch, stride
+        )
+        differs = (rows[:, : len(header)] != np.frombuffer(header, dtype=np.uint8)).any(axis=1)
+        return int(differs.argmax()) if differs.any() else rows_in_batch
 
     def _find_header(self, view: memoryview, position: int) -> int:
         """Return the position of the next header of this task, or the end."""
@@ -269,9 +278,9 @@ class ReportFormat:
         """Return the records with a valid checksum; others are counted as damaged."""
         content, checks = rows[:, : NAME + self.message_octets], rows[:, NAME + self.message_octets :].view("<u4")
         is_valid: BoolArray = checks.reshape(-1) == self._compute_checksums(content)
-        bad = int(len(is_valid) - np.count_nonzero(is_valid))
-        valid = content[is_valid] if bad else content
-        return ReportBatch(valid[:, :NAME], valid[:, NAME:], damaged + bad)
+        invalid_count = int(len(is_valid) - np.count_nonzero(is_valid))
+        valid = content[is_valid] if invalid_count else content
+        return ReportBatch(valid[:, :NAME], valid[:, NAME:], damaged + invalid_count)
 
     def _compute_checksums(self, content: Octets) -> NDArray[np.uint32]:
         """Return the sum of all bytes modulo 2**32, each times an odd weight that the task fixes.
@@ -292,18 +301,18 @@ class ReportFormat:
         return source.sample_words(NAME + self.message_octets).astype(np.uint32) | np.uint32(1)
 
 
-def _sum_weighted_octets(told: Octets, weights: NDArray[np.uint32]) -> NDArray[np.uint32]:
+def _sum_weighted_octets(content: Octets, weights: NDArray[np.uint32]) -> NDArray[np.uint32]:
     """Add the first weight and each byte times its weight."""
-    return np.asarray((told.astype(np.uint32) * weights).sum(axis=1, dtype=np.uint32) + weights[0])
+    return np.asarray((content.astype(np.uint32) * weights).sum(axis=1, dtype=np.uint32) + weights[0])
 
 
 @compile_loop
-def _fill_weighted_sums(content: Octets, weights: NDArray[np.uint32], found: NDArray[np.uint32]) -> None:
+def _fill_weighted_sums(content: Octets, weights: NDArray[np.uint32], sums: NDArray[np.uint32]) -> None:
     for row in range(len(content)):
         total = weights[0]
         for column in range(content.shape[1]):
             total += np.uint32(content[row, column]) * weights[column]
-        found[row] = total
+        sums[row] = total
 
 
 def map_report_file(path: str | Path) -> memoryview:

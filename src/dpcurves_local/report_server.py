@@ -47,6 +47,7 @@ except ImportError:  # platforms without this lock
     fcntl = None  # type: ignore[assignment]
 
 ROWS = 2**16
+"""Records per group of writes, and per batch when the file is read at startup."""
 ROOM, LEAST_ROOM = 10, 100_000
 """Default capacity of a store: ten times the people of the task, and at least 100,000 reports."""
 OTHER = "there is a file of this name that holds something else than reports of this task; it is not written to"
@@ -94,7 +95,7 @@ class ReportStore:
         """Store the reports whose pseudonym is new, and return how many were new: these are now on disk.
 
         Raises:
-            Trouble: the disk fails or the store is full; none of these reports is guaranteed to be stored.
+            ServerFault: the disk fails or the store is full; none of these reports is guaranteed to be stored.
         """
         try:
             return self._queue.submit(PendingReports(names, messages)).result()
@@ -111,12 +112,12 @@ class ReportStore:
         """Return the number of new reports of each request, which are now on disk and known."""
         if self._broken:
             raise OSError(EIO, "an earlier report failed halfway: start the server again")
-        names, messages = (np.concatenate(parts) for parts in zip(*offers, strict=True))
-        fresh, run = self._seen.find_new(names)
+        names, messages = (np.concatenate(columns) for columns in zip(*offers, strict=True))
+        is_new, run = self._seen.find_new(names)
         if self.reports + len(run) > self.most:
             return self._write_until_full(offers)
         try:
-            self._append_bytes(self._form.encode_reports_singly(names[fresh], messages[fresh]))
+            self._append_bytes(self._form.encode_reports_singly(names[is_new], messages[is_new]))
             self._seen.insert_run(run)
         except BaseException as error:
             self._broken = not isinstance(
@@ -124,7 +125,7 @@ class ReportStore:
             )  # otherwise the next process that opens the file reads it again
             raise
         ends = np.cumsum([len(offer.names) for offer in offers])[:-1]
-        return [int(request.sum()) for request in np.split(fresh, ends)]
+        return [int(request.sum()) for request in np.split(is_new, ends)]
 
     def _write_until_full(self, offers: Sequence[PendingReports]) -> list[int | Exception]:
         """Write requests one after another, as long as a whole request fits."""
@@ -136,11 +137,11 @@ class ReportStore:
         self._full = True
         return [ProtocolError("store", rule, 507)]
 
-    def _append_bytes(self, parts: bytes) -> None:
+    def _append_bytes(self, content: bytes) -> None:
         """Write at the end of the valid part, over the rest of an earlier attempt."""
-        if not parts:
+        if not content:
             return
-        remaining = memoryview(parts)
+        remaining = memoryview(content)
         try:
             os.lseek(self._file, self._end, os.SEEK_SET)
             while remaining:
@@ -150,7 +151,7 @@ class ReportStore:
             with suppress(OSError):
                 os.ftruncate(self._file, self._end)
             raise
-        self._end += len(parts)
+        self._end += len(content)
 
     def _recover_file(self) -> None:
         data = map_report_file(self._path)
@@ -168,9 +169,9 @@ class ReportStore:
         os.ftruncate(self._file, valid_size)
         self._end = valid_size
 
-    def _require_headers(self, found: Octets, expected_head: bytes) -> None:
+    def _require_headers(self, heads: Octets, expected_head: bytes) -> None:
         """Require valid bytes, or zeros: a power failure leaves zeros in blocks that had not reached the disk."""
-        if not np.all((found == np.frombuffer(expected_head, dtype=np.uint8)) | (found == 0)):
+        if not np.all((heads == np.frombuffer(expected_head, dtype=np.uint8)) | (heads == 0)):
             os.close(self._file)
             raise InvalidArgument("store", OTHER)
 
@@ -224,16 +225,16 @@ def send_reports(
     form = ReportFormat.from_header(reports)
     if form is None:
         raise InvalidArgument("reports", "these are no reports of a task of the local model")
-    sent, path = DeliveryCounts(), f"/tasks/{form.task.hex()}/reports"
+    counts, path = DeliveryCounts(), f"/tasks/{form.task.hex()}/reports"
     for message, damaged in _split_messages(form, reports):
-        sent = DeliveryCounts(sent.new, sent.known, sent.refused + damaged)
+        counts = DeliveryCounts(counts.new, counts.known, counts.refused + damaged)
         if message:
             facts = parse_fields(server.post(path, message, invitation), "server", new=int, known=int, refused=int)
-            sent = DeliveryCounts(*(before + facts[name] for name, before in sent._asdict().items()))
-        progress(sum(sent) * form.record_size)
-    if not sent.new + sent.known:
-        raise InvalidArgument("reports", f"{sent.refused} refused: damaged, cut off, or of another task")
-    return sent
+            counts = DeliveryCounts(*(count + facts[name] for name, count in counts._asdict().items()))
+        progress(sum(counts) * form.record_size)
+    if not counts.new + counts.known:
+        raise InvalidArgument("reports", f"{counts.refused} refused: damaged, cut off, or of another task")
+    return counts
 
 
 def _split_messages(form: ReportFormat, reports: bytes | memoryview) -> Iterator[tuple[bytes, int]]:
@@ -262,15 +263,15 @@ class Quota:
     def _rate_limits(self) -> list[tuple[RateLimiter, bool]]:
         limits = ((self.per_address, True, "of one address"), (self.total, False, "of all"))
         return [
-            (RateLimiter(limit, "reports", "wait a minute, or send fewer at a time", f"taken {whose}"), alone)
-            for limit, alone, whose in limits
+            (RateLimiter(limit, "reports", "wait a minute, or send fewer at a time", f"taken {whose}"), per_address)
+            for limit, per_address, whose in limits
             if limit is not None
         ]
 
     def count_reports(self, sender: str, reports: int) -> None:
         """Count reports of a sender. Raises `ProtocolError`: they exceed the limit of this minute."""
-        for rate, alone in self._rate_limits:
-            rate.count_requests(sender if alone else "", reports)
+        for rate, per_address in self._rate_limits:
+            rate.count_requests(sender if per_address else "", reports)
 
 
 NO_QUOTA = Quota()
@@ -303,7 +304,7 @@ class ReportReceiver:
         return max(LARGEST, len(self.task.report_format.single_header) + self.task.report_format.record_size)
 
     def encode_status(self) -> bytes:
-        """Encode the public status: the number of stored reports, those of people of an earlier round included."""
+        """Encode the public status: the number of stored reports, including people of an earlier round."""
         facts = {"task": self.task_name, "reports": self._store.reports, "most": self._store.most}
         return json.dumps({**facts, "repeated": self.repeated, "refused": self.refused}).encode()
 
@@ -311,7 +312,7 @@ class ReportReceiver:
         """Return the pseudonym of the invitation of a request; None if the task requires no invitations.
 
         Raises:
-            ProtocolAborted: there is no invitation to this task.
+            ProtocolError: there is no invitation to this task.
         """
         if self.task.invitations is None:
             return None
@@ -333,41 +334,50 @@ class ReportReceiver:
         aggregator leaves it out, and states the loss of a person who reported in both.
 
         Raises:
-            ProtocolAborted: no report is valid, or there are too many in a minute, or the disk fails.
+            ProtocolError: no report is valid, or there are too many in a minute, or the disk fails.
         """
         accepted: list[tuple[Octets, Octets]] = []
-        again: list[tuple[Octets, Octets]] = []
-        wrong = 0
+        repeated_reports: list[tuple[Octets, Octets]] = []
+        invalid_count = 0
         for records in self.task.report_format.parse_reports(message):
             readable = self._tables.mark_valid_messages(self.task.expand_messages(records))
             if name is not None:
                 readable &= (records.names == np.frombuffer(name, dtype=np.uint8)).all(axis=1)
-            before = self.task.mark_repeats(records.names)
-            for batches, mask in ((accepted, readable & ~before), (again, readable & before)):
+            reported_earlier = self.task.mark_repeats(records.names)
+            for batches, mask in (
+                (accepted, readable & ~reported_earlier),
+                (repeated_reports, readable & reported_earlier),
+            ):
                 batches.append((records.names[mask], records.messages[mask]))
-            wrong += records.damaged_count + len(readable) - len(accepted[-1][0])
-        accepted_count, met = (sum(len(names) for names, _ in batches_of) for batches_of in (accepted, again))
-        self._count_refused(wrong, 0)
+            invalid_count += records.damaged_count + len(readable) - len(accepted[-1][0])
+        accepted_count, met = (
+            sum(len(names) for names, _ in batches_of) for batches_of in (accepted, repeated_reports)
+        )
+        self._count_refused(invalid_count, 0)
         self._quota.count_reports(sender, accepted_count + met)
         if met:
-            self._store_reports(again)
+            self._store_reports(repeated_reports)
         if not accepted_count:
-            rule = f"{wrong} refused: damaged, cut off, or of another task" if wrong else "the message holds no reports"
+            rule = (
+                f"{invalid_count} refused: damaged, cut off, or of another task"
+                if invalid_count
+                else "the message holds no reports"
+            )
             rule = f"{met} refused: reported in the first round, and each person reports once" if met else rule
             raise ProtocolError("reports", rule)
-        new = self._store_reports(accepted)
-        self._count_refused(0, accepted_count - new)
-        return json.dumps({"new": new, "known": accepted_count - new, "refused": wrong}).encode()
+        new_count = self._store_reports(accepted)
+        self._count_refused(0, accepted_count - new_count)
+        return json.dumps({"new": new_count, "known": accepted_count - new_count, "refused": invalid_count}).encode()
 
-    def _store_reports(self, parts: Sequence[tuple[Octets, Octets]]) -> int:
+    def _store_reports(self, batches: Sequence[tuple[Octets, Octets]]) -> int:
         """Write names and messages to the disk, and count the new ones."""
-        names, messages = zip(*parts, strict=True)
+        names, messages = zip(*batches, strict=True)
         return self._store.add(np.concatenate(names), np.concatenate(messages))
 
-    def _count_refused(self, wrong: int, known: int) -> None:
+    def _count_refused(self, wrong: int, repeated: int) -> None:
         with self._lock:
             self.refused += wrong
-            self.repeated += known
+            self.repeated += repeated
 
 
 def create_app(reception: ReportReceiver) -> Starlette:

@@ -22,8 +22,8 @@ class DebiasedReports:
     Attributes:
         counts: Unbiased counts of all answers, which add up to `people`; the last answer is "missing".
         people: Number of reports.
-        common_variance: Variance of every answer in a report (`common`).
-        extra_true_variance: Additional variance of the true answer (`own`); it may be negative.
+        common_variance: Variance of every answer in a report (common in the covariance).
+        extra_true_variance: Additional variance of the true answer (own in the covariance); it can be negative.
     """
 
     counts: FloatArray
@@ -46,7 +46,7 @@ class DebiasedReports:
 
     @property
     def pair_count(self) -> float:
-        """Estimated number of ordered pairs in which both people have a value, at least that of 2 people."""
+        """Estimated number of ordered pairs in which both people have a value, at least the 2 pairs of two people."""
         present = max(self.present, LEAST_PEOPLE)
         return present * (present - 1)
 
@@ -113,8 +113,8 @@ class PairForm:
         With independent noises e_i: ``4 sum_i Var(e_i' A sum_(j != i) x_j) + 2 sum_(i != j) Var(e_i' A e_j)``.
         """
         debiased, counts, inner = self.reports, self.reports.counts, self.doubly_centred_kernel
-        others = (self.kernel @ counts)[:, None] - self.kernel  # a column for the answer of each person
-        centred = others - others.mean(axis=0)
+        other_sums = (self.kernel @ counts)[:, None] - self.kernel  # a column for the answer of each person
+        centred = other_sums - other_sums.mean(axis=0)
         linear = counts @ (
             debiased.common_variance * (centred**2).sum(axis=0) + debiased.extra_true_variance * np.diag(centred) ** 2
         )
@@ -140,8 +140,8 @@ class PairForm:
             + debiased.common_variance * centred @ centred
             + debiased.extra_true_variance * shares @ centred**2
         )
-        half = self.kernel - self.kernel.mean(axis=1)[:, None]  # the kernel times P
-        noise = half * (debiased.common_variance + debiased.extra_true_variance * shares)
+        centred_kernel = self.kernel - self.kernel.mean(axis=1)[:, None]  # the kernel times P
+        noise = centred_kernel * (debiased.common_variance + debiased.extra_true_variance * shares)
         quadratic = noise - noise.mean(axis=1)[:, None] + self.kernel * shares  # the kernel times E z z'
         two = float((quadratic * quadratic.T).sum()) - mean**2
         return max(2.0 * people * (people - 1) * (2 * (people - 2) * float(linear_variance) + two), 0.0)

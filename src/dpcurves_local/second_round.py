@@ -75,20 +75,20 @@ class TwoRoundArea(UStatistic):
 
     @property
     def statements(self) -> tuple[str, str]:
-        """One line with the people of both rounds, and one that says for whom the loss holds."""
+        """One line with the people of both rounds, and one with the loss and the people for whom it holds."""
         return f"people: {self.people[0]} in the first round, {self.people[1]} in the second", _describe_losses(self)
 
 
 def _describe_losses(area: TwoRoundArea) -> str:
-    how = "exact, given the published curve" if area.is_exact else "an upper bound: the sum of both rounds"
+    derivation = "exact, given the published curve" if area.is_exact else "an upper bound: the sum of both rounds"
     if area.repeats_refused:
         return (
             f"{area.loss_in_one_round} holds for a person who reported in one round only; "
-            f"a person who reported in both lost {area.loss_in_both_rounds} ({how})"
+            f"a person who reported in both lost {area.loss_in_both_rounds} ({derivation})"
         )
     return (
         f"{area.loss_in_both_rounds} holds for each person, because repeats were not all refused: "
-        f"a person who reported in both rounds lost it ({how}), "
+        f"a person who reported in both rounds lost it ({derivation}), "
         f"a person who reported in one round only lost {area.loss_in_one_round}"
     )
 
@@ -128,7 +128,7 @@ class SecondRound(Task):
     def __post_init__(self) -> None:
         require_type("question", self.question, CdfQuestion, "the question of the first round")
         if len(self.one_probabilities) != self.question.grid.slots or not all(
-            0 <= chance <= PARTS for chance in self.one_probabilities
+            0 <= probability <= PARTS for probability in self.one_probabilities
         ):
             raise InvalidArgument("task", "it has no chance for each slot of its grid")
         if not (isinstance(self.first_task_hash, str) and fullmatch("[0-9a-f]{64}", self.first_task_hash)):
@@ -230,7 +230,7 @@ class SecondRound(Task):
     ) -> TwoRoundArea:
         """Compute the area under the ROC curve from the aggregated bits.
 
-        Its loss is that of one round if repeats were refused and none was found.
+        Its loss is the loss of one round if repeats were refused and no repeat was found.
         """
         budget, query = QuestionBudget.from_external_charge(self.hash, self.loss.as_single_release()), self.plan.query
         release = reply(Step(query, Fraction(1)), budget.pay(query.charged_query, Fraction(1)))
@@ -243,16 +243,16 @@ class SecondRound(Task):
             estimate_area(curve, self.first_class, bits), (curve.privacy.units or 0, bits.reports), refused
         )
 
-    def _add_losses(self, found: UStatistic, people: tuple[int, int], repeats_refused: bool) -> TwoRoundArea:
+    def _add_losses(self, statistic: UStatistic, people: tuple[int, int], repeats_refused: bool) -> TwoRoundArea:
         """Add the numbers of people and the privacy statement to the estimate."""
         losses: dict[str, Any] = {"loss_in_one_round": self.loss, "loss_in_both_rounds": self.loss_in_both_rounds}
         losses["is_exact"] = self.earlier is not None and self.loss.is_pure
-        area = TwoRoundArea(**vars(found), people=people, repeats_refused=repeats_refused, **losses)
+        area = TwoRoundArea(**vars(statistic), people=people, repeats_refused=repeats_refused, **losses)
         loss = (area.loss_in_one_round if repeats_refused else area.loss_in_both_rounds).as_single_release()
-        epsilon, mechanism = loss.epsilon, f"{found.privacy.mechanism}; then {self.plan.made_by}"
+        epsilon, mechanism = loss.epsilon, f"{statistic.privacy.mechanism}; then {self.plan.made_by}"
         privacy = replace(
-            found.privacy, epsilon=None if epsilon is None else float(epsilon), rho=float(loss.rho), units=sum(people),
-            mechanism=mechanism,
+            statistic.privacy, epsilon=None if epsilon is None else float(epsilon), rho=float(loss.rho),
+            units=sum(people), mechanism=mechanism,
         ).with_notes(*area.statements)  # fmt: skip
         return replace(
             area, privacy=privacy, notes=area.notes if repeats_refused else (*area.notes, area.statements[1])
@@ -281,7 +281,7 @@ class SecondRound(Task):
         require_known_fields(stored, _FIELDS)
         if task != Task(task.question, task.loss, task.people):
             raise InvalidArgument("task", "a second round has no aim, and its question has neither coins nor rounding")
-        if version != VERSION or not all(isinstance(chance, int) for chance in chances):
+        if version != VERSION or not all(isinstance(probability, int) for probability in chances):
             raise InvalidArgument("task", f"it is of another version than {VERSION}, or damaged")
         return cls(task.question, task.loss, task.people, before, curve, first_class, chances, **first_round)
 
@@ -316,10 +316,10 @@ def find_largest_ratio(plan: Plan, second: Plan, one_probabilities: Sequence[int
     second report, given the first, depends only on the probabilities of the two values.
     """
     law = plan.law.require_type(AggregatedReports)
-    ratios = [way.support.likelihood_ratio for way in find_randomisers(law, plan.loss)]
+    ratios = [randomiser.support.likelihood_ratio for randomiser in find_randomisers(law, plan.loss)]
     (bit,) = (
-        way.support.likelihood_ratio
-        for way in find_randomisers(second.law.require_type(AggregatedReports), second.loss)
+        randomiser.support.likelihood_ratio
+        for randomiser in find_randomisers(second.law.require_type(AggregatedReports), second.loss)
     )
     combine = prod if law.about_all else max
     return max(
@@ -340,9 +340,11 @@ def _list_bit_ratios(chances: Sequence[int], starts: Sequence[int], bit: Fractio
     for high in np.argsort(largest)[-2:].tolist():
         for low in np.argsort(smallest)[:2].tolist():
             if high != low:
-                up, down = (Fraction(int(parts), PARTS) for parts in (largest[high], smallest[low]))
-                yield (1 + (bit - 1) * up) / (1 + (bit - 1) * down)
-                yield (bit - (bit - 1) * down) / (bit - (bit - 1) * up)
+                largest_probability, smallest_probability = (
+                    Fraction(int(numerator), PARTS) for numerator in (largest[high], smallest[low])
+                )
+                yield (1 + (bit - 1) * largest_probability) / (1 + (bit - 1) * smallest_probability)
+                yield (bit - (bit - 1) * smallest_probability) / (bit - (bit - 1) * largest_probability)
 
 
 def publish(collection: Collection, first_class: FirstClass, people: int, *, names: bool = True) -> SecondRound:
@@ -464,10 +466,10 @@ def estimate_area(curve: CDF, first_class: FirstClass, bits: BitCounts) -> UStat
     """
 
     def find_ends(level: float, population: bool) -> tuple[float, float]:
-        moved = simulate_edge_errors(curve, population) * (1 if first_class is FirstClass.NEGATIVES else -1)
-        lower, upper = (samples[:, None] for samples in bits.sample_means(len(moved)))
-        low = [basic_interval(0.0, column, level)[0] for column in (moved - lower).T]
-        high = [basic_interval(0.0, column, level)[1] for column in (moved - upper).T]
+        edge_errors = simulate_edge_errors(curve, population) * (1 if first_class is FirstClass.NEGATIVES else -1)
+        lower, upper = (samples[:, None] for samples in bits.sample_means(len(edge_errors)))
+        low = [basic_interval(0.0, column, level)[0] for column in (edge_errors - lower).T]
+        high = [basic_interval(0.0, column, level)[1] for column in (edge_errors - upper).T]
         return min(low), max(high)
 
     cells = float(np.diff(estimate_shares(curve)).max()) / 2
@@ -478,7 +480,7 @@ def estimate_area(curve: CDF, first_class: FirstClass, bits: BitCounts) -> UStat
 def simulate_edge_errors(curve: CDF, population: bool) -> FloatArray:
     """Simulate errors of the shares below at most `MOST_CELLS` edges, shape (draws, edges).
 
-    Edges that are left out may be less accurate than those that remain, so the errors are enlarged by the ratio.
+    Omitted edges can be less accurate, so the errors are scaled to the largest standard deviation of any edge.
     """
     law, total = curve.prefixes.evidence.sums, curve.prefixes.evidence.total
     edges = len(law.bounds)
@@ -545,7 +547,7 @@ class AreaProtocol:
 def compare_area_protocols(
     grid: Grid, loss: PrivacyLoss, *, positives: int, negatives: int
 ) -> tuple[AreaProtocol, ...]:
-    """Return the protocols for an area, the one with the least forecast error first.
+    """Return the protocols for an area, in order of increasing forecast error.
 
     Forecasts are of tasks whose `aim` is ``CountUse.AREA``.
 
@@ -569,21 +571,23 @@ def compare_area_protocols(
         first_class: Task(CdfQuestion("score", grid), loss, people, aim=CountUse.AREA)
         for first_class, people in sizes.items()
     }
-    told = {
+    score_variances = {
         first_class: predict_scores_variance(task.plan.law.require_type(AggregatedReports))
         for first_class, task in scores.items()
     }
-    roads = [AreaProtocol(None, sqrt(sum(told.values())))]
+    protocols = [AreaProtocol(None, sqrt(sum(score_variances.values())))]
     one_bit = Task(CdfQuestion("bit", Grid(0, 1, cells=1)), loss, 1).plan.law.require_type(AggregatedReports).levels[0]
     for first_class, first_size in ((FirstClass.NEGATIVES, positives), (FirstClass.POSITIVES, negatives)):
-        roads.append(
-            AreaProtocol(first_class, sqrt(told[first_class] + 1 / (4 * float(one_bit.gain) ** 2 * first_size)))
+        protocols.append(
+            AreaProtocol(
+                first_class, sqrt(score_variances[first_class] + 1 / (4 * float(one_bit.gain) ** 2 * first_size))
+            )
         )
-    return tuple(sorted(roads, key=lambda road: road.error))
+    return tuple(sorted(protocols, key=lambda road: road.error))
 
 
 def predict_scores_variance(law: AggregatedReports) -> float:
-    """Return the variance of the area that one class adds, given the scores of the other class, for evenly spread
+    """Return one class's part of the variance of the area, given the scores of the other class, for evenly spread
     scores.
 
     It is the variance of the mean of the curve over all cells, for people who report about a single level or all

@@ -69,8 +69,10 @@ def choose_grid(kernel: Function, lower: float, upper: float, *, people: int, lo
 def predict_error(kernel: Function, grid: Grid, people: int, loss: PrivacyLoss) -> float:
     """Return the root mean square error of noise, sampling and discretisation, for evenly spread values."""
     cells, on_cells = grid.cells, MidpointKernel(kernel)(grid.edges)
-    way = choose_randomiser(cells + 1, convert_to_epsilon(loss))
-    debiased = LevelReports(range(cells), people, way.NAME, *way.support).debias_tallies(np.zeros(cells + 1))
+    randomiser = choose_randomiser(cells + 1, convert_to_epsilon(loss))
+    debiased = LevelReports(range(cells), people, randomiser.NAME, *randomiser.support).debias_tallies(
+        np.zeros(cells + 1)
+    )
     debiased = replace(debiased, counts=np.append(np.full(cells, people / cells), 0.0))
     noise = (
         debiased.make_centred_form(on_cells.mean, debiased.mean(on_cells.mean)).find_deviation(population=True)
@@ -87,6 +89,7 @@ def _list_candidate_grids(lower: float, upper: float) -> Iterator[Grid]:
 
 
 _HALF = 32
+"""Bits of each half of a pseudonym."""
 
 
 @dataclass(frozen=True)
@@ -97,11 +100,11 @@ class PublicCoinResponses:
     value. The upper half decides the level, with about the probabilities of the plan; the lower half the index,
     uniformly.
 
-    Formal guarantees: for any level and index, whoever chose them, one of the two bits has probability p, the other
+    Formal guarantees: for any level and index, chosen by any party, one of the two bits has probability p, the other
     ``1 - p``, and ``p / (1 - p)`` is at most exp(epsilon): see `HadamardResponse`. Level and index do not depend on the
-    value, so the aggregator learns nothing of a person but this bit and the name.
+    value, so the aggregator learns only this bit and the name of a person.
 
-    A person who invents names chooses level and index, as liars could before; a report still has the same weight.
+    A person who invents names can choose level and index, as with private coins; the weight of a report is the same.
 
     Attributes:
         plan: The plan of Hadamard responses, each about one level.
@@ -116,10 +119,10 @@ class PublicCoinResponses:
         law, source = self.plan.law.require_type(AggregatedReports), randomness.expand()
         levels, numbers = self._derive_coins(names)
         bits = np.zeros((len(slots), self.OCTETS), dtype=np.uint8)
-        for number, way in enumerate(self._randomisers):
-            here = np.flatnonzero(levels == number)
-            index = numbers[here] & (way.index_count - 1)
-            bits[here, 0] = way.draw_bits(find_answers(law, number, slots[here]), index, source)
+        for number, randomiser in enumerate(self._randomisers):
+            rows = np.flatnonzero(levels == number)
+            index = numbers[rows] & (randomiser.index_count - 1)
+            bits[rows, 0] = randomiser.draw_bits(find_answers(law, number, slots[rows]), index, source)
         return bits
 
     def expand_messages(self, names: Octets, bits: Reports) -> Reports:
@@ -129,10 +132,12 @@ class PublicCoinResponses:
         """
         messages = np.zeros((len(bits), count_message_octets(self.plan)), dtype=np.uint8)
         levels, numbers = self._derive_coins(names)
-        for number, way in enumerate(self._randomisers):
-            here = np.flatnonzero(levels == number)
-            index = numbers[here] & (way.index_count - 1)
-            messages[here, 1 : 1 + way.octets] = way.encode_reports(index, bits[here, 0].astype(np.int64) & 1)
+        for number, randomiser in enumerate(self._randomisers):
+            rows = np.flatnonzero(levels == number)
+            index = numbers[rows] & (randomiser.index_count - 1)
+            messages[rows, 1 : 1 + randomiser.octets] = randomiser.encode_reports(
+                index, bits[rows, 0].astype(np.int64) & 1
+            )
         messages[:, 0] = np.where(bits[:, 0] > 1, len(self._randomisers), levels)
         return messages
 
@@ -147,12 +152,13 @@ class PublicCoinResponses:
 
     @property
     def _randomisers(self) -> list[HadamardResponse]:
-        ways = find_randomisers(self.plan.law.require_type(AggregatedReports), self.plan.loss)
-        return [way for way in ways if isinstance(way, HadamardResponse)]
+        randomisers = find_randomisers(self.plan.law.require_type(AggregatedReports), self.plan.loss)
+        return [randomiser for randomiser in randomisers if isinstance(randomiser, HadamardResponse)]
 
 
 VERSION = 1
 MOST_PEOPLE = 2**31
+"""Largest number of people of a task."""
 KEY = re.compile("[0-9a-f]{64}")
 
 
@@ -230,8 +236,8 @@ class Task(Document):
     @cached_property
     def report_format(self) -> ReportFormat:
         """The binary format of this task's reports."""
-        long = count_message_octets(self.plan) if self._public_coins is None else self._public_coins.OCTETS
-        return ReportFormat(VERSION, bytes.fromhex(self.hash)[: ReportFormat.TASK], long)
+        octets = count_message_octets(self.plan) if self._public_coins is None else self._public_coins.OCTETS
+        return ReportFormat(VERSION, bytes.fromhex(self.hash)[: ReportFormat.TASK], octets)
 
     @cached_property
     def _public_coins(self) -> PublicCoinResponses | None:
@@ -260,9 +266,8 @@ class Task(Document):
 
         Args:
             reply: Returns the aggregated reports.
-            repeated_people: In a second round, the number of people of the first round who reported again and were left
-                out.
-                None: unknown.
+            repeated_people: In a second round, the number of people of the first round who reported again and were
+                left out; None if unknown.
         """
         budget = QuestionBudget.from_external_charge(self.hash, self.loss.as_single_release())
         curve = ask_with_budget(self.question, self.plan.adjacency, self._trust_model, budget, reply)
@@ -346,7 +351,7 @@ class Task(Document):
         delimiter: str = ",",
         memo: ReportMemo | None = None,
     ) -> bytes:
-        """Return the message of the one person of a table; see `randomize` and `randomize_table`. SECRET argument.
+        """Return the message of the single person of a table, as `randomize` and `randomize_table`. SECRET argument.
 
         Raises:
             ValueError: as in `randomize_table`; or the table does not have exactly one row.
@@ -373,13 +378,13 @@ class Task(Document):
             raise InvalidArgument("person", "a report is stored for a person: name the person")
         is_random = person is None
         name = source.random_bytes(NAME) if person is None else self.hash_name(person)
-        alone = set_drawn_bit(np.frombuffer(name, dtype=np.uint8)[None], is_random)
-        if self.mark_repeats(alone).any():
+        stored_name = set_drawn_bit(np.frombuffer(name, dtype=np.uint8)[None], is_random)
+        if self.mark_repeats(stored_name).any():
             raise InvalidArgument("person", "this person has reported in the first round, and reports once")
 
         def draw_report() -> bytes:
             return self.report_format.encode_reports(
-                alone, self.randomize_slots(alone, np.array([slot], dtype=np.int64), source)
+                stored_name, self.randomize_slots(stored_name, np.array([slot], dtype=np.int64), source)
             )
 
         if memo is None or person is None:
@@ -405,8 +410,8 @@ class Task(Document):
             raise InvalidArgument("person", "a text of Unicode characters is needed, without lone surrogates") from None
         if not normalize_name(person):
             raise InvalidArgument("person", "a person needs a name; leave it out to draw a random one")
-        short = np.frombuffer(sha256(salted_name).digest()[:NAME], dtype=np.uint8)
-        return set_drawn_bit(short[None], drawn=False).tobytes()
+        pseudonym = np.frombuffer(sha256(salted_name).digest()[:NAME], dtype=np.uint8)
+        return set_drawn_bit(pseudonym[None], drawn=False).tobytes()
 
     @property
     def _salt(self) -> str:
@@ -414,7 +419,7 @@ class Task(Document):
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """Read what `to_json` wrote.
+        """Parse the output of `to_json`.
 
         Raises:
             ValueError: the text is not a task, or a task of another version.

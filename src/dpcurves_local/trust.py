@@ -33,9 +33,9 @@ from .responses.bernoulli_sampler import sample_uniform
 from .responses.randomiser import LONGEST, Reports, make_contiguous, mark_zero_tails
 
 MOST_CELLS = 2**20
-"""Most cells of all rows together: the size of the tables of one level."""
+"""Largest number of cells of all rows together: the size of the tables of one level."""
 _LEVELS = {CountUse.CELLS: 10, CountUse.PREFIXES: 10, CountUse.AREA: 20}
-"""Most levels. The mean of a curve depends mostly on coarse intervals: finer ones need few people."""
+"""Largest number of levels. The mean of a curve depends mostly on coarse intervals: finer ones need few people."""
 _TILTS = {
     CountUse.CELLS: (Fraction(1, 2), Fraction(1), Fraction(2)),
     CountUse.PREFIXES: (Fraction(1, 2), Fraction(1), Fraction(2)),
@@ -43,6 +43,7 @@ _TILTS = {
 }
 """Ratio of the numbers of people of a level and of the level above it."""
 _FINE = 2**40
+"""Denominator to which epsilon is rounded down if the loss is a rho."""
 _INDEX = 4
 """Bytes of the longest index of a Hadamard response, so that some randomiser is always this short."""
 
@@ -87,11 +88,18 @@ def plan_reports(query: Query, loss: PrivacyLoss, adjacency: Adjacency, coins: C
     if prod(query.shape) > MOST_CELLS:
         raise UnsupportedQuery("grid", f"at most {MOST_CELLS} cells are reported about, got {prod(query.shape)}")
     law = _choose_law(query.rows, query.cells, counts.use, loss, adjacency.units, coins)
-    ways = ", ".join(dict.fromkeys(level.randomiser for level in law.levels))
+    randomiser_names = ", ".join(dict.fromkeys(level.randomiser for level in law.levels))
     levels = f"{len(law.levels)} levels" if len(law.levels) > 1 else "one level"
     levels += ", all by each person" if law.about_all else ""
     levels += ", by public coins" if coins is Coins.PUBLIC else ""
-    return Plan(query, loss, adjacency, f"{ways} responses about {levels}", law, sqrt(_predict_error(law, counts.use)))
+    return Plan(
+        query,
+        loss,
+        adjacency,
+        f"{randomiser_names} responses about {levels}",
+        law,
+        sqrt(_predict_error(law, counts.use)),
+    )
 
 
 def convert_to_epsilon(loss: PrivacyLoss) -> Fraction:
@@ -115,14 +123,14 @@ def find_randomisers(law: AggregatedReports, loss: PrivacyLoss) -> tuple[Randomi
 
 @lru_cache(maxsize=64)  # a pure function of public facts
 def _choose_law(  # noqa: PLR0917
-    rows: int, cells: int, read: CountUse, loss: PrivacyLoss, people: int, coins: Coins
+    rows: int, cells: int, use: CountUse, loss: PrivacyLoss, people: int, coins: Coins
 ) -> AggregatedReports:
-    trees = sorted({_compute_widths(cells, levels) for levels in range(1, _LEVELS[read] + 1)}, key=len)
+    trees = sorted({_compute_widths(cells, levels) for levels in range(1, _LEVELS[use] + 1)}, key=len)
     table = _LevelTable(rows, cells, people, convert_to_epsilon(loss), _WAYS[coins])
     split = [
         _build_tree(table, widths, tilt)
         for widths in trees
-        for tilt in (_TILTS[read] if len(widths) > 1 else _TILTS[read][:1])
+        for tilt in (_TILTS[use] if len(widths) > 1 else _TILTS[use][:1])
         if len(widths) <= people
     ]
     together = [
@@ -132,7 +140,7 @@ def _choose_law(  # noqa: PLR0917
         and len(widths) > 1
         and convert_to_epsilon(loss * Fraction(1, len(widths))) >= LEAST_EPSILON
     ]
-    return min([*split, *together], key=lambda law: _predict_error(law, read))
+    return min([*split, *together], key=lambda law: _predict_error(law, use))
 
 
 _WAYS: dict[Coins, tuple[type[Randomiser], ...]] = {Coins.OWN: RANDOMISERS, Coins.PUBLIC: (HadamardResponse,)}
@@ -170,8 +178,8 @@ def _build_tree(table: _LevelTable, widths: tuple[int, ...], tilt: Fraction) -> 
 
 def _build_level(table: _LevelTable, width: int, reports: int, max_octets: int = LONGEST) -> LevelReports:
     starts = range(0, table.cells, width)
-    way = choose_randomiser(table.rows * len(starts) + 1, table.epsilon, max_octets, table.randomisers)
-    return LevelReports(starts, reports, way.NAME, *way.support)
+    randomiser = choose_randomiser(table.rows * len(starts) + 1, table.epsilon, max_octets, table.randomisers)
+    return LevelReports(starts, reports, randomiser.NAME, *randomiser.support)
 
 
 def build_all_levels_tree(
@@ -191,11 +199,11 @@ def _split_people(people: int, levels: int, tilt: Fraction) -> list[int]:
     return [1 + after - before for before, after in pairwise(ends)]
 
 
-def _predict_error(law: AggregatedReports, read: CountUse) -> float:
-    """Return the mean variance of prefixes, of their mean, or of one cell of those that are counted together."""
-    if read is CountUse.AREA:
+def _predict_error(law: AggregatedReports, use: CountUse) -> float:
+    """Return, depending on `use`, the mean variance of prefixes, the variance of their mean, or that of a cell."""
+    if use is CountUse.AREA:
         return law.area_variance()
-    if read is CountUse.PREFIXES:
+    if use is CountUse.PREFIXES:
         return law.mean_prefix_variance(total_is_public=True)
     return law.nested_law.levels[-1].noise.variance
 
@@ -213,6 +221,7 @@ class Person:
 
 
 MOST_PEOPLE = 2**31
+"""Largest number of people of a plan."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,24 +301,24 @@ def make_messages(plan: Plan, slots: IntArray, randomness: Randomness) -> Report
     if slots.size and not 0 <= slots.min() <= slots.max() <= law.rows * law.cells:
         raise InvalidArgument("value", "it lies in no cell, and is not missing")
     if law.about_all:
-        drawn = [
-            way.draw(find_answers(law, number, slots), randomness)
-            for number, way in enumerate(_find_plan_randomisers(plan))
+        level_messages = [
+            randomiser.draw(find_answers(law, number, slots), randomness)
+            for number, randomiser in enumerate(_find_plan_randomisers(plan))
         ]
-        return np.concatenate(drawn, axis=1)
+        return np.concatenate(level_messages, axis=1)
     ends = np.cumsum([level.reports for level in law.levels])
     levels = np.searchsorted(ends, sample_uniform(law.people, len(slots), randomness), side="right")
     messages = np.zeros((len(slots), count_message_octets(plan)), dtype=np.uint8)
     messages[:, 0] = levels
-    for number, way in enumerate(_find_plan_randomisers(plan)):
-        here = np.flatnonzero(levels == number)
-        messages[here, 1 : 1 + way.octets] = way.draw(find_answers(law, number, slots[here]), randomness)
+    for number, randomiser in enumerate(_find_plan_randomisers(plan)):
+        rows = np.flatnonzero(levels == number)
+        messages[rows, 1 : 1 + randomiser.octets] = randomiser.draw(find_answers(law, number, slots[rows]), randomness)
     return messages
 
 
 def count_message_octets(plan: Plan) -> int:
     """Return the length of a message in bytes, equal for all messages."""
-    lengths = [way.octets for way in _find_plan_randomisers(plan)]
+    lengths = [randomiser.octets for randomiser in _find_plan_randomisers(plan)]
     return sum(lengths) if plan.law.require_type(AggregatedReports).about_all else 1 + max(lengths)
 
 
@@ -337,7 +346,7 @@ class ReportAggregator:
 
     def __init__(self, plan: Plan) -> None:
         self._plan, self._ways = plan, _find_plan_randomisers(plan)
-        self._tallies = [np.zeros(way.answers, dtype=np.int64) for way in self._ways]
+        self._tallies = [np.zeros(randomiser.answers, dtype=np.int64) for randomiser in self._ways]
         self.reports, self.refused = [0] * len(self._ways), 0
         self._about_all = plan.law.require_type(AggregatedReports).about_all
 
@@ -352,26 +361,26 @@ class ReportAggregator:
         self.count_reports(batches, is_valid)
 
     def sort_by_level(self, messages: Reports) -> tuple[list[LevelBatch], BoolArray]:
-        """Return the reports of each level, as `count_reports` takes them, and which rows are valid messages."""
-        about = self._split_all_levels(messages) if self._about_all else self._split_single_levels(messages)
+        """Return the reports of each level, as arguments of `count_reports`, and a mask of valid messages."""
+        batches = self._split_all_levels(messages) if self._about_all else self._split_single_levels(messages)
         is_valid = np.full(len(messages), self._about_all)
-        for way, (here, reports, filled_up) in zip(self._ways, about, strict=True):
-            sound = way.mark_valid_reports(reports) & filled_up
-            is_valid[here] = is_valid & sound if self._about_all else sound
-        return about, is_valid
+        for randomiser, (rows, reports, filled_up) in zip(self._ways, batches, strict=True):
+            is_sound = randomiser.mark_valid_reports(reports) & filled_up
+            is_valid[rows] = is_valid & is_sound if self._about_all else is_sound
+        return batches, is_valid
 
     def count_reports(self, about: list[LevelBatch], counted: BoolArray) -> None:
         """Count the reports of rows that `sort_by_level` returned; all must be valid."""
-        for number, (way, (here, reports, _)) in enumerate(zip(self._ways, about, strict=True)):
-            is_counted = counted[here]
+        for number, (randomiser, (rows, reports, _)) in enumerate(zip(self._ways, about, strict=True)):
+            is_counted = counted[rows]
             selected = reports if is_counted.all() else reports[is_counted]
-            self._tallies[number] += way.count_support(selected)
+            self._tallies[number] += randomiser.count_support(selected)
             self.reports[number] += len(selected)
 
     def _split_all_levels(self, messages: Reports) -> list[LevelBatch]:
         """Split messages that hold a report about every level."""
-        parts = np.split(messages, np.cumsum([way.octets for way in self._ways])[:-1], axis=1)
-        return [LevelBatch(slice(None), reports, np.True_) for reports in parts]
+        level_messages = np.split(messages, np.cumsum([randomiser.octets for randomiser in self._ways])[:-1], axis=1)
+        return [LevelBatch(slice(None), reports, np.True_) for reports in level_messages]
 
     def _split_single_levels(self, messages: Reports) -> list[LevelBatch]:
         """Split messages about one level each; rows are copied only if levels are mixed."""
@@ -380,11 +389,13 @@ class ReportAggregator:
             make_contiguous(messages),
             list[LevelBatch](),
         )
-        for number, way in enumerate(self._ways):
-            about = levels == number
-            here = slice(None) if about.all() else np.flatnonzero(about)
-            rows = contiguous if isinstance(here, slice) else np.take(contiguous, here, axis=0)
-            batches.append(LevelBatch(here, rows[:, 1 : 1 + way.octets], mark_zero_tails(rows, 1 + way.octets)))
+        for number, randomiser in enumerate(self._ways):
+            is_about_level = levels == number
+            selection = slice(None) if is_about_level.all() else np.flatnonzero(is_about_level)
+            rows = contiguous if isinstance(selection, slice) else np.take(contiguous, selection, axis=0)
+            batches.append(
+                LevelBatch(selection, rows[:, 1 : 1 + randomiser.octets], mark_zero_tails(rows, 1 + randomiser.octets))
+            )
         return batches
 
     def release(self, allotment: Allotment, *, seeded: bool) -> Release:
@@ -421,8 +432,8 @@ def adjust_plan(plan: Plan, reports: Sequence[int]) -> Plan:
     """
     law = plan.law.require_type(AggregatedReports)
     levels = tuple(replace(level, reports=count) for level, count in zip(law.levels, reports, strict=True))
-    done = replace(law, levels=levels)
-    return replace(plan, law=done, adjacency=ReplaceOne(plan.adjacency.unit, done.people))
+    adjusted_law = replace(law, levels=levels)
+    return replace(plan, law=adjusted_law, adjacency=ReplaceOne(plan.adjacency.unit, adjusted_law.people))
 
 
 def _find_plan_randomisers(plan: Plan) -> tuple[Randomiser, ...]:

@@ -1,1 +1,1 @@
-"""Secure sums: sites keep their records and add up noisy counts, of which nobody sees more than the sum."""
+"""Secure sums: sites keep their records and add up noisy counts; only the sum is revealed."""

@@ -97,8 +97,8 @@ class AskTerms:
                 curve: Any = federation.ask(question, loss, request)
         with _reporting_request_id(request):
             trust = format_mechanism_line(curve), f"trust: {curve.privacy.trust}", *describe_assumptions(task)
-            free = f"request: {request} (the same question under this --request-id is free)"
-            deliver_with_notes(question, curve, view, output, lambda written: (*trust, *written, free))
+            retry_note = f"request: {request} (the same question under this --request-id is free)"
+            deliver_with_notes(question, curve, view, output, lambda written: (*trust, *written, retry_note))
 
 
 @contextmanager
@@ -320,14 +320,20 @@ def site(source: SourceOptions, file: TaskFileOption, home: SiteOptions) -> None
         raise Misuse("key", "the key belongs to no site of this task")
     approve, patience = home.choose_approval(), parse_integer("patience", home.patience)
     console = make_console()
-    held = Site(
+    opened_site = Site(
         task.terms, Signer(number, key), source.records(), Ledger.open_persistent(home.ledger), home.dataset,
         delimiter=source.delimiter, columns=home.parse_column_names(),
     )  # fmt: skip
     ticket = Ticket.load(home.ticket, Role.OWNER)
     print_to_console(console, *describe_task(task))
     agent = SiteAgent(
-        task, held, key, ticket, approve=approve, tell=lambda line: print_to_console(console, line), timeout=patience
+        task,
+        opened_site,
+        key,
+        ticket,
+        approve=approve,
+        tell=lambda line: print_to_console(console, line),
+        timeout=patience,
     )
     if home.carried is not None:
         agent.use_transport(SocketTransport(Path(home.carried)))

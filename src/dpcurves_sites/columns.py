@@ -79,7 +79,7 @@ def require_task_columns(records: Records, schema: Schema) -> None:
     """Refuse a table that lacks a column of the task or has it with another type. Reads the schema only.
 
     Raises:
-        ValueError: Names the first such column.
+        ValueError: Names the first column that is missing or has another type.
     """
     for name, kind in schema.items():
         refusals = [error for axis in kind.axis_builders if (error := _find_refusal(records, axis(name))) is not None]

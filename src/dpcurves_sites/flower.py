@@ -1,10 +1,10 @@
-"""Flower carries the messages of a federation: a ServerApp beside its coordinator, a ClientApp beside each site.
+"""Transport of a federation's messages by Flower: a ServerApp beside the coordinator, a ClientApp beside each site.
 
-This file is the app, together with `transport.py`; `dpcurves federation carry flower` writes it to a folder. It needs
-Flower and the standard library alone, so Flower delivers it to SuperNodes that have nothing else, and it shares no
-package with dpcurves. It reads no record and holds no key: a site's process listens at a socket that the node is told
-of (``--node-config 'dpcurves="/run/site.sock"'``), and all that is secret stays there. Nothing is kept in the context
-of an app. Masks, signatures and ids are those of the federation: Flower's own secure aggregation is not used.
+This file is the app, together with `transport.py`; `dpcurves federation carry flower` writes it to a folder. It imports
+only Flower and the standard library, because SuperNodes do not have dpcurves installed. It reads no records and holds
+no keys: the site's process listens at a socket, set by ``--node-config 'dpcurves="/run/site.sock"'``, and keeps all
+secrets. The app stores nothing in its context. The federation's messages bring their own masks, signatures and ids;
+Flower's secure aggregation is not used.
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ from .transport import OVER, Forwarder, exchange_batch
 
 RECORD, OCTETS, SOCKET, TASK, PATIENCE = "dpcurves", "octets", "dpcurves", "task", "patience"
 LOOK = 0.2
-"""Seconds between two looks for replies."""
+"""Seconds between polls for replies."""
 MOST_NODES = 128
+"""Nodes whose requests are forwarded at the same time."""
 
 client = ClientApp()
 server = ServerApp()
@@ -29,43 +30,43 @@ server = ServerApp()
 
 @client.query()  # type: ignore[untyped-decorator]
 def answer_query(message: Message, context: Context) -> Message:
-    """Tell the site of this node an answer, and bring back what it says next: nothing, where it can not be reached."""
+    """Pass an answer to this node's site and return its next batch; empty if the site's socket is unreachable."""
     answer = _read_octets(message)
     try:
-        said = exchange_batch(str(context.node_config[SOCKET]), answer)
+        messages = exchange_batch(str(context.node_config[SOCKET]), answer)
     except (OSError, KeyError):
-        said = b""
-    return Message(_to_record(said), reply_to=message)
+        messages = b""
+    return Message(_to_record(messages), reply_to=message)
 
 
 @server.main()  # type: ignore[untyped-decorator]
 def run_server(grid: Grid, context: Context) -> None:
-    """Carry until the coordinator is gone. A node that does not answer in time is asked again."""
+    """Transport batches until the coordinator is gone. Query a node again if it does not answer in time."""
     patience = float(context.run_config[PATIENCE])
-    over: list[bool] = []
-    forwarder = Forwarder(str(context.run_config[TASK]), lambda: bool(over), patience)
-    told: dict[int, bytes] = {}
-    sent: dict[int, tuple[str, float]] = {}
-    asked: dict[int, Future[bytes]] = {}
+    stopped: list[bool] = []
+    forwarder = Forwarder(str(context.run_config[TASK]), lambda: bool(stopped), patience)
+    answers: dict[int, bytes] = {}
+    pending: dict[int, tuple[str, float]] = {}
+    forwarding: dict[int, Future[bytes]] = {}
     with ThreadPoolExecutor(MOST_NODES) as threads:
-        while not over:
+        while not stopped:
             now = time.monotonic()
-            for node, (name, since) in list(sent.items()):
+            for node, (name, since) in list(pending.items()):
                 replies = list(grid.pull_messages([name]))
-                said = _read_octets(replies[0]) if replies and not replies[0].has_error() else b""
-                if said:
-                    asked[node] = threads.submit(forwarder.forward_batch, said)
+                site_messages = _read_octets(replies[0]) if replies and not replies[0].has_error() else b""
+                if site_messages:
+                    forwarding[node] = threads.submit(forwarder.forward_batch, site_messages)
                 if replies or now - since > patience:
-                    del sent[node]  # what came back empty, or not at all, is sent again: the site says the same again
-            for node, coming in list(asked.items()):
-                if coming.done():
-                    told[node] = asked.pop(node).result()
-                    if told[node] == OVER:
-                        over.append(True)
-            free = [node for node in grid.get_node_ids() if node not in sent and node not in asked]
-            messages = [_build_message(node, told.get(node, b"")) for node in free]
+                    del pending[node]  # empty or lost replies: query again, the site repeats its batch
+            for node, future in list(forwarding.items()):
+                if future.done():
+                    answers[node] = forwarding.pop(node).result()
+                    if answers[node] == OVER:
+                        stopped.append(True)
+            idle_nodes = [node for node in grid.get_node_ids() if node not in pending and node not in forwarding]
+            messages = [_build_message(node, answers.get(node, b"")) for node in idle_nodes]
             names = grid.push_messages(messages) if messages else []
-            sent |= {node: (name, now) for node, name in zip(free, names, strict=True) if name}
+            pending |= {node: (name, now) for node, name in zip(idle_nodes, names, strict=True) if name}
             time.sleep(LOOK)
 
 

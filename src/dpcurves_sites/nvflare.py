@@ -1,8 +1,9 @@
-"""NVFlare carries the messages of a federation: a Controller beside its coordinator, an Executor beside each site.
+"""Transport of a federation's messages by NVFlare: a Controller beside the coordinator, an Executor beside each site.
 
-`dpcurves federation carry --by nvflare` writes a job that names both. They read no record and hold no key: a site's
-process listens at a socket, whose path the site says in ``DPCURVES_SOCKET`` (``{site}`` in it is NVFlare's name of the
-site), and all that is secret stays there. This file needs NVFlare, `transport.py` and the standard library alone.
+`dpcurves federation carry --by nvflare` writes a job that names both. They read no records and hold no keys: the site's
+process listens at a socket and keeps all secrets. The environment variable ``DPCURVES_SOCKET`` has the socket's path,
+in which ``{site}`` is replaced by NVFlare's name of the site. This file imports only NVFlare, `transport.py` and the
+standard library.
 """
 
 from __future__ import annotations
@@ -24,31 +25,32 @@ from .transport import OVER, Forwarder, exchange_batch
 
 CARRY, OCTETS, SOCKET = "carry", "octets", "DPCURVES_SOCKET"
 LOOK = 0.1
-"""Seconds between two looks for results."""
+"""Seconds between polls for results."""
 MOST_SITES = 128
+"""Sites whose requests are forwarded at the same time."""
 
 
 class TransportExecutor(Executor):  # type: ignore[misc]
-    """Tells the site of this client an answer, and brings back what it says next; nothing, where it is not there."""
+    """Passes answers to this client's site and returns its next batch; empty if the site's socket is unreachable."""
 
     def execute(self, task_name: str, shareable: Shareable, fl_ctx: FLContext, abort_signal: Signal) -> Shareable:
-        """See NVFlare."""
-        place = os.environ.get(SOCKET, "").replace("{site}", fl_ctx.get_identity_name())
-        said = Shareable()
+        """Pass the coordinator's answer to the site and return its next batch. Called by NVFlare."""
+        socket_path = os.environ.get(SOCKET, "").replace("{site}", fl_ctx.get_identity_name())
+        reply = Shareable()
         try:
-            said[OCTETS] = exchange_batch(place, shareable.get(OCTETS, b""))
+            reply[OCTETS] = exchange_batch(socket_path, shareable.get(OCTETS, b""))
         except OSError:
-            time.sleep(1)  # it may be starting
-            said[OCTETS] = b""
-        return said
+            time.sleep(1)  # the site's process may be starting
+            reply[OCTETS] = b""
+        return reply
 
 
 class TransportController(Controller):  # type: ignore[misc]
-    """Carries until the coordinator is gone. A client that does not answer in time is asked again.
+    """Transports batches until the coordinator is gone. Sends a task again if a client does not answer in time.
 
     Args:
         task: The task document, on the server.
-        patience: Seconds for which a client may be silent, and the coordinator away.
+        patience: Seconds. Timeout of a client's reply, and of the connection to the coordinator.
     """
 
     def __init__(self, task: str, patience: float = 300.0) -> None:
@@ -56,49 +58,49 @@ class TransportController(Controller):  # type: ignore[misc]
         self._task, self._patience = task, patience
 
     def start_controller(self, fl_ctx: FLContext) -> None:
-        """See NVFlare."""
+        """Do nothing: `control_flow` needs no preparation."""
 
     def stop_controller(self, fl_ctx: FLContext) -> None:
-        """See NVFlare."""
+        """Do nothing: `control_flow` releases all resources."""
 
     def process_result_of_unknown_task(
         self, client: Client, task_name: str, client_task_id: str, result: Shareable, fl_ctx: FLContext
     ) -> None:
-        """Ignore it: the site says it again."""
+        """Ignore the result: the site repeats its batch."""
 
     def control_flow(self, abort_signal: Signal, fl_ctx: FLContext) -> None:
-        """See NVFlare."""
-        over: list[bool] = []
-        forwarder = Forwarder(self._task, lambda: bool(over) or abort_signal.triggered, self._patience)
-        told: dict[str, bytes] = {}
+        """Send tasks to clients and forward their batches, until the coordinator is gone or NVFlare aborts the job."""
+        stopped: list[bool] = []
+        forwarder = Forwarder(self._task, lambda: bool(stopped) or abort_signal.triggered, self._patience)
+        answers: dict[str, bytes] = {}
         busy: dict[str, float] = {}
-        came: SimpleQueue[tuple[str, bytes]] = SimpleQueue()
-        asked: dict[str, Future[bytes]] = {}
+        results: SimpleQueue[tuple[str, bytes]] = SimpleQueue()
+        forwarding: dict[str, Future[bytes]] = {}
 
         def queue_result(client_task: ClientTask, fl_ctx: FLContext) -> None:
-            came.put((client_task.client.name, client_task.result.get(OCTETS, b"")))
+            results.put((client_task.client.name, client_task.result.get(OCTETS, b"")))
 
         with ThreadPoolExecutor(MOST_SITES) as threads:
-            while not over and not abort_signal.triggered:
+            while not stopped and not abort_signal.triggered:
                 try:
                     while True:
-                        name, said = came.get_nowait()
-                        if busy.pop(name, None) is not None and said:
-                            asked[name] = threads.submit(forwarder.forward_batch, said)
+                        name, site_messages = results.get_nowait()
+                        if busy.pop(name, None) is not None and site_messages:
+                            forwarding[name] = threads.submit(forwarder.forward_batch, site_messages)
                 except Empty:
                     pass
-                for name, coming in list(asked.items()):
-                    if coming.done():
-                        told[name] = asked.pop(name).result()
-                        if told[name] == OVER:
-                            over.append(True)
+                for name, future in list(forwarding.items()):
+                    if future.done():
+                        answers[name] = forwarding.pop(name).result()
+                        if answers[name] == OVER:
+                            stopped.append(True)
                 now = time.monotonic()
                 for client in fl_ctx.get_engine().get_clients():
-                    silent = now - busy.get(client.name, -float("inf"))
-                    if client.name not in asked and silent > self._patience:
+                    silent_seconds = now - busy.get(client.name, -float("inf"))
+                    if client.name not in forwarding and silent_seconds > self._patience:
                         busy[client.name] = now
                         data = Shareable()
-                        data[OCTETS] = told.get(client.name, b"")
+                        data[OCTETS] = answers.get(client.name, b"")
                         task = Task(CARRY, data, timeout=int(self._patience), result_received_cb=queue_result)
                         self.send(task, fl_ctx, targets=[client])
                 time.sleep(LOOK)

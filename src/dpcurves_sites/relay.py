@@ -166,20 +166,20 @@ class MessageBoard:
         return b""
 
     def collect_messages(self, name: str, stage: int, with_vectors: bool) -> bytes:
-        """Messages of a stage, the same ones for everybody, once they are there; nothing after a while.
+        """Wait for a stage to close and return its messages, the same for all recipients; empty after `WAIT` seconds.
 
         Args:
-            name: Which turn.
-            stage: Which one.
-            with_vectors: Whether masked vectors are wanted, or their receipts alone.
+            name: The name of the round.
+            stage: The stage.
+            with_vectors: Whether to return whole masked vectors; if not, only their receipts.
         """
         end = monotonic() + WAIT
         with self._changed:
             while True:
-                turn = self._find_round(name)
-                shown = self._close_stage(turn, stage)
-                if shown is not None:
-                    messages = [turn.messages[stage][site] for site in shown]
+                open_round = self._find_round(name)
+                sites = self._close_stage(open_round, stage)
+                if sites is not None:
+                    messages = [open_round.messages[stage][site] for site in sites]
                     return pack_parts(
                         messages if with_vectors or stage != MASKED else list(map(_cut_receipt, messages))
                     )
@@ -189,17 +189,21 @@ class MessageBoard:
 
     def _close_stage(self, open_round: OpenRound, stage: int) -> tuple[int, ...] | None:
         if stage not in open_round.closed_stages:
-            there, now = open_round.messages[stage], monotonic()
-            everyone = there.keys() >= self._all_sites - self._find_excluded(open_round)
-            late = now - open_round.stage_starts.setdefault(stage, now) >= self._patience
-            few = stage >= SIGNED and stage in open_round.quorum_times and now - open_round.quorum_times[stage] >= GRACE
-            if not everyone and not few and late and len(there) < self._count_required(stage):
-                gone = next(member.name for number, member in enumerate(self.task.members) if number not in there)
-                open_round.refusal = f"site {gone!r} did not answer within {self._patience:g} seconds"
+            messages, now = open_round.messages[stage], monotonic()
+            all_arrived = messages.keys() >= self._all_sites - self._find_excluded(open_round)
+            is_late = now - open_round.stage_starts.setdefault(stage, now) >= self._patience
+            quorum_waited = (
+                stage >= SIGNED and stage in open_round.quorum_times and now - open_round.quorum_times[stage] >= GRACE
+            )
+            if not all_arrived and not quorum_waited and is_late and len(messages) < self._count_required(stage):
+                missing_site = next(
+                    member.name for number, member in enumerate(self.task.members) if number not in messages
+                )
+                open_round.refusal = f"site {missing_site!r} did not answer within {self._patience:g} seconds"
                 self._require_open(open_round)
-            if not everyone and not few and not late:
+            if not all_arrived and not quorum_waited and not is_late:
                 return None
-            open_round.closed_stages[stage] = tuple(sorted(there))
+            open_round.closed_stages[stage] = tuple(sorted(messages))
             if stage == SIGNED:
                 self._exclude_sites(
                     open_round, self._all_sites - frozenset(open_round.closed_stages.get(MASKED, self._all_sites))
@@ -245,8 +249,8 @@ def _parse_request_id(signed_request: bytes) -> str:
 
 
 def _cut_receipt(message: bytes) -> bytes:
-    words = int.from_bytes(message[RECEIPT_HEAD : RECEIPT_HEAD + 8], "little")
-    return message[: max(0, len(message) - 8 * words)]
+    vector_length = int.from_bytes(message[RECEIPT_HEAD : RECEIPT_HEAD + 8], "little")
+    return message[: max(0, len(message) - 8 * vector_length)]
 
 
 def create_app(board: MessageBoard) -> Starlette:
@@ -262,10 +266,10 @@ def create_app(board: MessageBoard) -> Starlette:
         """Return a handler of messages up to `limit` bytes; `respond` gets sender number, message and path."""
 
         async def handle_message(task: str, *path: str | Request) -> Response:
-            *parts, request = path
+            *arguments, request = path
             number = authenticate_member(task, cast("Request", request), role)
             message = await read_body(cast("Request", request), limit)
-            return await respond_from_thread(lambda: respond(number, message, *parts), threads)
+            return await respond_from_thread(lambda: respond(number, message, *arguments), threads)
 
         return handle_message
 

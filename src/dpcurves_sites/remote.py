@@ -103,7 +103,7 @@ class ApprovedQuestion:
         return cls(entry[name].lower(), max_loss)
 
     def allows(self, request: ApprovalRequest) -> bool:
-        """Tell whether this is the question, at most at the approved loss. An approved rho admits epsilon too."""
+        """Return True for this question at up to the approved loss. An approved rho admits epsilon, too."""
         if self.max_loss.epsilon is None:
             is_affordable = request.loss.rho <= self.max_loss.rho
         else:
@@ -129,7 +129,7 @@ class ApprovedList:
         self._load()
 
     def __call__(self, request: ApprovalRequest) -> bool:
-        """Tell whether a question is approved. Raises `ValueError` if the file is invalid."""
+        """Return True if a question is approved. Raises `ValueError` if the file is invalid."""
         return any(entry.allows(request) for entry in self._load())
 
     def _load(self) -> Sequence[ApprovedQuestion]:
@@ -250,9 +250,9 @@ class SiteAgent:
         site: The site with its records.
         key: The site's signing key.
         ticket: The site's credential at the coordinator.
-        approve: Decides on a question, once for all of its rounds.
+        approve: Returns True to approve a question; called once for all of its rounds.
         tell: Receives log lines.
-        timeout: Seconds that the site waits in a round for other sites, before it looks for the next request.
+        timeout: Seconds that the site waits in a round for other sites, before it fetches the next request.
     """
 
     def __init__(
@@ -413,9 +413,9 @@ class _CoordinatorConnection:
         Raises:
             RoundOver: They did not arrive within the timeout.
         """
-        begun = monotonic()
+        start_time = monotonic()
         while not (octets := self.post(f"turns/{name}/{stage}/all", b"")):
-            if self._turn is not None and monotonic() - begun > self._turn:
+            if self._turn is not None and monotonic() - start_time > self._turn:
                 raise RoundOver(
                     "round", f"{STAGES[stage]} of other sites did not arrive within {self._turn:g} seconds", 408
                 )
@@ -472,11 +472,14 @@ class RemoteFederation:
             plan = terms.plan_query(step.query, allotment.loss)
             signed_request = RoundRequest(question, loss, name, tuple(answers)).to_signed_bytes(self._task, self._key)
             round_name = self._line.post("asks", signed_request).decode()
-            sent = [self._line.collect_messages(round_name, stage) for stage in (KEYS, SHARES, MASKED, SIGNED, OPENED)]
+            messages = [
+                self._line.collect_messages(round_name, stage) for stage in (KEYS, SHARES, MASKED, SIGNED, OPENED)
+            ]
             sum_round = derive_round(terms.roster, plan, allotment)
-            release = build_release(plan, sum_round, RoundMessages(*sent), allotment)
+            release = build_release(plan, sum_round, RoundMessages(*messages), allotment)
             included = {
-                parse_message(sum_round, MASKED, cut_receipt(sum_round, octets)).site for octets in sent[MASKED - KEYS]
+                parse_message(sum_round, MASKED, cut_receipt(sum_round, octets)).site
+                for octets in messages[MASKED - KEYS]
             }
             left_out = [member.name for number, member in enumerate(self._task.members) if number not in included]
             answers.append(release.values)

@@ -59,8 +59,8 @@ class Roster:
         ValueError: Fewer than 2 or more than 100 sites, a duplicate key, or `tolerated` or `absent` out of range.
 
     Formal guarantees: m sites, of which c collude. Lists of the sites in a sum are signed by a `quorum` of more than
-    ``(m + c) / 2``: two quorums have more than c sites in common, an honest one among them, which signs one list
-    per round, so one list per round can be opened. A site's `threshold` is more than ``(n + c) / 2`` of its n holders:
+    ``(m + c) / 2``: two quorums share more than c sites, so at least one honest site, which signs one list per
+    round; hence one list per round can be opened. A site's `threshold` is more than ``(n + c) / 2`` of its n holders:
     even if honest holders were shown different lists, both kinds of its masks could not be opened, since that takes
     ``2 threshold <= (n - c) + 2 c`` shares. Honest sites in the sum stay connected by masks that are never removed:
     neighbours are the nearest sites on both sides of a circle, and removing fewer sites than the degree leaves such a
@@ -106,11 +106,11 @@ class Roster:
         return min(len(self.keys) - self.quorum, self.degree + 1 - self.threshold)
 
     def find_holders(self, site: int) -> tuple[int, ...]:
-        """The sites that hold shares of a site's masks: itself, and its neighbours."""
-        sites, half = len(self.keys), self.degree // 2
+        """Return the sites that hold shares of a site's masks: itself, and its neighbours."""
+        sites, reach = len(self.keys), self.degree // 2
         if self.degree == sites - 1:
             return tuple(range(sites))
-        return tuple(sorted((site + step) % sites for step in range(-half, half + 1)))
+        return tuple(sorted((site + step) % sites for step in range(-reach, reach + 1)))
 
     @cached_property
     def fingerprint(self) -> bytes:
@@ -213,9 +213,9 @@ def _parse_stage(
 
 def _require_present(sum_round: SumRound, stage: int, present: Iterable[int], before: Iterable[int]) -> None:
     """Refuse a stage with too few sites, or with a site that was not in the stage before."""
-    sites, needed = set(present), len(sum_round.roster.keys) - sum_round.roster.absent
-    if len(sites) < needed:
-        rule = f"{needed} of {len(sum_round.roster.keys)} sites are needed, {len(sites)} are present"
+    sites, required_count = set(present), len(sum_round.roster.keys) - sum_round.roster.absent
+    if len(sites) < required_count:
+        rule = f"{required_count} of {len(sum_round.roster.keys)} sites are needed, {len(sites)} are present"
         raise ProtocolError(STAGES[stage], rule, 409)
     if not sites <= set(before):
         raise ProtocolError(STAGES[stage], f"site {min(sites - set(before))} joined too late")
@@ -266,9 +266,9 @@ def recover_secret(shares: Mapping[int, bytes], threshold: int) -> bytes:
     used, secret = dict(sorted(shares.items())[:threshold]), 0
     for holder, share in used.items():
         numerator, denominator = 1, 1
-        for other in used:
-            if other != holder:
-                numerator, denominator = numerator * (other + 1) % PRIME, denominator * (other - holder) % PRIME
+        for member in used:
+            if member != holder:
+                numerator, denominator = numerator * (member + 1) % PRIME, denominator * (member - holder) % PRIME
         secret = (secret + int.from_bytes(share, "little") * numerator * pow(denominator, -1, PRIME)) % PRIME
     if secret >= 2**256:
         raise ProtocolError("opened shares", "the shares determine no 32-byte secret")
@@ -305,10 +305,12 @@ def _add_masks(vector: Vector, keys: Iterable[tuple[bytes, int]]) -> None:
             operation(block, np.frombuffer(stream.update(_ZEROS[: 8 * block.size]), dtype="<u8"), out=block)
 
 
-def _derive_pair_key(sum_round: SumRound, mine: bytes, theirs: bytes, site: int, other: int) -> tuple[bytes, int]:
+def _derive_pair_key(sum_round: SumRound, mine: bytes, theirs: bytes, site: int, partner: int) -> tuple[bytes, int]:
     """Return the key of a pairwise mask, and whether `site` adds (1) or subtracts (-1) it."""
-    pair = min(site, other), max(site, other)
-    return _derive_key(sum_round, _exchange_keys(mine, theirs, other), "pair mask", *pair), 1 if site < other else -1
+    pair = min(site, partner), max(site, partner)
+    return _derive_key(
+        sum_round, _exchange_keys(mine, theirs, partner), "pair mask", *pair
+    ), 1 if site < partner else -1
 
 
 def _derive_own_key(sum_round: SumRound, seed: bytes, site: int) -> bytes:
@@ -345,8 +347,8 @@ class SiteState:
         seed: The seed of the self mask.
         public_keys: The public keys of all sites, as received.
         keys_digest: Digest of the messages of stage `KEYS`.
-        own_shares: The site's shares of its own seed and masking key.
-        held_shares: The shares of other sites that it holds.
+        own_shares: The site's shares of its seed and masking key.
+        held_shares: The shares of other sites' secrets.
         shares_digest: Digest of the messages of stage `SHARES`.
         signed_list: The sites in the sum, and the digest of their receipts.
     """
@@ -401,21 +403,22 @@ def share_keys(
     Raises:
         ProtocolError: Too few sites are present, or a message is invalid.
     """
-    before, roster = SiteState.from_bytes(state), sum_round.roster
+    old_state, roster = SiteState.from_bytes(state), sum_round.roster
     messages = _parse_stage(sum_round, KEYS, keys, 3 * HASH)
     _require_present(sum_round, KEYS, messages, range(len(roster.keys)))
     bundles = {site: PublicKeys.from_bytes(message.body) for site, message in messages.items()}
     _require_own_message(KEYS, signer, messages)
     holders = [site for site in roster.find_holders(signer.site) if site in bundles]
     secret_shares = [
-        share_secret(secret, holders, roster.threshold, randomness) for secret in (before.seed, before.masking_key)
+        share_secret(secret, holders, roster.threshold, randomness)
+        for secret in (old_state.seed, old_state.masking_key)
     ]
     sealed = []
     for site in holders:
         if site != signer.site:
             key = _derive_key(
                 sum_round,
-                _exchange_keys(before.sealing_key, bundles[site].sealing_key, site),
+                _exchange_keys(old_state.sealing_key, bundles[site].sealing_key, site),
                 "share",
                 signer.site,
                 site,
@@ -424,13 +427,13 @@ def share_keys(
                 bytes(12), secret_shares[0][site] + secret_shares[1][site], sum_round.header
             )
             sealed.append(site.to_bytes(2, "little") + ciphertext)  # a constant nonce is safe: each key encrypts once
-    after = replace(
-        before,
+    new_state = replace(
+        old_state,
         public_keys=bundles,
         keys_digest=_digest_messages(messages),
         own_shares=(secret_shares[0][signer.site], secret_shares[1][signer.site]),
     )
-    return after.to_bytes(), signer.sign_message(sum_round, SHARES, after.keys_digest + b"".join(sealed))
+    return new_state.to_bytes(), signer.sign_message(sum_round, SHARES, new_state.keys_digest + b"".join(sealed))
 
 
 SEALED = 2 + 2 * SHARE + 16
@@ -450,33 +453,35 @@ def mask_vector(sum_round: SumRound, signer: Signer, state: bytes, shares: Itera
     Raises:
         ProtocolError: Too few sites are present, a message is invalid, or another site received other keys.
     """
-    before = SiteState.from_bytes(state)
+    old_state = SiteState.from_bytes(state)
     if vector.shape != (sum_round.vector_length,):
         raise InvalidArgument("vector", f"must have {sum_round.vector_length} integers")
     messages = _parse_stage(sum_round, SHARES, shares)
-    _require_present(sum_round, SHARES, messages, before.public_keys)
+    _require_present(sum_round, SHARES, messages, old_state.public_keys)
     _require_own_message(SHARES, signer, messages)
     held_shares = {}
     for site, message in messages.items():
-        if message.body[:HASH] != before.keys_digest:
+        if message.body[:HASH] != old_state.keys_digest:
             raise ProtocolError("shares", f"site {site} received other keys than this site")
         if site != signer.site and signer.site in sum_round.roster.find_holders(site):
-            held_shares[site] = _open_sealed_share(sum_round, signer.site, before, message)
+            held_shares[site] = _open_sealed_share(sum_round, signer.site, old_state, message)
     masked = np.array(vector, dtype=np.uint64)
     neighbours = [
         site for site in messages if site != signer.site and site in sum_round.roster.find_holders(signer.site)
     ]
     pair_masks = [
-        _derive_pair_key(sum_round, before.masking_key, before.public_keys[site].masking_key, signer.site, site)
+        _derive_pair_key(sum_round, old_state.masking_key, old_state.public_keys[site].masking_key, signer.site, site)
         for site in neighbours
     ]
-    _add_masks(masked, [(_derive_own_key(sum_round, before.seed, signer.site), 1), *pair_masks])
+    _add_masks(masked, [(_derive_own_key(sum_round, old_state.seed, signer.site), 1), *pair_masks])
     octets = masked.astype("<u8", copy=False).tobytes()
-    after = replace(
-        before, held_shares={**held_shares, signer.site: before.own_shares}, shares_digest=_digest_messages(messages)
+    new_state = replace(
+        old_state,
+        held_shares={**held_shares, signer.site: old_state.own_shares},
+        shares_digest=_digest_messages(messages),
     )
-    receipt = signer.sign_message(sum_round, MASKED, after.shares_digest + sha256(octets).digest())
-    return after.to_bytes(), receipt + octets
+    receipt = signer.sign_message(sum_round, MASKED, new_state.shares_digest + sha256(octets).digest())
+    return new_state.to_bytes(), receipt + octets
 
 
 def cut_receipt(sum_round: SumRound, masked: bytes) -> bytes:
@@ -497,18 +502,20 @@ def sign_list(sum_round: SumRound, signer: Signer, state: bytes, receipts: Itera
         ProtocolError: Too few sites are present, a message is invalid, another site received other shares, or this
             site has signed another list.
     """
-    before = SiteState.from_bytes(state)
+    old_state = SiteState.from_bytes(state)
     messages = _parse_stage(sum_round, MASKED, receipts, 2 * HASH)
     _require_present(
-        sum_round, MASKED, messages, [*before.held_shares, *_find_non_neighbours(sum_round, signer.site, before)]
+        sum_round, MASKED, messages, [*old_state.held_shares, *_find_non_neighbours(sum_round, signer.site, old_state)]
     )
     for site, message in messages.items():
-        if message.body[:HASH] != before.shares_digest:
+        if message.body[:HASH] != old_state.shares_digest:
             raise ProtocolError("masked vectors", f"site {site} received other shares than this site")
     signed_list = tuple(messages), _digest_messages(messages)
-    if before.signed_list[1] not in (b"", signed_list[1]):
+    if old_state.signed_list[1] not in (b"", signed_list[1]):
         raise ProtocolError("signed lists", "this site has signed another list in this round")
-    return replace(before, signed_list=signed_list).to_bytes(), signer.sign_message(sum_round, SIGNED, signed_list[1])
+    return replace(old_state, signed_list=signed_list).to_bytes(), signer.sign_message(
+        sum_round, SIGNED, signed_list[1]
+    )
 
 
 def unmask(sum_round: SumRound, signer: Signer, state: bytes, signed: Iterable[bytes]) -> Step:
@@ -523,11 +530,11 @@ def unmask(sum_round: SumRound, signer: Signer, state: bytes, signed: Iterable[b
     Raises:
         ProtocolError: Fewer than a quorum signed the list that this site signed.
     """
-    before = SiteState.from_bytes(state)
-    included, digest = before.signed_list
+    old_state = SiteState.from_bytes(state)
+    included, digest = old_state.signed_list
     _require_quorum(sum_round, signed, digest)
     revealed = []
-    for site, (seed, key) in sorted(before.held_shares.items()):
+    for site, (seed, key) in sorted(old_state.held_shares.items()):
         share_type = 0 if site in included else 1
         revealed.append(site.to_bytes(2, "little") + bytes([share_type]) + (key if share_type else seed))
     return state, signer.sign_message(sum_round, OPENED, digest + b"".join(revealed))
@@ -549,7 +556,7 @@ def _require_quorum(sum_round: SumRound, signed: Iterable[bytes], digest: bytes)
 
 def _find_non_neighbours(sum_round: SumRound, site: int, state: SiteState) -> list[int]:
     """Return the sites whose shares this site does not hold."""
-    return [other for other in state.public_keys if site not in sum_round.roster.find_holders(other)]
+    return [member for member in state.public_keys if site not in sum_round.roster.find_holders(member)]
 
 
 def _open_sealed_share(sum_round: SumRound, site: int, state: SiteState, message: SignedMessage) -> tuple[bytes, bytes]:
@@ -557,15 +564,15 @@ def _open_sealed_share(sum_round: SumRound, site: int, state: SiteState, message
     for start in range(0, len(body), SEALED):
         sealed = body[start : start + SEALED]
         if int.from_bytes(sealed[:2], "little") == site:
-            theirs = state.public_keys[message.site].sealing_key
+            sender_key = state.public_keys[message.site].sealing_key
             key = _derive_key(
-                sum_round, _exchange_keys(state.sealing_key, theirs, message.site), "share", message.site, site
+                sum_round, _exchange_keys(state.sealing_key, sender_key, message.site), "share", message.site, site
             )
             try:
-                opened = AESGCM(key).decrypt(bytes(12), sealed[2:], sum_round.header)
+                plaintext = AESGCM(key).decrypt(bytes(12), sealed[2:], sum_round.header)
             except (InvalidTag, ValueError):
                 break
-            return opened[:SHARE], opened[SHARE:]
+            return plaintext[:SHARE], plaintext[SHARE:]
     raise ProtocolError("shares", f"the share from site {message.site} cannot be decrypted")
 
 
@@ -589,8 +596,8 @@ def sum_vectors(sum_round: SumRound, messages: RoundMessages) -> Vector:
     """
     roster = sum_round.roster
     bundles = {
-        site: PublicKeys.from_bytes(one.body)
-        for site, one in _parse_stage(sum_round, KEYS, messages.keys, 3 * HASH).items()
+        site: PublicKeys.from_bytes(message.body)
+        for site, message in _parse_stage(sum_round, KEYS, messages.keys, 3 * HASH).items()
     }
     shares = _parse_stage(sum_round, SHARES, messages.shares)
     _require_present(sum_round, SHARES, shares, bundles)
@@ -608,10 +615,10 @@ def sum_vectors(sum_round: SumRound, messages: RoundMessages) -> Vector:
                 "masked vectors", f"the vector of site {receipt.site} was altered, or masked for other sites"
             )
         total += np.frombuffer(vector, dtype="<u8")
-    opened = _parse_opened_shares(sum_round, messages.opened_shares, _digest_messages(receipts))
+    opened_shares = _parse_opened_shares(sum_round, messages.opened_shares, _digest_messages(receipts))
     masks: list[tuple[bytes, int]] = []
     for site in shares:
-        secret = recover_secret(opened.get((site, int(site not in receipts)), {}), roster.threshold)
+        secret = recover_secret(opened_shares.get((site, int(site not in receipts)), {}), roster.threshold)
         if site in receipts:
             if _commit_to_seed(sum_round, site, secret) != bundles[site].commitment:
                 raise ProtocolError("opened shares", f"the shares of site {site} do not match its commitment")
@@ -620,11 +627,12 @@ def sum_vectors(sum_round: SumRound, messages: RoundMessages) -> Vector:
             masking_key = X25519PrivateKey.from_private_bytes(secret).public_key().public_bytes_raw()
             if masking_key != bundles[site].masking_key:
                 raise ProtocolError("opened shares", f"the shares of site {site} do not match its public key")
-            neighbours = [other for other in receipts if other in roster.find_holders(site)]
+            neighbours = [neighbour for neighbour in receipts if neighbour in roster.find_holders(site)]
             masks.extend(
-                _derive_pair_key(sum_round, secret, bundles[other].masking_key, site, other) for other in neighbours
+                _derive_pair_key(sum_round, secret, bundles[neighbour].masking_key, site, neighbour)
+                for neighbour in neighbours
             )
-    _add_masks(total, masks)  # the missing site's pairwise masks cancel those of its neighbours
+    _add_masks(total, masks)  # a missing site's pairwise masks cancel its neighbours' masks
     return total
 
 
@@ -668,12 +676,12 @@ def simulate_round(
     states = [b""] * len(signers)
 
     def collect_stage(stage: int, ask: Callable[[Signer], Step]) -> list[bytes]:
-        sent = []
+        messages = []
         for signer in signers:
             if dropouts.get(signer.site, OPENED + 1) > stage:
                 states[signer.site], message = ask(signer)
-                sent.append(message)
-        return sent
+                messages.append(message)
+        return messages
 
     keys = collect_stage(KEYS, lambda signer: advertise_keys(sum_round, signer, randomness))
     shares = collect_stage(SHARES, lambda signer: share_keys(sum_round, signer, states[signer.site], keys, randomness))
@@ -682,5 +690,5 @@ def simulate_round(
     )
     receipts = [cut_receipt(sum_round, octets) for octets in masked]
     signed = collect_stage(SIGNED, lambda signer: sign_list(sum_round, signer, states[signer.site], receipts))
-    opened = collect_stage(OPENED, lambda signer: unmask(sum_round, signer, states[signer.site], signed))
-    return RoundMessages(keys, shares, masked, signed, opened), states
+    opened_messages = collect_stage(OPENED, lambda signer: unmask(sum_round, signer, states[signer.site], signed))
+    return RoundMessages(keys, shares, masked, signed, opened_messages), states

@@ -43,8 +43,8 @@ def sample_polya_differences(scale: Fraction, shape: Fraction, size: int, random
     Formal guarantees: the law is exact; floating point decides nothing. *Proof.* The generating function of a Polya
     variable is ``((1 - r) / (1 - r z))**a = exp(a * sum_k r**k / k * (z**k - 1))``: it is the sum of the points of a
     Poisson process on k = 1, 2, ... of intensity ``a r**k / k`` at k, and powers of it multiply, which is why shapes
-    add up. That process is obtained by thinning another one (keeping points independently, with a probability that
-    depends on k, gives a Poisson process of the intensity times that probability). Let J be the least number with
+    add up. That process is obtained by thinning a dominating process (keeping points independently, with a probability
+    that depends on k, gives a Poisson process of the intensity times that probability). Let J be the least number with
     ``2**J >= scale``. Below ``2**J``, each block of the integers from ``2**j`` to below ``2**(j + 1)`` has a Poisson
     number of points, of mean a, uniformly spread: intensity ``a / 2**j``. A point is kept with probability ``2**j / k *
     r**k``, at most 1. For the integers from ``2**J``, a Poisson number of points of mean a have block ``j = J + i``
@@ -99,9 +99,9 @@ class PolyaBlocks:
     def bound_acceptance(self, block: int, integer: int, bits: int) -> tuple[Fraction, Fraction]:
         """Bound the acceptance probability of a point, times ``2**bits``; the bounds converge as `bits` grows."""
         factor = Fraction(self.compute_factor(block) << block, integer)
-        more = max(0, factor.numerator.bit_length() - factor.denominator.bit_length() + 2)
-        low, high = bound_exp_neg(integer / self.scale, bits + more)
-        return factor * low / 2**more, factor * high / 2**more
+        extra_bits = max(0, factor.numerator.bit_length() - factor.denominator.bit_length() + 2)
+        low, high = bound_exp_neg(integer / self.scale, bits + extra_bits)
+        return factor * low / 2**extra_bits, factor * high / 2**extra_bits
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,10 +209,10 @@ def gaussian_overhead(variance: float, shares: int) -> float:
     losses of several sums add up with the same overhead. (Kairouz, Liu and Steinke 2021, Theorem 1, sums over all.)
 
     *Proof.* Let V be the variance and g(y) = exp(-y**2 / 2V). First, P is proportional to ``g(y) phi(y)`` with
-    ``|ln phi| <= H`` everywhere: adding the (k + 1)-th to the sum of k, complete the square. What is left is a sum over
-    all integers of a Gaussian with variance ``s = variance / n * k / (k + 1)`` and some centre. By Poisson's summation
-    it lies within ``1 - 2q`` and ``1 + 2q`` times ``sqrt(2 pi s)``, with ``q = sum_j exp(-2 pi**2 s j**2)``: H is half
-    the sum of ``ln((1 + 2q) / (1 - 2q))`` over k = 1, ..., n - 1.
+    ``|ln phi| <= H`` everywhere: adding the (k + 1)-th to the sum of k, complete the square. The remainder is a sum
+    over all integers of a Gaussian with variance ``s = variance / n * k / (k + 1)`` and some centre. By Poisson's
+    summation it lies within ``1 - 2q`` and ``1 + 2q`` times ``sqrt(2 pi s)``, with ``q = sum_j exp(-2 pi**2 s j**2)``:
+    H is half the sum of ``ln((1 + 2q) / (1 - 2q))`` over k = 1, ..., n - 1.
 
     Let L be the loss ``ln P(y) / P(y - d)``, and ``K(s) = ln E exp(s L)``, s times the Renyi divergence of order
     ``1 + s``. *For s >= b*: ``exp K(s)`` is ``exp(s (s + 1) d**2 / 2V)`` times the quotient of the sums over
@@ -239,15 +239,15 @@ def gaussian_overhead(variance: float, shares: int) -> float:
             return inf
         logarithm += log((1 + 2 * q) / (1 - 2 * q)) / 2
     rate = 2 * pi**2 * variance
-    least = sum((2 * rate * j**2 - 1) * exp(-rate * j**2) for j in range(1, 9)) if rate > 1 else inf
-    spread = (1 + 2 * max(least, 0.0)) / (1 - 2 * min(_bound_tail(variance), 0.25))
+    smallest_tail = sum((2 * rate * j**2 - 1) * exp(-rate * j**2) for j in range(1, 9)) if rate > 1 else inf
+    spread = (1 + 2 * max(smallest_tail, 0.0)) / (1 - 2 * min(_bound_tail(variance), 0.25))
 
     def bound_at(end: float) -> float:
         power = 2 * (1 + 2 * end) * logarithm
         if power > 1:
             return inf
-        near = exp(power) * (sqrt(spread) + 2 * logarithm * sqrt(variance)) ** 2 - 1
-        return max(4 * logarithm * variance / end, near)
+        near_bound = exp(power) * (sqrt(spread) + 2 * logarithm * sqrt(variance)) ** 2 - 1
+        return max(4 * logarithm * variance / end, near_bound)
 
     return min(map(bound_at, _ENDS)) * (1 + 1e-9) + 1e-12  # covers rounding of doubles
 

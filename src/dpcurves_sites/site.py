@@ -139,11 +139,11 @@ class RoundStore:
         if stage != len(steps) + 1:
             raise ProtocolError(STAGES[stage], f"the round is at stage {STAGES[len(steps) + 1]}", 409)
         state = steps[stage - 1][2] if stage > KEYS else b""
-        after, message = self._take_step(connection, sum_round, stage, state, previous_messages)
+        new_state, message = self._take_step(connection, sum_round, stage, state, previous_messages)
         if stage == SIGNED:
-            _require_same_sites(connection, sum_round, payment, SiteState.from_bytes(after).signed_list[0])
+            _require_same_sites(connection, sum_round, payment, SiteState.from_bytes(new_state).signed_list[0])
         row = {**_round_columns(sum_round), "stage": stage, "place": sum_round.header.hex(), "given": messages_digest}
-        connection.execute(insert(STEPS).values(**row, state=after, message=message))
+        connection.execute(insert(STEPS).values(**row, state=new_state, message=message))
         return message
 
     def _take_step(
@@ -163,12 +163,12 @@ class RoundStore:
 
 def _require_same_sites(connection: Connection, sum_round: SumRound, payment: str, sites: Sequence[int]) -> None:
     """Refuse a list of other sites than in an earlier round under this payment, which may have the same noise."""
-    task, listed = sum_round.roster.task.hex(), json.dumps(list(sites))
+    task, sites_json = sum_round.roster.task.hex(), json.dumps(list(sites))
     query = select(LISTS.c.listed).where(LISTS.c.task == task, LISTS.c.payment == payment)
     earlier = connection.execute(query).scalar()
     if earlier is None:
-        connection.execute(insert(LISTS).values(task=task, payment=payment, listed=listed))
-    elif earlier != listed:
+        connection.execute(insert(LISTS).values(task=task, payment=payment, listed=sites_json))
+    elif earlier != sites_json:
         raise ProtocolError(STAGES[SIGNED], "the sums of earlier rounds under this payment had other sites")
 
 
@@ -330,27 +330,29 @@ class Site:
             self._records = None
 
     def answer(self, plan: Plan, allotment: Allotment, stage: int, previous_messages: Sequence[bytes]) -> bytes:
-        """See `SiteHolder`.
+        """Return the site's message of a stage, as in `SiteHolder`.
+
+        Stage `KEYS` checks the budget and the columns; stage `MASKED` charges, counts and adds noise, once.
 
         Raises:
             BudgetExceeded: The remaining budget is too small; nothing was charged.
-            UnsupportedQuery, ValueError: it is no plan of this task, or the records do not have what it asks.
-            ProtocolError: see `RoundStore.answer_stage`.
+            UnsupportedQuery, ValueError: The plan is not of this task, or the records lack a column of it.
+            ProtocolError: See `RoundStore.answer_stage`.
         """
-        made = self._terms.plan_query(plan.query, allotment.loss)
-        if made.fingerprint != plan.fingerprint:
+        own_plan = self._terms.plan_query(plan.query, allotment.loss)
+        if own_plan.fingerprint != plan.fingerprint:
             raise InvalidArgument("plan", "this site would make another one: it has other terms, or another version")
-        turn, payment = (
-            derive_round(self.roster, made, allotment),
+        sum_round, payment = (
+            derive_round(self.roster, own_plan, allotment),
             self._build_request_id(allotment.request, allotment.part),
         )
-        if stage == KEYS and not self._kept.has_answered(turn, KEYS):
-            if self._ledger.find_grant(self._dataset, payment) is None:  # it can be paid, before any site counts
-                left = self._ledger.balance(self._dataset).remaining
-                self._require_budget(left.currency.price(allotment.loss), left, "this turn")
-            self._open_records().check(made.query.axes)
+        if stage == KEYS and not self._kept.has_answered(sum_round, KEYS):
+            if self._ledger.find_grant(self._dataset, payment) is None:  # refuse before any site counts
+                balance = self._ledger.balance(self._dataset).remaining
+                self._require_budget(balance.currency.price(allotment.loss), balance, "this turn")
+            self._open_records().check(own_plan.query.axes)
         return self._kept.answer_stage(
-            turn, stage, previous_messages, lambda: self._build_vector(made, allotment), payment
+            sum_round, stage, previous_messages, lambda: self._build_vector(own_plan, allotment), payment
         )
 
     def _build_vector(self, plan: Plan, allotment: Allotment) -> Vector:
@@ -361,16 +363,16 @@ class Site:
         return np.asarray(vector, dtype=np.uint64)
 
     def _charge_round(self, plan: Plan, allotment: Allotment) -> Grant:
-        thing = plan.query.charged_query
+        item = plan.query.charged_query
         return self._ledger.charge(
             self._dataset, allotment.loss, purpose=f"a secure sum: {plan.made_by}",
             request=self._build_request_id(allotment.request, allotment.part), units=self._units,
-            binding=fingerprint(thing, allotment.loss, self._terms.adjacency, self._dataset, self.roster),
+            binding=fingerprint(item, allotment.loss, self._terms.adjacency, self._dataset, self.roster),
         )  # fmt: skip
 
-    def _build_request_id(self, request: str, part: int) -> str:
+    def _build_request_id(self, request: str, step_number: int) -> str:
         """Return the request id of a charge. It includes the task, since other tasks draw and pay for fresh noise."""
-        return f"{self.roster.task.hex()[:TASK]}/{request}/{part}"
+        return f"{self.roster.task.hex()[:TASK]}/{request}/{step_number}"
 
     def _require_budget(self, needed: Amount, remaining: Amount, purpose: str) -> None:
         if needed.billionths > remaining.billionths:

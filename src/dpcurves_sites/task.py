@@ -76,7 +76,7 @@ def read_key(file: Path) -> Ed25519PrivateKey:
     """SECRET. Load a signing key.
 
     Raises:
-        ValueError: The file holds no key; the message quotes nothing of it.
+        ValueError: The file holds no key; the message contains nothing of the file.
     """
     try:
         return Ed25519PrivateKey.from_private_bytes(bytes.fromhex(file.read_text().strip()))
@@ -130,9 +130,9 @@ class FederationTask(TaskDocument):
         """
         roster = self.model.build_roster(bytes.fromhex(self.hash), [member.key for member in self.members])
         units = tuple(member.units for member in self.members if member.units is not None)
-        known = units if self.neighbours.has_public_units else ()
+        public_units = units if self.neighbours.has_public_units else ()
         terms = FederationTerms(
-            self.model, roster, self.neighbours, self.unit, known, self.budget, self.columns, self.most_rows
+            self.model, roster, self.neighbours, self.unit, public_units, self.budget, self.columns, self.most_rows
         )
         if self.most_rows is not None and self.most_rows < 1:
             raise InvalidArgument("most_rows", f"must be at least 1, got {self.most_rows}")

@@ -50,14 +50,14 @@ def unpack_parts(octets: bytes) -> list[bytes]:
     >>> unpack_parts(pack_parts([b"a", b""]))
     [b'a', b'']
     """
-    parts, end = [], 0
+    fields, end = [], 0
     while end < len(octets):
         size = int.from_bytes(octets[end : end + LENGTH], "little")
         end += LENGTH + size
         if end > len(octets):
             raise ValueError("a message is truncated")
-        parts.append(octets[end - size : end])
-    return parts
+        fields.append(octets[end - size : end])
+    return fields
 
 
 def receive_part(connection: socket.socket) -> bytes:
@@ -74,13 +74,13 @@ def receive_part(connection: socket.socket) -> bytes:
 
 
 def _receive_exactly(connection: socket.socket, size: int) -> bytes:
-    found = bytearray()
-    while len(found) < size:
-        piece = connection.recv(min(2**20, size - len(found)))
-        if not piece:
+    received = bytearray()
+    while len(received) < size:
+        chunk = connection.recv(min(2**20, size - len(received)))
+        if not chunk:
             raise OSError("a message is truncated")
-        found += piece
-    return bytes(found)
+        received += chunk
+    return bytes(received)
 
 
 def exchange_batch(socket_path: str, answer: bytes) -> bytes:
@@ -91,7 +91,7 @@ def exchange_batch(socket_path: str, answer: bytes) -> bytes:
         answer: The result of `Forwarder.forward_batch`, or b"" at first.
 
     Raises:
-        OSError: The site's process is not there, or its message was truncated.
+        OSError: The site's process is not running, or its message was truncated.
     """
     with socket.socket(socket.AF_UNIX) as connection:
         connection.settimeout(SITE_PATIENCE)
@@ -105,7 +105,7 @@ class Forwarder:
 
     Arguments:
         task: The path of the task document.
-        is_over: Tells whether to stop.
+        is_over: Returns True when the forwarder must stop.
         timeout: Seconds that the coordinator may be down.
     """
 

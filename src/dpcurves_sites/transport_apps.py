@@ -53,7 +53,7 @@ class SocketTransport:
         with suppress(FileNotFoundError):
             socket_path.unlink()
         self._server = socket.socket(socket.AF_UNIX)
-        before = os.umask(0o117)
+        old_mask = os.umask(0o117)
         try:
             self._server.bind(str(socket_path))
         except OSError as error:
@@ -61,7 +61,7 @@ class SocketTransport:
                 "carried", f"{str(socket_path)!r} cannot be created as a socket ({error.strerror})"
             ) from None
         finally:
-            os.umask(before)
+            os.umask(old_mask)
         self._server.listen()
         Thread(target=self._accept_connections, daemon=True).start()
 
@@ -129,8 +129,8 @@ def _parse_batch_number(answer: bytes) -> int:
     Raises:
         ValueError: The answer is malformed.
     """
-    number, status, left, _ = unpack_parts(answer)
-    if not status.isdigit() or not left.isdigit():
+    number, status, remaining, _ = unpack_parts(answer)
+    if not status.isdigit() or not remaining.isdigit():
         raise ValueError("it has no status")
     return int(number)
 

@@ -84,7 +84,7 @@ class SiteHolder(Protocol):
 
         Arguments:
             plan: The plan. The site recomputes it, and charges its ledger before it counts.
-            allotment: The request, the paid part and its loss.
+            allotment: The request, the number of the paid step and its loss.
             stage: From `KEYS` to `OPENED`.
             previous_messages: The messages of all sites in the previous stage.
         """
@@ -208,7 +208,7 @@ class SecureSum:
         return neighbours.to_adjacency(replace(unit, records=unit.records * self.sites_per_unit), units)
 
     def plan(self, workload: Workload[Answer], loss: PrivacyLoss, adjacency: Adjacency) -> Strategy[Answer]:
-        """Choose the strategy of a workload: adaptive rounds if they pay and are linear.
+        """Choose the strategy of a workload: adaptive rounds if they reduce the error and are linear.
 
         Private cuts and comparisons are not linear: groups are cut after a pilot query instead, and contribution bounds
         follow noisy counts at powers of two.
@@ -245,7 +245,7 @@ class SecureSum:
         >>> print(SecureSum(10, 3, absent=1))
         secure sum of 10 sites, 2 of which may collude and 1 be left out, noise 10/7 of a curator's variance
         """
-        left = f" and {self.absent} be left out" if self.absent else ""
+        absence = f" and {self.absent} be left out" if self.absent else ""
         several = "" if self.sites_per_unit == 1 else f", units at up to {self.sites_per_unit} sites"
         colluding = self.tolerated - self.absent
         noise = (
@@ -253,7 +253,7 @@ class SecureSum:
             if self.variance_factor == 1
             else f"noise {self.variance_factor} of a curator's variance"
         )
-        return f"secure sum of {self.sites} sites, {colluding} of which may collude{left}{several}, {noise}"
+        return f"secure sum of {self.sites} sites, {colluding} of which may collude{absence}{several}, {noise}"
 
     def run(self, plan: Plan, holders: Sequence[SiteHolder], allotment: Allotment, randomness: Randomness) -> Release:
         """Run all sites in one process, each with its own ledger and secrets; `randomness` is not used.
@@ -264,13 +264,13 @@ class SecureSum:
         require_charged(allotment, plan)
         if len(holders) != self.sites:
             raise InvalidArgument("holders", f"{self.sites} sites are needed, got {len(holders)}")
-        turn = derive_round(holders[0].roster, plan, allotment)
-        sent: list[list[bytes]] = []
+        sum_round = derive_round(holders[0].roster, plan, allotment)
+        stages: list[list[bytes]] = []
         for stage in (KEYS, SHARES, MASKED, SIGNED, OPENED):
-            previous = sent[-1] if sent else []
-            visible = [cut_receipt(turn, octets) for octets in previous] if stage == SIGNED else previous
-            sent.append([holder.answer(plan, allotment, stage, visible) for holder in holders])
-        return build_release(plan, turn, RoundMessages(*sent), allotment)
+            previous = stages[-1] if stages else []
+            visible = [cut_receipt(sum_round, octets) for octets in previous] if stage == SIGNED else previous
+            stages.append([holder.answer(plan, allotment, stage, visible) for holder in holders])
+        return build_release(plan, sum_round, RoundMessages(*stages), allotment)
 
     def build_vector(self, plan: Plan, records: Records, memory: Memory, randomness: Randomness) -> IntArray:
         """SECRET. Return the summand of one site: exact sums plus shares of the noise, modulo 2**64.
@@ -391,7 +391,7 @@ def groups_from_pilot_query(workload: ScoreGroupWorkload, setting: Setting) -> S
 
 
 def derive_round(roster: Roster, plan: Plan, allotment: Allotment) -> SumRound:
-    """Return the round that answers a plan, a function of the plan, the request and the paid part."""
+    """Return the round that answers a plan, a function of the plan, the request and the paid step."""
     facts = f"{plan.fingerprint}\n{allotment.part}\n{allotment.request}".encode()
     digest = sha256(b"dpcurves sites turn 1\n" + facts).digest()
     size = plan.law.require_type(CountLaw).size  # type: ignore[type-abstract]

@@ -97,7 +97,7 @@ class Currency(Enum):
 
     @classmethod
     def require_countable(cls, loss: PrivacyLoss, text: object) -> PrivacyLoss:
-        """Return the loss if a ledger can hold a cap of it. `given` is its text for the error message.
+        """Return the loss if a ledger can hold it as a cap. `text` is the loss as the caller wrote it, for the error.
 
         Raises:
             ValueError: the loss is below 1e-9 or above 1e9.
@@ -168,7 +168,7 @@ class Allotment:
 class QuestionBudget:
     """Fractions of a grant, which never sum to more than 1. A release that was paid for once is free when used again.
 
-    A delta is not divided: the one step that selects partitions gets all of it.
+    A delta is not divided: the step that selects partitions gets all of it.
 
     Args:
         grant: Loss of the whole question.
@@ -199,10 +199,10 @@ class QuestionBudget:
         return cls(Grant(request, loss, "elsewhere", 0), charged_by_round=charged_by_round)
 
     def pay(self, item: Hashable, fraction: Fraction) -> Allotment:
-        """Pay for `thing`, or return its earlier allotment.
+        """Pay for `item`, or return its earlier allotment.
 
         Raises:
-            ValueError: the fraction exceeds the remaining budget, or differs from the first payment for `thing`.
+            ValueError: the fraction exceeds the remaining budget, or differs from the first payment for `item`.
             TypeError: the fraction is not exact.
         """
         if not isinstance(fraction, Fraction | int):
@@ -225,7 +225,7 @@ class QuestionBudget:
         return allotment
 
     def _round_fraction(self, fraction: Fraction) -> Fraction:
-        """Return the largest fraction, up to this one, whose loss is a whole number of billionths."""
+        """Return the largest fraction, at most `fraction`, whose loss is a whole number of billionths."""
         loss = self.grant.loss
         exact = loss.rho if loss.epsilon is None else loss.epsilon
         billionths = floor(exact * fraction * BILLION)
@@ -278,8 +278,7 @@ class Account:
         dataset: Name in the ledger.
         neighbours: Adjacency under which every release is private.
         unit: Privacy unit and contribution bound.
-        cap: Total loss of all releases. A pure cap is counted in epsilon, another one in rho, in whole billionths
-            rounded down.
+        cap: Total loss of all releases, rounded down to whole billionths: of epsilon for a pure cap, else of rho.
 
     Raises:
         ValueError: the name is empty or not printable, or the cap is below 1e-9 or above 1e9.

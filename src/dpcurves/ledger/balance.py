@@ -188,7 +188,7 @@ def _parse_balance(chain: Chain, row: RowMapping) -> Balance:
 # Allowances of projects and analysts.
 #
 # The last entry of an owner is the current allowance. It carries over the spent amount of the previous entry, so a new
-# allowance returns no budget. The spent amount changes and has a seal of its own, as for accounts.
+# allowance returns no budget. The spent amount changes and is sealed separately, as for accounts.
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +201,7 @@ class AllowanceBalance(Spending):
         analyst: Analyst of the project; None: the whole project.
         limit: The allowance.
         spent: Amount spent. It never decreases.
-        rule: Whether sibling allowances may exceed the parent, as declared when this one was set.
+        rule: Whether sibling allowances may exceed the parent, as declared when this allowance was set.
         when: Time at which the allowance was set, in UTC and ISO 8601.
     """
 
@@ -323,26 +323,28 @@ def _require_room(
     rule: accounts.AllowanceRule,
 ) -> None:
     """Refuse an allowance that does not fit its parent, its siblings or its parts."""
-    others = [balance for balance in current if balance.owner != owner]
-    project = next((balance for balance in others if balance.owner == (*owner[:2], accounts.WHOLE_PROJECT)), None)
+    siblings = [balance for balance in current if balance.owner != owner]
+    project = next((balance for balance in siblings if balance.owner == (*owner[:2], accounts.WHOLE_PROJECT)), None)
     analyst_limits = [
-        balance.limit.billionths for balance in others if balance.project == owner[1] and balance.analyst is not None
+        balance.limit.billionths for balance in siblings if balance.project == owner[1] and balance.analyst is not None
     ]
     if owner[2] != accounts.WHOLE_PROJECT:
         if project is None:
             raise InvalidArgument("project", f"{owner[1]!r} needs an allowance before its analysts get one")
         _require_parts([limit.billionths, *analyst_limits], project.limit, project.owner_label, rule)
     else:
-        project_limits = [balance.limit.billionths for balance in others if balance.analyst is None]
+        project_limits = [balance.limit.billionths for balance in siblings if balance.analyst is None]
         _require_parts([limit.billionths, *project_limits], account.account.limit, f"dataset {owner[0]!r}", rule)
         _require_parts(analyst_limits, limit, f"project {owner[1]!r}", rule)
 
 
-def _require_parts(parts: Collection[int], whole: accounts.Amount, words: str, rule: accounts.AllowanceRule) -> None:
-    if max(parts, default=0) > whole.billionths:
+def _require_parts(
+    allowances: Collection[int], whole: accounts.Amount, words: str, rule: accounts.AllowanceRule
+) -> None:
+    if max(allowances, default=0) > whole.billionths:
         raise InvalidArgument("allowance", f"an allowance exceeds the {whole} of {words}, which it is a part of")
-    if sum(parts) > whole.billionths and rule is accounts.AllowanceRule.WITHIN:
-        total = accounts.Amount(whole.currency, sum(parts)).digits
+    if sum(allowances) > whole.billionths and rule is accounts.AllowanceRule.WITHIN:
+        total = accounts.Amount(whole.currency, sum(allowances)).digits
         raise InvalidArgument(
             "allowance",
             f"the allowances in {words} add up to {total} of {whole}; allow that with the rule 'may exceed'",

@@ -70,7 +70,7 @@ def link_draft(draft: Path, path: Path) -> bool:
         return False
     finally:
         if os.name == "posix":
-            # Flush the folder, too: without the name, a power failure would lose the record of what was spent.
+            # Flush the folder, too: without the file's name, a power failure would lose the spent amounts.
             _sync(path.parent, os.O_RDONLY)
     return True
 
@@ -135,7 +135,7 @@ class Key:
 
     def seal(self, *facts: Fact) -> str:
         """Return a message authentication code of the facts, their order and their types."""
-        # The JSON is injective: no two lists of facts give the same message, whatever types an editor stored.
+        # The JSON is injective: different lists of facts give different messages, even if types were edited.
         message = json.dumps(facts, separators=(",", ":"), default=lambda raw: {"bytes": raw.hex()})
         return hmac.digest(self._secret, message.encode(), "sha256").hex()
 
@@ -144,7 +144,7 @@ class Key:
         return bytes.fromhex(self.seal("key of dataset", dataset))
 
     def encrypt(self, secret: bytes) -> str:
-        """Encrypt and authenticate with Fernet, under a key derived from this one."""
+        """Encrypt and authenticate with Fernet, under a key derived from this key."""
         return self._cipher().encrypt(secret).decode()
 
     def decrypt(self, token: object) -> bytes:
@@ -178,7 +178,7 @@ class Key:
 
 
 def find_key(key: bytes | None, load_key: Callable[[], Key]) -> Key:
-    """Return the given key, else the key in the environment, else the one that `load_key` returns."""
+    """Return the argument `key`, else the key in the environment, else the result of `load_key`."""
     if key is not None:
         return Key(key)
     text = os.environ.get(VARIABLE)
@@ -230,8 +230,8 @@ def write_key(path: Path, digits: str) -> bool:
 # Tables of a ledger.
 #
 # Seven tables contain entries. Entries are immutable, numbered 1, 2, 3, ... across all tables, and sealed together
-# with their predecessor. Three things change, and have seals of their own: the spent amount of an account or an
-# allowance, the secret state of a stream, and the book, which holds the number of entries and the seal of the last one.
+# with their predecessor. Three facts change and are sealed separately: the spent amount of an account or an allowance,
+# the secret state of a stream, and the book, which holds the number of entries and the seal of the last entry.
 
 
 VERSION = 1
@@ -279,7 +279,7 @@ ACCOUNTS = _make_entry_table(
     *_text_columns("currency"),
     *_integer_columns("cap", "spent"),
     *_text_columns("seal"),
-    # Second line of defence: the database itself lets no account spend more than its cap, whatever a program does.
+    # Second line of defence: the database itself enforces that no account spends more than its cap.
     sql.CheckConstraint("spent >= 0 AND spent <= cap", name="dpcurves_spent_within_cap"),
 )
 
@@ -367,7 +367,7 @@ _ALONE = sql.text("SELECT pg_advisory_xact_lock(:number)").bindparams(sql.bindpa
 
 _BUSY = f"other processes held the lock for {WAIT_SECONDS} seconds; nothing was written"
 _LOCKS = "the disk supports no locks, as some network disks: use a disk of this machine, or PostgreSQL"
-# SQLite cannot tell a disk without locks from a lock that another process holds.
+# SQLite reports the same error for a disk without locks and for a lock that another process holds.
 _BUSY_FILE = f"other processes held the lock for {WAIT_SECONDS} seconds, or {_LOCKS}; nothing was written"
 _NO_LOCKS = f"{_LOCKS}; nothing was written"
 _NO_LEDGER = "not a ledger"
@@ -525,7 +525,7 @@ def _dispose_without_closing(engine: weakref.ref[sql.Engine]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Book:
-    """Head row of a ledger: the number of entries and the seal of the last one, under a seal of its own.
+    """Head row of a ledger: the number of entries and the seal of the last entry, sealed together.
 
     Attributes:
         version: Schema version.
@@ -632,7 +632,7 @@ def _read_single_book(connection: sql.Connection, query: sql.Select[tuple[object
 #
 # A database user without the key can delete entries but cannot make them. The seal of an entry covers the ledger's
 # name, the entry number, the content and the predecessor's seal. The spent amount of an account or an allowance
-# changes, and has a seal of its own, together with its owner.
+# changes; it is sealed separately, together with its owner.
 
 
 class Chain:

@@ -65,7 +65,7 @@ class Ledger:
 
     @classmethod
     def open(cls, url: str, key: bytes | None = None) -> Ledger:
-        """Open a ledger, or create one if there is none.
+        """Open a ledger, or create it if it does not exist.
 
         Arguments:
             url: ``sqlite:///budget.db`` for a file, ``postgresql+psycopg://user@host/database`` for a server, or
@@ -76,8 +76,8 @@ class Ledger:
                 readable by its owner alone). The holder of the key can write rows that pass `verify`.
 
         Raises:
-            ValueError: the URL, the key or the stored ledger is not usable (the message says which); or a key exists
-                without its ledger, so a ledger was lost, and with it the record of what was spent.
+            ValueError: the URL, the key or the stored ledger is not usable (the message names it); or a key exists
+                without its ledger, so a ledger was lost, and with it the record of the spent budget.
         """
         storage = parse_storage_url(url)
         initial_key = find_key(key, storage.key)
@@ -172,17 +172,17 @@ class Ledger:
     ) -> None:
         """Set the limit on what a project may spend of a dataset's cap, or an analyst within the project.
 
-        Allowances reserve nothing of the cap: if they exceed it in sum, or if the dataset is also charged without a
-        project, the first to ask gets the budget.
+        Allowances reserve no part of the cap: if they exceed it in sum, or if the dataset is also charged without a
+        project, the budget goes to the first questions.
 
         Arguments:
-            allowance: Replaces the previous allowance. What was spent stays spent.
+            allowance: Replaces the previous allowance. The spent amount carries over.
             rule: Whether the allowances of several projects, or of several analysts, may exceed the whole in sum.
             event: Audit event written in the same transaction; None: no event.
 
         Raises:
-            ValueError: as of `Allowance`; or the allowance exceeds its parent, is less than was spent or than one of
-                its parts, or siblings exceed the parent in sum and `rule` forbids it.
+            ValueError: as of `Allowance`; or the allowance exceeds its parent, is below the spent amount or below an
+                analyst's allowance within it, or siblings exceed the parent in sum and `rule` forbids it.
         """
 
         def replace_allowance(chain: Chain) -> None:
@@ -207,7 +207,7 @@ class Ledger:
         process can charge or write; an exception that it raises cancels the charge.
 
         Raises:
-            BudgetExceeded: the loss exceeds what remains of one of the three. Nothing was written.
+            BudgetExceeded: the loss exceeds one of the three remaining amounts. Nothing was written.
             ValueError: as of `charge`; or the project or the analyst has no allowance, or the spent amount of an
                 allowance is not the sum of its payments.
         """
@@ -215,7 +215,7 @@ class Ledger:
         return self._charge(dataset, loss, (purpose, request, binding, units), member, only_if)
 
     def find_member_balance(self, dataset: str, member: Member) -> MemberBalance:
-        """Return what an analyst of a project may still spend.
+        """Return the remaining budget of an analyst of a project.
 
         Raises:
             ValueError: the account or an allowance is missing, or a row was changed without the key.
@@ -226,7 +226,7 @@ class Ledger:
         """Store the answer to one round of a question, durably, unless one is stored: the first writer wins.
 
         Returns:
-            The stored answer: the only one that may be shown.
+            The stored answer, the only answer that may be shown.
 
         Raises:
             ValueError: this ledger did not give the grant, or a later row was removed or changed without the key, so
@@ -246,7 +246,8 @@ class Ledger:
         """Store notes, durably and all together, unless stored under these names: the first writer wins.
 
         Returns:
-            The stored notes under these names: only they may be used. SECRET: they may reveal more than was paid for.
+            The stored notes under these names, the only notes that may be used. SECRET: they can reveal more than the
+            paid answers.
 
         Raises:
             ValueError: this ledger did not give the grant, or has lost rows.
@@ -272,9 +273,9 @@ class Ledger:
         may keep the old ciphertext.
 
         Returns:
-            The stored answers: the only ones that may be shown. This is `ticks` itself if it was stored. Otherwise
-            another process was first: these are its answers, perhaps to fewer of these ticks, and the stream must
-            continue from its `find_stream_state`, not from `state`, even if the answers are equal.
+            The stored answers, the only answers that may be shown. The result is `ticks` itself if it was stored.
+            Otherwise another process was first: the result has its answers, perhaps to fewer of these ticks, and the
+            stream must continue from its `find_stream_state`, not from `state`, even if the answers are equal.
 
         Raises:
             ValueError: the ticks are not the next ones, the stored state is missing or of another tick, or this ledger

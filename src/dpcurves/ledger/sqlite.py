@@ -25,13 +25,13 @@ from .chain import link_draft, write_key
 # FIFO lock of the writers of an SQLite file.
 #
 # SQLite's own lock keeps two writers apart, but it is polled: a process that asks right after releasing it gets it
-# again, and others starve for seconds. Writers in this queue ask for it one after the other. The queue only decides on
-# the order; where it does not work (another system, a folder that accepts no file, a disk without locks), all writers
-# ask at once.
+# again, and others starve for seconds. Writers in this queue ask for it one after the other. The queue affects only the
+# order; where it does not work (another system, a folder that accepts no file, a disk without locks), all writers poll
+# at once.
 #
-# A writer takes the next number and locks the byte of that number while it waits and writes. Its turn comes when no
-# byte of a lower number is locked. The system releases the locks of a process that dies, so no writer waits for a dead
-# one. A writer that makes no progress for too long, such as a stopped process, is passed and not waited for again.
+# A writer takes the next number and locks the byte of that number while it waits and writes. It may write when no byte
+# of a lower number is locked. The system releases the locks of a process that dies, so no writer waits for a dead
+# process. A writer without progress for too long, such as a stopped process, is skipped from then on.
 
 
 try:
@@ -72,7 +72,7 @@ class WriterQueue:
 
     @contextmanager
     def wait_turn(self) -> Iterator[None]:
-        """Wait for this writer's turn, which ends with the context."""
+        """Wait until this writer is first in the queue; leave the queue when the context ends."""
         position = None
         with suppress(OSError):
             position = _QueuePosition.take_last(self._path)
@@ -160,10 +160,10 @@ FOUNDING_SECONDS = 10
 """Seconds that a key may exist before its ledger. A creating process has both ready and only names them; but a disk may
 be slow to store a name, and the process may pause between the two."""
 _POLL_SECONDS = 0.01
-"""Seconds between two looks for the ledger of a key."""
+"""Seconds between polls for the ledger of a key."""
 _AT_ONE_MOMENT = "BEGIN"
 # IMMEDIATE takes the write lock before the first read. A transaction that reads first and then writes is aborted if
-# another process wrote in between, however long it could wait.
+# another process wrote in between, whatever its timeout.
 _ALONE = "BEGIN IMMEDIATE"
 Connect = Callable[[], Any]
 """Function that opens a connection of `sqlite3`."""
@@ -406,7 +406,7 @@ class ServerStorage:
         return self._database.run_read(_has_ledger)
 
     def key(self) -> chain.Key:
-        """Raise an error: a server has no safe place for the key of what it stores."""
+        """Raise an error: a server must not store the key of its own ledger, so the key must come from elsewhere."""
         raise InvalidArgument(
             "key", f"a ledger on PostgreSQL needs a key: set {chain.VARIABLE} to 64 random hexadecimal digits"
         )
@@ -463,7 +463,7 @@ _KNOWN = "sqlite:///budget.db, postgresql+psycopg://user@host/database or sqlite
 
 
 class Storage(Protocol):
-    """Kind of database, with the place of its key."""
+    """Database of a ledger, with the location of its key."""
 
     def exists(self) -> bool:
         """Return True if a ledger, or a file that should be one, exists here."""
@@ -472,7 +472,7 @@ class Storage(Protocol):
         """Return the key beside the ledger; for a new ledger, a new key, which `create` will store."""
 
     def require_not_lost(self) -> None:
-        """Refuse a place whose ledger is gone, because its record of spent loss would be lost."""
+        """Refuse a location whose ledger is missing but whose key exists, because spent losses would be forgotten."""
 
     def create(self, key: chain.Key) -> None:
         """Create an empty ledger, unless another process was first."""

@@ -30,7 +30,7 @@ class MemberBalance:
 
     @property
     def remaining(self) -> Amount:
-        """Return what the analyst may still spend: the smallest of the three remaining amounts."""
+        """Return the smallest of the three remaining amounts, which the analyst may still spend."""
         remaining = (self.account.remaining, self.project.remaining, self.analyst.remaining)
         return min(remaining, key=lambda amount: amount.billionths)
 
@@ -132,10 +132,10 @@ def statement_of(chain: Chain, dataset: str) -> Statement:
     """
     balance = require_balance(chain, dataset)
     query = select(GRANTS).where(GRANTS.c.dataset == dataset).order_by(GRANTS.c.entry)
-    payers, lines = payers_of(chain, dataset), []
+    payers, charges = payers_of(chain, dataset), []
     for row in chain.read_rows(GRANTS, query):
         grant = grant_of(row)
         price = Amount(balance.account.currency, row["amount"])
         facts = (row["purpose"], grant.loss, price, row["units"], row["charged_at"])
-        lines.append(StatementLine(grant.id, grant.request, *facts, payers.get(grant.id)))
-    return Statement(balance.account, balance.spent, balance.remaining, tuple(lines), allowances_of(chain, dataset))
+        charges.append(StatementLine(grant.id, grant.request, *facts, payers.get(grant.id)))
+    return Statement(balance.account, balance.spent, balance.remaining, tuple(charges), allowances_of(chain, dataset))

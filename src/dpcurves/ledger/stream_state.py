@@ -58,8 +58,8 @@ def store_ticks(chain: Chain, grant: Grant, ticks: Mapping[int, str], state: byt
     followed from there, so a state or an answer that was removed or restored is detected.
 
     If the answers were stored, `ticks` itself is returned. If another process answered some of them first, nothing is
-    written, and a new mapping of its answers to these ticks is returned, even if they are equal: the state behind them
-    is another one.
+    written, and a new mapping of its answers to these ticks is returned, even if they are equal, because they belong to
+    the other process's state.
 
     Raises:
         ValueError: the ticks are not consecutive or do not follow the last answer; the state is missing, of another

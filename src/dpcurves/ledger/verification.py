@@ -241,8 +241,8 @@ def find_answer(chain: Chain, grant: accounts.Grant, turn: int, part: int) -> st
 def store_answer(chain: Chain, grant: accounts.Grant, turn: int, part: int, answer: str) -> str:
     """Store an answer unless one is stored. Returns the stored answer.
 
-    Formal guarantees: one grant shows one answer to a round. An answer is an entry after its grant. If there is none,
-    the chain is followed from the grant to its end, so that no entry is missing that may have been the answer.
+    Formal guarantees: a grant has one answer to a round. An answer is an entry after its grant. If no answer is stored,
+    the chain is verified from the grant to its end, because a removed entry could have been the answer.
 
     Raises:
         ValueError: this ledger did not give the grant, the round or part is negative, the answer cannot be stored, or
@@ -264,10 +264,10 @@ class Event:
     """Audit event. Its texts are public facts: names, never values.
 
     Attributes:
-        actor: Who acted.
-        action: What was done, in a few words.
-        subject: What was acted on.
-        dataset: Dataset concerned; empty: none.
+        actor: Person or program that acted.
+        action: Action, in a few words.
+        subject: Object of the action.
+        dataset: Dataset concerned; empty if the event concerns no dataset.
 
     Raises:
         ValueError: a text is too long or not printable, or a text other than the dataset is empty.
@@ -386,7 +386,7 @@ def verify(chain: Chain, known_head: Head | None) -> VerificationResult:
     later: the chain no longer reaches it.
 
     Raises:
-        ValueError: names what was changed.
+        ValueError: names the changed rows or amount.
     """
     walk = _ChainWalk(chain, known_head, Head(0, chain.beginning))
     for entry in _read_in_order(chain, 0):
@@ -429,7 +429,7 @@ def require_unbroken(chain: Chain, after: Head) -> None:
 
 
 def require_path_to_end(chain: Chain, after: Head) -> None:
-    """Refuse a chain that does not lead from an entry to its end. Only entries after that one are read.
+    """Refuse a chain that does not lead from the entry `after` to its end. Only later entries are read.
 
     Raises:
         ValueError: names the first entry that is missing or changed.
@@ -449,11 +449,11 @@ def _require_equal_sums(spending: Spending, total: int) -> None:
 class _ChainWalk:
     """State of a verification that follows the chain from an entry to the last one."""
 
-    def __init__(self, chain: Chain, kept: Head | None, start: Head) -> None:
+    def __init__(self, chain: Chain, stored_head: Head | None, start: Head) -> None:
         self.here = start
         self.paid: Counter[Owner] = Counter()
         self._chain = chain
-        self._kept = kept
+        self._kept = stored_head
         self._compare_head()
 
     def step(self, entry: _Entry) -> None:

@@ -54,17 +54,17 @@ def count_intervals(workload: CoverageWorkload, setting: Setting) -> Strategy[Co
 
     For trust models that can add up but not compare privately.
 
-    Formal guarantees: those of the counts; the interval is a function of released numbers.
+    Formal guarantees: as for the counts; the interval is post-processing of released numbers.
     """
     query = workload.query
     release = yield Step(CountQuery(query.axes, CountUse.PREFIXES), ALL)
     excess = excess_weights(query) @ np.asarray(Evidence.from_release(release).unbiased_cells[0])
-    covers = [*(excess + query.spare >= 0).tolist(), True]
+    covers_share = [*(excess + query.spare >= 0).tolist(), True]
 
     def alpha(beta: float) -> float:
         return comparison_error(release, query, beta)
 
-    return CoverageInterval(release, covers.index(True), alpha)
+    return CoverageInterval(release, covers_share.index(True), alpha)
 
 
 def mark_inside(query: CoverageQuery) -> BoolArray:
@@ -83,10 +83,10 @@ def excess_weights(query: CoverageQuery) -> FloatArray:
 def comparison_error(release: Release, query: CoverageQuery, beta: float) -> float:
     """Return the largest error, in records, of a comparison that decided the interval, with probability ``1 - beta``.
 
-    With at least this probability the chosen interval lacks at most that many records of the share, and the interval
-    before it exceeds the share by at most that many. *Proof.* Each comparison can be wrong by that much on one side
-    only, and the side depends on the records; errors are symmetric, and each exceeds the bound with probability
-    ``beta`` over their number.
+    Let e be the returned error. With at least this probability the chosen interval lacks at most e records of the
+    share, and the interval before it exceeds the share by at most e records. *Proof.* Each comparison can be wrong by
+    more than e on one side only, and the side depends on the records; errors are symmetric, and each exceeds e with
+    probability ``beta`` over the number of comparisons.
 
     Raises:
         ValueError: `beta` is not strictly between 0 and 1.
@@ -96,8 +96,8 @@ def comparison_error(release: Release, query: CoverageQuery, beta: float) -> flo
     weights = excess_weights(query)
     law = Evidence.from_release(release).sums
     total = None if release.plan.adjacency.public_record_count is None else 0
-    moved = law.reconstruct(np.eye(law.size), total)[0][:, 0]
-    return round_error(float(law.bound_combined_noise(weights @ moved.T, beta / len(weights)).max()))
+    responses = law.reconstruct(np.eye(law.size), total)[0][:, 0]
+    return round_error(float(law.bound_combined_noise(weights @ responses.T, beta / len(weights)).max()))
 
 
 # Questions by unlisted categories: partition selection finds the categories of many units, and the question uses them.
@@ -199,17 +199,17 @@ def describe_uncounted_categories(
     margins = CERTAIN_Z * np.sqrt(np.broadcast_to(variances, len(cells))).reshape(shape).sum(axis=other_axes)
     groups = query.axes[group_axis]
     names = groups.values[:-1] if isinstance(groups, SelectedCategories) else ()
-    empty = [
+    uncounted = [
         f"{name!r} (of at least {unit_counts[str(name)]} units)"
         for name, count, margin in zip(names, counts.tolist(), margins.tolist(), strict=False)
         if count <= margin and unit_counts.get(str(name), 0) > count + margin
     ]
-    if not empty:
+    if not uncounted:
         return None
-    omitted = f" and {len(empty) - MOST_NAMED} more" if len(empty) > MOST_NAMED else ""
+    omitted = f" and {len(uncounted) - MOST_NAMED} more" if len(uncounted) > MOST_NAMED else ""
     return (
         f"groups of {unlisted.column} that were found, of which about no record is counted: "
-        f"{', '.join(empty[:MOST_NAMED])}{omitted}; their records have no value that this question counts"
+        f"{', '.join(uncounted[:MOST_NAMED])}{omitted}; their records have no value that this question counts"
     )
 
 
@@ -238,8 +238,8 @@ def count_cells(workload: TableWorkload, setting: Setting) -> Strategy[Estimated
     evidence, extent = Evidence.from_release(release), Extent.from_axes(workload.axes)
     cells, missing = evidence.sums.reconstruct(np.asarray(release.values, dtype=np.float64), evidence.total)
     table = cells.ravel()
-    inside, outside = table[extent.inside].reshape(extent.shape), float(table[extent.outside].sum())
-    return EstimatedTable(inside, outside, float(missing), (release,), has_shared_estimates=False)
+    inside_counts, outside_count = table[extent.inside].reshape(extent.shape), float(table[extent.outside].sum())
+    return EstimatedTable(inside_counts, outside_count, float(missing), (release,), has_shared_estimates=False)
 
 
 def count_refined_cells(workload: TableWorkload, setting: Setting) -> Strategy[EstimatedTable]:

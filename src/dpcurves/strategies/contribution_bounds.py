@@ -26,7 +26,7 @@ from ..queries import CountQuery, CountUse, PartitionQuery, SizedUnitsQuery, Sum
 from ..queries.query import MOST_DOUBLINGS
 
 # A small bound discards records; a large one needs more noise. The pilot query counts units by their number of records,
-# in cells that end at powers of two. Each unit counts once, however many records it has. If the question asks for
+# in cells that end at powers of two. Each unit counts once, for any number of its records. If the question asks for
 # shares along a grid, a unit also falls into one of four cells of values, by one of its records, so that the noisy
 # counts show whether units with many records have other values. The noisy counts give the expected number of records
 # that each power of two discards and the expected bias of shares; the question's own plan gives the growth of its
@@ -66,7 +66,8 @@ class Tuning:
         smoothing_gain: Ratio. Error of a smoothed distribution function of evenly spread records over the error before
             smoothing.
         sampling_deviation: Share. Error of a distribution function of one record sampled from many.
-        unit_deviation: Share. Random part of the distance between a unit's distribution and that of all records.
+        unit_deviation: Share. Random part of the distance between a unit's distribution and the distribution of all
+            records.
         size_effect: Share. Part of that distance that grows with the number of records of a unit.
         level_step: log2 units. Grid step of the latent number of units and of slopes.
         lowest_level: log2 units. Smallest positive latent number of units.
@@ -261,8 +262,10 @@ def choose_bound(release: Release, growth: NoiseGrowth) -> int:
 
 
 def minimise_expected_error(errors: Sequence[tuple[float, FloatArray]]) -> int:
-    """Return the bound with the least mean log ratio of its error to the least one; errors are (paths, bounds)."""
-    total = sum(chance * np.log(error / error.min(axis=1, keepdims=True)).mean(axis=0) for chance, error in errors)
+    """Return the bound with the least mean log ratio of its error to the least error; errors are (paths, bounds)."""
+    total = sum(
+        probability * np.log(error / error.min(axis=1, keepdims=True)).mean(axis=0) for probability, error in errors
+    )
     return candidate_bounds()[int(np.argmin(total))]
 
 
@@ -339,8 +342,8 @@ def _sample_unit_sizes(noisy_counts: tuple[float, ...], noise: Noise, summed: in
         for next_state in np.unique(following):
             on_path = following == next_state
             cumulative = np.cumsum(forward[cell] if is_last else forward[cell] * transitions[:, next_state])
-            chosen = np.searchsorted(cumulative, draws[cell][on_path] * cumulative[-1])
-            paths[on_path, cell] = np.minimum(chosen, len(transitions) - 1)
+            states_drawn = np.searchsorted(cumulative, draws[cell][on_path] * cumulative[-1])
+            paths[on_path, cell] = np.minimum(states_drawn, len(transitions) - 1)
     units = _repeat_for_states(counts)[paths]
     slope = np.append(TUNING.final_slope, np.tile(slopes, len(levels)))[paths]
     next_slope = np.append(slope[:, 1:], np.full((TUNING.paths, 1), TUNING.final_slope), axis=1)
@@ -429,7 +432,7 @@ def _share_errors_by_value(
 ) -> list[tuple[float, FloatArray]]:
     """Return errors of shares in four models with their weights.
 
-    Values depend on the number of records or not; units have their own distributions or not. For the share below each
+    Values depend on the number of records or not; units differ in their distributions or not. For the share below each
     cell of values, a line is fitted along the logarithm of the number of records to the noisy counts. A bound moves
     weight from units with many records to units with few, and changes the share along this line.
     """
@@ -441,8 +444,8 @@ def _share_errors_by_value(
         shrinkage = prior_variance / (variance + prior_variance)
         square = (slope * shrinkage) ** 2 + prior_variance * (1 - shrinkage)
         slope_error += square / counts.cells * leverage**2
-    for inside in counts.table.T:  # their noise is independent
-        slope, variance = _fit_slope(inside, mean, log_sizes.mean(axis=0), counts.noise.variance)
+    for cell_counts in counts.table.T:  # their noise is independent
+        slope, variance = _fit_slope(cell_counts, mean, log_sizes.mean(axis=0), counts.noise.variance)
         shrinkage = prior_variance / (variance + prior_variance)
         log_evidence += (log(1 - shrinkage) + slope**2 / variance * shrinkage) / 2
     unrelated = TUNING.unrelated_probability
@@ -495,10 +498,10 @@ def _excluded_interval(counts: _UnitCounts, rows: int, largest_size: int) -> tup
     lower_counts, upper_counts = np.maximum(noisy - margin, 0.0), np.maximum(noisy + margin, 0.0)
     bounds = np.array(candidate_bounds(), dtype=np.float64)
     smallest, largest = np.append(0.0, bounds) + 1, np.append(bounds, inf)
-    exceeds, inside = smallest > rows, largest <= largest_size
+    exceeds, is_allowed = smallest > rows, largest <= largest_size
     excluded = float(lower_counts[exceeds] @ (smallest[exceeds] - rows))
     used_at_most = float(upper_counts[~exceeds] @ largest[~exceeds] + upper_counts[exceeds].sum() * rows)
-    excluded_at_most = float(upper_counts[exceeds & inside] @ (largest[exceeds & inside] - rows))
+    excluded_at_most = float(upper_counts[exceeds & is_allowed] @ (largest[exceeds & is_allowed] - rows))
     used_at_least = float(lower_counts[~exceeds] @ smallest[~exceeds] + lower_counts[exceeds].sum() * rows)
     return excluded / (excluded + used_at_most) if excluded else 0.0, excluded_at_most / (
         excluded_at_most + used_at_least

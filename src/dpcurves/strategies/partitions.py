@@ -29,7 +29,8 @@ def choose_leaf_tilings(starts: Sequence[int], family: Family, *, total_is_publi
     """Return nested tilings over leaves, from coarse to fine, with the least mean variance of a prefix of leaves.
 
     A prefix of K leaves is the sum of K noises, or of a few noises of groups of leaves; but tilings share the loss. Of
-    h tilings the finest has the leaves, and each other one groups k intervals of the next, k about the h-th root of K.
+    h tilings the finest has the leaves, and each coarser tiling groups k intervals of the next, k about the h-th root
+    of K.
 
     Arguments:
         starts: The first cells of the leaves, increasing from 0.
@@ -111,9 +112,9 @@ MOST_ROUNDS = 1000
 class Bisection:
     """Count intervals that were found by repeated bisection.
 
-    Each round halves the interval with the largest estimate and counts all intervals (one private count costs no less),
-    so that all rounds together decide where to halve next. They share a quarter of the loss. After one more halving the
-    last round counts the intervals with the rest, with noise that did not influence their choice.
+    Each round halves the interval with the largest estimate and counts all intervals (a single private count costs no
+    less), so that all rounds together decide on the next halving. They share a quarter of the loss. After one more
+    halving the last round counts the intervals with the rest, with noise that did not influence their choice.
 
     The noise grows with the number of rounds; `GrownPartition` finds any number of intervals at one price.
 
@@ -158,7 +159,7 @@ class Bisection:
 
 
 def merge_releases(releases: Sequence[Release]) -> Evidence:
-    """Merge counts of nested partitions into one piece of evidence; the missing count is that of the last round."""
+    """Merge counts of nested partitions into one piece of evidence; the last round gives the missing count."""
     rounds = [Evidence.from_release(release) for release in releases]
     levels = tuple(level for evidence in rounds for level in evidence.interval_sums.levels)
     last_law = rounds[-1].interval_sums

@@ -83,7 +83,7 @@ FEWEST = 100
 
 @dataclass(frozen=True, slots=True)
 class FamilyTuning:
-    """Numbers that depend on the noise. The base noise is that of a count if a round had one tiling.
+    """Numbers that depend on the noise. The base noise is the noise of a count if a round had one tiling.
 
     Attributes:
         pilot_ratios: Records over the base noise's standard deviation from which a first round has a second tiling, and
@@ -122,7 +122,7 @@ FAMILY_TUNING = {
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """Numbers that steer refinement under noise of both families. Split variances are those of a round of 3 tilings.
+    """Numbers that steer refinement under noise of both families. Split variances hold for a round of 3 tilings.
 
     Attributes:
         largest_second_round: Intervals. Above it a second round is not worth its price.
@@ -172,8 +172,8 @@ class Tuning:
         value_ratio: Records per declared value over the standard deviation of a count, from which each value is
             counted. Chosen on integers of three distributions, smooth, heaped and zero-inflated (121 and 1,001 values,
             epsilon 1, replace-one, 12 releases each), and not judged on others: bands were 15 to 46 % narrower than
-            those of three rounds; the curve had up to 20 % more error on smooth and zero-inflated data, up to a third
-            less on heaped.
+            with three rounds; the curve had up to 20 % more error on smooth and zero-inflated data, up to a third less
+            on heaped data.
     """
 
     largest_second_round: int = 96
@@ -262,7 +262,7 @@ def choose_first_thirds(total: float | None, base_noise: Noise) -> int:
 
 
 def is_dense(cells: int, total: float | None, base_noise: Noise) -> bool:
-    """Tell whether cells hold so many records on average that counting all of them is best.
+    """Return True if cells hold enough records on average that counting all cells is most accurate.
 
     Arguments:
         cells: Number of cells.
@@ -274,7 +274,7 @@ def is_dense(cells: int, total: float | None, base_noise: Noise) -> bool:
 
 
 def is_fairly_dense(cells: int, total: float | None, base_noise: Noise) -> bool:
-    """Tell whether cells are known to hold many records on average, yet too few for `is_dense`.
+    """Return whether cells are known to hold many records on average, yet too few for `is_dense`.
 
     Arguments as in `is_dense`.
     """
@@ -282,7 +282,7 @@ def is_fairly_dense(cells: int, total: float | None, base_noise: Noise) -> bool:
 
 
 def is_nearly_exact(cells: int, total: float | None, base_noise: Noise) -> bool:
-    """Tell whether noise is so small that sums of counts of single cells have less error than those of a tree.
+    """Return True if the noise is small enough that sums of counts of single cells have less error than a tree.
 
     Most counts of single cells are then exact. The tree gets the loss of the last of three rounds. The price of the
     earlier rounds matters more here than elsewhere, because the variance of small integer noise falls much faster than
@@ -324,7 +324,7 @@ def refine_tilings(splits: TreeEstimate, base_noise: Noise) -> Tilings:
     exceeds `Tuning.tolerances` times the noise variance of a split in the round; less readily if records are few or
     even. The finest tiling consists of the unsplit intervals. If there are many, K of them, up to three coarser tilings
     are counted as well, in steps of about ``K ** (1 / h)``, so that prefixes are sums of few counts. The tilings share
-    the loss: with h tilings the noise parameter is h times that of `base_noise`, for Laplace and Gaussian noise alike.
+    the loss: h tilings multiply the noise parameter of `base_noise` by h, for Laplace and Gaussian noise alike.
 
     Formal guarantees: a pure function of released and other public numbers.
 
@@ -337,7 +337,7 @@ def refine_tilings(splits: TreeEstimate, base_noise: Noise) -> Tilings:
 
 
 def has_atoms(splits: TreeEstimate) -> bool:
-    """Tell whether records seem to lie in single cells with few records beside them.
+    """Return whether records seem to lie in single cells with few records beside them.
 
     The expected squared differences of halves, in the two finest halvings and beyond Poisson variation, are then nearly
     the squares of their parents. If cells merely differ from their neighbours, they are much smaller.
@@ -415,7 +415,7 @@ def _select_leaves(
     scale = np.sqrt(TUNING.typical_width * layout.cells / np.maximum(layout.width, 1))
     scaled_counts = counts / np.clip(scale, TUNING.least_scale, TUNING.largest_scale)
     numbered = enumerate((*limits, layout.cells), start=1)
-    for number, limit, ratio in ((each, limit, ratio) for each, limit in numbered for ratio in ratios[each - 1]):
+    for number, limit, ratio in ((index, limit, ratio) for index, limit in numbered for ratio in ratios[index - 1]):
         variance = _split_variance(base_noise, number)
         is_large = scaled_counts > ratio * sqrt(2 * variance)
         is_split = is_large | (largest_variance > tolerances[number - 1] * variance)
@@ -450,8 +450,8 @@ def refine_around_quantiles(
     which sampling moves as well, intervals may hold `Tuning.sampling_ratio` standard deviations of sampling.
 
     The error of the count below the middle of an interval is at most the errors below its endpoints, in proportion,
-    plus the error of its own split; the count of all records has variance `total_variance`. So standard errors are
-    computed from the root downwards.
+    plus the error of the interval's split; the count of all records has variance `total_variance`. So standard errors
+    are computed from the root downwards.
 
     Formal guarantees: a pure function of released and other public numbers.
 
@@ -467,13 +467,13 @@ def refine_around_quantiles(
     is_split, threshold = np.zeros(layout.nodes, dtype=np.bool_), ratio * sqrt(base_noise.variance)
     margin = TUNING.quantile_margin * sqrt(base_noise.variance)
     for share in shares:
-        near = _may_hold_quantile(splits, share, total_variance, 0.0, margin, z=TUNING.quantile_z)
+        is_near = _may_hold_quantile(splits, share, total_variance, 0.0, margin, z=TUNING.quantile_z)
         far = _may_hold_quantile(splits, share, total_variance, 0.0, margin, z=TUNING.far_z)
-        is_split |= (near & (counts > threshold)) | (far & (counts > TUNING.large_factor * threshold))
+        is_split |= (is_near & (counts > threshold)) | (far & (counts > TUNING.large_factor * threshold))
         if population:
             sampling = counts[WHOLE] * share * (1 - share)
-            near = _may_hold_quantile(splits, share, total_variance, sampling, margin, z=TUNING.quantile_z)
-            is_split |= near & (counts > max(threshold, TUNING.sampling_ratio * sqrt(sampling)))
+            is_near = _may_hold_quantile(splits, share, total_variance, sampling, margin, z=TUNING.quantile_z)
+            is_split |= is_near & (counts > max(threshold, TUNING.sampling_ratio * sqrt(sampling)))
     return tuple(first_cells_of_nodes(layout, find_leaves(layout, is_split)).tolist())
 
 
@@ -504,10 +504,10 @@ def _may_hold_quantile(
 
 
 def is_worth_pilot_query(tilings: Tilings, last_tilings: Tilings, splits: TreeEstimate, family: Family) -> bool:
-    """Tell whether a second round is worth its price; otherwise its loss is added to the last round.
+    """Return whether a second round is worth its price; otherwise its loss is added to the last round.
 
-    It is not if it has many intervals, if records seem to lie evenly, so that there is nothing to find, or if the last
-    round will have many intervals anyway.
+    It is not worth its price if it has many intervals, if records seem to lie evenly, so that nothing can be found, or
+    if the last round will have many intervals anyway.
 
     Arguments:
         tilings: Tilings of the second round.
@@ -523,7 +523,7 @@ def is_worth_pilot_query(tilings: Tilings, last_tilings: Tilings, splits: TreeEs
 
 
 def is_widespread(tilings: Tilings, splits: TreeEstimate, base_noise: Noise) -> bool:
-    """Tell whether a last round would count so many cells that counting all of them at once is no worse.
+    """Return True if a last round would count enough of the cells that counting all cells at once is no worse.
 
     This is possible with Gaussian noise: the noise of a prefix of all cells hardly grows with their number. With
     Laplace noise it grows too fast. If records are far above the noise, atoms among them are worth more intervals.
@@ -540,14 +540,14 @@ def is_widespread(tilings: Tilings, splits: TreeEstimate, base_noise: Noise) -> 
 
 
 def is_uneven(tilings: Tilings, splits: TreeEstimate) -> bool:
-    """Tell whether so many splits are unclear that cells seem unlike their neighbours, so that smoothing helps little.
+    """Return True if many splits are unclear: cells seem unlike their neighbours, so smoothing helps little.
 
     Arguments:
         tilings: The result of `refine_tilings`; a last round also splits intervals with many records, clear or not.
         splits: Estimates from earlier rounds.
     """
-    many = len(tilings[-1]) > TUNING.uneven_share * splits.layout.cells
-    return many and splits.even_probability <= TUNING.even_probability
+    has_many_intervals = len(tilings[-1]) > TUNING.uneven_share * splits.layout.cells
+    return has_many_intervals and splits.even_probability <= TUNING.even_probability
 
 
 def full_tree_tilings(layout: DyadicLayout) -> Tilings:
@@ -575,7 +575,7 @@ def _split_variance(base_noise: Noise, tilings: int) -> float:
 
 def _gaussian_prefix_variance(layout: Layout, tilings: Tilings) -> float:
     """Return the mean variance of a prefix of intervals under Gaussian noise, up to a factor, with a public total."""
-    noise, missing = (Noise(Family.GAUSSIAN, parts * _LARGE) for parts in (len(tilings), 1))
+    noise, missing = (Noise(Family.GAUSSIAN, tiling_count * _LARGE) for tiling_count in (len(tilings), 1))
     law = IntervalSums(1, layout.cells, tuple(Tier(starts, noise) for starts in tilings), missing)
     return round_error(law.interval_law.mean_prefix_variance(True))
 
@@ -630,7 +630,7 @@ def search_brackets(workload: QuantileSearchWorkload, setting: Setting) -> Strat
     }:
         new_evidence = Evidence.from_release(
             (yield _prefix_step(axis, thresholds))
-        )  # counts of two turns that read one tree
+        )  # counts of two rounds that read one tree
         law, stored = evidence.path_sums, len(evidence.path_sums.prefix_lengths)
         values = (
             *evidence.values[:stored],
@@ -665,11 +665,11 @@ def count_adaptively(workload: PrefixWorkload, setting: Setting) -> Strategy[Tab
 
     Formal guarantees: cells are split by a function of the public grid alone.
     """
-    *others, axis = workload.axes
+    *other_axes, axis = workload.axes
     if not (workload.has_separate_round_numbers and isinstance(axis, Axis)):
         return (yield from _count_in_rounds(workload, setting))
     grid = split_at_round_numbers(axis.grid)
-    axes = (*others, replace(axis, grid=grid))
+    axes = (*other_axes, replace(axis, grid=grid))
     counts = yield from _count_in_rounds(replace(workload, axes=axes, has_separate_round_numbers=False), setting)
     return replace(counts, grid=grid)
 
@@ -685,7 +685,7 @@ def _count_in_rounds(workload: PrefixWorkload, setting: Setting) -> Strategy[Tab
 
 
 def is_worth_searching_quantiles(axis: Axis, workload: PrefixWorkload, setting: Setting) -> bool:
-    """Tell whether a search for a few quantiles is more accurate. A function of public facts alone.
+    """Return whether a search for a few quantiles is more accurate. A function of public facts alone.
 
     It is not used with a hint that changes the method, nor with negligible noise. If the number of records is private,
     a single quantile is searched for only.
@@ -705,11 +705,11 @@ def is_worth_searching_quantiles(axis: Axis, workload: PrefixWorkload, setting: 
 def search_quantiles(axis: Axis, shares: tuple[float, ...], setting: Setting) -> Strategy[TableCounts]:
     """Count a fixed partition, then intervals that are short where the quantiles may lie, until these are few.
 
-    Formal guarantees: the price of each round is that of a `PartitionQuery`, whatever was answered before; its
-    intervals are functions of earlier answers and of public facts. There are three rounds or `MOST_TURNS`; each has
-    `CLOSER` of the loss except the last, which has the remainder. *Proof by induction from the last round*: whatever
-    was answered before, the remaining rounds together lose the remaining loss, spent in one round, or in one of
-    `CLOSER` followed by rounds that spend the rest. So the conversation is at each round the adaptive composition of
+    Formal guarantees: each round has the price of a `PartitionQuery` for all earlier answers; its intervals are
+    functions of earlier answers and of public facts. There are three rounds or `MOST_TURNS`; each has `CLOSER` of the
+    loss except the last, which has the remainder. *Proof by induction from the last round*: for all earlier answers,
+    the remaining rounds together lose the remaining loss, spent in one round, or in one round of `CLOSER` followed by
+    rounds that spend the rest. So the conversation is at each round the adaptive composition of
     two mechanisms of fixed losses, the second of which is one of several with the same price: pure losses and rho add
     up to the granted loss (Dwork and Roth 2014, section 3.5; Bun and Steinke 2016, Lemma 2.3).
     """
@@ -737,13 +737,12 @@ def search_quantiles(axis: Axis, shares: tuple[float, ...], setting: Setting) ->
 
 
 def is_worth_refining(axis: Axis, hint: Hint | None, setting: Setting) -> bool:
-    """Tell whether three rounds are used. A function of public facts alone.
+    """Return whether three rounds are used. A function of public facts alone.
 
     They are not used with a hint that records have atoms. Otherwise they are used with the hint that records are
     peaked, or if there are many cells, few records for them as far as that is public, and enough noise for a round to
-    be worth its price; for declared values only if they are too many to count each. A hint that records are spread
-    changes
-    nothing: the first round shows it, and a wrong hint would increase errors many times.
+    be worth its price; for declared values only if they are too many to count each. A hint that records are spread has
+    no effect: the first round shows it, and a wrong hint would increase errors many times.
     """
     if setting.loss.rho == 0 or axis.slots > MOST_LAID_OUT:
         return False
@@ -756,7 +755,7 @@ def is_worth_refining(axis: Axis, hint: Hint | None, setting: Setting) -> bool:
 
 
 def are_worth_counting(values: int, total: int | None, noise: Noise) -> bool:
-    """Tell whether each declared value is counted by itself, in one round. A function of public facts alone.
+    """Return whether each declared value is counted by itself, in one round. A function of public facts alone.
 
     Records lie on declared values, and the count of several neighbours does not show on which: means over pairs, and
     quantiles, are then known only up to the distance of these values. So each value is counted from
@@ -770,14 +769,14 @@ def are_worth_counting(values: int, total: int | None, noise: Noise) -> bool:
 def refine_in_rounds(axis: Axis, setting: Setting) -> Strategy[TableCounts]:
     """Count a fixed partition, then intervals with unclear splits, and then once more.
 
-    Two rounds are enough if records are known to be few or seem to lie evenly, or if nearly nothing was clear or the
-    last round has many intervals, and records do not seem to lie in single cells. Under zero-concentrated privacy a
+    Two rounds are enough if records are known to be few or seem to lie evenly, or if nearly all splits are unclear or
+    the last round has many intervals, and records do not seem to lie in single cells. Under zero-concentrated privacy a
     last round with many intervals counts all cells.
 
-    Formal guarantees: the price of each round is that of a `PartitionQuery`, or of a `CountQuery` of all cells,
-    whatever was answered before: its intervals are functions of earlier answers and of public facts. The budget
-    fractions are public before any count. Whatever the first answer is, the later rounds lose the remainder: in one
-    round, or in one of a tenth of the whole loss and one of the rest. So the conversation is the adaptive composition
+    Formal guarantees: each round has the price of a `PartitionQuery`, or of a `CountQuery` of all cells, for all
+    earlier answers: its intervals are functions of earlier answers and of public facts. The budget fractions are public
+    before any count. For every first answer the later rounds lose the remainder: in one round, or in a round of a tenth
+    of the whole loss and a round of the rest. So the conversation is the adaptive composition
     of two mechanisms of fixed losses, the second of which is one of several with the same price: pure losses and rho
     add up to the granted loss (Dwork and Roth 2014, section 3.5; Bun and Steinke 2016, Lemma 2.3).
     """

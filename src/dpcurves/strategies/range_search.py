@@ -7,8 +7,8 @@ The search has three to eight rounds, each of which counts intervals of one colu
 1. *First pilot query*: decades of both signs, coarser intervals far from 1, and zero (`DECADES`). It is repeated with a
    larger budget fraction while noise hides all records.
 2. *Second pilot query*, and a third if an interval still seems to hold many records. Such intervals are cut at round
-   numbers, which have cells of their own, so that heaps on them are visible. If values seem to be multiples of a step
-   and not all multiples nearby were counted, one more pilot query counts these.
+   numbers, which have separate cells, so that heaps on them are visible. If values seem to be multiples of a step and
+   not all multiples nearby were counted, one more pilot query counts these.
 3. *Final count*, with all remaining loss, on a grid that is fine where records seem to lie, as in the later rounds of
    `prefixes.refine_in_rounds`, whose first round the pilot queries replace. If values are multiples of a step, edges
    are multiples, too. All rounds are combined, so that no pilot query is wasted. Neighbouring cells that seem empty
@@ -23,11 +23,10 @@ values beyond, including infinities.
 Formal guarantees: each round is a `PartitionQuery`, whose price does not depend on its intervals, because a record lies
 in one interval of each tiling. Intervals, grids, the number of rounds and their budget fractions are functions of
 public facts and of earlier answers. *Proof that all rounds together lose the granted loss, by induction from the last
-round*: whatever was answered before, the remaining loss is spent in one round, or in a round whose fraction is fixed
+round*: for all earlier answers, the remaining loss is spent in one round, or in a round whose fraction is fixed
 before it followed by rounds that spend the rest. So at each round the conversation is the adaptive composition of two
-mechanisms,
-the second of which is one of several that all lose the remainder: pure losses and rho add up to the granted loss (Dwork
-and Roth 2014, section 3.5; Bun and Steinke 2016, Lemma 2.3).
+mechanisms, the second of which is one of several that all lose the remainder: pure losses and rho add up to the granted
+loss (Dwork and Roth 2014, section 3.5; Bun and Steinke 2016, Lemma 2.3).
 """
 
 from __future__ import annotations
@@ -121,7 +120,8 @@ class Tuning:
         pilot_cells: Minimum and maximum number of these cells.
         grid_cells: Minimum and maximum number of cells of the final grid; the target is half the signal-to-noise ratio
             of all records.
-        singleton_cells: Cells of the final grid from which numbers of two digits, popular for heaps, get own cells.
+        singleton_cells: Cells of the final grid from which numbers of two digits, popular for heaps, get separate
+            cells.
         few_records: Signal-to-noise ratio of all records below which the final count has one tiling of few intervals.
         split_ratio: Signal-to-noise ratio above which an interval is split in that case.
         beside_z: z-score above which a decade beside an occupied one is occupied, too. Laplace noise exceeds 4 standard
@@ -139,11 +139,11 @@ class Tuning:
         most_counted: Share of the records that must lie between counted multiples before cells are chosen by a step.
         some_counted: The same share before quantiles are reported as multiples.
         uncertain_share: Share of these records, with noise, that may lie off all multiples.
-        single_share: Share of the records above which one multiple is counted apart from the values above it, because a
-            band is as wide within an interval as all records of the interval.
+        single_share: Share of the records above which a single multiple is counted apart from the values above it,
+            because a band is as wide within an interval as all records of the interval.
         single_ratio: Signal-to-noise ratio in the final count for the same decision.
         few_multiples: Multiples of a step in an interval up to which all become edges, if the interval is cut at all.
-        singleton_target: Allocated cells from which numbers in an interval, or at its ends, may get cells of their own.
+        singleton_target: Allocated cells from which numbers in an interval, or at its ends, may get separate cells.
         least_cells: Allocated cells from which an interval is cut.
     """
 
@@ -191,7 +191,7 @@ MOST_TURNS = len(FIRST) + len(TUNING.concentration) + 2
 
 
 class SingletonRule(Enum):
-    """The numbers that get cells of their own because values may be heaped on them."""
+    """The numbers that get separate cells because values may be heaped on them."""
 
     ZERO = auto()
     TWO_DIGITS = auto()
@@ -222,10 +222,10 @@ class PilotCounts:
         """Express the counts on finer cells; `edges` must contain the present edges."""
         starts = np.append(0, np.searchsorted(np.array(edges), np.array(self.edges)) + 1)
 
-        def refine_evidence(turn: Evidence) -> Evidence:
-            (tier,) = turn.interval_sums.levels
-            moved = Tier(tuple(starts[tier.first_cells].tolist()), tier.noise)
-            return replace(turn, law=replace(turn.interval_sums, cells=len(edges) + 1, levels=(moved,)))
+        def refine_evidence(evidence: Evidence) -> Evidence:
+            (tier,) = evidence.interval_sums.levels
+            moved_tier = Tier(tuple(starts[tier.first_cells].tolist()), tier.noise)
+            return replace(evidence, law=replace(evidence.interval_sums, cells=len(edges) + 1, levels=(moved_tier,)))
 
         return PilotCounts(edges, tuple(map(refine_evidence, self.rounds)))
 
@@ -253,16 +253,16 @@ class PilotCounts:
         decade = np.searchsorted(DECADES, np.array(self.edges[:-1]), side="right") - 1
         decade_of_slot = np.concatenate([[-1], decade, [-1]])
         totals, weights = np.zeros((2, len(DECADES) - 1))
-        for turn in self.rounds:
-            (tier,) = turn.interval_sums.levels
+        for evidence in self.rounds:
+            (tier,) = evidence.interval_sums.levels
             decades = decade_of_slot[tier.first_cells]
-            inside = decades >= 0
-            values = np.array(turn.values[: len(decades)], dtype=np.float64)[inside]
-            cells_per_decade = np.bincount(decades[inside], minlength=len(totals))
+            is_inside = decades >= 0
+            values = np.array(evidence.values[: len(decades)], dtype=np.float64)[is_inside]
+            cells_per_decade = np.bincount(decades[is_inside], minlength=len(totals))
             if not cells_per_decade.all():
                 continue  # a search for atoms, which joins decades
             weight = 1 / (max(tier.noise.variance, LEAST_VARIANCE) * cells_per_decade)
-            totals += weight * np.bincount(decades[inside], values, minlength=len(totals))
+            totals += weight * np.bincount(decades[is_inside], values, minlength=len(totals))
             weights += weight
         return totals / weights, 1 / np.sqrt(weights), decade
 
@@ -280,7 +280,7 @@ class PilotCounts:
 
     @property
     def has_heaps(self) -> bool:
-        """Tell whether single numbers with own cells hold many records; zero does not count.
+        """Return True if single numbers with separate cells hold many records; zero does not count.
 
         Under a density, single numbers hold no records.
         """
@@ -292,10 +292,10 @@ class PilotCounts:
 
     @property
     def _finest_rounds(self) -> list[Evidence]:
-        return self._rounds_of_size(max(len(turn.interval_sums.levels[0].starts) for turn in self.rounds))
+        return self._rounds_of_size(max(len(evidence.interval_sums.levels[0].starts) for evidence in self.rounds))
 
     def _rounds_of_size(self, intervals: int) -> list[Evidence]:
-        return [turn for turn in self.rounds if len(turn.interval_sums.levels[0].starts) == intervals]
+        return [evidence for evidence in self.rounds if len(evidence.interval_sums.levels[0].starts) == intervals]
 
     def estimate_significant_counts(self, total: int | None) -> FloatArray:
         """Return empirical Bayes estimates of the count of each cell from all rounds; 0 where not significant.
@@ -362,10 +362,10 @@ class PilotCounts:
         above_single = np.zeros(len(slots), dtype=np.bool_)
         above_single[2:-1] = (edges[1:] == np.nextafter(edges[:-1], inf)) & (step > 0)
         nested = [slots[[0, -1]]]
-        for turn in self.rounds:
-            bounds = turn.interval_sums.levels[0].bounds(len(edges) + 1)
-            empty = np.diff(occupied_below[bounds]) <= 0
-            changes = np.concatenate([[True], empty[1:] != empty[:-1], [True]])
+        for evidence in self.rounds:
+            bounds = evidence.interval_sums.levels[0].bounds(len(edges) + 1)
+            is_empty = np.diff(occupied_below[bounds]) <= 0
+            changes = np.concatenate([[True], is_empty[1:] != is_empty[:-1], [True]])
             for boundaries in (changes, ~above_single[bounds]):
                 nested.append(np.union1d(nested[-1], bounds[boundaries]))
             nested.append(bounds)
@@ -395,8 +395,8 @@ def find_value_step(edges: FloatArray, below: FloatArray, noise: float, records:
 
     Single numbers that were counted must hold more records than noise explains. Their records, divided by the records
     per unit of length near them, estimate the spacing of multiples. The step is the largest number not much above this
-    spacing with nearly all records of single numbers on its multiples. For instance, if few single numbers have own
-    cells and hold their part of all integers, the step is 1, however far apart they are.
+    spacing with nearly all records of single numbers on its multiples. For instance, if few single numbers have
+    separate cells and each holds the records of one integer, the step is 1, however far apart they are.
 
     Formal guarantees: a pure function of released counts.
 
@@ -435,7 +435,7 @@ def find_value_step(edges: FloatArray, below: FloatArray, noise: float, records:
 def are_multiples(
     step: float, edges: FloatArray, below: FloatArray, noise: float, records: float, *, clearly: bool = True
 ) -> bool:
-    """Tell whether nearly all records between separately counted multiples of the step lie on multiples.
+    """Return whether nearly all records between separately counted multiples of the step lie on multiples.
 
     `find_value_step` alone would find a step in a density with heaps on round numbers, too. Arguments as in
     `find_value_step`; `clearly` requires most of the records and little noise.
@@ -449,22 +449,22 @@ def are_multiples(
     >>> are_multiples(1.0, ends, np.array([0, 30, 90, 120, 180, 210.0]), 1.0, 270)
     False
     """
-    known = np.abs(edges[:-1]) < step * 2.0**53
-    start = np.flatnonzero(known & (edges[1:] == np.nextafter(edges[:-1], inf)))
+    is_exact = np.abs(edges[:-1]) < step * 2.0**53
+    start = np.flatnonzero(is_exact & (edges[1:] == np.nextafter(edges[:-1], inf)))
     start = start[are_whole_multiples(edges[start], step)]
     next_multiple = multiples_of(step, np.rint(edges[start] / step) + 1)
     next_index = np.searchsorted(edges, next_multiple)
     is_counted = edges[np.minimum(next_index, len(edges) - 1)] == next_multiple
     start, next_index = start[is_counted], next_index[is_counted]
-    counted = float((below[next_index] - below[start]).sum())
+    counted_records = float((below[next_index] - below[start]).sum())
     off_records = float((below[next_index] - below[start + 1]).sum())
     noise_sum, tuning = noise * sqrt((next_index - start - 1).sum()), TUNING
-    off_limit, uncertain_limit = tuning.off_share * counted, tuning.uncertain_share * counted
+    off_limit, uncertain_limit = tuning.off_share * counted_records, tuning.uncertain_share * counted_records
     if clearly:
         is_certain = off_records <= off_limit + noise_sum and off_records + 2 * noise_sum <= uncertain_limit
-        return counted > tuning.most_counted * records and is_certain
+        return counted_records > tuning.most_counted * records and is_certain
     is_certain = off_records <= off_limit + 2 * noise_sum and noise_sum <= uncertain_limit
-    return counted > tuning.some_counted * records and is_certain
+    return counted_records > tuning.some_counted * records and is_certain
 
 
 def sum_significant_stretches(counts: FloatArray, variances: FloatArray) -> float:
@@ -509,9 +509,11 @@ def extend_to_runs(marked: NDArray[np.bool_], likely: NDArray[np.bool_]) -> NDAr
 
 def _average_rounds(rounds: Sequence[Evidence]) -> tuple[FloatArray, float]:
     """Average counts of the same intervals, without the outermost two; return also the noise standard deviation."""
-    weights = [1 / max(turn.interval_sums.levels[0].noise.variance, LEAST_VARIANCE) for turn in rounds]
+    weights = [1 / max(evidence.interval_sums.levels[0].noise.variance, LEAST_VARIANCE) for evidence in rounds]
     counts = np.average(
-        [turn.values[1 : len(turn.interval_sums.levels[0].starts) - 1] for turn in rounds], axis=0, weights=weights
+        [evidence.values[1 : len(evidence.interval_sums.levels[0].starts) - 1] for evidence in rounds],
+        axis=0,
+        weights=weights,
     )
     return np.asarray(counts, dtype=np.float64), 1 / sqrt(sum(weights))
 
@@ -617,10 +619,10 @@ def search_range(workload: AutomaticGridWorkload, setting: Setting) -> Strategy[
             state = state.refine_cells(TUNING.pilot_cells[0], counts, SingletonRule.ZERO)
         state = yield from state.ask_pilot_query(budget_fraction)
     counts = state.pilot_counts.estimate_significant_counts(total)
-    inside = np.flatnonzero(counts)
-    first, last = (int(inside[0]), int(inside[-1]) + 1) if len(inside) else (0, len(counts))
-    known, shares = state.pilot_counts.edges[first : last + 1], allocate_cells(counts)[first:last]
-    edges = refine_edges(*_widen_range(known, shares), workload.cells)
+    occupied = np.flatnonzero(counts)
+    first, last = (int(occupied[0]), int(occupied[-1]) + 1) if len(occupied) else (0, len(counts))
+    range_edges, shares = state.pilot_counts.edges[first : last + 1], allocate_cells(counts)[first:last]
+    edges = refine_edges(*_widen_range(range_edges, shares), workload.cells)
     return TableCounts(state.releases, state.pilot_counts.rounds, Grid.from_edges(edges, outside=Outside.APART))
 
 
@@ -633,12 +635,12 @@ def _widen_range(edges: tuple[float, ...], shares: FloatArray) -> tuple[tuple[fl
     low, high, extension = edges[0], edges[-1], (edges[-1] - edges[0]) / 2
     below, above = (float(f"{end:.1e}") for end in (low - extension, high + extension))
     below, above = max(below, 0.0) if low >= 0 else below, min(above, 0.0) if high <= 0 else above
-    before, behind = edges[:0], edges[:0]
+    edges_before, edges_behind = edges[:0], edges[:0]
     if below < low:
-        before, shares = (below,), np.append(TUNING.neighbour_weights[0] * shares[0], shares)
+        edges_before, shares = (below,), np.append(TUNING.neighbour_weights[0] * shares[0], shares)
     if above > high:
-        behind, shares = (above,), np.append(shares, TUNING.neighbour_weights[0] * shares[-1])
-    return (*before, *edges, *behind), shares / shares.sum()
+        edges_behind, shares = (above,), np.append(shares, TUNING.neighbour_weights[0] * shares[-1])
+    return (*edges_before, *edges, *edges_behind), shares / shares.sum()
 
 
 def _clip_cell_count(limits: tuple[int, int], cells: float) -> float:
@@ -659,7 +661,7 @@ def _count_on_cells(
     Neighbours that seem empty are counted together, and so are all values from one multiple of a step to the next.
 
     Arguments:
-        pilot_state: All pilot queries, on their own cells.
+        pilot_state: All pilot queries, on the cells of the finest one.
         state: The same queries, on the chosen cells.
         likely: Estimated count of each cell of the pilot queries.
         setting: Loss and adjacency.
@@ -753,7 +755,7 @@ def refine_edges(
         edges: The edges of the intervals.
         shares: The share of the new cells of each interval.
         cells: Approximate number of new cells.
-        singletons: The numbers that get cells of their own.
+        singletons: The numbers that get separate cells.
         step: Step of which the values, and so the edges, are multiples; 0 for no step.
     """
     refined, occupied_edges = set(edges), {0.0}
@@ -767,7 +769,7 @@ def refine_edges(
 
 
 def _select_singletons(edges: list[float], singletons: SingletonRule) -> list[float]:
-    """Return the edges, increasing, that get cells of their own; not those at which such a cell ends."""
+    """Return the edges, increasing, that get separate cells, without edges at which a separate cell ends."""
     starts = np.array(edges)
     starts = np.append(starts[0], starts[1:][starts[1:] != np.nextafter(starts[:-1], inf)])
     if singletons is SingletonRule.EDGES:
@@ -806,9 +808,9 @@ def round_numbers_between(low: float, high: float, cells: float) -> list[float]:
     if 2 * cells < len(marks):
         step = ceil(len(marks) / cells)
         return marks[step // 2 :: step]
-    dense = cells / log(high / low)
+    cells_per_log = cells / log(high / low)
     inner = (
-        _decimal_multiples_between(*bounds, dense * log(bounds[1] / bounds[0]))
+        _decimal_multiples_between(*bounds, cells_per_log * log(bounds[1] / bounds[0]))
         for bounds in pairwise([low, *marks, high])
     )
     return sorted({*marks, *(edge for multiples in inner for edge in multiples)})
@@ -820,8 +822,8 @@ def multiples_between(low: float, high: float, cells: float, step: float) -> lis
     >>> multiples_between(0.0, 10.0, 1, 2.0), multiples_between(1000.0, 2000.0, 4, 2.0)
     ([2.0, 4.0, 6.0, 8.0], [1200.0, 1400.0, 1600.0, 1800.0])
     """
-    few = max(TUNING.least_cells * cells, TUNING.few_multiples if cells > TUNING.singleton_target else 0)
-    if (high - low) / step <= few:
+    limit = max(TUNING.least_cells * cells, TUNING.few_multiples if cells > TUNING.singleton_target else 0)
+    if (high - low) / step <= limit:
         multiples = multiples_of(step, np.arange(floor(low / step), ceil(high / step) + 1)).tolist()
         return [edge for edge in multiples if low < edge < high]
     inner = np.array(round_numbers_between(low, high, cells))

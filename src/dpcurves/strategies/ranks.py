@@ -35,7 +35,7 @@ from ..queries import MOST_COUNTED, CountQuery, CountUse, MedianQuery, MergePart
 
 
 class FinerCells(NamedTuple):
-    """Cells finer than those of the curve, counted for intervals of the area only: they show the order of classes.
+    """Finer cells than the curve's, counted only to narrow intervals of the area: they show the order of classes.
 
     Attributes:
         least: Records times epsilon, as in `choose_cut_levels`, from which finer cells are counted.
@@ -66,7 +66,7 @@ FINER = FinerCells(least=6_000, cuts_fraction=Fraction(1, 10), cells_per_piece=1
 class Tuning:
     """Numbers that steer the choice of thresholds and groups.
 
-    Signal-to-noise ratios are those of `signal_to_noise`. The numbers were chosen on scores of
+    Signal-to-noise ratios are results of `signal_to_noise`. The numbers were chosen on scores of
     `benchmarks/auc_accuracy.py` that are continuous, tied, heaped, or all within a twentieth of the grid, and judged on
     its other scores.
 
@@ -80,7 +80,7 @@ class Tuning:
         least_fraction: Fraction of the loss. The least that a pilot query gets.
         largest_fraction: Fraction of the loss. The most that it gets.
         crowded: Share of the records in one interval of the pilot query above which private cuts are used instead.
-        even_share: Share of the records that is assumed to lie evenly, whatever the pilot query shows.
+        even_share: Share of the records that is assumed to lie evenly, for all results of the pilot query.
         cells_per_root: Cells that are counted after a pilot query, over the square root of the signal-to-noise ratio.
         merge_factor: Grid cells per counted cell up to which all grid cells are counted without a pilot query.
         most_cut_levels: Largest number of halvings of the scores by cuts.
@@ -229,8 +229,8 @@ def _count_classes(
 def choose_finer_cells(records: float, setting: Setting) -> FinerCells | None:
     """Return the finer cells that are counted as well, or None if their noise would hide more than ties do.
 
-    The area of exact scores differs from that of tied ones by at most the pairs within one cell: a share of about one
-    over the number of cells, which more records do not reduce, and which an interval must allow for. Counts of finer
+    The area of exact scores differs from the area of tied scores by at most the pairs within one cell: a share of about
+    one over the number of cells, which further records do not reduce, and which widens the interval. Counts of finer
     cells, each precise enough to show part of this order, reduce it, for a fraction of the loss that cuts can spare.
     Chosen on scores with normal log-odds and on rare positives, of 3,000 and 30,000 records; judged on zero-inflated
     scores. For 3,000 records, four finer cells per piece had 0.7 times the width, but 1.2 and 1.3 times the error of
@@ -245,7 +245,7 @@ def pieces_between(score: Axis, cuts: Sequence[int]) -> Axis:
 
 
 def _build_cuts_query(score: Axis, cuts: Cuts, levels: int) -> QuantileCutsQuery | MedianQuery:
-    """Build the query for cuts; scores outside the grid belong to its outermost cells, however they are counted
+    """Build the query for cuts; scores outside the grid belong to its outermost cells, even if they are counted apart
     later.
     """
     if cuts is Cuts.QUANTILES:
@@ -253,10 +253,12 @@ def _build_cuts_query(score: Axis, cuts: Cuts, levels: int) -> QuantileCutsQuery
     return MedianQuery((Axis(score.column, score.grid.with_outside(Outside.CLAMPED)),), levels)
 
 
-def _cut_axis(score: Axis, cuts: Sequence[int], parts: int) -> Axis:
+def _cut_axis(score: Axis, cuts: Sequence[int], pieces: int) -> Axis:
     """Split each interval between cuts into parts of about equal length, or into single cells of the grid."""
     intervals = pairwise((0, *cuts, score.grid.cells))
-    inner_edges = sorted({start + (end - start) * part // parts for start, end in intervals for part in range(parts)})
+    inner_edges = sorted(
+        {start + (end - start) * piece // pieces for start, end in intervals for piece in range(pieces)}
+    )
     return Axis(score.column, score.grid.merge_cells(inner_edges))
 
 
@@ -326,8 +328,8 @@ def cut_at_quantiles(shares: FloatArray, bounds: IntArray, pieces: int, even_sha
 def choose_cut_levels(records: float, setting: Setting) -> int:
     """Return the number of halvings of the scores, so that pieces are at most half the root of a signal-to-noise ratio.
 
-    The ratio is that of `signal_to_noise`, of a public or counted number of records. Fewer pieces blur the curve by
-    about the square of their width; with more pieces their noise adds up. Chosen on the scores of
+    The ratio is computed by `signal_to_noise` from a public or counted number of records. Few pieces blur the curve by
+    about the square of their width; with many pieces their noise adds up. Chosen on the scores of
     `benchmarks/auc_accuracy.py` that are continuous, heaped, or all within a twentieth of the grid, for 100 to 100,000
     records times epsilon; judged on its other scores.
 
@@ -348,7 +350,7 @@ def choose_cut_levels(records: float, setting: Setting) -> int:
 
 
 def ask_all_cells(workload: ScoreGroupWorkload, setting: Setting) -> Strategy[ScoreGroupReleases]:
-    """Count both classes in all cells; scores outside are counted as the grid says."""
+    """Count both classes in all cells; scores outside are clipped or counted apart, as the grid declares."""
     release = yield Step(CountQuery((workload.classes, workload.score), CountUse.PREFIXES), ALL)
     return ScoreGroupReleases((release,), workload.score.grid, release, None)
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 BATCH = 2**15
-"""Number of simulated reports, of a missing value, that measure the time of one report."""
+"""Number of reports of a missing value that are simulated to measure the time per report."""
 
 
 @dataclass(frozen=True)
@@ -72,8 +72,8 @@ def plan_local(
     sizes = classes.parse_sizes(people)
     task = wanted.make_task(column, cells, loss)
     law, error = task.plan.law.require_type(AggregatedReports), task.plan.error
-    read = "" if wanted.kernel is None else f", not of what {wanted.kernel} says"
-    quantity = f"at one edge or cell{read}" if task.aim is None else "in the mean of the curve"
+    exception_text = "" if wanted.kernel is None else f", not of what {wanted.kernel} says"
+    quantity = f"at one edge or cell{exception_text}" if task.aim is None else "in the mean of the curve"
     error_line = f"standard error: about {error:.4g} of {people} people ({error / people:.3%}) {quantity}"
     print_to_console(
         make_console(),
@@ -100,7 +100,7 @@ def _make_level_table(law: AggregatedReports) -> Table:
 
 
 def _describe_report(task: Task) -> str:
-    """Size of a report in octets, and the time that one takes on this machine."""
+    """Return the size of a report in bytes, and the time to randomise a report on this machine, as text."""
     import numpy as np
 
     from dpcurves.noise import Randomness
@@ -127,8 +127,8 @@ def _make_protocol_table(grid: Grid, loss: PrivacyLoss, positives: int, negative
     caption = "for scores that are spread evenly; for others up to about 1.6 times as much; labels are public"
     table = Table("ways to estimate the area", caption=caption, caption_justify="left")
     table.add_column("standard error", justify="right")
-    for road in compare_area_protocols(grid, loss, positives=positives, negatives=negatives):
-        table.add_row(str(road), f"{road.error:.4f}")
+    for protocol in compare_area_protocols(grid, loss, positives=positives, negatives=negatives):
+        table.add_row(str(protocol), f"{protocol.error:.4f}")
     return table
 
 
@@ -161,7 +161,7 @@ class ConnectionOptions:
     patience: str = option("SECONDS", "How long to wait for an answer.", "60")
 
     def open_channel(self) -> Channel:
-        """TLS channel to the server. Raises `Misuse`: the URL is invalid, or the file holds no certificate."""
+        """Return a TLS channel to the server. Raises `Misuse`: the URL is invalid, or the file has no certificate."""
         from dpcurves_parties.serving.channel import Channel, make_ca_context
         from dpcurves_parties.serving.identity import parse_host
 
@@ -181,7 +181,7 @@ class ReportOptions:
     invitation: str | None = optional("WORD", "The person's invitation, where the task asks for one.")
 
     def load_or_make_report(self, source: SourceOptions) -> bytes:
-        """The person's first report, from the file that keeps it.
+        """Return the person's first report from the memo file, or make and store it.
 
         Raises:
             Misuse: the task document, the person's name or the file that keeps the report is missing.
@@ -257,9 +257,9 @@ def send(source: SourceOptions, reporter: ReportOptions, way: ConnectionOptions)
     server = way.open_channel()
     reports = map_report_file(source.data) if _is_report_file(source) else reporter.load_or_make_report(source)
     with server, show_progress_bar("octets of reports are sent", len(reports)) as progress:
-        sent = send_reports(reports, server, progress, reporter.invitation or "")
-    summary = f"sent: {sent.new + sent.known} reports, {sent.new} of them new to the server"
-    print_to_console(make_console(), f"{summary}; {sent.refused} refused")
+        counts = send_reports(reports, server, progress, reporter.invitation or "")
+    summary = f"sent: {counts.new + counts.known} reports, {counts.new} of them new to the server"
+    print_to_console(make_console(), f"{summary}; {counts.refused} refused")
 
 
 def _is_report_file(source: SourceOptions) -> bool:

@@ -48,7 +48,7 @@ class KernelOption:
     )
 
     def describe_statistic(self, curve: Any, output: Output) -> tuple[str, ...]:
-        """Line with the pair statistic and its intervals; empty if none was asked for."""
+        """Return the line with the pair statistic and its intervals; empty if no statistic was requested."""
         if self.kernel is None:
             return ()
         value, interval = _compute_statistic(self.kernel, curve)
@@ -59,8 +59,8 @@ def _format_intervals(interval: Callable[..., tuple[float, float]], level: float
     populations = (False, True) if output.population else (False,)
     ends = (interval(level, population=population) for population in populations)
     words = (
-        f"{low:{digits}} to {high:{digits}} ({level:.0%}, {whom})"
-        for (low, high), whom in zip(ends, COVERED, strict=False)
+        f"{low:{digits}} to {high:{digits}} ({level:.0%}, {subject})"
+        for (low, high), subject in zip(ends, COVERED, strict=False)
     )
     return ", ".join(words)
 
@@ -91,7 +91,7 @@ _TOLD = {
 
 
 def _compute_statistic(word: str, curve: Any) -> tuple[float, Any]:
-    """Value of the statistic, and a function that returns its confidence interval at a level."""
+    """Return the value of the statistic, and a function that returns its confidence interval at a level."""
     from dpcurves import curves
 
     if word == "auc":
@@ -133,7 +133,7 @@ class TaskOptions(PairStatisticOptions):
     )
 
     def make_question(self, column: ColumnOptions, cells: CellOptions) -> Any:
-        """Question of the task. Raises `Misuse`: there is no such curve, or it does not go with labels."""
+        """Return the question of the task. Raises `Misuse`: the curve is unknown, or does not support labels."""
         from dpcurves.curves import CdfQuestion, HistogramQuestion
 
         grid, name = cells.parse_grid(), column.column
@@ -157,10 +157,10 @@ class TaskOptions(PairStatisticOptions):
         return kind(name, grid, measured_in=column.measured_in)
 
     def make_task(self, column: ColumnOptions, cells: CellOptions, loss: PrivacyLoss) -> Task:
-        """The task. For an AUC, levels are chosen to suit it; without labels it asks for the scores of one class.
+        """Return the task. For an AUC, levels are optimised for it; without labels, one class reports its scores.
 
         Raises:
-            Misuse: there is no such curve, or the kernel is not read from it.
+            Misuse: the curve is unknown, or the kernel cannot be computed from it.
         """
         from .. import Coins, CountUse, Inviter, Rounding, Task
 
@@ -252,7 +252,7 @@ class ReportFiles:
     reports: list[str] = argument("REPORTS...", "Files of reports.")
 
     def collect_reports(self, asked: Task) -> Collection:
-        """Collection of all reports in these files."""
+        """Return the collection of all reports in these files."""
         from .. import Collection
 
         collection = Collection(asked)
@@ -400,19 +400,19 @@ def publish(received: ReportFiles, document: LocalTaskDocument, first: SecondRou
     )
 
 
-def _print_area(asked: SecondRound, received: ReportFiles, output: Output) -> None:
+def _print_area(second_round: SecondRound, received: ReportFiles, output: Output) -> None:
     """Print the AUC of a task of two rounds, a number without a plot."""
     for field in ("json", "plot", "csv", "xlsx", "html"):
         if getattr(output, field) is not None:
             raise Misuse(field, "of an area in two rounds a number is told, no curve: leave it out")
-    level, collection = output.simulated_level(), received.collect_reports(asked)
+    level, collection = output.simulated_level(), received.collect_reports(second_round)
     with suppress_curve_warnings():
         area = collection.curve()
     area_said = f"AUC {area.value:.4f}: {_format_intervals(area.interval, level, output, '.4f')}"
     print_to_console(
         make_console(),
         area_said,
-        f"mechanism: {asked.plan.made_by}",
+        f"mechanism: {second_round.plan.made_by}",
         describe_collection(collection),
         *area.statements,
         *ASSUMED,
@@ -420,18 +420,18 @@ def _print_area(asked: SecondRound, received: ReportFiles, output: Output) -> No
 
 
 def describe_collection(collection: Collection) -> str:
-    """Line with the numbers of reports: counted, repeated and refused."""
+    """Return a line with the numbers of counted, repeated and refused reports."""
     line = f"reports: {collection.reports} counted, {collection.repeated} repeated, {collection.refused} refused"
     return f"{line}, {collection.met} of people who reported in the first round" if collection.met else line
 
 
-def _choose_view(asked: Task, output: Output) -> View[Any]:
+def _choose_view(task: Task, output: Output) -> View[Any]:
     from dpcurves.curves import Histogram2DQuestion, HistogramQuestion, RocQuestion
 
-    if isinstance(asked.question, Histogram2DQuestion):
+    if isinstance(task.question, Histogram2DQuestion):
         return Histogram2DView()
     kinds: dict[type, type[ResultView]] = {RocQuestion: RocView, HistogramQuestion: HistogramView}
-    return kinds.get(type(asked.question), ResultView)(output.interval_settings())
+    return kinds.get(type(task.question), ResultView)(output.interval_settings())
 
 
 LOCAL_COMMANDS: MappingProxyType[str, Command] = MappingProxyType(

@@ -1,4 +1,4 @@
-"""Randomised responses: what one person sends instead of an answer, one file for each way. Public but for the draws."""
+"""Randomised responses, which a person sends instead of an answer, and exact samplers. Only the draws are secret."""
 
 from lazy_loader import attach_stub
 

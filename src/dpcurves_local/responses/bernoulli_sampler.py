@@ -17,16 +17,21 @@ from dpcurves.noise.randomness import Randomness
 Words = NDArray[np.uint16]
 Octets = NDArray[np.uint8]
 BITS = 64
+"""Bits of a Bernoulli probability."""
 WHOLE = 1 << BITS
 """Denominator of Bernoulli probabilities."""
 FEW_PLACES = 3
 """Most binary digits of a probability for which each draw combines single random bits."""
 _BYTE, _REST = 8, 56
+"""Bits of the uniform integer that are drawn first, and the others."""
 _HALF = 32
+"""Bits of a random word of `sample_uniform`."""
 _COINS = 8
+"""Draws per table lookup: one byte."""
 _SHORT, _LONG, _ALL = 16, 64, _COINS * BITS
 """Random bits that decide a byte of draws: 64 suffice with probability 1 - 2**-56, 512 always."""
 _GROUP = 32
+"""Words that are looked up before their group is searched for undecided ones."""
 
 
 def round_down(probability: Fraction) -> int:
@@ -42,15 +47,15 @@ def round_up(probability: Fraction) -> int:
 def sample_bernoulli(parts: int, size: int, randomness: Randomness) -> BoolArray:
     """Draw independent bits that are true with probability exactly ``parts / WHOLE``.
 
-    A uniform integer of 64 bits is compared with `parts`. Its first eight bits decide unless they equal those of
-    `parts`; only then are the others drawn.
+    A uniform integer of 64 bits is compared with `parts`. Its first eight bits decide unless they equal the first eight
+    bits of `parts`; only then are the others drawn.
     """
     octets = np.frombuffer(randomness.random_bytes(size), dtype=np.uint8)
     border = parts >> _REST
     bits = octets < border
-    open_ = np.flatnonzero(octets == border)
-    remaining_bits = randomness.sample_words(open_.size) >> np.uint64(_BYTE)
-    bits[open_] = remaining_bits < np.uint64(parts & ((1 << _REST) - 1))
+    undecided = np.flatnonzero(octets == border)
+    remaining_bits = randomness.sample_words(undecided.size) >> np.uint64(_BYTE)
+    bits[undecided] = remaining_bits < np.uint64(parts & ((1 << _REST) - 1))
     return bits
 
 
@@ -65,33 +70,33 @@ def sample_bernoulli_rows(parts: int, size: int, octets: int, randomness: Random
     return draw(parts, size * octets, randomness).reshape(size, octets)
 
 
-def _sample_by_places(parts: int, size: int, randomness: Randomness) -> Octets:
+def _sample_by_places(numerator: int, size: int, randomness: Randomness) -> Octets:
     """Draw bits whose probability has few binary digits, from one random bit per digit, from the lowest set digit
     upwards.
 
     If the probability so far is c, "and" with a random bit gives ``c / 2``, "or" gives ``(1 + c) / 2``.
     """
     octets = np.zeros(size, dtype=np.uint8)
-    for digit in range(BITS - count_binary_places(parts), BITS):
+    for digit in range(BITS - count_binary_places(numerator), BITS):
         bits = np.frombuffer(randomness.random_bytes(size), dtype=np.uint8)
-        octets = octets | bits if parts >> digit & 1 else octets & bits
+        octets = octets | bits if numerator >> digit & 1 else octets & bits
     return octets
 
 
-def _sample_by_octets(parts: int, size: int, randomness: Randomness) -> Octets:
+def _sample_by_octets(numerator: int, size: int, randomness: Randomness) -> Octets:
     """Draw bits of any probability: a table maps 16 random bits to a byte of eight draws.
 
-    A byte's exact probability is a multiple of ``2**-512``. It gets as many of the 2**16 table entries as fit into it.
-    The remainders, at most one entry in 256, lie behind these entries; there an integer of 512 bits that begins with
-    the same 16 decides, nearly always by its first 64 bits. The draws are exact, and cost 2 random bytes for eight bits
-    instead of 8.
+    A byte's exact probability is a multiple of ``2**-512``. It gets the largest number of the 2**16 table entries that
+    does not exceed it. The remainders, at most one entry in 256, lie behind these entries; there an integer of 512 bits
+    that begins with the same 16 decides, nearly always by its first 64 bits. The draws are exact, and cost 2 random
+    bytes for eight bits instead of 8.
     """
-    decided, octets = _make_octet_table(parts), np.empty(size, dtype=np.uint8)
+    decided, octets = _make_octet_table(numerator), np.empty(size, dtype=np.uint8)
     words = randomness.sample_halfwords(size)
     look_up = _look_up_octets_compiled if loops_are_compiled() else _look_up_octets
-    open_ = look_up(words, decided, octets)
-    if open_.size:
-        octets[open_] = decided.sample_undecided(words[open_], randomness)
+    undecided = look_up(words, decided, octets)
+    if undecided.size:
+        octets[undecided] = decided.sample_undecided(words[undecided], randomness)
     return octets
 
 
@@ -124,9 +129,11 @@ class _OctetTable(NamedTuple):
 
 
 @lru_cache(maxsize=64)  # a pure function of public facts
-def _make_octet_table(parts: int) -> _OctetTable:
-    chances = [parts**ones * (WHOLE - parts) ** (_COINS - ones) for ones in map(int.bit_count, range(2**_COINS))]
-    decided, remainders = zip(*(divmod(chance, 1 << _ALL - _SHORT) for chance in chances), strict=True)
+def _make_octet_table(numerator: int) -> _OctetTable:
+    probabilities = [
+        numerator**ones * (WHOLE - numerator) ** (_COINS - ones) for ones in map(int.bit_count, range(2**_COINS))
+    ]
+    decided, remainders = zip(*(divmod(probability, 1 << _ALL - _SHORT) for probability in probabilities), strict=True)
     by_word = np.zeros(2**_SHORT, dtype=np.uint8)
     by_word[: sum(decided)] = np.repeat(np.arange(2**_COINS), decided)
     ends = tuple(accumulate(remainders, initial=sum(decided) << _ALL - _SHORT))[1:-1]
@@ -134,32 +141,34 @@ def _make_octet_table(parts: int) -> _OctetTable:
     return _OctetTable(by_word, sum(decided), ends, upper_ends)
 
 
-def _look_up_octets(words: Words, decided: _OctetTable, found: Octets) -> IntArray:
+def _look_up_octets(words: Words, decided: _OctetTable, octets: Octets) -> IntArray:
     """Write the bytes that 16 bits decide, and return the positions of the others."""
-    np.take(decided.octet_by_word, words, out=found, mode="wrap")
+    np.take(decided.octet_by_word, words, out=octets, mode="wrap")
     return np.flatnonzero(words >= decided.decided_words)
 
 
-def _look_up_octets_compiled(words: Words, decided: _OctetTable, found: Octets) -> IntArray:
+def _look_up_octets_compiled(words: Words, decided: _OctetTable, octets: Octets) -> IntArray:
     """Compiled form of `_look_up_octets`; takes a third of the time."""
-    open_ = np.empty(words.size, dtype=np.int64)
-    return open_[: _fill_octets(words, decided.octet_by_word, decided.decided_words, found, open_)]
+    undecided = np.empty(words.size, dtype=np.int64)
+    return undecided[: _fill_octets(words, decided.octet_by_word, decided.decided_words, octets, undecided)]
 
 
 @compile_loop
-def _fill_octets(words: Words, by_word: Octets, decided_words: int, found: Octets, open_: IntArray) -> int:
+def _fill_octets(
+    words: Words, by_word: Octets, decided_words: int, octets: Octets, undecided_positions: IntArray
+) -> int:
     undecided, grouped = 0, len(words) // _GROUP * _GROUP
     for start in range(0, grouped, _GROUP):  # in groups, few of which contain an undecided word
         largest = words[start]
         for position in range(start, start + _GROUP):
-            found[position] = by_word[words[position]]
+            octets[position] = by_word[words[position]]
             largest = max(largest, words[position])
         for position in range(start, start + _GROUP if largest >= decided_words else start):
-            open_[undecided] = position
+            undecided_positions[undecided] = position
             undecided += words[position] >= decided_words
     for position in range(grouped, len(words)):
-        found[position] = by_word[words[position]]
-        open_[undecided] = position
+        octets[position] = by_word[words[position]]
+        undecided_positions[undecided] = position
         undecided += words[position] >= decided_words
     return undecided
 
@@ -172,10 +181,10 @@ def sample_uniform(outcomes: int, size: int, randomness: Randomness) -> IntArray
     """
     products = np.frombuffer(randomness.random_bytes(4 * size), dtype="<u4").astype(np.uint64) * np.uint64(outcomes)
     uneven = np.uint64((1 << _HALF) % outcomes)
-    again = np.flatnonzero((products & np.uint64((1 << _HALF) - 1)) < uneven)
+    rejected = np.flatnonzero((products & np.uint64((1 << _HALF) - 1)) < uneven)
     outcome = (products >> np.uint64(_HALF)).astype(np.int64)
-    if again.size:
-        outcome[again] = sample_uniform(outcomes, again.size, randomness)
+    if rejected.size:
+        outcome[rejected] = sample_uniform(outcomes, rejected.size, randomness)
     return outcome
 
 
@@ -183,18 +192,23 @@ Rows = NDArray[np.uint64]
 """Sets as bit masks, shape (sets, words); the lowest bit of the first word is the first element."""
 
 _WORD = 64
+"""Bits of a word of a set."""
 _HALFWORDS = 2**16
+"""Number of values of a random word of 16 bits."""
 _TRY, _LOOKED_UP = 12.0, 4.0
 """Cost, in random bytes, of inserting or removing an element, and of looking up a byte of draws; measured."""
 _TRIES, _AT_ONCE = 32, 2**15
+"""Random words that are drawn per unfinished set, and at once."""
 _ONE, _TWO, _FOUR, _TOP = (np.uint64(shift) for shift in (1, 2, 4, 56))
+"""Shifts of a population count of 64 bits."""
 _PAIRS, _FOURS, _EIGHTS, _EACH = (np.uint64((2**64 - 1) // divisor) for divisor in (3, 5, 17, 255))
+"""Masks of a population count: every second bit, pair and group of four; the lowest bit of each byte."""
 
 
 def sample_uniform_sets(
     answers: IntArray, includes_answer: BoolArray, many: int, size: int, randomness: Randomness
 ) -> Rows:
-    """Draw uniform sets of `size` of `many` elements that contain their answer, or do not, as `includes_answer` says.
+    """Draw uniform sets of `size` of `many` elements that contain their answer where `includes_answer` is true.
 
     Args:
         answers: SECRET. An element for each set.
@@ -204,8 +218,8 @@ def sample_uniform_sets(
         randomness: Source of random words.
     """
     words = -(-many // _WORD)
-    begun = sample_bernoulli_rows(choose_start_probability(many, size), len(answers), 8 * words, randomness)
-    rows, done = begun.view(np.uint64), 0
+    start_sets = sample_bernoulli_rows(choose_start_probability(many, size), len(answers), 8 * words, randomness)
+    rows, done = start_sets.view(np.uint64), 0
     rows[:, -1] &= np.uint64((1 << many - _WORD * (words - 1)) - 1)
     while done < len(answers):
         tries = randomness.sample_halfwords(min(_TRIES * (len(answers) - done) + _TRIES, _AT_ONCE))
@@ -222,17 +236,23 @@ def choose_start_probability(many: int, size: int) -> int:
     share, deviation = size / many, sqrt(size * (1 - size / many)) / many
     coarse = [step * (WHOLE >> FEW_PLACES) for step in range(1 << FEW_PLACES)]
     fine = [int(max(share - step / 4 * deviation, 0) * WHOLE) for step in range(8)]
-    return min((0, *coarse, *fine), key=lambda parts: _estimate_set_cost(many, size, parts))
+    return min((0, *coarse, *fine), key=lambda numerator: _estimate_set_cost(many, size, numerator))
 
 
-def _estimate_set_cost(many: int, size: int, parts: int) -> float:
+def _estimate_set_cost(elements: int, size: int, numerator: int) -> float:
     """Return the expected cost of a set, in random bytes."""
-    places, chance, share = count_binary_places(parts), parts / WHOLE, size / many
-    lacking, deviation = size - chance * many, sqrt(many * chance * (1 - chance)) or 1e-9
-    normal = exp(-((lacking / deviation) ** 2) / 2) / sqrt(2 * pi), (1 + erf(lacking / deviation / sqrt(2))) / 2
-    added = lacking * normal[1] + deviation * normal[0]
-    tries = added / (1 - share) + (added - lacking) / share
-    return (places if places <= FEW_PLACES else _LOOKED_UP) * many / 8 + _TRY * tries
+    places, probability, share = count_binary_places(numerator), numerator / WHOLE, size / elements
+    missing_elements, deviation = (
+        size - probability * elements,
+        sqrt(elements * probability * (1 - probability)) or 1e-9,
+    )
+    normal = (
+        exp(-((missing_elements / deviation) ** 2) / 2) / sqrt(2 * pi),
+        (1 + erf(missing_elements / deviation / sqrt(2))) / 2,
+    )
+    added = missing_elements * normal[1] + deviation * normal[0]
+    tries = added / (1 - share) + (added - missing_elements) / share
+    return (places if places <= FEW_PLACES else _LOOKED_UP) * elements / 8 + _TRY * tries
 
 
 @compile_loop
@@ -246,7 +266,7 @@ def correct_set_sizes(  # noqa: PLR0917
     never changed, since it counts as inside during insertion and outside during removal. Uniform positions are upper
     halves of products; words whose lower half would bias them are rejected (Lemire 2019).
     """
-    used, uneven, half = 0, _HALFWORDS % many, np.uint32(_HALFWORDS - 1)
+    used, uneven, low_halfword = 0, _HALFWORDS % many, np.uint32(_HALFWORDS - 1)
     for row in range(done, len(rows)):
         at, answer = answers[row] >> 6, _ONE << np.uint64(answers[row] & 63)
         rows[row, at] &= ~answer
@@ -260,14 +280,14 @@ def correct_set_sizes(  # noqa: PLR0917
             rows[row, at] |= answer
         while lacking > 0 and used < len(words):
             product = np.uint32(words[used]) * np.uint32(many)
-            bit = np.uint64((product & half) >= uneven) << np.uint64(product >> 16 & 63)
+            bit = np.uint64((product & low_halfword) >= uneven) << np.uint64(product >> 16 & 63)
             before = rows[row, product >> 22]
             rows[row, product >> 22] = before | bit  # branch-free, because the outcome is unpredictable
             lacking -= np.int64(before | bit != before)
             used += 1
         while lacking < 0 and used < len(words):
             product = np.uint32(words[used]) * np.uint32(many)
-            bit = np.uint64((product & half) >= uneven) << np.uint64(product >> 16 & 63)
+            bit = np.uint64((product & low_halfword) >= uneven) << np.uint64(product >> 16 & 63)
             before = rows[row, product >> 22]
             rows[row, product >> 22] = before & ~bit
             lacking += np.int64(before & ~bit != before)

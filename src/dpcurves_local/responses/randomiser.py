@@ -38,6 +38,7 @@ Reports = NDArray[np.uint8]
 """Bytes of reports, shape (reports, octets), little-endian."""
 
 MOST_ANSWERS = 2**24
+"""Largest number of answers of a randomiser."""
 
 
 class Support(NamedTuple):
@@ -243,6 +244,7 @@ def count_octets_needed(numbers: int) -> int:
 
 
 _BITS_AT_ONCE = 2**22
+"""Bits of reports that are counted in one batch."""
 _BITS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little").astype(np.int64)
 
 
@@ -441,13 +443,13 @@ class HadamardResponse(Randomiser):
 
     def count_support(self, reports: Reports) -> IntArray:
         """Count by the fast Walsh-Hadamard transform of the signs at each index."""
-        sent = np.bincount(from_octets(reports), minlength=2 * self.index_count).reshape(-1, 2)
-        return ((len(reports) + walsh_hadamard(sent[:, 0] - sent[:, 1])) // 2)[: self.answers]
+        bit_counts = np.bincount(from_octets(reports), minlength=2 * self.index_count).reshape(-1, 2)
+        return ((len(reports) + walsh_hadamard(bit_counts[:, 0] - bit_counts[:, 1])) // 2)[: self.answers]
 
     def count_support_of(self, answer: int, reports: Reports) -> int:
         """Count the reports that support one answer directly, without a table of all answers."""
-        sent = from_octets(reports)
-        return int(np.count_nonzero(compute_parity(sent >> 1 & answer) == (sent & 1)))
+        numbers = from_octets(reports)
+        return int(np.count_nonzero(compute_parity(numbers >> 1 & answer) == (numbers & 1)))
 
 
 def compute_parity(numbers: IntArray) -> IntArray:
@@ -464,11 +466,11 @@ def walsh_hadamard(signs: IntArray) -> IntArray:
     >>> walsh_hadamard(np.array([3, 1, 0, 0])).tolist()
     [4, 2, 4, 2]
     """
-    sums, half = signs.astype(np.int64), 1
-    while half < len(sums):
-        pairs = sums.reshape(-1, 2, half)
+    sums, block_size = signs.astype(np.int64), 1
+    while block_size < len(sums):
+        pairs = sums.reshape(-1, 2, block_size)
         sums = np.stack([pairs[:, 0] + pairs[:, 1], pairs[:, 0] - pairs[:, 1]], axis=1).reshape(-1)
-        half *= 2
+        block_size *= 2
     return sums
 
 
@@ -584,9 +586,9 @@ class UnaryEncoding(BitVectorRandomiser):
 
 
 RANDOMISERS: tuple[type[Randomiser], ...] = (KaryRandomisedResponse, HadamardResponse, SubsetSelection, UnaryEncoding)
-"""All randomisers, with distinct `NAME`s. To add a randomiser, write a class above and add it here."""
+"""All randomisers, with distinct `NAME` attributes. To add a randomiser, write a class above and add it here."""
 LONGEST = 64
-"""Default size limit of a report, in bytes; a longer report is not used even if it errs less."""
+"""Default size limit of a report, in bytes; a longer report is not used even if its error is smaller."""
 
 
 def make_randomiser(name: str, answers: int, epsilon: Fraction) -> Randomiser:

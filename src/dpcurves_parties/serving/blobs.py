@@ -62,7 +62,7 @@ class BlobStore:
         """Write a blob atomically, replacing one of the same name.
 
         Raises:
-            ProtocolAborted: the location is not writable.
+            ProtocolError: the location is not writable.
             ValueError: fsspec is not installed.
         """
         path = f"{self.location.rstrip('/')}/{name}"
@@ -77,8 +77,8 @@ class BlobStore:
         return Blob(path, sha256(content).hexdigest())
 
 
-def _is_url(place: str) -> bool:
-    return "://" in place
+def _is_url(location: str) -> bool:
+    return "://" in location
 
 
 def _write_file(path: Path, content: bytes) -> None:

@@ -24,6 +24,7 @@ from .messages import ProtocolError, parse_refusal
 PATIENCE = 60.0
 """Default timeout of an answer, in seconds."""
 LARGEST_MESSAGE = 2**30
+"""Size limit of a response, in bytes."""
 SHORT = 2**16
 """Bytes of a body that are sent together with the head."""
 LARGEST_PART = 2**20
@@ -42,7 +43,7 @@ class Channel:
         timeout: Timeout of an answer, in seconds.
         label: Name of the server in errors.
         identity_source: Where the expected identity comes from, for errors.
-        renewal_advice: What is needed after the certificate has expired, for errors.
+        renewal_advice: Advice after the certificate has expired, for errors.
     """
 
     url: str
@@ -63,7 +64,7 @@ class Channel:
         """Return the response of the server to a GET of `path`.
 
         Raises:
-            ProtocolAborted: the server is unreachable, cannot prove its identity, or refuses; then with its own
+            ProtocolError: the server is unreachable, cannot prove its identity, or refuses; then with its own
                 message.
         """
         return self._request("GET", path, b"", token)
@@ -72,7 +73,7 @@ class Channel:
         """Return the response of the server to a POST of `body`. Requests are idempotent: each may be sent twice.
 
         Raises:
-            ProtocolAborted: as `get`.
+            ProtocolError: as `get`.
         """
         return self._request("POST", path, body, token, **({"Content-Type": content_type} if content_type else {}))
 
@@ -89,14 +90,14 @@ class Channel:
             self._connection = None
 
     def _request(self, method: str, path: str, body: bytes, token: str, **more: str) -> bytes:
-        if not (line := path + token).isascii() or not line.isprintable() or " " in path:
+        if not (target := path + token).isascii() or not target.isprintable() or " " in path:
             raise ProtocolError("token", "letters, digits and signs of ASCII are needed")
         headers = {"Authorization": f"Bearer {token}", **more} if token else more
         with self._lock:
             status, message = self._send_with_retry(method, path, body, headers)
         if not 200 <= status < 300:
-            silent = f"{self.label}: {self.url} refused without a word"
-            raise ProtocolError.from_error_line(parse_refusal(message, silent), status)
+            default_error = f"{self.label}: {self.url} refused without a word"
+            raise ProtocolError.from_error_line(parse_refusal(message, default_error), status)
         return message
 
     def _send_with_retry(self, method: str, path: str, body: bytes, headers: Mapping[str, str]) -> tuple[int, bytes]:
@@ -112,11 +113,18 @@ class Channel:
                     ) from None  # a persistent connection may have been closed: try once more
 
     def _exchange_once(self, method: str, path: str, body: bytes, headers: Mapping[str, str]) -> tuple[int, bytes]:
-        parts = urlsplit(self.url)
+        address = urlsplit(self.url)
         if self._connection is None:
-            self._connection = self._connect(parts.hostname or "", parts.port or 443)
-        lines = {"Host": parts.netloc, "Accept-Encoding": "identity", "Content-Length": f"{len(body)}", **headers}
-        head = f"{method} {path} HTTP/1.1\r\n" + "".join(f"{name}: {line}\r\n" for name, line in lines.items())
+            self._connection = self._connect(address.hostname or "", address.port or 443)
+        header_fields = {
+            "Host": address.netloc,
+            "Accept-Encoding": "identity",
+            "Content-Length": f"{len(body)}",
+            **headers,
+        }
+        head = f"{method} {path} HTTP/1.1\r\n" + "".join(
+            f"{name}: {value}\r\n" for name, value in header_fields.items()
+        )
         message = head.encode("latin-1") + b"\r\n"
         if len(body) <= SHORT:
             self._connection.sendall(message + body)
@@ -161,13 +169,13 @@ def _read_body(answer: HTTPResponse) -> bytes:
         HTTPException: the length is missing or too large.
     """
     if answer.chunked:
-        parts, size = list[bytes](), 0
+        chunks, size = list[bytes](), 0
         while chunk := answer.read(LARGEST_PART):
-            parts.append(chunk)
+            chunks.append(chunk)
             size += len(chunk)
             if size > LARGEST_MESSAGE:
                 raise HTTPException
-        return b"".join(parts)
+        return b"".join(chunks)
     if answer.length is None or answer.length > LARGEST_MESSAGE:
         raise HTTPException
     return answer.read()
@@ -187,7 +195,11 @@ class ClosedOnReset(ssl.SSLSocket):
 
 
 def make_ca_context(ca: str | PathLike[str] | None) -> ssl.SSLContext:
-    """Believes the certificate in a file, or the authorities of this machine. Raises `ValueError`: it holds none."""
+    """Return a TLS context that trusts the certificates in a file, by default this machine's authorities.
+
+    Raises:
+        ValueError: the file holds no certificate.
+    """
     if ca is not None:
         try:
             return make_pinned_context(Path(ca).read_text(encoding="utf-8"))
@@ -199,7 +211,7 @@ def make_ca_context(ca: str | PathLike[str] | None) -> ssl.SSLContext:
 
 
 def make_pinned_context(certificate: str) -> ssl.SSLContext:
-    """Believes a server's own certificate, in PEM, and nobody else. Raises `ValueError`: it is none."""
+    """Return a TLS context that trusts only this server certificate, in PEM. Raises `ValueError`: it is invalid."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.sslsocket_class = ClosedOnReset
     context.minimum_version = ssl.TLSVersion.TLSv1_3

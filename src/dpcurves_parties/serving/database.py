@@ -46,7 +46,7 @@ Given = ParamSpec("Given")
 
 
 class Transactions:
-    """Transactions on a server's tables: what is committed is on disk before an answer leaves.
+    """Transactions on a server's tables: a write is on disk before its answer is sent.
 
     Args:
         database: Engines of the database.
@@ -62,7 +62,7 @@ class Transactions:
         """Return the result of `work` on a consistent snapshot of the database.
 
         Raises:
-            ProtocolAborted: `work` raised it, or the database fails.
+            ProtocolError: `work` raised it, or the database fails.
         """
         return self.run_transaction(self.database.run_read, work)
 

@@ -18,7 +18,7 @@ Result = TypeVar("Result")
 class GroupCommit(Generic[Item, Result]):
     """Queue of writes to a database. Items that arrive while a group is written form the next group.
 
-    Formal guarantees: an item has an outcome only after its transaction has ended: what is acknowledged is on disk.
+    Formal guarantees: an item has an outcome only after its transaction has ended: acknowledged items are on disk.
     Items are written in order of arrival. If a group fails, each of its items is written in a separate transaction, so
     that no item fails because of another; `write` must be idempotent for this, because a transaction may have been
     committed even though it reported an error.
@@ -26,9 +26,9 @@ class GroupCommit(Generic[Item, Result]):
     Args:
         write: Function that writes items in one transaction, and returns the result or the refusal of each.
         weight: Function that returns the weight of an item in a group.
-        most: Largest weight of a group with several items.
-        rest: Called when the writer becomes idle, for example to release resources.
-        gather: Seconds for which the first item of a group waits for others, while groups have several items.
+        max_weight: Largest weight of a group with several items.
+        on_idle: Called when the writer becomes idle, for example to release resources.
+        gather_seconds: Seconds for which the first item of a group waits for others, while groups have several items.
     """
 
     def __init__(

@@ -72,9 +72,11 @@ def _write_draft(draft: Path, text: str, mode: int) -> None:
 
 
 DAYS = 825
+"""Lifetime of a certificate, in days."""
 PATIENCE = 5.0
-"""Seconds for which one of two files may exist without the other: their writer has prepared both."""
+"""Seconds for which one of two files can exist without the other, because their writer writes one after the other."""
 POLL = 0.01
+"""Seconds between polls for the other file."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -88,8 +90,8 @@ class CertificatePair:
     def generate(cls, host: str) -> CertificatePair:
         """Generate a certificate for a host."""
         proof = generate_private_key(SECP256R1())
-        form, alone = serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-        key = proof.private_bytes(serialization.Encoding.PEM, form, alone).decode()
+        key_format, encryption = serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+        key = proof.private_bytes(serialization.Encoding.PEM, key_format, encryption).decode()
         name, now = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "dpcurves aggregator")]), datetime.now(UTC)
         builder = (
             x509.CertificateBuilder(name, name, proof.public_key(), x509.random_serial_number())
@@ -113,15 +115,15 @@ class CertificatePair:
     def write_if_missing(cls, host: str, certificate: Path, key: Path) -> bool:
         """Write a new certificate for a host if neither file exists; return whether it was written here.
 
-        If another process writes one at the same moment, wait for it and keep that one.
+        If another process writes a certificate at the same time, wait for that certificate and keep it.
 
         Raises:
             ValueError: a folder is not writable.
         """
         if not certificate.exists() and not key.exists():
-            pair = cls.generate(host)
+            certificate_pair = cls.generate(host)
             with suppress(FileAlreadyExists):
-                pair.write(certificate, key)
+                certificate_pair.write(certificate, key)
                 return True
         end = monotonic() + PATIENCE
         while certificate.exists() != key.exists() and monotonic() < end:
@@ -138,14 +140,16 @@ def require_valid_certificate(certificate: str, remedy: str) -> None:
 
 def parse_host(url: str) -> str:
     """Return the host of ``https://host:port``. Raises `ValueError`: the URL has another form."""
-    parts = urlsplit(url)
+    address = urlsplit(url)
     try:
-        usable = parts.scheme == "https" and bool(parts.hostname) and bool(parts.port) and parts.path in ("", "/")
+        usable = (
+            address.scheme == "https" and bool(address.hostname) and bool(address.port) and address.path in ("", "/")
+        )
     except ValueError:
         usable = False
-    if not usable or parts.hostname is None:
+    if not usable or address.hostname is None:
         raise ProtocolError("url", f"https://host:port is needed, got {url!r}")
-    return parts.hostname
+    return address.hostname
 
 
 def _make_alternative_name(host: str) -> x509.GeneralName:
@@ -164,13 +168,13 @@ FILES = (SEALING, PROOF, CERTIFICATE, PUBLIC)
 
 def _finish_rotation(folder: Path) -> None:
     """Activate new keys after the old ones were moved; this also completes an interrupted rotation."""
-    new = folder / NEXT
-    if new.exists():
+    next_folder = folder / NEXT
+    if next_folder.exists():
         for name in FILES:
             with suppress(FileNotFoundError):
-                (new / name).replace(folder / name)
-            (new / name).unlink(missing_ok=True)  # hard links: both names exist until the rename
-        new.rmdir()
+                (next_folder / name).replace(folder / name)
+            (next_folder / name).unlink(missing_ok=True)  # hard links: both names exist until the rename
+        next_folder.rmdir()
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,14 +211,14 @@ class Identity:
         """Create an identity in a folder without one. Raises `ValueError`: the URL is invalid, or the folder is not
         writable.
         """
-        pair, sealing = CertificatePair.generate(parse_host(url)), X25519PrivateKey.generate()
-        server = Server(url, sealing.public_key().public_bytes_raw().hex(), pair.certificate)
+        certificate_pair, sealing = CertificatePair.generate(parse_host(url)), X25519PrivateKey.generate()
+        server = Server(url, sealing.public_key().public_bytes_raw().hex(), certificate_pair.certificate)
         try:
             folder.mkdir(mode=0o700, exist_ok=True)
         except OSError as error:
             raise ProtocolError("identity", f"{str(folder)!r} cannot be made ({error.strerror})") from None
         write_secret(folder / SEALING, sealing.private_bytes_raw().hex() + "\n")
-        pair.write(folder / CERTIFICATE, folder / PROOF)
+        certificate_pair.write(folder / CERTIFICATE, folder / PROOF)
         write_public(folder / PUBLIC, json.dumps(STORED.encode(server), indent=1) + "\n")
         return cls(folder, server, sealing)
 
@@ -238,7 +242,7 @@ class Identity:
         check reports. With a `url`, certificate and TLS key are new, too, for a separate server there.
 
         Raises:
-            ValueError: the URL is invalid, or equals that of the old keys, or files cannot be written.
+            ValueError: the URL is invalid, or equals the old keys' URL, or files cannot be written.
         """
         if url == self.public.url:
             raise ProtocolError("url", "a new certificate needs an address of its own: the tasks before name this one")
@@ -275,7 +279,7 @@ class Identity:
         """Refuse to serve with an expired certificate.
 
         Raises:
-            ProtocolAborted: it has expired.
+            ProtocolError: it has expired.
         """
         require_valid_certificate(self.public.certificate, "make keys and a task anew")
 

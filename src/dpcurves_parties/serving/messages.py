@@ -14,7 +14,7 @@ __all__ = ["ProtocolError", "ServerFault"]
 
 
 class ServerFault(ProtocolError):
-    """The server fails at its part. The client receives the error; the operator also its location, as `where` says."""
+    """A fault of the server itself. The client receives the error; the log also has its location, `where`."""
 
     def __init__(self, argument: str, rule: str, where: str) -> None:
         super().__init__(argument, rule, 500)
@@ -23,8 +23,8 @@ class ServerFault(ProtocolError):
     @classmethod
     def from_database_error(cls, who: str, error: InvalidArgument) -> ServerFault:
         """Return the error for a database error about a ledger: the ledger, the fault and its consequence."""
-        wrong, _, _ = error.rule.rpartition(": ")[2].partition(";")
-        return cls("store", f"{who}: {wrong}" if who else wrong, error.rule)
+        cause, _, _ = error.rule.rpartition(": ")[2].partition(";")
+        return cls("store", f"{who}: {cause}" if who else cause, error.rule)
 
 
 # Messages with one JSON object: parsed defensively, because anyone may have written them.
@@ -34,7 +34,7 @@ UNLIKE = "is not of the form that was agreed on"
 def parse_fields(message: bytes, who: str, **facts: type) -> Mapping[str, Any]:
     """Return the object in a message, with fields of these types. Raises `ProtocolError`: the message is invalid."""
     stored = parse_object(message, who)
-    if any(type(stored.get(name)) is not kind for name, kind in facts.items()):
+    if any(type(stored.get(name)) is not fact_type for name, fact_type in facts.items()):
         raise ProtocolError(who, f"its answer {UNLIKE}", 502)
     return stored
 
@@ -43,7 +43,7 @@ def parse_object(message: bytes, who: str) -> Mapping[str, Any]:
     """Return the object in a message.
 
     Raises:
-        ProtocolAborted: the message is invalid.
+        ProtocolError: the message is invalid.
     """
     try:
         stored = json.loads(message)
@@ -57,15 +57,15 @@ def parse_object(message: bytes, who: str) -> Mapping[str, Any]:
 def parse_refusal(message: bytes, default: str) -> str:
     """Return the line of another machine's refusal, or a default if its message has none."""
     try:
-        line = json.loads(message)["error"]
+        error_line = json.loads(message)["error"]
     except (ValueError, KeyError, TypeError):
-        line = None
-    return line if isinstance(line, str) else default
+        error_line = None
+    return error_line if isinstance(error_line, str) else default
 
 
 def disable_core_dumps() -> None:
     """Prevent core dumps of this process, whose memory holds keys and shares."""
-    with suppress(ImportError):  # a system without such limits
+    with suppress(ImportError):  # the module `resource` is missing on Windows
         import resource
 
         resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))

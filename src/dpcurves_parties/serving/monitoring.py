@@ -1,8 +1,8 @@
 """Monitoring of a server: health, readiness, metrics in the Prometheus format, and one-line logs.
 
 Formal guarantees: counts and logs of a request depend only on its method, its route (the pattern, such as
-``/tasks/{task}/reports``, never the actual path) and the status of its response; those of a fault contain the line for
-the operator. No body, share, value, name, token, address or query string is read here. Response times are left out,
+``/tasks/{task}/reports``, never the actual path) and the status of its response; log entries of faults also contain the
+operator's line. No body, share, value, name, token, address or query string is read here. Response times are left out,
 because the time of counting may depend on records.
 """
 
@@ -131,7 +131,7 @@ class ServerMetrics:
         """Serve ``/health``, ``/ready`` and ``/metrics`` from a thread while the server runs.
 
         Raises:
-            ProtocolAborted: the address cannot be used.
+            ProtocolError: the address cannot be used.
         """
         LOG.line_format, LOG.on_fault, self._loop = monitoring.log_format, self._faults.inc, loop
         if monitoring.host is None:

@@ -18,16 +18,16 @@ FORMAT = 1
 class NoiseKey:
     """SECRET: the key from which a holder of shares derives its noise. It has no repr.
 
-    A share holder cannot store noisy sums, because it knows none. Two releases of different counts with the same noise
-    reveal their difference, so the counts must not depend on records that are to be protected: if reports are dropped,
-    the remaining ones have another key.
+    A share holder does not know the noisy sums and cannot store them, so it derives equal noise again. Two releases of
+    different counts with the same noise reveal the difference of the counts, so each set of reports has a key of its
+    own: if reports are dropped, the remaining set has another key.
 
     Formal guarantees: for everyone without the secret, the noises of different blocks of a path, and all values under a
     law of sums, are indistinguishable from independent draws of one party's noise; they are equal whenever they are
     derived again (see `Randomness.from_key`). So exact counts plus these noises are, for a computationally bounded
-    observer, the answers of `LazyTree` (all of them together lose what `path_law` says, for any choice of thresholds)
-    or one run of `LinearMechanism`. The stream depends on the law, too: the same secret under another law or loss gives
-    other noises.
+    observer, the answers of `LazyTree` (all together they lose the loss of the plan of `path_law`, for any choice of
+    thresholds) or one run of `LinearMechanism`. The stream depends on the law, too: the same secret under another law
+    or loss gives other noises.
     """
 
     __slots__ = ("_drawn", "_secret")

@@ -36,7 +36,9 @@ PROTOCOL = "dpcurves-talk"
 PATIENCE = 60.0
 """Timeout for a message of the other server, in seconds."""
 LARGEST_MESSAGE = 2**28
+"""Size limit of a message between servers, in bytes."""
 LENGTH = 8
+"""Bytes of a message's length prefix, little-endian."""
 Result = TypeVar("Result")
 
 
@@ -76,7 +78,7 @@ class PeerConnection:
         """Receive the next message.
 
         Raises:
-            ProtocolAborted: the other server is gone, or silent for too long, or its message is too large.
+            ProtocolError: the other server is gone, or silent for too long, or its message is too large.
         """
         return self._wait_for(self._receive_message())
 
@@ -97,11 +99,11 @@ class PeerConnection:
         return await self.reader.readexactly(size)
 
     def _wait_for(self, coming: Coroutine[Any, Any, Result]) -> Result:
-        waiting = asyncio.run_coroutine_threadsafe(coming, self.loop)
+        future = asyncio.run_coroutine_threadsafe(coming, self.loop)
         try:
-            return waiting.result(PATIENCE)
+            return future.result(PATIENCE)
         except TooLong:
-            waiting.cancel()
+            future.cancel()
             raise ProtocolError("peer", "it was silent for too long", 504) from None
         except (OSError, EOFError, RuntimeError):
             raise ProtocolError("peer", "the connection was lost", 502) from None
@@ -109,7 +111,9 @@ class PeerConnection:
 
 # Admission control: a limited number of connections, shared by network addresses; the peer server is exempt.
 SECONDS = 10
+"""Default head timeout, in seconds."""
 MOST_CONNECTIONS = 512
+"""Default limit of concurrent connections."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,6 +262,7 @@ Talks = Callable[[PeerConnection, bytes], object]
 PEER = "dpcurves.peer"
 """Key in a connection's scope: the verified client certificate, if any."""
 BACKLOG = 2048
+"""Connections that the system queues before they are accepted."""
 PAUSE = 0.1
 """Seconds to wait after the system refuses further connections."""
 BUSY = JSONResponse({"error": "server: it answers as many as it can; ask again later"}, 503)
@@ -420,8 +425,8 @@ def make_server_context(certificate: Path, key: Path, peer_certificates: Sequenc
     context.num_tickets = 0  # clients do not resume sessions, so tickets would be wasted
     context.verify_mode = ssl.CERT_OPTIONAL
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
-    for other in peer_certificates:
-        context.load_verify_locations(cadata=other)
+    for peer_certificate in peer_certificates:
+        context.load_verify_locations(cadata=peer_certificate)
     return context
 
 
@@ -458,9 +463,9 @@ class Address:
     def parse(cls, text: str, argument: str = "listen") -> Address:
         """Parse ``host:port``. Raises `ValueError`: the text has another form."""
         try:
-            parts = urlsplit(f"//{text}")
-            if parts.hostname and parts.port and not parts.path:
-                return cls(parts.hostname, parts.port)
+            address = urlsplit(f"//{text}")
+            if address.hostname and address.port and not address.path:
+                return cls(address.hostname, address.port)
         except ValueError:
             pass
         raise ProtocolError(argument, f"host:port is needed, as in 127.0.0.1:8701, got {text!r}")

@@ -76,7 +76,7 @@ async def read_body(request: Request, max_bytes: int) -> bytes:
     """Read the body of a request.
 
     Raises:
-        ProtocolAborted: it exceeds `max_bytes`, or arrives too slowly; or the bearer token has too many concurrent
+        ProtocolError: it exceeds `max_bytes`, or arrives too slowly; or the bearer token has too many concurrent
             bodies.
     """
     seconds, bearer = BEGIN + max_bytes / SLOWEST, request.headers.get("authorization", "")
@@ -95,17 +95,19 @@ async def read_body(request: Request, max_bytes: int) -> bytes:
 
 
 async def _read_stream(request: Request, max_bytes: int) -> bytes:
-    parts, size = [], 0
+    chunks, size = [], 0
     async for chunk in request.stream():
         size += len(chunk)
         if size > max_bytes:
             raise ProtocolError("message", f"at most {max_bytes} bytes are taken", 413)
-        parts.append(chunk)
-    return b"".join(parts)
+        chunks.append(chunk)
+    return b"".join(chunks)
 
 
 MOST_KEPT = 20_000
+"""Number of counted clients above which all counts restart."""
 MINUTE = 60.0
+"""Seconds of an interval of the rate limit."""
 
 
 @dataclass
@@ -116,7 +118,7 @@ class RateLimiter:
         per_minute: Requests a minute.
         subject: Subject of the error beyond the limit.
         remedy: Advice in the error.
-        action: Participle for what is done with requests, in the error.
+        action: Past participle of the action that is limited, for the error.
     """
 
     per_minute: int
@@ -221,7 +223,7 @@ class TaskRouter(Generic[Service]):
         """Count a question. Raises `ProtocolError`: the rate limit is exceeded."""
 
     def find_service(self, task: str) -> Service:
-        """Return the service of this task. Raises `ProtocolError`: there is none."""
+        """Return the service of this task. Raises `ProtocolError`: the server has no task of this name."""
         if task not in self._services:
             raise ProtocolError("task", "this server has another task, not this one", 404)
         return self._services[task]
@@ -231,12 +233,12 @@ def authenticate_bearer(task: TaskDocument, request: Request, role: Role, party:
     """Return the number of the holder of a ticket of this role, from the bearer token for this server.
 
     Raises:
-        ProtocolAborted: there is no such token, or it is for another server.
+        ProtocolError: the token is missing or unknown, or it is for another server.
     """
     return find_bearer(task, parse_bearer_token(request), role, party)
 
 
 def parse_bearer_token(request: Request) -> str:
-    """Return the bearer token of a request; empty if there is none."""
-    kind, _, token = request.headers.get("authorization", "").partition(" ")
-    return token if kind == "Bearer" else ""
+    """Return the bearer token of a request; empty if it has no token."""
+    scheme, _, token = request.headers.get("authorization", "").partition(" ")
+    return token if scheme == "Bearer" else ""

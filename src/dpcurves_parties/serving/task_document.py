@@ -61,8 +61,8 @@ class Ticket:
 
     def derive_bearer_token(self, party: int) -> str:
         """Return the bearer token for the server of this number; a task of one server has number 0."""
-        halves = _split_token(self.token)
-        return f"{halves[party]}.{_hash_half(halves[1 - party])}"
+        ticket_halves = _split_token(self.token)
+        return f"{ticket_halves[party]}.{_hash_half(ticket_halves[1 - party])}"
 
     def write(self, path: Path) -> None:
         """Write to a new file that only its owner can read.
@@ -77,7 +77,7 @@ class Ticket:
         """Load the ticket in a file, if it has this role.
 
         Raises:
-            ValueError: there is no such ticket. The error does not contain the file's content.
+            ValueError: the file is unreadable, or has no ticket of this role. The error contains nothing of the file.
         """
         try:
             ticket = STORED.decode_fields(cls, json.loads(Path(path).read_text(encoding="utf-8")))
@@ -100,8 +100,8 @@ def hash_from_bearer_token(bearer_token: str, party: int) -> str:
     """Return the public hash of a token from the bearer token that `Ticket.derive_bearer_token` derived for this
     server.
     """
-    half, _, other_hash = bearer_token.partition(".")
-    first, second = (_hash_half(half), other_hash) if party == 0 else (other_hash, _hash_half(half))
+    own_half, _, other_hash = bearer_token.partition(".")
+    first, second = (_hash_half(own_half), other_hash) if party == 0 else (other_hash, _hash_half(own_half))
     return _hash_pair(first, second)
 
 
@@ -109,7 +109,7 @@ def find_bearer(task: TaskDocument, bearer_token: str, role: Role, party: int = 
     """Return the number of the holder of a ticket of this role, from the bearer token for this server.
 
     Raises:
-        ProtocolAborted: there is no such holder, or the token is for another server.
+        ProtocolError: the token belongs to no holder of this role, or is for another server.
     """
     number = task.bearers[role].get(hash_from_bearer_token(bearer_token, party))
     if number is None:
@@ -122,8 +122,8 @@ def _split_token(token: str) -> tuple[str, str]:
     return first, second
 
 
-def _hash_half(half: str) -> str:
-    return sha256(b"dpcurves half\n" + half.encode()).hexdigest()
+def _hash_half(ticket_half: str) -> str:
+    return sha256(b"dpcurves half\n" + ticket_half.encode()).hexdigest()
 
 
 def _hash_pair(first: str, second: str) -> str:
@@ -133,6 +133,7 @@ def _hash_pair(first: str, second: str) -> str:
 MANY = 10_000
 """Number of hashes from which they are packed."""
 _NAME = 32
+"""Bytes of a hash."""
 _HASH = re.compile("[0-9a-f]{64}")
 
 
@@ -227,7 +228,7 @@ class Document(ABC):
     @classmethod
     @abstractmethod
     def from_json(cls, text: str) -> Self:
-        """Read what `to_json` wrote. Raises `ValueError`: the text is another document, or of another version."""
+        """Parse the output of `to_json`. Raises `ValueError`: the text is another document, or of another version."""
 
     @cached_property
     def hash(self) -> str:
@@ -265,12 +266,12 @@ class TaskDocument(Document):
     @cached_property
     def bearers(self) -> Mapping[Role, Mapping[str, int]]:
         """Number of each ticket holder, by role and hash of the token."""
-        named = {role: self.tokens.get(role, ()) for role in Role}
+        hashes_by_role = {role: self.tokens.get(role, ()) for role in Role}
         return {
             role: names.positions
             if isinstance(names, PackedHashes)
             else {name: number for number, name in enumerate(names)}
-            for role, names in named.items()
+            for role, names in hashes_by_role.items()
         }
 
     @abstractmethod
@@ -280,7 +281,7 @@ class TaskDocument(Document):
     @classmethod
     @abstractmethod
     def from_fields(cls, stored: Mapping[str, Any], tokens: Mapping[Role, Sequence[str]]) -> Self:
-        """Read what `to_fields` returned."""
+        """Parse the output of `to_fields`."""
 
     def to_json(self) -> str:
         """Return the document; equal tasks have equal texts."""
@@ -301,12 +302,12 @@ class TaskDocument(Document):
         return json.JSONEncoder(indent=1, sort_keys=True).iterencode({**self.to_fields(), **head})
 
     def _matches_text(self, text: str) -> bool:
-        at = len(text) - len(text.lstrip())
+        position = len(text) - len(text.lstrip())
         for piece in self._iterate_json():
-            if not text.startswith(piece, at):
+            if not text.startswith(piece, position):
                 return False
-            at += len(piece)
-        return not text[at:].strip()
+            position += len(piece)
+        return not text[position:].strip()
 
     @classmethod
     def from_json(cls, text: str) -> Self:

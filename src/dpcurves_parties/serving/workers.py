@@ -1,4 +1,4 @@
-"""Workers that evaluate jobs: this process, processes of this machine, or those of a Dask cluster.
+"""Workers that evaluate jobs: this process, processes of this machine, or processes of a Dask cluster.
 
 A job is a pure function of public arguments and of a blob, and results are combined by an associative function. So the
 total does not depend on the worker, the order, or repetitions of jobs whose worker was killed.
@@ -42,7 +42,7 @@ class Workers(ABC):
         `work` and `add` are functions of a module, and `add` is associative.
 
         Raises:
-            ProtocolAborted: there is no worker, or workers are lost repeatedly.
+            ProtocolError: there is no worker, or workers are lost repeatedly.
         """
 
 
@@ -67,21 +67,21 @@ class Processes(Workers):
         self, work: Callable[[Item], Result], items: Sequence[Item], add: Callable[[Result, Result], Result]
     ) -> Result:
         sums, lost = _TreeSum(add, len(items)), 0
-        while before := len(sums.missing):
+        while missing_before := len(sums.missing):
             pool = self._ensure_pool(getattr(work, "__module__", __name__))
             try:
                 futures = {pool.submit(work, items[number]): number for number in sums.missing}
             except BrokenProcessPool:
                 futures = {}
             broken = not futures
-            for done in _iterate_completed(futures):
+            for future in _iterate_completed(futures):
                 try:
-                    sums.add_result(futures[done], done.result())
+                    sums.add_result(futures[future], future.result())
                 except BrokenProcessPool:
                     broken = True
             if broken:
                 self._discard_pool(pool)
-                lost = lost + 1 if len(sums.missing) == before else 0
+                lost = lost + 1 if len(sums.missing) == missing_before else 0
                 if lost > TRIES:
                     raise ProtocolError("workers", "processes were killed again and again; nothing is answered", 503)
         result: Result = sums.whole
@@ -116,8 +116,8 @@ def _exit_after(server: BaseProcess) -> None:
 def _iterate_completed(futures: Iterable[Future[Result]]) -> Iterable[Future[Result]]:
     pending = set(futures)
     while pending:
-        done, pending = wait(pending, return_when="FIRST_COMPLETED")
-        yield from done
+        completed, pending = wait(pending, return_when="FIRST_COMPLETED")
+        yield from completed
 
 
 class _TreeSum:
@@ -167,7 +167,7 @@ class Dask(Workers):
                 raise ProtocolError("workers", f"none has joined {self.address}; ask again once one has", 503)
             layer = client.map(work, items, pure=False)
             while len(layer) > 1:
-                pairs = [layer[at : at + 2] for at in range(0, len(layer), 2)]
+                pairs = [layer[start : start + 2] for start in range(0, len(layer), 2)]
                 layer = [client.submit(add, *pair, pure=False) if len(pair) == 2 else pair[0] for pair in pairs]
             try:
                 result: Result = layer[0].result()

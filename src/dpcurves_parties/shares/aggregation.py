@@ -80,7 +80,7 @@ def pack_flags(dropped: NDArray[np.bool_]) -> bytes:
 
 
 def unpack_flags(bits: bytes, reports: int) -> NDArray[np.bool_]:
-    """Decode what `pack_flags` encoded."""
+    """Decode the output of `pack_flags`."""
     return np.unpackbits(np.frombuffer(bits, np.uint8), count=reports).astype(bool)
 
 
@@ -120,7 +120,7 @@ def parse_answer_share(
     """Parse the other server's message with its sealed answer share.
 
     Raises:
-        ProtocolAborted: it answers another question, or from another report set, or with other reports dropped.
+        ProtocolError: it answers another question, or from another report set, or with other reports dropped.
     """
     reply = own.parse_reply(message, "peer")
     if any(reply.get(name) != value for name, value in provenance.items()):
@@ -164,7 +164,7 @@ class AnswerProofs:
         """Return the noise hashes of servers 0 and 1, after storing the other server's.
 
         Raises:
-            ProtocolAborted: the other server sent none, or another one before.
+            ProtocolError: the other server sent no hash, or sent another hash before.
         """
         peer_hash = told.get("bound")
         if not isinstance(peer_hash, str) or self.store.record_noise_hash(self.prover.task, peer_hash) != peer_hash:
@@ -216,16 +216,16 @@ class PlainCounting:
 
     def lead(self, own: QuestionMessage, plan: Plan, asker: AskingAnalyst, post: Post) -> AnswerShares:
         """Return both answer shares as the server that was asked; pass the analyst's letter to the other server."""
-        named, proof = self.status.provenance, self._proof
+        provenance, proof = self.status.provenance, self._proof
         with ThreadPoolExecutor(1) as executor:
             future = executor.submit(
-                post, "half", own.to_json(**named, letter=asker.envelope, **_noise_hash_field(proof))
+                post, "half", own.to_json(**provenance, letter=asker.envelope, **_noise_hash_field(proof))
             )
             numbers = self._compute_values(plan)
-            peer_share = parse_answer_share(own, future.result(), named, 0)
-        half = AnswerShare(numbers, 0)
+            peer_share = parse_answer_share(own, future.result(), provenance, 0)
+        share = AnswerShare(numbers, 0)
         return AnswerShares(
-            half if proof is None else proof.add_to_share(half, peer_share, own.thresholds, asker.analyst),
+            share if proof is None else proof.add_to_share(share, peer_share, own.thresholds, asker.analyst),
             peer_share.get("half"),
         )
 
@@ -250,7 +250,7 @@ class PlainCounting:
         """Refuse: reports of this task are not checked.
 
         Raises:
-            ProtocolAborted: always.
+            ProtocolError: always.
         """
         raise ProtocolError("question", NOT_CHECKED, 409)
 
@@ -258,17 +258,17 @@ class PlainCounting:
         """Refuse: reports of this task are not checked.
 
         Raises:
-            ProtocolAborted: always.
+            ProtocolError: always.
         """
         raise ProtocolError("question", NOT_CHECKED, 409)
 
     def follow(self, message: bytes, asked: QuestionMessage, plan: Plan, analyst: int) -> AnswerShare:
         """Return this server's answer share, if the other server was asked."""
-        half, proof = AnswerShare(self._compute_values(plan), 0), self._proof
+        share, proof = AnswerShare(self._compute_values(plan), 0), self._proof
         return (
-            half
+            share
             if proof is None
-            else proof.add_to_share(half, parse_object(message, "question"), asked.thresholds, analyst)
+            else proof.add_to_share(share, parse_object(message, "question"), asked.thresholds, analyst)
         )
 
 
@@ -295,7 +295,7 @@ class CheckedCounting:
     other server's shares and of a key that both know. An answer share is ``A s + z`` modulo 2**64, where s are this
     server's shares of all reports that it stored as passing, a set that is fixed before the first answer share is
     computed and is a function of digests; z is drawn once for the closed set, from a key that only this server has, as
-    specified by `NoisePath` or `LinearMechanism`, for all questions and repetitions. The adversary knows the shares of
+    specified by `LazyTree` or `LinearMechanism`, for all questions and repetitions. The adversary knows the shares of
     dishonest owners' reports, and its own shares of honest ones, which sum to ``A x`` minus this server's; it can
     subtract both. So an answer share reveals ``A x + z`` at the requested thresholds, and the same z with no other x.
     The hash beside it is a function of the inputs of digests. For reports with a single cell, proof messages replace
@@ -334,7 +334,7 @@ class CheckedCounting:
         check receives the set of failed reports again.
 
         Raises:
-            ProtocolAborted: the other server dropped other reports, or too few pass, or some fail at these thresholds.
+            ProtocolError: the other server dropped other reports, or too few pass, or some fail at these thresholds.
         """
         dropped = self._dropped_bits or self._run_check(post)
         try:
@@ -345,21 +345,21 @@ class CheckedCounting:
         return self._lead_checked(own, plan, asker, self._run_check(post), post)
 
     def _lead_checked(
-        self, own: QuestionMessage, plan: Plan, asker: AskingAnalyst, dropped: bytes, post: Post
+        self, question: QuestionMessage, plan: Plan, asker: AskingAnalyst, dropped: bytes, post: Post
     ) -> AnswerShares:
-        dropped_count, named = int(unpack_flags(dropped, self.status.reports).sum()), self.status.provenance
+        dropped_count, provenance = int(unpack_flags(dropped, self.status.reports).sum()), self.status.provenance
         proof = self._proof(dropped)
         with ThreadPoolExecutor(1) as executor:
             future = executor.submit(
-                post, "half", own.to_json(**named, letter=asker.envelope, **_noise_hash_field(proof))
+                post, "half", question.to_json(**provenance, letter=asker.envelope, **_noise_hash_field(proof))
             )
             numbers, marks_hash = self._compute_values(plan, dropped)
-            peer_share = parse_answer_share(own, future.result(), named, dropped_count)
+            peer_share = parse_answer_share(question, future.result(), provenance, dropped_count)
         if peer_share.get("seen", "") != marks_hash:
             raise ProtocolError("at", FAILING, 409)
-        half = AnswerShare(numbers, dropped_count)
+        share = AnswerShare(numbers, dropped_count)
         return AnswerShares(
-            half if proof is None else proof.add_to_share(half, peer_share, own.thresholds, asker.analyst),
+            share if proof is None else proof.add_to_share(share, peer_share, question.thresholds, asker.analyst),
             peer_share.get("half"),
         )
 
@@ -367,7 +367,7 @@ class CheckedCounting:
         """Return this server's answer share for all cells; with `post`, first run the check if it is pending.
 
         Raises:
-            ProtocolAborted: reports were not checked, or too few pass.
+            ProtocolError: reports were not checked, or too few pass.
         """
         dropped = self._dropped_bits or (None if post is None else self._run_check(post))
         if dropped is None:
@@ -380,7 +380,7 @@ class CheckedCounting:
         """Return the digests that the other server compares before the first answer.
 
         Raises:
-            ProtocolAborted: it names other thresholds than those at which reports are checked.
+            ProtocolError: it names other thresholds than those at which reports are checked.
         """
         if asked.thresholds != self.task.checked_at:
             raise ProtocolError("at", "reports are checked at the thresholds that the task says", 409)
@@ -390,27 +390,27 @@ class CheckedCounting:
         """Return this server's answer share, if the other server was asked.
 
         Raises:
-            ProtocolAborted: reports were not checked.
+            ProtocolError: reports were not checked.
         """
         dropped = self._dropped_bits
         if dropped is None:
             raise ProtocolError("peer", UNCHECKED, 409)
         numbers, marks_hash = self._compute_values(plan, dropped)
-        half, proof = (
+        share, proof = (
             AnswerShare(numbers, int(unpack_flags(dropped, self.status.reports).sum()), marks_hash=marks_hash),
             self._proof(dropped),
         )
         return (
-            half
+            share
             if proof is None
-            else proof.add_to_share(half, parse_object(message, "question"), asked.thresholds, analyst)
+            else proof.add_to_share(share, parse_object(message, "question"), asked.thresholds, analyst)
         )
 
     def settle(self, asked: QuestionMessage, message: bytes) -> bytes:
         """Check all reports with the other server's digests, unless that was done, and return which failed.
 
         Raises:
-            ProtocolAborted: the message does not contain valid digests, or too few reports pass.
+            ProtocolError: the message does not contain valid digests, or too few reports pass.
         """
         dropped = self._dropped_bits or self._record_check(self._evaluate_reports(), parse_object(message, "question"))
         return asked.encode_answer((), self.status.provenance, dropped=b64encode(dropped).decode())
@@ -435,9 +435,9 @@ class CheckedCounting:
             raise ProtocolError("peer", OTHERS_DROPPED, 502)
         return dropped
 
-    def _record_check(self, evaluation: Evaluation | HistogramEvaluation, told: Mapping[str, Any]) -> bytes:
+    def _record_check(self, evaluation: Evaluation | HistogramEvaluation, facts: Mapping[str, Any]) -> bytes:
         """Store which reports failed, unless that is stored."""
-        passed = evaluation.find_accepted(parse_digests(told, *evaluation.digests.shape))
+        passed = evaluation.find_accepted(parse_digests(facts, *evaluation.digests.shape))
         if passed.sum() < self.task.least * self.status.reports:
             rule = (
                 f"{int(passed.sum())} of {len(passed)} pass the servers' check, and {self.task.least} of them have to"
@@ -475,7 +475,7 @@ class CheckedCounting:
         return cached
 
     def _evaluate_reports(self) -> Evaluation | HistogramEvaluation:
-        """The evaluation by which reports are checked; it is computed once and used repeatedly."""
+        """Return the evaluation by which reports are checked, computed once and cached."""
         with self._lock:
             if self._cached_evaluation is None:
                 plan = self.task.plan(self.task.checked_at, self.status.reports)
@@ -492,7 +492,7 @@ class TaskService(SharedTaskService[Task]):
     (see `sealed_answers`: the other server cannot open them, and no server sees a result); and digests of checked
     reports, to the other server. The noise key belongs to the report set. A repeated request, also after a crash, gets
     the same answer. A server that has lost its store or the key of its ledger would draw other noise, paid from an
-    empty ledger; `Closing` says why that is impossible.
+    empty ledger; `Closing` shows why this cannot happen.
     """
 
     PEER_REQUESTS: ClassVar[OfPeer] = MappingProxyType({
@@ -517,8 +517,10 @@ class TaskService(SharedTaskService[Task]):
         reply, asker = AnswerKey.from_fields(analyst_question, stored), AskingAnalyst(analyst, parse_envelope(stored))
         question = QuestionMessage.create(self.task, analyst_question.thresholds, analyst_question.question_id)
         counting = self._agree_on_counting(question)
-        half, theirs = counting.lead(question, self._plan(analyst_question, counting), asker, self._post_to_peer)
-        return encode_sealed_answer(reply, self.party, _to_answer(half, counting.status), theirs)
+        own_share, peer_share = counting.lead(
+            question, self._plan(analyst_question, counting), asker, self._post_to_peer
+        )
+        return encode_sealed_answer(reply, self.party, _to_answer(own_share, counting.status), peer_share)
 
     def submit_upload(self, owner: int, message: bytes) -> Future[bytes]:
         return self._leader.submit(owner, dap.parse_upload_request(message))
@@ -537,12 +539,12 @@ class TaskService(SharedTaskService[Task]):
     def run_collection_job(self, message: bytes) -> bytes:
         """Return both servers' aggregate shares, sealed to the analyst; repeated collection returns the same numbers.
 
-        Formal guarantees: those of `sealed_answers`. The helper seals nothing without the analyst's token, which comes
-        in a letter that the leader cannot open and that is bound to the analyst's key. The sealed share equals that of
-        `answer`: there is no other noise, and no other charge.
+        Formal guarantees: as stated in `sealed_answers`. The helper seals nothing without the analyst's token, which
+        arrives in a letter that the leader cannot open and that is bound to the analyst's key. The share equals the
+        share that `answer` seals: no further noise is drawn, and nothing further is charged.
 
         Raises:
-            ProtocolAborted: this is the helper, or the task does not support collection jobs, or the helper does not
+            ProtocolError: this is the helper, or the task does not support collection jobs, or the helper does not
                 answer.
         """
         if self.party != 0:
@@ -551,37 +553,35 @@ class TaskService(SharedTaskService[Task]):
             dap.CollectionJobRequest.from_bytes(message),
             QuestionMessage.create(self._require_collectable(), (), "collection"),
         )
-        standing = self._confirm_with_peer(question)
+        status = self._confirm_with_peer(question)
         counting = self._ensure_counting()
-        half = counting.make_cell_share(self._plan(question, counting), self._post_to_peer)
+        own_share = counting.make_cell_share(self._plan(question, counting), self._post_to_peer)
         request = dap.encode_aggregate_share_request(
-            job, self.task.hash, standing.reports, self.store.compute_checksum(self.task.hash)
+            job, self.task.hash, status.reports, self.store.compute_checksum(self.task.hash)
         )
         path = f"/tasks/{dap.encode_task_id(self.task.hash)}/aggregate_shares"
-        theirs = dap.parse_aggregate_share(self.peer.post(path, request, content_type=dap.SHARE))
-        shares = self._seal_aggregate_share(job, half, standing), theirs
-        return dap.encode_collection_job_response(standing.reports, int(time() / dap.PRECISION) + AHEAD + 1, shares)
+        peer_share = dap.parse_aggregate_share(self.peer.post(path, request, content_type=dap.SHARE))
+        shares = self._seal_aggregate_share(job, own_share, status), peer_share
+        return dap.encode_collection_job_response(status.reports, int(time() / dap.PRECISION) + AHEAD + 1, shares)
 
     def make_aggregate_share(self, message: bytes) -> bytes:
         """Return this server's aggregate share, sealed to the analyst whose collection job the leader forwards.
 
         Raises:
-            ProtocolAborted: the job is invalid, or not of an analyst of this task, or of one who asks too often, or for
+            ProtocolError: the job is invalid, or not of an analyst of this task, or of one who asks too often, or for
                 other reports.
         """
-        task, standing = self._require_collectable(), self._require_closed()
+        task, status = self._require_collectable(), self._require_closed()
         job = dap.parse_aggregate_share_request(
-            message, task.hash, standing.reports, self.store.compute_checksum(task.hash)
+            message, task.hash, status.reports, self.store.compute_checksum(task.hash)
         )
-        shown = self.hpke_keys.open_ciphertext(
+        opened = self.hpke_keys.open_ciphertext(
             job.encrypted_token, dap.LETTER_INFO, task.configuration.encode_token_aad(job)
         )
-        token = shown.decode("ascii", "replace") if isinstance(shown, bytes) else ""
+        token = opened.decode("ascii", "replace") if isinstance(opened, bytes) else ""
         self.count_question(find_bearer(task, token, Role.ANALYST, self.party))
         counting = self._ensure_counting()
-        return self._seal_aggregate_share(
-            job, counting.make_cell_share(task.plan((), standing.reports), None), standing
-        )
+        return self._seal_aggregate_share(job, counting.make_cell_share(task.plan((), status.reports), None), status)
 
     def _require_collectable(self) -> Task:
         """Return the task, if it counts cells without proofs."""
@@ -589,21 +589,21 @@ class TaskService(SharedTaskService[Task]):
             raise ProtocolError("task", NOT_COLLECTED, 404)
         return self.task
 
-    def _seal_aggregate_share(self, job: dap.CollectionJobRequest, half: AnswerShare, standing: TaskStatus) -> bytes:
+    def _seal_aggregate_share(self, job: dap.CollectionJobRequest, share: AnswerShare, status: TaskStatus) -> bytes:
         """Seal an aggregate share of this profile: the set, both commitments, the number of dropped reports, and the
         values.
         """
-        names = b"".join(map(bytes.fromhex, (str(standing.report_set), *(standing.commitments or ()))))
-        numbers = struct.pack(f"<{len(half.values)}Q", *half.values)
+        names = b"".join(map(bytes.fromhex, (str(status.report_set), *(status.commitments or ()))))
+        numbers = struct.pack(f"<{len(share.values)}Q", *share.values)
         return self.task.configuration.seal_aggregate_share(
-            job, self.party, names + dap.encode_integer(half.dropped_count, 8) + numbers
+            job, self.party, names + dap.encode_integer(share.dropped_count, 8) + numbers
         )
 
     def make_answer_share(self, message: bytes) -> bytes:
         """Return this server's answer share, sealed to the analyst whose letter the other server forwards.
 
         Raises:
-            ProtocolAborted: the request is not allowed, or the letter is not of an analyst of this task, or of one who
+            ProtocolError: the request is not allowed, or the letter is not of an analyst of this task, or of one who
                 asks too often.
         """
         question = self._parse_peer_question(message)
@@ -611,17 +611,19 @@ class TaskService(SharedTaskService[Task]):
         analyst = find_bearer(self.task, letter.token, Role.ANALYST, self.party)
         self.count_question(analyst)
         counting = self._ensure_counting()
-        half = counting.follow(message, question, self._plan(question, counting), analyst)
-        sealed = letter.answer_key.seal_answer_share(self.party, _to_answer(half, counting.status))
-        more = {"bound": half.noise_hashes[self.party]} if half.noise_hashes else {}
-        more |= {"seen": half.marks_hash} if half.marks_hash else {}
-        return question.to_json(**counting.status.provenance, dropped=half.dropped_count, half=sealed, **more)
+        share = counting.follow(message, question, self._plan(question, counting), analyst)
+        sealed = letter.answer_key.seal_answer_share(self.party, _to_answer(share, counting.status))
+        optional_fields = {"bound": share.noise_hashes[self.party]} if share.noise_hashes else {}
+        optional_fields |= {"seen": share.marks_hash} if share.marks_hash else {}
+        return question.to_json(
+            **counting.status.provenance, dropped=share.dropped_count, half=sealed, **optional_fields
+        )
 
     def evaluate(self, message: bytes) -> bytes:
         """Return the digests that the other server compares before reports count.
 
         Raises:
-            ProtocolAborted: the request is not allowed.
+            ProtocolError: the request is not allowed.
         """
         question = self._parse_peer_question(message)
         return self._ensure_counting().evaluate(question)
@@ -630,78 +632,78 @@ class TaskService(SharedTaskService[Task]):
         """Check all reports before the first answer.
 
         Raises:
-            ProtocolAborted: the request is not allowed.
+            ProtocolError: the request is not allowed.
         """
         return self._ensure_counting().settle(self._parse_peer_question(message), message)
 
-    def _agree_on_counting(self, own: QuestionMessage) -> PlainCounting | CheckedCounting:
+    def _agree_on_counting(self, question: QuestionMessage) -> PlainCounting | CheckedCounting:
         """Return the counting of the agreed set. The other server must agree before the first charge; later messages
         name the set.
         """
         if self._counting is None:
-            self._confirm_with_peer(own)
+            self._confirm_with_peer(question)
         return self._ensure_counting()
 
-    def _confirm_with_peer(self, own: QuestionMessage) -> TaskStatus:
+    def _confirm_with_peer(self, question: QuestionMessage) -> TaskStatus:
         """Return the state of the closed task, after the other server confirmed the same reports and commitments."""
-        standing = self._require_closed()
-        reply = own.parse_reply(self._post_to_peer("agree", own.to_json(**standing.provenance)), "peer")
-        require_report_set(reply, standing.provenance, report_set.OTHER)
-        return standing
+        status = self._require_closed()
+        reply = question.parse_reply(self._post_to_peer("agree", question.to_json(**status.provenance)), "peer")
+        require_report_set(reply, status.provenance, report_set.OTHER)
+        return status
 
-    def _plan(self, asked: QuestionMessage, counting: PlainCounting | CheckedCounting) -> Plan:
-        return self.task.plan(asked.thresholds, counting.status.reports)
+    def _plan(self, question: QuestionMessage, counting: PlainCounting | CheckedCounting) -> Plan:
+        return self.task.plan(question.thresholds, counting.status.reports)
 
     def _ensure_counting(self) -> PlainCounting | CheckedCounting:
         """Charge the whole loss of the task for these reports, and no other set, and return their counting."""
         with self._lock:
             if self._counting is None:
-                standing = self._require_closed()
-                held = self._hold_in_jobs(standing) or self._hold_in_memory(standing)
-                self._counting = self._create_counting(standing, held, self._charge_ledger(standing))
+                status = self._require_closed()
+                reports = self._hold_in_jobs(status) or self._hold_in_memory(status)
+                self._counting = self._create_counting(status, reports, self._charge_ledger(status))
             return self._counting
 
     def _create_counting(
-        self, standing: TaskStatus, held: HeldReports, allotment: Allotment
+        self, status: TaskStatus, held: HeldReports, allotment: Allotment
     ) -> PlainCounting | CheckedCounting:
         def derive_noise_key(dropped: bytes) -> NoiseKey:
-            return self._noise.derive_noise_key(f"{standing.report_set} without {dropped.hex()}")
+            return self._noise.derive_noise_key(f"{status.report_set} without {dropped.hex()}")
 
         proofs = None
         if held.proof_words is not None:
             proving = ServerProver(self.task.hash, self.party, *held.proof_words)
             proofs = AnswerProofs(proving, self.store, self.task.proved_values, self.task.proved_at)
         if isinstance(held.reports, CheckedReports | CheckedJobs | HistogramReports):
-            return CheckedCounting(self.task, held.reports, derive_noise_key, allotment, standing, self.store, proofs)
-        return PlainCounting(held.reports, allotment, standing, proofs)
+            return CheckedCounting(self.task, held.reports, derive_noise_key, allotment, status, self.store, proofs)
+        return PlainCounting(held.reports, allotment, status, proofs)
 
-    def _hold_in_memory(self, standing: TaskStatus) -> HeldReports:
+    def _hold_in_memory(self, status: TaskStatus) -> HeldReports:
         encoding = self.task.encoding
         if isinstance(encoding, HistogramEncoding):
-            shares = self._load_shares(standing)
+            shares = self._load_shares(status)
             _, listing = self.store.read_listing(self.task.hash)
             key = derive_verify_key(self._shared_secret, self.task.hash)
             return HeldReports(HistogramReports(encoding, self.party, sorted(listing), shares, key), None)
-        words = list[tuple[Words, list[bytes]]]()
-        parts, count = self._iterate_with_words(encoding, standing, words), standing.reports
+        word_batches = list[tuple[Words, list[bytes]]]()
+        batches, count = self._iterate_with_words(encoding, status, word_batches), status.reports
         if isinstance(encoding, CheckedTreeEncoding):
-            keys = encoding.join_checked_keys(self.party, parts, count)
+            keys = encoding.join_checked_keys(self.party, batches, count)
             return HeldReports(
-                CheckedReports(keys, encoding.engine, self._derive_verify_key(standing)), self._join_words(words)
+                CheckedReports(keys, encoding.engine, self._derive_verify_key(status)), self._join_words(word_batches)
             )
-        held = SharedReports(
-            encoding.join_keys(self.party, parts, count), encoding.engine, self._derive_noise_key(standing)
+        reports = SharedReports(
+            encoding.join_keys(self.party, batches, count), encoding.engine, self._derive_noise_key(status)
         )
-        return HeldReports(held, self._join_words(words))
+        return HeldReports(reports, self._join_words(word_batches))
 
     def _iterate_with_words(
-        self, encoding: TreeEncoding, standing: TaskStatus, words: list[tuple[Words, list[bytes]]]
+        self, encoding: TreeEncoding, status: TaskStatus, words: list[tuple[Words, list[bytes]]]
     ) -> Iterator[Sequence[bytes]]:
         """SECRET: iterate over the shares of accepted reports in batches; store their proof words, if there are any."""
-        for page in self._iterate_shares(standing):
+        for page in self._iterate_shares(status):
             if self.task.proof_key_hashes:
-                some, seeds = encoding.parse_words(page)
-                words.append((some.copy(), seeds))  # releases the memory of the whole share
+                page_words, seeds = encoding.parse_words(page)
+                words.append((page_words.copy(), seeds))  # releases the memory of the whole share
             yield page
 
     def _join_words(self, words: Sequence[tuple[Words, list[bytes]]]) -> tuple[Words, list[bytes]] | None:
@@ -709,29 +711,31 @@ class TaskService(SharedTaskService[Task]):
             return None
         return np.concatenate([rows for rows, _ in words]), [seed for _, seeds in words for seed in seeds]
 
-    def _hold_in_jobs(self, standing: TaskStatus) -> HeldReports | None:
+    def _hold_in_jobs(self, status: TaskStatus) -> HeldReports | None:
         """Return the reports as jobs of workers; None if the server has no job storage."""
-        encoding, words = self.task.encoding, list[tuple[Words, list[bytes]]]()
+        encoding, word_batches = self.task.encoding, list[tuple[Words, list[bytes]]]()
         if self.resources.job_store is None or not isinstance(encoding, TreeEncoding):
             return None
-        checked = self._derive_verify_key(standing) if isinstance(encoding, CheckedTreeEncoding) else b""
+        checked = self._derive_verify_key(status) if isinstance(encoding, CheckedTreeEncoding) else b""
         form = JobContext(self.task.hash, self.party, encoding.slots, encoding.proof_words, checked)
         cutting = JobWriter(self.resources.job_store, self.resources.workers)
-        jobs = cutting.write_jobs(form, str(standing.report_set), self._iterate_with_words(encoding, standing, words))
-        held = CheckedJobs(jobs) if checked else ReportJobs(jobs, self._derive_noise_key(standing))
-        return HeldReports(held, self._join_words(words))
+        jobs = cutting.write_jobs(
+            form, str(status.report_set), self._iterate_with_words(encoding, status, word_batches)
+        )
+        reports = CheckedJobs(jobs) if checked else ReportJobs(jobs, self._derive_noise_key(status))
+        return HeldReports(reports, self._join_words(word_batches))
 
     @property
     def _shared_secret(self) -> bytes:
         """SECRET: the secret that each server derives with its own key, and no owner can."""
         return self.identity.hpke_key.exchange(load_public_key(self.task.servers[1 - self.party].hpke_key))
 
-    def _derive_noise_key(self, standing: TaskStatus) -> NoiseKey:
-        return self._noise.derive_noise_key(str(standing.report_set))
+    def _derive_noise_key(self, status: TaskStatus) -> NoiseKey:
+        return self._noise.derive_noise_key(str(status.report_set))
 
-    def _derive_verify_key(self, standing: TaskStatus) -> bytes:
+    def _derive_verify_key(self, status: TaskStatus) -> bytes:
         """Derive the key of digests. Both servers can derive it, no owner can; it belongs to a closed set."""
-        return derive_key(self._shared_secret, f"verification {self.task.hash} {standing.report_set}")
+        return derive_key(self._shared_secret, f"verification {self.task.hash} {status.report_set}")
 
 
 class HeldReports(NamedTuple):
@@ -741,11 +745,11 @@ class HeldReports(NamedTuple):
     proof_words: tuple[Words, list[bytes]] | None
 
 
-def _to_answer(half: AnswerShare, standing: TaskStatus) -> Answer:
+def _to_answer(share: AnswerShare, status: TaskStatus) -> Answer:
     """SECRET: convert an answer share to a message with its report set and noise."""
-    commitments = standing.commitments or ()
+    commitments = status.commitments or ()
     return Answer(
-        half.values, str(standing.report_set), standing.reports, half.dropped_count, commitments, half.noise_hashes
+        share.values, str(status.report_set), status.reports, share.dropped_count, commitments, share.noise_hashes
     )
 
 

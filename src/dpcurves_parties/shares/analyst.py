@@ -76,8 +76,8 @@ def describe_task(task: Task) -> tuple[str, ...]:
 
 
 def _describe_counts(task: Task) -> str:
-    others = [str(axis.column) for axis in task.axes[:-1]]
-    by = f" by {', '.join(others)}" if others else ""
+    other_columns = [str(axis.column) for axis in task.axes[:-1]]
+    by = f" by {', '.join(other_columns)}" if other_columns else ""
     return f"{task.column}{by} on {task.grid.cells} cells from {task.grid.lower:g} to {task.grid.upper:g}"
 
 
@@ -97,19 +97,19 @@ def _describe_reports(task: Task) -> tuple[str, ...]:
     if not isinstance(encoding, HistogramEncoding):
         return _describe_proofs(task, encoding) if task.proof_key_hashes else ()
     scheme, tree = encoding.scheme, CheckedTreeEncoding(task.slots, select_engine(b""))
-    sizes, others = sum(map(encoding.size_for_party, (0, 1))), 2 * tree.size
+    sizes, tree_size = sum(map(encoding.size_for_party, (0, 1))), 2 * tree.size
     return (
         f"Reports: Prio3Histogram of {scheme.length} cells in chunks of {scheme.chunk_length}; {sizes} bytes for both"
-        f" servers, where trees of seeds would have {others}",
+        f" servers, where trees of seeds would have {tree_size}",
         f"DAP: id {encode_task_id(task.hash)}, configuration {b64encode(task.configuration.to_bytes()).decode()}",
     )
 
 
 def _describe_proofs(task: Task, encoding: TreeEncoding) -> tuple[str, ...]:
-    proved, plain = task.answer_size(task.proved_at), task.proved_values.size
+    proved, value_count = task.answer_size(task.proved_at), task.proved_values.size
     return (
         f"Proofs: a report has {encoding.size} bytes for each server, {replace(encoding, proof_words=0).size}"
-        f" without them; a proved answer share has {proved} numbers, {plain} without proof",
+        f" without them; a proved answer share has {proved} numbers, {value_count} without proof",
     )
 
 
@@ -161,10 +161,10 @@ class Analyst:
         task: The task.
         ticket: Ticket of an analyst.
         party: Number of the server that is asked, and asks the other one. Neither can open the answer.
-        patience: Timeout of an answer in seconds.
-        kept: File of the report set and noise commitments that servers agreed on, which later answers must match; it is
+        timeout: Timeout of an answer in seconds.
+        agreed_file: File of the report set and noise commitments that servers agreed on, which later answers must match; it is
             written with the first answer if it does not exist.
-        unproved: True to accept answers without a valid proof, for example after an owner sent wrong words: they have
+        allow_unproved: True to accept answers without a valid proof, for example after an owner sent wrong words: they have
             the trust assumptions of a task without proofs.
 
     Attributes:
@@ -214,20 +214,22 @@ class Analyst:
 
         Raises:
             UnsupportedQuery: the task's counts cannot answer the question; nothing was charged.
-            ProtocolAborted: a server refuses or is unreachable, or an answer does not match the question.
+            ProtocolError: a server refuses or is unreachable, or an answer does not match the question.
         """
-        standing = parse_closed_status(self._task, self._server.get(f"/tasks/{self._task.hash}"))
-        self._require_same_reports((str(standing["set"]), standing["reports"]))
-        adjacency, model = self._task.adjacency(standing["reports"]), TaskPlanner(self._task)
+        status = parse_closed_status(self._task, self._server.get(f"/tasks/{self._task.hash}"))
+        self._require_same_reports((str(status["set"]), status["reports"]))
+        adjacency, model = self._task.adjacency(status["reports"]), TaskPlanner(self._task)
         plan_question(question, self._task.loss, adjacency, model)
-        turn = 0
+        round_number = 0
 
         def answer_step(step: Step, allotment: Allotment) -> Release:
-            nonlocal turn
-            named = None if question_id is None else f"{question_id}x{turn}"
-            turn += 1
+            nonlocal round_number
+            message_id = None if question_id is None else f"{question_id}x{round_number}"
+            round_number += 1
             release = make_release(
-                model.plan_query(step.query, allotment.loss, adjacency), self._ask_counts(step.query, named), allotment
+                model.plan_query(step.query, allotment.loss, adjacency),
+                self._ask_counts(step.query, message_id),
+                allotment,
             )
             progress()
             return release
@@ -238,25 +240,29 @@ class Analyst:
         warn_about_notes(curve)
         return curve
 
-    def _ask_counts(self, query: Query, named: str | None) -> tuple[int, ...]:
-        """Return the values that answer a query, requested once: those of all cells, or at all proved edges."""
-        task, listed = self._task, dict[int, int]()
+    def _ask_counts(self, query: Query, message_id: str | None) -> tuple[int, ...]:
+        """Return the values that answer a query, requested once: of all cells, or at all proved edges."""
+        task, proved_counts = self._task, dict[int, int]()
         if self._once is None and (query.is_dense or task.proof_key_hashes):
-            self._once = self._ask_values(task.proved_at, named)
+            self._once = self._ask_values(task.proved_at, message_id)
         if query.is_dense and self._once is not None:
             return self._once
         if self._once is not None:
-            listed = dict(zip(task.proved_at, self._once, strict=True))
-        others = tuple(threshold for threshold in query.requested_slots if threshold not in listed)
-        parts = (others[start : start + task.max_thresholds] for start in range(0, len(others), task.max_thresholds))
-        counts = dict(zip(others, (count for at in parts for count in self._ask_values(at, named)), strict=True))
+            proved_counts = dict(zip(task.proved_at, self._once, strict=True))
+        unproved = tuple(threshold for threshold in query.requested_slots if threshold not in proved_counts)
+        batches = (
+            unproved[start : start + task.max_thresholds] for start in range(0, len(unproved), task.max_thresholds)
+        )
+        counts = dict(
+            zip(unproved, (count for at in batches for count in self._ask_values(at, message_id)), strict=True)
+        )
         if self._once is not None and isinstance(task.proved_values, ProvedEdges):
             with self._tolerate_unproved():
                 task.proved_values.require_between(self._once, counts)
-        return tuple((listed | counts)[threshold] for threshold in query.requested_slots)
+        return tuple((proved_counts | counts)[threshold] for threshold in query.requested_slots)
 
-    def _ask_values(self, at: tuple[int, ...], named: str | None) -> tuple[int, ...]:
-        inquiry = SealedQuestion.create(QuestionMessage.create(self._task, at, named), self._party)
+    def _ask_values(self, at: tuple[int, ...], message_id: str | None) -> tuple[int, ...]:
+        inquiry = SealedQuestion.create(QuestionMessage.create(self._task, at, message_id), self._party)
         message = inquiry.to_json(self._ticket, self._task.servers)
         path, token = f"/tasks/{self._task.hash}/answers", self._ticket.derive_bearer_token(self._party)
         first, second = inquiry.open_answer_shares(self._server.post(path, message, token))
@@ -268,16 +274,18 @@ class Analyst:
                 self._kept
             )
         self._commitments, self.dropped = first.commitments, first.dropped_count
-        plan, halves = self._task.plan(at, first.reports), [first.values, second.values]
+        plan, answer_shares = self._task.plan(at, first.reports), [first.values, second.values]
         return (
-            self._verify_values(plan, halves, first.noise_hashes)
+            self._verify_values(plan, answer_shares, first.noise_hashes)
             if self._task.is_proved(at)
-            else combine_values(plan, halves)
+            else combine_values(plan, answer_shares)
         )
 
-    def _verify_values(self, plan: Plan, halves: Sequence[tuple[int, ...]], bound: tuple[str, ...]) -> tuple[int, ...]:
-        size = len(halves[0]) // 2
-        numbers, proofs = ([half[:size] for half in halves], [half[size:] for half in halves])
+    def _verify_values(
+        self, plan: Plan, answer_shares: Sequence[tuple[int, ...]], bound: tuple[str, ...]
+    ) -> tuple[int, ...]:
+        size = len(answer_shares[0]) // 2
+        numbers, proofs = ([share[:size] for share in answer_shares], [share[size:] for share in answer_shares])
         values = combine_values(plan, numbers)
         with self._tolerate_unproved():
             require_proved_answer(
@@ -288,7 +296,7 @@ class Analyst:
 
     @contextmanager
     def _tolerate_unproved(self) -> Iterator[None]:
-        """Turn a refusal into a doubt, if unproved answers are accepted."""
+        """Record a refusal as a doubt instead of raising it, if unproved answers are accepted."""
         try:
             yield
         except ProtocolError as error:

@@ -22,16 +22,17 @@ is one d*; let ``z* = d* + M*``, with the masks of the lying server's shares. Le
 z*``, and t the error that the lying server adds to its N. The words of all accepted reports and the honest server's
 messages make both sides equal for ``e = t = 0``, so the answer is accepted if ``<r, e> = t``. The lying server's view
 does not depend on r: words are masked by an n of the honest server, which looks uniform, and each refused answer counts
-as an attempt. Unless e is 0 modulo the prime, the equation holds with probability at most that of the most likely value
-of a coefficient, ``2 / 2**61``. Accepted values are below 2**59, so e is then 0. *End of proof.*
+as an attempt. Unless e is 0 modulo the prime, the equation holds with probability at most ``2 / 2**61``, the largest
+probability of any value of a coefficient. Accepted values are below 2**59, so e is then 0. *End of proof.*
 
 *Zero knowledge.* One server q of any behaviour, any owners and the analysts, with all keys, learn from the other
 server's d_p and N_p nothing beyond its answer share. *Proof.* d_p is noise minus masks, and the mask of a single honest
 owner's report looks uniform to every party but server p: so does d_p, for every z_p. N_p is a function of h_p, of d_p
-and of what they know: for reports of dishonest owners they made the seeds and words; for honest ones, the definition of
-words gives ``<r, A x> + <r, M_0 + M_1> - N_q``, where A x is ``h_p - z_p`` plus the shares of q, and M_p is
-``z_p - d_p``: z_p cancels. The set of reports in the sums, and p's contribution, depend on q only through the reports
-that failed before the first answer, and each such set has independent noise (`CheckedCounting`). *End of proof.*
+and of the adversary's knowledge: for reports of dishonest owners it made the seeds and words; for honest ones, the
+definition of words gives ``<r, A x> + <r, M_0 + M_1> - N_q``, where A x is ``h_p - z_p`` plus the shares of q, and M_p
+is ``z_p - d_p``: z_p cancels. The set of reports in the sums, and p's contribution, depend on q only through the
+reports that failed before the first answer, and each set of accepted reports has independent noise (`CheckedCounting`).
+*End of proof.*
 
 *Tasks of thresholds.* The proved values are the counts at all edges of a list in the task document, where checked
 reports are checked, too, before the first answer. Servers exchange the hashes of d with their first answer shares, at
@@ -80,9 +81,11 @@ from ..serving.two_servers.collection import derive_key
 
 Words = NDArray[np.uint64]
 PRIME = 2**61 - 1
+"""Modulus of the proofs: a Mersenne prime, so that reduction needs only shifts and additions."""
 LARGEST = 2**59
 """Bound on the values of an answer: below it, values differ modulo the prime."""
 SEED = 16
+"""Bytes of a seed and of an AES-128 key."""
 _LOW, _HALF, _PART = np.uint64(PRIME), np.uint64(31), np.uint64(2**31 - 1)
 _AT_ONCE = 2**19
 """Numbers of masks that an owner holds in memory at once: 4 MB."""
@@ -92,7 +95,7 @@ _AT_ONCE = 2**19
 
 
 def expand_key(key: bytes, count: int) -> Words:
-    """Expand a key to `size` numbers: the 61 low bits of each word of AES-128 in counter mode from 0, little-endian."""
+    """Expand a key to `count` numbers: the low 61 bits of words of AES-128 in counter mode from 0, little-endian."""
     octets = Cipher(algorithms.AES(key), modes.CTR(bytes(16))).encryptor().update(bytes(8 * count))
     return _reduce(np.frombuffer(octets, "<u8").astype(np.uint64, copy=False) & _LOW)
 
@@ -141,7 +144,7 @@ class ProvedValues(Protocol):
     def compute_weights(self, coefficients: Words, slots: NDArray[np.int64]) -> Words:
         """Return the inner product of the coefficients with the contribution of a record in each of these slots.
 
-        That of a missing record, whose slot is behind all others, is 0.
+        A missing record, whose slot is behind all others, contributes 0.
         """
 
     def derive_noise(self, key: NoiseKey) -> list[int]:
@@ -151,7 +154,7 @@ class ProvedValues(Protocol):
         """Refuse proved values that are impossible for this number of reports with correctly drawn noise.
 
         Raises:
-            ProtocolAborted: a value is too small or too large, or a prefix count falls.
+            ProtocolError: a value is too small or too large, or a prefix count falls.
         """
 
 
@@ -189,8 +192,8 @@ class ProvedCells(ProvedValues):
     def require_possible(self, counts: Sequence[int], reports: int) -> None:
         start = 0
         for noise, size in self.law.noises:
-            tail = tail_bound((WeightedNoise(1, 1.0, noise),), RARE / (2 * self.size))
-            if any(not -tail <= count <= reports + tail for count in counts[start : start + size]):
+            bound = tail_bound((WeightedNoise(1, 1.0, noise),), RARE / (2 * self.size))
+            if any(not -bound <= count <= reports + bound for count in counts[start : start + size]):
                 raise ProtocolError("servers", IMPOSSIBLE, 502)
             start += size
 
@@ -220,10 +223,10 @@ class ProvedEdges(ProvedValues):
         return key.derive_path_noise(self.law, self.law.prefix_lengths)
 
     def require_possible(self, counts: Sequence[int], reports: int) -> None:
-        listed = {0: 0, **dict(zip(self.law.prefix_lengths, counts, strict=True))}
-        *_, largest = listed
-        falls = any(self._is_falling(listed, lower, upper) for lower, upper in pairwise(listed))
-        if falls or listed[largest] > reports + self.bound_noise_difference(0, largest):
+        counts_by_edge = {0: 0, **dict(zip(self.law.prefix_lengths, counts, strict=True))}
+        *_, largest = counts_by_edge
+        falls = any(self._is_falling(counts_by_edge, lower, upper) for lower, upper in pairwise(counts_by_edge))
+        if falls or counts_by_edge[largest] > reports + self.bound_noise_difference(0, largest):
             raise ProtocolError("servers", IMPOSSIBLE, 502)
 
     def require_between(self, listed: Sequence[int], asked: Mapping[int, int]) -> None:
@@ -234,19 +237,19 @@ class ProvedEdges(ProvedValues):
             asked: Counts below other thresholds.
 
         Raises:
-            ProtocolAborted: a count is not between them.
+            ProtocolError: a count is not between them.
         """
         counts = {0: 0, **dict(zip(self.law.prefix_lengths, listed, strict=True))}
         edges = list(counts)
         for threshold, count in asked.items():
             above = bisect_left(edges, threshold)
             extended = {**counts, threshold: count}
-            before, after = edges[max(above - 1, 0)], edges[above]
-            if self._is_falling(extended, before, threshold) or self._is_falling(extended, threshold, after):
+            lower, upper = edges[max(above - 1, 0)], edges[above]
+            if self._is_falling(extended, lower, threshold) or self._is_falling(extended, threshold, upper):
                 raise ProtocolError("servers", NOT_BETWEEN, 502)
 
-    def _is_falling(self, counts: Mapping[int, int], one: int, other: int) -> bool:
-        return counts[other] < counts[one] - self.bound_noise_difference(one, other)
+    def _is_falling(self, counts: Mapping[int, int], lower: int, upper: int) -> bool:
+        return counts[upper] < counts[lower] - self.bound_noise_difference(lower, upper)
 
     @property
     def max_noise_difference(self) -> float:
@@ -259,9 +262,9 @@ class ProvedEdges(ProvedValues):
 
     def bound_noise_difference(self, one: int, other: int) -> float:
         """Return a bound that the difference of the noises of two counts exceeds with probability at most `RARE`."""
-        noises = sum(len(self.law.blocks_on_path(each)) for each in (one, other)) - 2 * self.law.count_shared_noises(
-            one, other
-        )
+        noises = sum(
+            len(self.law.blocks_on_path(threshold)) for threshold in (one, other)
+        ) - 2 * self.law.count_shared_noises(one, other)
         return tail_bound((WeightedNoise(noises, 1.0, self.law.noise),), RARE)
 
 
@@ -315,7 +318,7 @@ def require_key(key: str, allowed_hashes: Sequence[str], key_hash: str) -> str:
     """Return the key in a ticket if the task document contains its hash.
 
     Raises:
-        ProtocolAborted: the ticket has another key or none.
+        ProtocolError: the ticket has another key or none.
     """
     if key_hash not in allowed_hashes:
         raise ProtocolError("ticket", "its key for proofs of answers is not that of the task; get another ticket")
@@ -451,7 +454,7 @@ def require_proved_answer(
         noise_hashes: Hashes of masked noise that both servers name.
 
     Raises:
-        ProtocolAborted: a proof is not valid.
+        ProtocolError: a proof is not valid.
     """
     noises = [tuple(proof[:-1]) for proof in proofs]
     if list(noise_hashes) != [hash_noise(noise) for noise in noises]:

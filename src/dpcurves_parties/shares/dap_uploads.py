@@ -46,8 +46,8 @@ class ReportVerifier:
     """SECRET. One-round verification of reports on arrival, by both servers' proof messages. It has no repr.
 
     Tree reports have no proofs: they are checked before the first answer, under a key of the closed set. Reports with a
-    single cell are checked again then, by the same messages, and that check decides which reports count; this one
-    gives the owner an immediate answer.
+    single cell are checked again then, by the same messages, and the second check decides which reports count; the
+    check on arrival gives the owner an immediate answer.
 
     Attributes:
         task: The task.
@@ -64,8 +64,11 @@ class ReportVerifier:
         encoding = self.task.encoding
         if not isinstance(encoding, HistogramEncoding) or not stored:
             return None
-        half = encoding.public_size
-        public, shares = [report.share[:half] for report in stored], [report.share[half:] for report in stored]
+        public_size = encoding.public_size
+        public, shares = (
+            [report.share[:public_size] for report in stored],
+            [report.share[public_size:] for report in stored],
+        )
         return encoding.scheme.verify_init(
             self.party, public, shares, [report.id for report in stored], self.verify_key
         )
@@ -78,7 +81,7 @@ class ReportVerifier:
     def answer_messages(
         self, stored: Sequence[StoredReport], messages: Sequence[bytes]
     ) -> list[bytes | dap.ReportError]:
-        """Return the helper's messages, given those of the leader."""
+        """Return the helper's answers to the leader's messages."""
         verified = self.verify_reports(stored)
         size = 0 if verified is None else verified.scheme.message_size
         contents = [_parse_init_message(message, size) for message in messages]
@@ -163,13 +166,13 @@ class UploadLeader:
 
     Formal guarantees: each owner shows its ticket to both servers: to the leader in the request, to the helper in the
     private extension of its input share, which the leader cannot open. So neither can contribute in an owner's name at
-    the other server. The leader cannot change what it forwards, because input shares are bound to the rest of the
-    report. Proof messages between the servers reveal nothing, however often they are sent (`Prio3Histogram`). An
+    the other server. The leader cannot change a report that it forwards, because input shares are bound to the rest of
+    the report. Proof messages between the servers reveal nothing, however often they are sent (`Prio3Histogram`). An
     owner's upload does not affect other owners: each is rejected alone, and a job contains an id once.
 
     Args:
         service: The leader.
-        verifying: Verification of reports.
+        verifier: Verification of reports.
     """
 
     def __init__(self, service: SharedTaskService[Task], verifier: ReportVerifier) -> None:
@@ -182,7 +185,7 @@ class UploadLeader:
         It raises a `ProtocolError` if the task accepts no more reports, or the helper is unreachable.
 
         Raises:
-            ProtocolAborted: this is the helper.
+            ProtocolError: this is the helper.
         """
         if self._service.party != 0:
             raise ProtocolError("server", NO_LEADER, 404)
@@ -203,10 +206,10 @@ class UploadLeader:
         while remaining:
             now, ids = list[int](), set[bytes]()
             for number in remaining:
-                own = {stored.id for _, stored in uploads[number].valid_reports}
-                if not own & ids:
+                upload_ids = {stored.id for _, stored in uploads[number].valid_reports}
+                if not upload_ids & ids:
                     now.append(number)
-                    ids |= own
+                    ids |= upload_ids
             outcomes |= zip(now, self._take_disjoint_uploads([uploads[number] for number in now]), strict=True)
             remaining = [number for number in remaining if number not in outcomes]
         return [outcomes[number] for number in range(len(uploads))]
@@ -235,11 +238,11 @@ class UploadLeader:
             for upload in uploads
         ]
 
-    def _hand_to_helper(self, kept: Sequence[tuple[dap.Report, StoredReport]]) -> dict[bytes, dap.ReportError]:
-        """Forward the helper's parts of some reports; return those that fail."""
-        stored, task = [stored_report for _, stored_report in kept], self._service.task.hash
+    def _hand_to_helper(self, reports: Sequence[tuple[dap.Report, StoredReport]]) -> dict[bytes, dap.ReportError]:
+        """Forward the helper's parts of some reports; return the failed reports with the reasons."""
+        stored, task = [stored_report for _, stored_report in reports], self._service.task.hash
         verified = self._verifying.verify_reports(stored)
-        messages = zip(kept, self._verifying.encode_init_messages(stored, verified), strict=True)
+        messages = zip(reports, self._verifying.encode_init_messages(stored, verified), strict=True)
         job = dap.encode_aggregation_job(
             task, (dap.VerifyInit(report.to_report_share(1), message) for (report, _), message in messages)
         )
@@ -264,7 +267,7 @@ def answer_aggregation_job(
     """Store the helper's parts of reports that the leader forwards, and return the outcome of each.
 
     Raises:
-        ProtocolAborted: this is the leader, or the task accepts no more reports.
+        ProtocolError: this is the leader, or the task accepts no more reports.
     """
     if service.party != 1:
         raise ProtocolError("server", "it is the leader of this task; jobs go to the helper", 404)
@@ -278,10 +281,10 @@ def answer_aggregation_job(
     are_shares = _are_shares(service, [report.share for _, report, _ in valid]) if valid else []
     errors |= {
         report.id: dap.ReportError.INVALID_MESSAGE
-        for (_, report, _), fits in zip(valid, are_shares, strict=True)
-        if not fits
+        for (_, report, _), is_share in zip(valid, are_shares, strict=True)
+        if not is_share
     }
-    valid = [init for init, fits in zip(valid, are_shares, strict=True) if fits]
+    valid = [init for init, is_share in zip(valid, are_shares, strict=True) if is_share]
     stored = [report for _, report, _ in valid]
     answers = verifier.answer_messages(stored, [message for *_, message in valid])
     offered = defaultdict[int, list[StoredReport]](list)
@@ -306,10 +309,10 @@ def _open_owned_report(
     service: SharedTaskService[Task], share: dap.ReportShare
 ) -> tuple[int, StoredReport] | dap.ReportError:
     """SECRET: return the owner of a report, and the report as the helper stores it; or an error."""
-    opened = _open_report(service, share, [dap.TICKET])
-    if isinstance(opened, dap.ReportError):
-        return opened
-    stored, (ticket,) = opened
+    opened_report = _open_report(service, share, [dap.TICKET])
+    if isinstance(opened_report, dap.ReportError):
+        return opened_report
+    stored, (ticket,) = opened_report
     try:
         return service.find_owner(ticket.extension_data.decode("ascii", "replace")), stored
     except ProtocolError:
@@ -357,9 +360,10 @@ def _open_report(
 class LeaderUpload:
     """SECRET. Upload of an owner's contribution by the messages of the DAP draft, to the leader alone. It has no repr.
 
-    Formal guarantees: as for `Contribution.send`. The leader can neither open nor change nor use the part that is
-    sealed to the helper, with the ticket for it: it is bound to the task and the id of the report. Ids are those of the
-    contribution, so repeated uploads are recognised, and a ticket's reports are at most as many as the task accepts.
+    Formal guarantees: as for `Contribution.send`. The leader can neither open nor change nor reuse the part that is
+    sealed to the helper, with the ticket for it: it is bound to the task and the id of the report. The contribution
+    fixes the report ids, so repeated uploads are recognised, and a ticket has at most as many reports as the task
+    accepts.
     All uploads under a ticket are one contribution: if a task accepts one report of each owner, another file is
     rejected for this reason; if it accepts more, reports of another file would be added.
 
@@ -381,7 +385,7 @@ class LeaderUpload:
         returned.
 
         Raises:
-            ProtocolAborted: a server rejects a report, or is unreachable. Reports that are sent again do not count
+            ProtocolError: a server rejects a report, or is unreachable. Reports that are sent again do not count
                 twice.
         """
         server = self._task.servers[0]
@@ -391,20 +395,20 @@ class LeaderUpload:
     def send_over(self, leader: Channel, progress: Callable[[int], object] = lambda sent: None) -> int:
         """Send all reports as `send` does, over an open connection."""
         task, sent = self._task, 0
-        path, shown = f"/tasks/{dap.encode_task_id(task.hash)}/reports", self.ticket.derive_bearer_token(0)
+        path, bearer_token = f"/tasks/{dap.encode_task_id(task.hash)}/reports", self.ticket.derive_bearer_token(0)
         for name, reports in self.contribution.iterate_shared_reports():
             del name  # all uploads under a ticket are one contribution
             failed = dap.parse_upload_errors(
-                leader.post(path, self.encode_upload_request(reports), shown, content_type=dap.UPLOAD)
+                leader.post(path, self.encode_upload_request(reports), bearer_token, content_type=dap.UPLOAD)
             )
             if dap.ReportError.OUTDATED_CONFIG in failed.values():
                 self._fetch_config_ids(leader)
                 failed = dap.parse_upload_errors(
-                    leader.post(path, self.encode_upload_request(reports), shown, content_type=dap.UPLOAD)
+                    leader.post(path, self.encode_upload_request(reports), bearer_token, content_type=dap.UPLOAD)
                 )
             if failed:
-                kinds = ", ".join(sorted({error.name.lower().replace("_", " ") for error in failed.values()}))
-                raise ProtocolError("reports", f"{len(failed)} of them were not taken ({kinds})")
+                reasons = ", ".join(sorted({error.name.lower().replace("_", " ") for error in failed.values()}))
+                raise ProtocolError("reports", f"{len(failed)} of them were not taken ({reasons})")
             sent += len(reports)
             progress(sent)
         return sent
@@ -425,9 +429,9 @@ class LeaderUpload:
         bound, ciphertexts = self._task.configuration.encode_input_share_aad(metadata, public), []
         extensions = (), (dap.Extension(dap.TICKET, self.ticket.derive_bearer_token(1).encode()),)
         for party, share in enumerate(shares):
-            plain = dap.PlaintextInputShare(extensions[party], share).to_bytes()
-            made = dap.hpke_seal(plain, self._hpke_key(party), dap.encode_input_share_info(party), bound)
-            ciphertexts.append(dap.HpkeCiphertext(self.config_ids[party], *made))
+            plaintext = dap.PlaintextInputShare(extensions[party], share).to_bytes()
+            encrypted = dap.hpke_seal(plaintext, self._hpke_key(party), dap.encode_input_share_info(party), bound)
+            ciphertexts.append(dap.HpkeCiphertext(self.config_ids[party], *encrypted))
         return dap.Report(metadata, public, (ciphertexts[0], ciphertexts[1])).to_bytes()
 
     @property
@@ -440,8 +444,8 @@ class LeaderUpload:
     def _fetch_config_ids(self, leader: Channel) -> None:
         """Fetch the configuration ids of both servers; a server may have several keys after rotation."""
         helper = self._task.servers[1]
-        with Channel.from_certificate(helper.url, helper.certificate, leader.timeout) as other:
-            lists = [channel.get("/hpke_config") for channel in (leader, other)]
+        with Channel.from_certificate(helper.url, helper.certificate, leader.timeout) as helper_channel:
+            lists = [channel.get("/hpke_config") for channel in (leader, helper_channel)]
         try:
             self.config_ids = tuple(
                 dap.parse_config_ids(config_list)[self._hpke_key(party)] for party, config_list in enumerate(lists)

@@ -80,22 +80,21 @@ class FunctionShares:
     queries are supported; each server adds its full noise and reveals only the noisy sums:
 
     - `PrefixQuery`, on grids of any resolution: counts at some t, with the noise of the dyadic blocks on the path of t.
-    - `CountQuery`, on the product of any axes with a limited number of slots: differences of neighbouring t are shares
-    of
-      each cell, and the number of reports minus the last one is that of the missing cell. Each server computes the sums
-      of these that one curator would measure (`LINEAR`), with the noise that one curator would add.
+    - `CountQuery`, on the product of any axes with a limited number of slots: differences of sums at neighbouring t are
+      shares of the count of a cell, and the number of reports minus the last sum is a share of the missing cell. Each
+      server computes the sums of these that one curator would measure (`LINEAR`), with the noise of one curator.
 
     Formal guarantees: for a replaced report, against each server alone, which knows its own noise, and against everyone
     who sees the answers. Their view is, for a computationally bounded observer, a function of the counts with one
     server's full noise, because a server could sample all shares in its view itself (see `crypto`). *Proof idea.*
     Everything is linear modulo 2**64: the answer shares are ``A x0 + z0`` and ``A x1 + z1``, where the shares x0 and x1
     of the exact table x add up to it and each alone looks the same for every x. Server 1 sees x1, z1 and server 0's
-    answer share; subtract ``A x1`` from their sum and what remains is ``A x + z0``: one curator's release, with fresh
-    noise of that law. The analyst sees ``A x + z0 + z1``, a function of it. With the noise of `path_law` that loses at
-    most the plan's loss for any number and order of thresholds; with that of `law_of`, once, and a repetition returns
-    the same noise. So the noise has twice the variance of one curator's. *Assumed*: the servers do not collude
+    answer share; adding ``A x1`` to that share gives ``A x + z0``: one curator's release, with fresh noise of that law.
+    The analyst sees ``A x + z0 + z1``, a function of it. With the noise of `path_law` that loses at
+    most the plan's loss for any number and order of thresholds; with the noise of `LINEAR`, once, and a repetition
+    returns the same noise. So the noise has twice the variance of one curator's. *Assumed*: the servers do not collude
     (together they know every record), and one of them follows the protocol: it answers from one set of reports with one
-    noise (`CheckedCounting` says why that suffices). Correct counts require both servers to follow it, and owners,
+    noise (`CheckedCounting` proves that this suffices). Correct counts require both servers to follow it, and owners,
     because a malformed report can add any number to any count. If owners are *checked*, both servers drop a malformed
     report before the first answer, and it counts as missing if missing records are counted.
 
@@ -173,9 +172,9 @@ def add_answer_shares(plan: Plan, answer_shares: Sequence[Sequence[int]]) -> tup
         ValueError: there are not two answer shares with the requested number of integers modulo 2**64.
     """
     size = plan.law.require_type(CountLaw).size  # type: ignore[type-abstract]
-    if len(answer_shares) != SERVERS or any(len(half) != size for half in answer_shares):
+    if len(answer_shares) != SERVERS or any(len(share) != size for share in answer_shares):
         raise InvalidArgument("answer_shares", f"two are needed, each of {size} numbers")
-    if any(not 0 <= number < RING for half in answer_shares for number in half):
+    if any(not 0 <= number < RING for share in answer_shares for number in share):
         raise InvalidArgument("answer_shares", "numbers from 0 to 2**64 - 1 are needed")
     return tuple((sum(pair) + RING // 2) % RING - RING // 2 for pair in zip(*answer_shares, strict=True))
 
@@ -247,8 +246,8 @@ def _find_prefix_thresholds(plan: Plan) -> Sequence[int]:
 def _mask_prefixes(plan: Plan, holder: ShareHolder) -> tuple[int, ...]:
     law, at = plan.law.require_type(PathSums), _find_prefix_thresholds(plan)
     shares, noises = holder.sum_prefix_shares(at) if at else [], holder.noise_key.derive_path_noise(law, at)
-    halves = {each: (share + noise) % RING for each, share, noise in zip(at, shares, noises, strict=True)}
-    return tuple(halves[threshold] if threshold else 0 for threshold in law.prefix_lengths)
+    masked_counts = {each: (share + noise) % RING for each, share, noise in zip(at, shares, noises, strict=True)}
+    return tuple(masked_counts[threshold] if threshold else 0 for threshold in law.prefix_lengths)
 
 
 def _list_cell_thresholds(plan: Plan) -> Sequence[int]:

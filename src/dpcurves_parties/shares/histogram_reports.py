@@ -21,9 +21,12 @@ from ..serving.two_servers.task_types import ShareEncoding
 from .shared_records import AcceptedSums
 
 RING = 2**64
+"""Modulus of answer shares."""
 RANDOM = 4 * 32
+"""Random bytes that sharing a record takes."""
 DAP_VERSION = b"dap-18"
 VERIFY_KEY = 32
+"""Bytes of the verification key."""
 CELLS_AT_ONCE = 2**18
 """Cells of reports that are verified in one batch: 4 MB for each array."""
 
@@ -104,9 +107,9 @@ class HistogramEncoding(ShareEncoding):
         self.scheme.require_shares(party, [share[self.public_size :] for share in shares])
 
     def warm(self) -> None:
-        ((one, (first, second)),) = self.share_records_with_ids(np.zeros(1, np.int64), Randomness.from_system())
+        ((report_id, (first, second)),) = self.share_records_with_ids(np.zeros(1, np.int64), Randomness.from_system())
         both = [
-            HistogramReports(self, party, [one], [share], bytes(VERIFY_KEY)).evaluate_thresholds((1,))
+            HistogramReports(self, party, [report_id], [share], bytes(VERIFY_KEY)).evaluate_thresholds((1,))
             for party, share in enumerate((first, second))
         ]
         both[0].find_accepted(both[1].digests)
@@ -139,7 +142,7 @@ class HistogramReports:
         totals, messages, seeds = [0] * self.encoding.scheme.length, [], []
         for batch in self.encoding._slice_reports(len(self.ids)):
             verified = self._verify_reports(range(len(self.ids))[batch])
-            totals = [(total + more) % MODULUS for total, more in zip(totals, verified.sums(), strict=True)]
+            totals = [(total + share) % MODULUS for total, share in zip(totals, verified.sums(), strict=True)]
             messages.append(verified.messages)
             seeds.append(verified.seeds)
         return HistogramEvaluation(tuple(at), self, totals, np.concatenate(messages), np.concatenate(seeds))
@@ -149,14 +152,14 @@ class HistogramReports:
         totals, places = [0] * self.encoding.scheme.length, np.flatnonzero(chosen)
         for batch in self.encoding._slice_reports(len(places)):
             verified = self._verify_reports(places[batch].tolist())
-            totals = [(total + more) % MODULUS for total, more in zip(totals, verified.sums(), strict=True)]
+            totals = [(total + share) % MODULUS for total, share in zip(totals, verified.sums(), strict=True)]
         return totals
 
     def _verify_reports(self, indices: Sequence[int]) -> VerifiedCells:
         public, shares = self.encoding.public_size, [self.shares[index] for index in indices]
-        halves = [share[:public] for share in shares], [share[public:] for share in shares]
+        share_parts = [share[:public] for share in shares], [share[public:] for share in shares]
         ids = [self.ids[index] for index in indices]
-        return self.encoding.scheme.verify_init(self.party, *halves, ids, self.verify_key)
+        return self.encoding.scheme.verify_init(self.party, *share_parts, ids, self.verify_key)
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -203,7 +206,7 @@ class HistogramEvaluation:
         totals, party = self.totals, self.reports.party
         if not accepted.all():
             failed = self.reports.sum_cells(~accepted)
-            totals = [(total - less) % MODULUS for total, less in zip(totals, failed, strict=True)]
+            totals = [(total - excess) % MODULUS for total, excess in zip(totals, failed, strict=True)]
         cells = np.array([(total - party * MODULUS) % RING for total in totals], np.uint64)
         below = dict(enumerate(np.cumsum(cells, dtype=np.uint64).tolist(), 1))
         return AcceptedSums({slots: below[slots] for slots in self.thresholds if slots}, noise_key)

@@ -53,9 +53,9 @@ class JobContext(NamedTuple):
     verify_key: bytes = b""
 
     def open_reports(self, shares: bytes, report_mask: NDArray[np.bool_] | None) -> SharedReports | CheckedReports:
-        """SECRET: return the reports in a blob, or those of `report_mask`."""
+        """SECRET: return the reports in a blob, or the subset of `report_mask`."""
         encoding = _make_encoding(self.task, self.slots, self.proof_words, bool(self.verify_key))
-        rows = [shares[at : at + encoding.size] for at in range(0, len(shares), encoding.size)]
+        rows = [shares[start : start + encoding.size] for start in range(0, len(shares), encoding.size)]
         if report_mask is not None:
             rows = [row for row, counts in zip(rows, report_mask, strict=True) if counts]
         if isinstance(encoding, CheckedTreeEncoding):
@@ -132,21 +132,20 @@ class JobSet:
     def compute_sums(
         self, thresholds: Sequence[int], report_mask: NDArray[np.bool_] | None = None, nodes: Sequence[Node] = ()
     ) -> JobSums:
-        """SECRET: compute sums at these thresholds over all reports, or over those of a mask, which selects at least
-        one.
+        """SECRET: compute sums at these thresholds over all reports, or over the non-empty subset of a mask.
 
         With nodes, return the sums in their left children, and a row of hashes of each job.
 
         Raises:
-            ProtocolAborted: a blob was damaged, or workers are unreachable.
+            ProtocolError: a blob was damaged, or workers are unreachable.
         """
         work = [JobRequest(self.context, job, tuple(thresholds), nodes=tuple(nodes)) for job in self.jobs]
         if report_mask is not None:
             ends = np.cumsum([job.reports for job in self.jobs])
-            parts = np.split(report_mask, ends[:-1])
+            job_masks = np.split(report_mask, ends[:-1])
             work = [
                 request._replace(report_mask=np.packbits(mask).tobytes())
-                for request, mask in zip(work, parts, strict=True)
+                for request, mask in zip(work, job_masks, strict=True)
                 if mask.any()
             ]
         sums = self.workers.map_reduce(evaluate_job, work, add_sums)

@@ -24,7 +24,9 @@ from .answer_proofs import OwnerProver, require_words
 
 Words = NDArray[np.uint64]
 SEED = 16
+"""Bytes of a seed."""
 RING = 2**64
+"""Modulus of shares."""
 VALUES_AT_ONCE = 2**22
 """Values of checked reports that are evaluated in one batch: 32 MB."""
 
@@ -52,7 +54,7 @@ class TreeEncoding(ShareEncoding):
 
     @property
     def domain(self) -> crypto.Domain:
-        """Domain of the slots, including that of missing records."""
+        """Domain of the slots, including the slot of missing records."""
         return crypto.Domain(self.slots.bit_length(), crypto.Z64)
 
     @property
@@ -75,8 +77,10 @@ class TreeEncoding(ShareEncoding):
         if np.any((places < 0) | (places > self.slots)):
             raise InvalidArgument("places", f"slots from 0 to {self.slots} are needed")
         shares = self.SHARE(places.astype(np.uint64), self.domain, self.engine, randomness)
-        public = np.hstack([shares.public.records(), self._make_words(places, [each.words for each in shares.seeds])])
-        first, second = (_to_byte_rows(np.hstack([public, each.words])) for each in shares.seeds)
+        public = np.hstack(
+            [shares.public.records(), self._make_words(places, [seed_share.words for seed_share in shares.seeds])]
+        )
+        first, second = (_to_byte_rows(np.hstack([public, seed_share.words])) for seed_share in shares.seeds)
         return list(zip(first, second, strict=True))
 
     def _make_words(self, places: NDArray[np.int64], seeds: Sequence[Words]) -> Words:
@@ -112,11 +116,11 @@ class TreeEncoding(ShareEncoding):
         public, seeds = _split_shares(shares, self.public_size)
         return public[:, public.shape[1] - self.proof_words :], _to_byte_rows(seeds)
 
-    def _join_parts(self, party: int, parts: Iterable[Sequence[bytes]], count: int) -> tuple[Any, crypto.SeedShare]:
-        """Copy parts into one array of public parts and one of seeds, as they arrive; surplus reports are ignored."""
+    def _join_parts(self, party: int, batches: Iterable[Sequence[bytes]], count: int) -> tuple[Any, crypto.SeedShare]:
+        """Copy batches into an array of public parts and an array of seeds, as they arrive; ignore surplus reports."""
         public: Any = self.PUBLIC.allocate(self.domain, count)
         seeds, start = np.empty((count, 2), np.uint64), 0
-        for shares in parts:
+        for shares in batches:
             (rows, part_seeds), room = self._split_shares(shares), public[start : start + len(shares)]
             room.overwrite(self.PUBLIC.from_records(self.domain, rows)[: len(room)])
             seeds[start : start + len(shares)] = part_seeds[: len(room)]
@@ -146,7 +150,7 @@ class CheckedTreeEncoding(TreeEncoding):
         return self.join_checked_keys(party, [shares], len(shares))
 
     def join_checked_keys(self, party: int, parts: Iterable[Sequence[bytes]], count: int) -> crypto.CheckedKeys:
-        """SECRET: as `TreeEncoding.join_keys`."""
+        """SECRET: parse the checked keys of reports whose shares arrive in parts, as `TreeEncoding.join_keys`."""
         return crypto.CheckedKeys(*self._join_parts(party, parts, count))
 
     def warm(self) -> None:
@@ -205,9 +209,9 @@ class CheckedReports:
         if not self._walks:
             marking = crypto.NodeMarkKey.from_verification_key(self.verify_key)
             for start in range(0, len(self.keys), AT_ONCE):
-                part, mask = self.keys[start : start + AT_ONCE], report_mask[start : start + AT_ONCE]
+                batch, mask = self.keys[start : start + AT_ONCE], report_mask[start : start + AT_ONCE]
                 if mask.any():
-                    keys = part if mask.all() else part[mask]
+                    keys = batch if mask.all() else batch[mask]
                     self._walks.append(crypto.NodeWalk(keys, self.engine, marking))
         return reduce(join_node_sums, (walk.evaluate_nodes(nodes) for walk in self._walks))
 
@@ -225,7 +229,7 @@ class CheckedReports:
                 keys[start : start + step], last_slots, self.engine, self.verify_key
             )
             sums = evaluation.sums(np.ones(len(evaluation.digests), dtype=np.bool_))
-            totals = [(total + more) % RING for total, more in zip(totals, sums, strict=True)]
+            totals = [(total + share) % RING for total, share in zip(totals, sums, strict=True)]
             digests.append(evaluation.digests)
         return tuple(totals), np.concatenate(digests)
 
@@ -278,10 +282,12 @@ class NodeSumCache:
         """SECRET: return this server's sums at thresholds, all above 0, and the hash that both servers compare."""
         nodes = crypto.find_path_nodes(thresholds, self.domain.bits)
         with self._lock:
-            if new := [node for node in nodes if node not in self._left_sums]:
-                sums_of_nodes = self.reports.sum_nodes(self.report_mask, new)
-                self._left_sums |= zip(new, sums_of_nodes.left_counts[:, 0].tolist(), strict=True)
-                self._marks |= zip(new, (sha256(row.tobytes()).digest() for row in sums_of_nodes.marks), strict=True)
+            if new_nodes := [node for node in nodes if node not in self._left_sums]:
+                sums_of_nodes = self.reports.sum_nodes(self.report_mask, new_nodes)
+                self._left_sums |= zip(new_nodes, sums_of_nodes.left_counts[:, 0].tolist(), strict=True)
+                self._marks |= zip(
+                    new_nodes, (sha256(row.tobytes()).digest() for row in sums_of_nodes.marks), strict=True
+                )
         sums = {slots: crypto.sum_left_counts(self._left_sums, slots, self.domain) for slots in thresholds}
         return AcceptedSums(sums, noise_key), sha256(b"".join(self._marks[node] for node in nodes)).digest()
 
@@ -316,7 +322,7 @@ class Evaluation:
         sums = self.sums
         if not accepted.all():
             failed = self.reports.sum_reports(~accepted, self.thresholds)
-            sums = tuple((total - less) % RING for total, less in zip(sums, failed, strict=True))
+            sums = tuple((total - excess) % RING for total, excess in zip(sums, failed, strict=True))
         return AcceptedSums(dict(zip(self.thresholds, sums, strict=True)), noise_key)
 
 

@@ -41,7 +41,9 @@ ALWAYS_CHECKED = "reports of this encoding are always checked by the servers: as
 UNPROVED = "of reports of this encoding answers are not proved; take the tree, or do not check answers"
 TOO_FINE = "reports hold a number for each cell, and the grid has too many; take a coarser one, or the tree"
 CLASSES = 2
+"""Number of classes of a score."""
 MOST_AT_ONCE = 4096
+"""Most thresholds in one message about unchecked reports."""
 MOST_CHECKED_AT_ONCE = 64
 """Most thresholds in one message. Each checked report is evaluated at all of them before it is known which reports
 count.
@@ -49,6 +51,7 @@ count.
 EVEN = 64
 """Default number of thresholds at which answers are proved."""
 LEAST = Fraction(1, 2)
+"""Default share of the reports that must pass the servers' check."""
 
 
 class CountKind(Enum):
@@ -68,9 +71,8 @@ class ReportKind(Enum):
 
     - `TREE`: shares of a comparison function, short for any grid.
     - `HISTOGRAM`: Prio3Histogram of the VDAF draft: shares of a one-hot vector with a proof. Its size grows with the
-    number
-      of cells; servers verify and count them faster than trees from about 256 cells, and any client of the DAP draft
-      can make them.
+      number of cells; servers verify and count it faster than trees from about 256 cells, and any client of the DAP
+      draft can make it.
     """
 
     TREE = "tree"
@@ -166,8 +168,8 @@ class Task(SharedTask):
     def encoding(self) -> TreeEncoding | HistogramEncoding:
         if self.report_kind is ReportKind.HISTOGRAM:
             return HistogramEncoding(self.slots, self.hash)
-        kind = TreeEncoding if self.owners is Owners.UNCHECKED else CheckedTreeEncoding
-        return kind(self.slots, select_engine(bytes.fromhex(self.hash)), len(self.proof_key_hashes))
+        encoding_class = TreeEncoding if self.owners is Owners.UNCHECKED else CheckedTreeEncoding
+        return encoding_class(self.slots, select_engine(bytes.fromhex(self.hash)), len(self.proof_key_hashes))
 
     @cached_property
     def configuration(self) -> TaskConfiguration:
@@ -191,7 +193,7 @@ class Task(SharedTask):
 
     @property
     def proved_values(self) -> ProvedCells | ProvedEdges:
-        """The values that are proved: those of all cells, or counts at the edges `proved_at`."""
+        """The values that are proved: counts of all cells, or counts below the edges `proved_at`."""
         law = self.plan(self.proved_at, 1).law
         if self.count_kind is CountKind.CELLS:
             return ProvedCells(law.require_type(IntervalSums))
@@ -234,7 +236,7 @@ class Task(SharedTask):
 
     @property
     def bits(self) -> int:
-        """Bits of a slot number, including that of missing records."""
+        """Bits of a slot number, including the slot of missing records."""
         return self.slots.bit_length()
 
     def adjacency(self, reports: int) -> Adjacency:
@@ -275,10 +277,12 @@ class Task(SharedTask):
             raise UnsupportedQuery("question", CELLS_ONLY if paid.is_dense else PREFIXES_ONLY)
         if not self.beside and _count_outside_apart(query.axes) == _count_outside_apart(self.axes):
             raise UnsupportedQuery("question", APART_ONLY if self.grid.outside is Outside.CLAMPED else CLAMPED_ONLY)
-        counted, requested = (" by ".join(map(_describe_axis, axes)) for axes in (self.axes, query.axes))
-        if counted == requested:  # the same columns with other cells or labels
-            counted, requested = (" by ".join(map(_describe_axis_labels, axes)) for axes in (self.axes, query.axes))
-        rule = f"the task counts another column, grid or label: {counted}; the question needs {requested}"
+        counted_axes, requested_axes = (" by ".join(map(_describe_axis, axes)) for axes in (self.axes, query.axes))
+        if counted_axes == requested_axes:  # the same columns with other cells or labels
+            counted_axes, requested_axes = (
+                " by ".join(map(_describe_axis_labels, axes)) for axes in (self.axes, query.axes)
+            )
+        rule = f"the task counts another column, grid or label: {counted_axes}; the question needs {requested_axes}"
         raise UnsupportedQuery("question", rule)
 
     @property
@@ -305,7 +309,7 @@ class Task(SharedTask):
         """Validate and return the thresholds of a message.
 
         Raises:
-            ProtocolAborted: they are not numbers of slots, or too many, or one occurs twice.
+            ProtocolError: they are not numbers of slots, or too many, or one occurs twice.
         """
         thresholds, limit = at if isinstance(at, list) else [], self.max_thresholds
         if limit == 0 and at == []:
@@ -318,9 +322,9 @@ class Task(SharedTask):
 
     def to_fields(self) -> dict[str, Any]:
         encoding = {"encoding": _describe_histogram(self.slots)} if self.report_kind is ReportKind.HISTOGRAM else {}
-        usual = {"measured_in": self.measured_in, "owners": self.owners.value, "least": str(self.least)}
+        default_fields = {"measured_in": self.measured_in, "owners": self.owners.value, "least": str(self.least)}
         unit = {"adjacency": Neighbours.REPLACE_ONE.value, "unit": "one report", "bits": self.bits}
-        return {**STORED.encode_fields(self, exclude=("tokens", "report_kind")), **usual, **unit, **encoding}
+        return {**STORED.encode_fields(self, exclude=("tokens", "report_kind")), **default_fields, **unit, **encoding}
 
     @classmethod
     def from_fields(cls, stored: Mapping[str, Any], tokens: Mapping[Role, Sequence[str]]) -> Self:
@@ -357,8 +361,8 @@ def _describe_axis(axis: Axis | Categories) -> str:
     """
     if isinstance(axis, Categories):
         return f"{axis.column} ({axis.slots} categories)"
-    outside = ", values outside apart" if axis.grid.outside is Outside.APART else ""
-    return f"{axis.column} ({axis.grid.cells} cells from {axis.grid.lower:g} to {axis.grid.upper:g}{outside})"
+    outside_note = ", values outside apart" if axis.grid.outside is Outside.APART else ""
+    return f"{axis.column} ({axis.grid.cells} cells from {axis.grid.lower:g} to {axis.grid.upper:g}{outside_note})"
 
 
 def _describe_axis_labels(axis: Axis | Categories) -> str:

@@ -52,15 +52,15 @@ PER_MINUTE = 1200
 
 def create_app(services: Mapping[str, AnyService]) -> Starlette:
     """Return the app of one server, with a service for each task."""
-    front = AggregatorRouter(services)
+    router = AggregatorRouter(services)
     handlers: Mapping[str, Handler] = {
-        "reports": front.accept_reports, "enrol": front.enrol, "close": front.close_task,
-        "answers": front.answer_question, "peer/{what}": front.answer_peer,
-        AGGREGATION.path: front.accept_aggregation_job, COLLECTION.path: front.answer_collection_job,
-        AGGREGATE_SHARE.path: front.answer_aggregate_share,
+        "reports": router.accept_reports, "enrol": router.enrol, "close": router.close_task,
+        "answers": router.answer_question, "peer/{what}": router.answer_peer,
+        AGGREGATION.path: router.accept_aggregation_job, COLLECTION.path: router.answer_collection_job,
+        AGGREGATE_SHARE.path: router.answer_aggregate_share,
     }  # fmt: skip
     return create_task_app(
-        front.show_status, handlers, [Route("/hpke_config", front.list_hpke_configs, methods=["GET"])]
+        router.show_status, handlers, [Route("/hpke_config", router.list_hpke_configs, methods=["GET"])]
     )
 
 
@@ -114,7 +114,7 @@ class AggregatorRouter(TaskRouter[AnyService]):
         # Answers wait for the peer server, so its requests use separate threads from analysts' questions: otherwise
         # both servers could wait for each other.
         self._others = ThreadPoolExecutor(FOR_PEER, "peer")
-        # A question that arrives through the peer server counts like one that was asked here.
+        # Questions that arrive through the peer server count towards the same rate limit.
         for task, service in services.items():
             service.count_question = self._rates[task].count_requests
 
@@ -220,16 +220,20 @@ def _require_peer(service: AnyService, request: Request) -> None:
 
 
 async def _authenticate_owner(service: AnyService, request: Request) -> int:
-    """Return the number of the owner whose ticket a request shows. Raises `ProtocolError`: it shows none."""
-    shown = parse_bearer_token(request)
-    return await run_in_threadpool(service.find_owner, shown) if service.task.enrols else service.find_owner(shown)
+    """Return the number of the owner whose bearer token a request has. Raises `ProtocolError`: it has none."""
+    bearer_token = parse_bearer_token(request)
+    return (
+        await run_in_threadpool(service.find_owner, bearer_token)
+        if service.task.enrols
+        else service.find_owner(bearer_token)
+    )
 
 
 def make_problem_response(error: ProtocolError, task: str) -> Response:
     """Return the DAP draft's response to a refused request: problem details (RFC 9457)."""
-    kind = next((name for error_type, name in _PROBLEMS.items() if isinstance(error, error_type)), None)
+    problem_type = next((name for error_type, name in _PROBLEMS.items() if isinstance(error, error_type)), None)
     facts = {
-        "type": "about:blank" if kind is None else dap.URN + kind,
+        "type": "about:blank" if problem_type is None else dap.URN + problem_type,
         "status": error.status,
         "detail": str(error),
         "error": str(error),
@@ -322,7 +326,7 @@ class Aggregator:
         """Return the keys that each task names: current or rotated ones of the folder.
 
         Raises:
-            ProtocolAborted: a task names another server, or tasks name several certificates, or an expired one.
+            ProtocolError: a task names another server, or tasks name several certificates, or an expired one.
         """
         identities = []
         for task in self.tasks:
@@ -346,9 +350,9 @@ class Aggregator:
         for service in services.values():
             service.warm()
             len(service.task.bearers)  # computed at startup: with a million tickets it takes a second
-        others = [task.servers[1 - self.party].certificate for task in self.tasks]
+        peer_certificates = [task.servers[1 - self.party].certificate for task in self.tasks]
         identity = self._find_identities()[0]
-        context = make_server_context(identity.certificate_file, identity.private_key_file, others)
+        context = make_server_context(identity.certificate_file, identity.private_key_file, peer_certificates)
         door = ServerSettings(
             address, context, self.limits, self.monitoring, lambda: [one.describe_status() for one in services.values()]
         )

@@ -39,6 +39,7 @@ from .store import Decision, Offer, Store, StoredReport, TaskFrozen, TaskState, 
 from .task_types import VERSION, Askable, QuestionMessage, SharedTask, ShareEncoding, require_report_set
 
 SIZE = 32
+"""Bytes of a derived key."""
 DIGITS = re.compile("[0-9a-f]{64}")
 
 
@@ -52,7 +53,7 @@ class NoiseSecret:
     an equal commitment derives equal noise for equal report sets.
 
     Attributes:
-        secret: The server's key and that of the dataset in its ledger, concatenated.
+        secret: The server's key and the ledger's key of the dataset, concatenated.
         party: 0 or 1.
         noise_law_name: Name of the noise law: equal names and keys give equal noise.
     """
@@ -107,11 +108,10 @@ class Closing:
     Server 0 leads, regardless of which server receives the request. It asks server 1 to freeze, to send hashes of parts
     of its reports, and to list the parts in which they differ; it stores the intersection in one transaction, which is
     the decision; then server 1 stores it as well, from hashes and listings in the other direction. Both stream their
-    reports: no server holds the ids of all. Before the decision any failure leaves server 0 open, and server 1 accepts
-    reports
-    again: when one arrives, it asks server 0 for the outcome of the attempt, which cancels the attempt unless it is
-    running. After the decision the task is closed, and closing it again informs server 1 again. So no failure, at any
-    step of either server, blocks the collection.
+    reports: neither server holds all ids in memory. Before the decision any failure leaves server 0 open, and server 1
+    accepts reports again: when one arrives, it asks server 0 for the outcome of the attempt, which cancels the attempt
+    unless it is running. After the decision the task is closed, and closing it again informs server 1 again. So no
+    failure, at any step of either server, blocks the collection.
 
     Formal guarantees: *Failures lose no report.* A report that server 0 and then server 1 accepted counts. Server 1
     accepts none from its hashes to the decision unless the attempt was cancelled; decision and cancellation are
@@ -120,10 +120,10 @@ class Closing:
 
     *One set, one noise.* With the decision each server stores the set and the commitments of both (see `NoiseSecret`),
     and never stores others. All messages between servers about accepted reports name these three, and a server does
-    nothing unless they equal the stored ones and its own key still matches its commitment. So if one server loses its
-    store or the key of its ledger, or both, nothing is answered any more: its messages would name another commitment,
-    or other reports, than the peer server has stored, and the task cannot be closed again, because the decision of
-    server 0 and the commitment at server 1 are compared first. *Assumed*: the peer server has kept its own, and both
+    nothing unless they equal the stored ones and its own key still matches its commitment. So after one server has lost
+    its store or the key of its ledger, or both, no question is answered: its messages would name another commitment, or
+    other reports, than the peer server has stored, and the task cannot be closed again, because the decision of server
+    0 and the commitment at server 1 are compared first. *Assumed*: the peer server has kept its store and key, and both
     follow the protocol.
 
     Attributes:
@@ -145,7 +145,7 @@ class Closing:
         """Refuse to continue if this server's key does not match its commitment.
 
         Raises:
-            ProtocolAborted: the key is another one.
+            ProtocolError: the key does not match the commitment.
         """
         if status.commitments is not None and status.commitments[self.party] != self.commitment:
             raise make_lost_key_error(self.party)
@@ -154,7 +154,7 @@ class Closing:
         """Close the task. The operation is idempotent.
 
         Raises:
-            ProtocolAborted: there are no reports, or the peer server does not agree, or is unreachable.
+            ProtocolError: there are no reports, or the peer server does not agree, or is unreachable.
         """
         return self.lead() if self.party == DECIDES else self.post("close", b"")
 
@@ -164,63 +164,63 @@ class Closing:
         """Decide, unless that was done before, and inform server 1.
 
         Raises:
-            ProtocolAborted: as `close`; or this is server 1.
+            ProtocolError: as `close`; or this is server 1.
         """
         self._require_party(DECIDES)
         with self._lock_leading():
             if self.store.read_status(self.task).state is not TaskState.CLOSED:
                 self._decide()
-            standing = self.store.read_status(self.task)
-            self.require_committed_key(standing)
-            self._announce_decision(standing)
-        return json.dumps({**standing.provenance, "owners": self.store.count_owners(self.task)}).encode()
+            status = self.store.read_status(self.task)
+            self.require_committed_key(status)
+            self._announce_decision(status)
+        return json.dumps({**status.provenance, "owners": self.store.count_owners(self.task)}).encode()
 
     def _decide(self) -> None:
         attempt = secrets.token_hex(16)
         self.store.attempt(self.task, attempt)
         bits = report_set.choose_prefix_bits(self.store.read_status(self.task).reports)
-        theirs = report_set.ClosingMessage.from_bytes(
+        reply = report_set.ClosingMessage.from_bytes(
             self.post("prepare", json.dumps({"attempt": attempt, "bits": bits}).encode())
         )
-        if theirs.summary.prefix_bits != bits:
+        if reply.summary.prefix_bits != bits:
             raise ProtocolError("peer", f"its answer {UNLIKE}", 502)
-        listed = dict[int, bytes]()
+        listings = dict[int, bytes]()
         while True:  # reports may arrive in the meantime: each iteration lists further parts, so the loop ends
             try:
-                self.store.decide(self.task, partial(self._agree_on_reports, theirs, listed), attempt)
+                self.store.decide(self.task, partial(self._agree_on_reports, reply, listings), attempt)
             except report_set.UnlistedParts as error:
                 for start in range(0, len(error.parts), PARTS_AT_ONCE):
-                    listed |= self._request_listings(bits, error.parts[start : start + PARTS_AT_ONCE])
+                    listings |= self._request_listings(bits, error.parts[start : start + PARTS_AT_ONCE])
             else:
                 return
 
-    def _request_listings(self, bits: int, parts: Sequence[int]) -> dict[int, bytes]:
+    def _request_listings(self, bits: int, prefixes: Sequence[int]) -> dict[int, bytes]:
         """Request server 1's listings of these parts."""
-        message = json.dumps({"bits": bits, "parts": list(parts)}).encode()
-        listed = report_set.parse_listings(self.post("listed", message))
-        if listed.keys() != set(parts):
+        message = json.dumps({"bits": bits, "parts": list(prefixes)}).encode()
+        listings = report_set.parse_listings(self.post("listed", message))
+        if listings.keys() != set(prefixes):
             raise ProtocolError("peer", f"its answer {UNLIKE}", 502)
-        return listed
+        return listings
 
-    def _announce_decision(self, standing: TaskStatus) -> None:
+    def _announce_decision(self, status: TaskStatus) -> None:
         """Send the decision to server 1; then again, with listings of the parts in which its reports differ."""
-        bits = report_set.choose_prefix_bits(standing.reports)
-        summary, listed = self.store.hash_parts(self.task, bits), dict[int, bytes]()
+        bits = report_set.choose_prefix_bits(status.reports)
+        summary, listings = self.store.hash_parts(self.task, bits), dict[int, bytes]()
         for _ in range(2):
             announcement = report_set.ClosingMessage(
-                standing.report_set, standing.commitments or NOBODY, summary, listed
+                status.report_set, status.commitments or NOBODY, summary, listings
             ).to_bytes()
-            parts = _parse_parts(self.post("commit", announcement), bits)
-            if not parts:
+            prefixes = _parse_parts(self.post("commit", announcement), bits)
+            if not prefixes:
                 return
-            listed = self.store.list_parts(self.task, bits, parts)
+            listings = self.store.list_parts(self.task, bits, prefixes)
         raise ProtocolError("reports", report_set.OTHER, AGAIN)
 
     def outcome(self, message: bytes) -> bytes:
         """Return the outcome of an attempt for which server 1 is frozen. An attempt that is not running is cancelled.
 
         Raises:
-            ProtocolAborted: this is server 1.
+            ProtocolError: this is server 1.
         """
         self._require_party(DECIDES)
         attempt = str(parse_fields(message, "peer", attempt=str)["attempt"])
@@ -255,23 +255,23 @@ class Closing:
         """Freeze, and return the hashes of parts of the stored reports, and the earlier decision, if any.
 
         Raises:
-            ProtocolAborted: this is server 0, or has lost its key.
+            ProtocolError: this is server 0, or has lost its key.
         """
         self._require_party(FOLLOWS)
         request = parse_fields(message, "peer", attempt=str, bits=int)
         bits = _parse_bits(request)
-        standing = self.store.freeze(self.task, str(request["attempt"]))
-        self.require_committed_key(standing)
-        commitments = standing.commitments or (None, self.commitment)
+        status = self.store.freeze(self.task, str(request["attempt"]))
+        self.require_committed_key(status)
+        commitments = status.commitments or (None, self.commitment)
         return report_set.ClosingMessage(
-            standing.report_set, commitments, self.store.hash_parts(self.task, bits), {}
+            status.report_set, commitments, self.store.hash_parts(self.task, bits), {}
         ).to_bytes()
 
     def list_parts(self, message: bytes) -> bytes:
         """List some parts of the stored reports.
 
         Raises:
-            ProtocolAborted: this is server 0, or the parts are invalid.
+            ProtocolError: this is server 0, or the parts are invalid.
         """
         self._require_party(FOLLOWS)
         bits = _parse_bits(parse_fields(message, "peer", bits=int))
@@ -283,7 +283,7 @@ class Closing:
         """Store server 0's decision; or return the parts in which stored reports differ, to receive their listings.
 
         Raises:
-            ProtocolAborted: this is server 0, or has lost its key or accepted reports, or stored another decision.
+            ProtocolError: this is server 0, or has lost its key or accepted reports, or stored another decision.
         """
         self._require_party(FOLLOWS)
         decision = report_set.ClosingMessage.from_bytes(message)
@@ -300,10 +300,10 @@ class Closing:
         return b'{"parts": []}'
 
     def _recompute_report_set(
-        self, told: report_set.ClosingMessage, ours: report_set.Rising, stored: int
+        self, closing: report_set.ClosingMessage, ours: report_set.Rising, stored: int
     ) -> report_set.ReportSet:
-        agreed = report_set.intersect_reports(self.task, ours, stored, told.summary, told.listings)
-        if agreed.name != told.report_set:
+        agreed = report_set.intersect_reports(self.task, ours, stored, closing.summary, closing.listings)
+        if agreed.name != closing.report_set:
             raise ProtocolError("reports", report_set.OTHER, AGAIN)
         return agreed
 
@@ -311,7 +311,7 @@ class Closing:
         """Accept reports again, if the attempt to close the task was cancelled.
 
         Raises:
-            ProtocolAborted: the peer server is unreachable.
+            ProtocolError: the peer server is unreachable.
         """
         attempt = self.store.read_status(self.task).attempt
         reply = parse_fields(self.post("outcome", json.dumps({"attempt": attempt}).encode()), "peer", state=str)
@@ -327,8 +327,8 @@ PARTS_AT_ONCE = 2**12
 """Most parts listed in one message."""
 
 
-def _parse_bits(asked: Mapping[str, Any]) -> int:
-    bits = int(asked["bits"])
+def _parse_bits(facts: Mapping[str, Any]) -> int:
+    bits = int(facts["bits"])
     if not 0 <= bits <= report_set.MOST_BITS:
         raise ProtocolError("peer", f"its answer {UNLIKE}", 502)
     return bits
@@ -336,15 +336,16 @@ def _parse_bits(asked: Mapping[str, Any]) -> int:
 
 def _parse_parts(message: bytes, bits: int) -> list[int]:
     """Return the part numbers in a message. Raises `ProtocolError`: they are missing or invalid."""
-    parts = list(parse_fields(message, "peer", parts=list)["parts"])
-    if any(type(number) is not int or not 0 <= number < 2**bits for number in parts):
+    prefixes = list(parse_fields(message, "peer", parts=list)["parts"])
+    if any(type(number) is not int or not 0 <= number < 2**bits for number in prefixes):
         raise ProtocolError("peer", f"its answer {UNLIKE}", 502)
-    return parts
+    return prefixes
 
 
 LARGEST_QUESTION = 2**18
 """Size limit of a question, in bytes: enough for the most thresholds."""
 LARGEST_LISTING = 2**30
+"""Size limit of the listings of parts, in bytes."""
 AT_ONCE = 4096
 """Reports that are read in one page."""
 SHORT = 2**13
@@ -419,8 +420,7 @@ class SharedTaskService(ABC, Generic[Of]):
         resources: Resources of this server.
         peer: Channel to the peer server.
         count_question: Function that counts a question of an analyst, and refuses it beyond the rate limit.
-        hpke_keys: Keys that open input shares of the DAP draft: this server's own, and those of other tasks that it
-            serves.
+        hpke_keys: Keys that open input shares of the DAP draft: for this task, and for other tasks of this server.
         PEER_REQUESTS: Requests that only the peer server may make.
     """
 
@@ -433,8 +433,13 @@ class SharedTaskService(ABC, Generic[Of]):
     _lock: Lock = field(default_factory=Lock, init=False)
 
     def __post_init__(self) -> None:
-        place, self.peer = self.resources, self.resources.make_channel(self.task)
-        self.party, self.identity, self.store, self.ledger = place.party, place.identity, place.store, place.ledger
+        resources, self.peer = self.resources, self.resources.make_channel(self.task)
+        self.party, self.identity, self.store, self.ledger = (
+            resources.party,
+            resources.identity,
+            resources.store,
+            resources.ledger,
+        )
         self.hpke_keys = HpkeKeys.from_private_keys([self.identity.hpke_key])
         self.ledger.create(self.task.account)
         self.store.create_task(self.task.hash)
@@ -463,7 +468,7 @@ class SharedTaskService(ABC, Generic[Of]):
         """Answer an analyst with both servers' answer shares.
 
         Raises:
-            ProtocolAborted: the question is not allowed, or the peer server does not answer. Nothing was revealed.
+            ProtocolError: the question is not allowed, or the peer server does not answer. Nothing was revealed.
         """
 
     def warm(self) -> None:
@@ -474,15 +479,15 @@ class SharedTaskService(ABC, Generic[Of]):
         """Close the task for the coordinator. The operation is idempotent.
 
         Raises:
-            ProtocolAborted: as `Closing.close`.
+            ProtocolError: as `Closing.close`.
         """
         return self.closing.close()
 
     def describe_status(self) -> bytes:
         """Return the public state of the task as JSON."""
-        standing = self.store.read_status(self.task.hash)
-        facts = {"task": self.task.hash, "version": VERSION, "party": self.party, "state": standing.state.value}
-        return json.dumps({**facts, "set": standing.report_set, "reports": standing.reports}).encode()
+        status = self.store.read_status(self.task.hash)
+        facts = {"task": self.task.hash, "version": VERSION, "party": self.party, "state": status.state.value}
+        return json.dumps({**facts, "set": status.report_set, "reports": status.reports}).encode()
 
     def enrol(self, owner: int, message: bytes) -> bytes:
         """Enrol an owner's own token, by its hash, for an invitation; afterwards only that token is valid.
@@ -493,7 +498,7 @@ class SharedTaskService(ABC, Generic[Of]):
         random bits, of which each server sees one half and the hash of the other (`Ticket`).
 
         Raises:
-            ProtocolAborted: the task has no invitations, or this one was used for another token.
+            ProtocolError: the task has no invitations, or this invitation was used for another token.
         """
         if not self.task.enrols:
             raise ProtocolError("task", "it takes reports with the tickets that were made for it", 409)
@@ -507,7 +512,7 @@ class SharedTaskService(ABC, Generic[Of]):
         """Return the owner with this bearer token, which must belong to an enrolled token if owners enrol.
 
         Raises:
-            ProtocolAborted: it is invalid, or an invitation.
+            ProtocolError: it is invalid, or an invitation.
         """
         if not self.task.enrols:
             return find_bearer(self.task, bearer_token, Role.OWNER, self.party)
@@ -520,7 +525,7 @@ class SharedTaskService(ABC, Generic[Of]):
         """Store a batch of one owner's reports, all or none.
 
         Raises:
-            ProtocolAborted: the batch was changed or is for another server, or the task accepts no more reports.
+            ProtocolError: the batch was changed or is for another server, or the task accepts no more reports.
         """
         offer = self._open_batch(owner, message)
         return _encode_outcome(offer, self._store_offer(offer))
@@ -528,11 +533,11 @@ class SharedTaskService(ABC, Generic[Of]):
     async def store_batch_async(self, owner: int, message: bytes) -> bytes:
         """Store a batch like `store_batch`, without blocking the event loop, in one transaction with other batches.
 
-        A short batch is opened on the event loop itself, because a thread would take longer. What is acknowledged is on
-        disk.
+        A short batch is opened on the event loop itself, because a thread would take longer. Acknowledged reports are
+        on disk.
 
         Raises:
-            ProtocolAborted: as `store_batch`.
+            ProtocolError: as `store_batch`.
         """
         loop = asyncio.get_running_loop()
         if len(message) <= SHORT:
@@ -575,10 +580,10 @@ class SharedTaskService(ABC, Generic[Of]):
     async def store_upload(self, owner: int, message: bytes) -> bytes:
         """Store reports that a client of the DAP draft sends to the leader, without blocking the event loop.
 
-        What is acknowledged is on disk at both servers.
+        Acknowledged reports are on disk at both servers.
 
         Raises:
-            ProtocolAborted: the message is invalid, or the task accepts no more reports, or this task type accepts
+            ProtocolError: the message is invalid, or the task accepts no more reports, or this task type accepts
                 none.
         """
         if len(message) <= SHORT:
@@ -591,7 +596,7 @@ class SharedTaskService(ABC, Generic[Of]):
         """Open the reports of one owner, and store them at both servers together with concurrent uploads.
 
         Raises:
-            ProtocolAborted: as `store_upload`.
+            ProtocolError: as `store_upload`.
         """
         raise ProtocolError("task", NO_DAP, 404)
 
@@ -610,7 +615,7 @@ class SharedTaskService(ABC, Generic[Of]):
         """Store reports that a leader of the DAP draft forwards to the helper, in an aggregation job.
 
         Raises:
-            ProtocolAborted: this task type accepts none.
+            ProtocolError: this task type accepts none.
         """
         raise ProtocolError("task", NO_DAP, 404)
 
@@ -618,7 +623,7 @@ class SharedTaskService(ABC, Generic[Of]):
         """Answer a collection job of the DAP draft, as the leader.
 
         Raises:
-            ProtocolAborted: this task type does not support it.
+            ProtocolError: this task type does not support it.
         """
         raise ProtocolError("task", NO_DAP, 404)
 
@@ -626,7 +631,7 @@ class SharedTaskService(ABC, Generic[Of]):
         """Return this server's answer share, sealed to an analyst who collects as in the DAP draft, as the helper.
 
         Raises:
-            ProtocolAborted: this task type does not support it.
+            ProtocolError: this task type does not support it.
         """
         raise ProtocolError("task", NO_DAP, 404)
 
@@ -634,7 +639,7 @@ class SharedTaskService(ABC, Generic[Of]):
         """Run a session of two-party computation that the peer server opens.
 
         Raises:
-            ProtocolAborted: this task type has no sessions.
+            ProtocolError: this task type has no sessions.
         """
         raise ProtocolError("peer", "this task has no sessions", 403)
 
@@ -642,7 +647,7 @@ class SharedTaskService(ABC, Generic[Of]):
         """Confirm that this server would answer from the report set that the peer names. Nothing is charged.
 
         Raises:
-            ProtocolAborted: it would not.
+            ProtocolError: this server would answer from another set, or the task is open.
         """
         question = self._parse_peer_question(message)
         return question.encode_answer((), self._require_closed().provenance)
@@ -654,22 +659,22 @@ class SharedTaskService(ABC, Generic[Of]):
 
     def _require_closed(self) -> TaskStatus:
         """Return the state of the task, which must be closed."""
-        standing = self.store.read_status(self.task.hash)
-        if standing.state is not TaskState.CLOSED:
+        status = self.store.read_status(self.task.hash)
+        if status.state is not TaskState.CLOSED:
             raise ProtocolError("task", f"it is not closed yet at server {self.party}: dpcurves task close", 409)
-        self.closing.require_committed_key(standing)
-        return standing
+        self.closing.require_committed_key(status)
+        return status
 
-    def _post_to_peer(self, what: str, message: bytes) -> bytes:
-        return self.peer.post(f"/tasks/{self.task.hash}/peer/{what}", message)
+    def _post_to_peer(self, endpoint: str, message: bytes) -> bytes:
+        return self.peer.post(f"/tasks/{self.task.hash}/peer/{endpoint}", message)
 
-    def _charge_ledger(self, standing: TaskStatus) -> Allotment:
+    def _charge_ledger(self, status: TaskStatus) -> Allotment:
         # The noise law is named, too: another release of this program must not answer again if it draws other noise.
-        paid_for = f"{self.task.hash} {standing.report_set} {standing.commitments} {self._noise.noise_law_name}"
+        paid_for = f"{self.task.hash} {status.report_set} {status.commitments} {self._noise.noise_law_name}"
         try:
             grant = self.ledger.charge(
                 self.task.dataset, self.task.loss.as_single_release(), purpose=f"all answers of {self.task.name}",
-                request=self.task.hash, binding=sha256(paid_for.encode()).hexdigest(), units=standing.reports,
+                request=self.task.hash, binding=sha256(paid_for.encode()).hexdigest(), units=status.reports,
             )  # fmt: skip
         except ValueError as error:
             if isinstance(error, InvalidArgument) and error.argument == "ledger":
@@ -678,19 +683,19 @@ class SharedTaskService(ABC, Generic[Of]):
             raise ServerFault("ledger", rule, f"ledger: {rule} ({error})") from None
         return QuestionBudget(grant).pay(self.task.query, ALL)
 
-    def _load_shares(self, standing: TaskStatus) -> list[bytes]:
+    def _load_shares(self, status: TaskStatus) -> list[bytes]:
         """SECRET: return the accepted reports, in the order of their ids."""
-        return [share for page in self._iterate_shares(standing) for share in page]
+        return [share for page in self._iterate_shares(status) for share in page]
 
-    def _iterate_shares(self, standing: TaskStatus) -> Iterator[Sequence[bytes]]:
+    def _iterate_shares(self, status: TaskStatus) -> Iterator[Sequence[bytes]]:
         """SECRET: iterate over shares of the accepted reports, in the order of their ids, some thousands at a time.
 
         Answers may be computed from them only after the last page has arrived.
 
         Raises:
-            ProtocolAborted: a share was damaged; after the last page: they are not the accepted reports.
+            ProtocolError: a share was damaged; after the last page: they are not the accepted reports.
         """
-        name, count, public = report_set.ReportSetHash(self.task.hash, standing.reports), 0, self.encoding.public_size
+        name, count, public = report_set.ReportSetHash(self.task.hash, status.reports), 0, self.encoding.public_size
         for page in self.store.iterate_shares(self.task.hash, AT_ONCE):
             # A damaged seed would make an honest report fail its check, which would reveal its share: see
             # `CheckedCounting`.
@@ -700,7 +705,7 @@ class SharedTaskService(ABC, Generic[Of]):
                 name.add(key, report_set.digest_public_share(stored.share[:public]))
             count += len(page)
             yield [stored.share for _, stored in page]
-        if (name.hexdigest(), count) != (standing.report_set, standing.reports):
+        if (name.hexdigest(), count) != (status.report_set, status.reports):
             raise ProtocolError("store", "its reports are not those that the servers agreed on", 500)
 
 

@@ -41,8 +41,8 @@ ASKS = 0xFF11
 class InvalidMessage(ProtocolError):
     """The message does not follow the draft."""
 
-    def __init__(self, what: str) -> None:
-        super().__init__("message", f"this is no {what} of the DAP draft", 400)
+    def __init__(self, message_name: str) -> None:
+        super().__init__("message", f"this is no {message_name} of the DAP draft", 400)
 
 
 class UnrecognizedTask(ProtocolError):
@@ -271,13 +271,13 @@ def parse_upload_request(message: bytes) -> list[Report]:
 Named = TypeVar("Named", "Report", "VerifyInit")
 
 
-def _decode_distinct_reports(message: bytes, decode_one: Callable[[Reader], Named], what: str) -> list[Named]:
+def _decode_distinct_reports(message: bytes, decode_one: Callable[[Reader], Named], message_name: str) -> list[Named]:
     try:
         reports = decode_all(message, decode_one)
     except ValueError:
-        raise InvalidMessage(what) from None
+        raise InvalidMessage(message_name) from None
     if not reports or len({report.report_metadata.report_id for report in reports}) < len(reports):
-        raise InvalidMessage(what)
+        raise InvalidMessage(message_name)
     return reports
 
 
@@ -286,8 +286,8 @@ Failed = Mapping[bytes, ReportError]
 
 
 def parse_upload_errors(message: bytes) -> dict[bytes, ReportError]:
-    """Parse what `encode_upload_errors` wrote. Raises `ValueError`: it is invalid."""
-    return dict(decode_all(message, lambda one: (one.read_bytes(report_set.ID), ReportError(one.read_integer(1)))))
+    """Parse the output of `encode_upload_errors`. Raises `ValueError`: it is invalid."""
+    return dict(decode_all(message, lambda item: (item.read_bytes(report_set.ID), ReportError(item.read_integer(1)))))
 
 
 def encode_upload_errors(failed: Failed, report_ids: Sequence[bytes]) -> bytes:
@@ -346,7 +346,7 @@ def encode_aggregation_job(task: str, verify_inits: Iterable[VerifyInit]) -> byt
 
 
 def parse_aggregation_job(message: bytes, task: str) -> list[VerifyInit]:
-    """Parse what `encode_aggregation_job` wrote. Raises `ProtocolError`: it is invalid."""
+    """Parse the output of `encode_aggregation_job`. Raises `ProtocolError`: it is invalid."""
     start = encode_aggregation_job(task, ())
     if not message.startswith(start):
         raise InvalidMessage("aggregation job of this task")
@@ -424,11 +424,15 @@ class CollectionJobRequest:
             raise InvalidMessage("collection job of this task")
         if [extension.extension_type for extension in extensions] != [ASKS]:
             raise UnsupportedExtension
-        inside = Reader(extensions[0].extension_data)
+        nested_reader = Reader(extensions[0].extension_data)
         try:
-            config, suite, key = inside.read_integer(1), inside.read_bytes(6), inside.read_vector(2)
-            letter = HpkeCiphertext.from_reader(inside)
-            fits = inside.is_done and suite == _encode_hpke_suite() and len(key) == KEY
+            config, suite, key = (
+                nested_reader.read_integer(1),
+                nested_reader.read_bytes(6),
+                nested_reader.read_vector(2),
+            )
+            letter = HpkeCiphertext.from_reader(nested_reader)
+            fits = nested_reader.is_done and suite == _encode_hpke_suite() and len(key) == KEY
         except ValueError:
             fits = False
         if not fits:
@@ -451,7 +455,7 @@ def parse_aggregate_share_request(message: bytes, task: str, reports: int, check
     """Return the collection job in an `AggregateShareReq` for this number of reports with this checksum.
 
     Raises:
-        ProtocolAborted: it is invalid, or for other reports.
+        ProtocolError: it is invalid, or for other reports.
     """
     tail = encode_aggregate_share_request(
         CollectionJobRequest(b"", 0, b"", HpkeCiphertext(0, b"", b"")), task, reports, checksum
@@ -495,6 +499,7 @@ def _load_public_key(key: bytes) -> KEMKeyInterface:
 
 
 KEY = 32
+"""Bytes of an X25519 public key."""
 
 
 def _encode_hpke_suite() -> bytes:
@@ -555,7 +560,7 @@ class TaskConfiguration:
         """Seal a server's aggregate share to the analyst: `AggregateShareAad` and `HpkeCiphertext`.
 
         Raises:
-            ProtocolAborted: the key is invalid.
+            ProtocolError: the key is invalid.
         """
         info = VERSION + b" aggregate share" + bytes([AGGREGATORS[party], COLLECTOR])
         try:
@@ -613,7 +618,7 @@ class HpkeKeys:
 
     @classmethod
     def from_private_keys(cls, keys: Iterable[X25519PrivateKey]) -> HpkeKeys:
-        """Number some keys; a repeated key counts once."""
+        """Assign configuration ids to keys, without duplicates."""
         numbered = dict[int, X25519PrivateKey]()
         for key in {private_key.public_key().public_bytes_raw(): private_key for private_key in keys}.values():
             preferred = derive_config_id(_encode_public_key(key.public_key()))
@@ -638,20 +643,20 @@ class HpkeKeys:
         self, share: ReportShare, party: int, configuration: TaskConfiguration
     ) -> PlaintextInputShare | ReportError:
         """SECRET: return the input share in a report for one server, or the reason of rejection."""
-        plain = self.open_ciphertext(
+        plaintext = self.open_ciphertext(
             share.encrypted_input_share,
             encode_input_share_info(party),
             configuration.encode_input_share_aad(share.report_metadata, share.public_share),
         )
-        if isinstance(plain, ReportError):
-            return plain
+        if isinstance(plaintext, ReportError):
+            return plaintext
         try:
-            return PlaintextInputShare.from_bytes(plain)
+            return PlaintextInputShare.from_bytes(plaintext)
         except ValueError:
             return ReportError.INVALID_MESSAGE
 
     def open_ciphertext(self, message: HpkeCiphertext, info: bytes, aad: bytes) -> bytes | ReportError:
-        """SECRET: return what was sealed to one of the keys, or the reason of rejection."""
+        """SECRET: return the plaintext of a message sealed to one of the keys, or the reason of rejection."""
         key = self.private_keys.get(message.config_id)
         if key is None:
             return ReportError.OUTDATED_CONFIG
@@ -674,10 +679,11 @@ def derive_config_id(key: bytes) -> int:
 
 def parse_config_ids(message: bytes) -> dict[bytes, int]:
     """Parse the configuration ids of keys of our suite in an `HpkeConfigList`. Raises `ValueError`: it is invalid."""
-    listed = decode_all(
-        Reader(message).read_vector(2), lambda one: (one.read_integer(1), one.read_bytes(6), one.read_vector(2))
+    configs = decode_all(
+        Reader(message).read_vector(2),
+        lambda config: (config.read_integer(1), config.read_bytes(6), config.read_vector(2)),
     )
-    return {key: name for name, suite, key in listed if suite == _encode_hpke_suite()}
+    return {key: name for name, suite, key in configs if suite == _encode_hpke_suite()}
 
 
 def _encode_public_key(key: X25519PublicKey) -> bytes:

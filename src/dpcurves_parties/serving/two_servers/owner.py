@@ -38,11 +38,12 @@ from .report_set import (
 from .task_types import SharedTask
 
 AT_ONCE = 1000
+"""Reports per batch."""
 
 
 @dataclass(frozen=True, slots=True)
 class UploadOutcome:
-    """Outcome of a contribution: the number of reports, and of those that were new to a server."""
+    """Outcome of a contribution: the number of reports, and the number that were new to a server."""
 
     reports: int
     new: int
@@ -51,8 +52,8 @@ class UploadOutcome:
         """Add the outcome of a pending batch."""
         if coming is None:
             return self
-        more = coming.result()
-        return UploadOutcome(self.reports + more.reports, self.new + more.new)
+        batch_outcome = coming.result()
+        return UploadOutcome(self.reports + batch_outcome.reports, self.new + batch_outcome.new)
 
 
 def _post_batch(path: str, token: str, server: Channel, message: bytes) -> UploadOutcome:
@@ -132,15 +133,15 @@ class Contribution:
     def send(self, ticket: Ticket, progress: Callable[[int], object], timeout: float = PATIENCE) -> UploadOutcome:
         """Send all batches to both servers. `progress` is called with the number of reports sent.
 
-        A batch is sent to server 1 after server 0 has accepted it: what server 0 refuses, such as reports of a closed
-        task, reaches neither. Meanwhile the next batch is sealed and sent to server 0.
+        A batch is sent to server 1 after server 0 has accepted it, so a batch that server 0 refuses, for example
+        because the task is closed, is stored at neither. Meanwhile the next batch is sealed and sent to server 0.
 
         Raises:
-            ProtocolAborted: a server refuses or is unreachable. Reports that are sent again do not count twice.
+            ProtocolError: a server refuses or is unreachable. Reports that are sent again do not count twice.
         """
         servers = [Channel.from_certificate(server.url, server.certificate, timeout) for server in self.task.servers]
-        sent, path = UploadOutcome(0, 0), f"/tasks/{self.task.hash}/reports"
-        ways = [
+        outcome, path = UploadOutcome(0, 0), f"/tasks/{self.task.hash}/reports"
+        senders = [
             partial(_post_batch, path, ticket.derive_bearer_token(party), server)
             for party, server in enumerate(servers)
         ]
@@ -148,16 +149,16 @@ class Contribution:
             with ThreadPoolExecutor(len(servers)) as executor:
                 pending: Future[UploadOutcome] | None = None
                 for batch in self.iterate_batches():
-                    first_outcome = executor.submit(ways[0], batch[0])
-                    sent = sent.add_outcome(pending)
-                    progress(sent.reports)
-                    pending = executor.submit(_post_to_second, first_outcome, partial(ways[1], batch[1]))
-                sent = sent.add_outcome(pending)
-                progress(sent.reports)
+                    first_outcome = executor.submit(senders[0], batch[0])
+                    outcome = outcome.add_outcome(pending)
+                    progress(outcome.reports)
+                    pending = executor.submit(_post_to_second, first_outcome, partial(senders[1], batch[1]))
+                outcome = outcome.add_outcome(pending)
+                progress(outcome.reports)
         finally:
             for server in servers:
                 server.close()
-        return sent
+        return outcome
 
 
 def seal_reports(task: SharedTask, party: int, name: bytes, shares: Iterable[tuple[bytes, bytes]]) -> list[ReportShare]:
@@ -170,21 +171,21 @@ def seal_reports(task: SharedTask, party: int, name: bytes, shares: Iterable[tup
 
 
 def read_owner_ticket(task: SharedTask, ticket: Path) -> Ticket:
-    """Read the ticket of an owner of this task. Raises `ValueError`: the file has no such ticket."""
+    """Read an owner's ticket of this task. Raises `ValueError`: the file has no ticket of this task."""
     bearer = Ticket.load(ticket, Role.OWNER)
     require_ticket_for(bearer, task)
     return bearer
 
 
 def enrol_owner(task: SharedTask, ticket: Path, timeout: float = PATIENCE) -> Ticket:
-    """Return the ticket that an owner shows with its reports: if owners enrol, one with its own token, in a file
-    beside.
+    """Return the ticket that authorises an owner's reports; if owners enrol, a ticket with the owner's own token.
 
-    It is generated on first use, and its hash is sent to both servers, with the invitation.
+    That token is generated on first use and stored beside the invitation. Its hash is sent to both servers, together
+    with the invitation.
 
     Raises:
         ValueError: a file cannot be read or written.
-        ProtocolAborted: a server refuses or is unreachable. Repeating the call continues with the same token.
+        ProtocolError: a server refuses or is unreachable. Repeating the call continues with the same token.
     """
     invitation = read_owner_ticket(task, ticket)
     if not task.enrols:
@@ -192,12 +193,12 @@ def enrol_owner(task: SharedTask, ticket: Path, timeout: float = PATIENCE) -> Ti
     file = ticket.with_name(f"{ticket.name}.own")
     with suppress(FileAlreadyExists):
         Ticket(task.hash, Role.OWNER, secrets.token_hex(32)).write(file)
-    own = read_owner_ticket(task, file)
-    message = json.dumps({"token": hash_token(own.token)}).encode()
+    owner_ticket = read_owner_ticket(task, file)
+    message = json.dumps({"token": hash_token(owner_ticket.token)}).encode()
     for party, server in enumerate(task.servers):
-        with Channel.from_certificate(server.url, server.certificate, timeout) as way:
-            way.post(f"/tasks/{task.hash}/enrol", message, invitation.derive_bearer_token(party))
-    return own
+        with Channel.from_certificate(server.url, server.certificate, timeout) as channel:
+            channel.post(f"/tasks/{task.hash}/enrol", message, invitation.derive_bearer_token(party))
+    return owner_ticket
 
 
 def require_ticket_for(ticket: Ticket, task: SharedTask) -> None:
@@ -236,7 +237,7 @@ class AgreedReports:
         for the same task; so it detects if both servers' stores were lost or restored after it asked them before.
 
         Raises:
-            ProtocolAborted: the file differs, or cannot be read or written.
+            ProtocolError: the file differs, or cannot be read or written.
         """
         with suppress(FileAlreadyExists):
             write_public(file, self.to_json())
@@ -283,12 +284,12 @@ def close_task(
     The agreement is written to `agreed_file`, or must equal its content if it exists.
 
     Raises:
-        ProtocolAborted: they do not agree, or are unreachable. Repeating the call gives the same result.
+        ProtocolError: they do not agree, or are unreachable. Repeating the call gives the same result.
     """
     require_ticket_for(ticket, task)
-    shown = b"" if seed is None else json.dumps({"seed": seed.hex()}).encode()
+    seed_message = b"" if seed is None else json.dumps({"seed": seed.hex()}).encode()
     with Channel.from_certificate(task.servers[party].url, task.servers[party].certificate, timeout) as server:
-        reply = server.post(f"/tasks/{task.hash}/close", shown, ticket.derive_bearer_token(party))
+        reply = server.post(f"/tasks/{task.hash}/close", seed_message, ticket.derive_bearer_token(party))
         agreed = parse_fields(reply, "server", set=str, reports=int, owners=int, commitments=list)
     if agreed_file is not None:
         AgreedReports(

@@ -50,11 +50,15 @@ def encode_share_info(task: str, party: int, contribution: bytes, report: bytes)
 # A batch of sealed reports for one server: a header, then records of one size. Nothing may follow.
 MAGIC = b"DPCF"
 FORMAT = 2
+"""Version of the format."""
 ID = 16
+"""Bytes of a report id."""
 NAME = 32
+"""Bytes of a hash or contribution id."""
 MOST_REPORTS = 4096
+"""Largest number of reports of a batch."""
 LARGEST_BATCH = 2**23
-"""Length of an id or hash in bytes."""
+"""Size limit of a batch, in bytes."""
 LARGEST_SEALED = 2**16 - 1
 """Size limit of a sealed share in bytes; its length field has two bytes."""
 _HEADER = struct.Struct(f"<4sBBBHI{NAME}s{NAME}s")
@@ -108,7 +112,7 @@ def parse_batch(message: bytes, task: str, party: int, size: int) -> Batch:
     """Parse a batch for this task and party, with sealed shares of `size` bytes.
 
     Raises:
-        ProtocolAborted: it is another message, or has the wrong length.
+        ProtocolError: it is another message, or has the wrong length.
     """
     if len(message) < _HEADER.size:
         raise ProtocolError("reports", "the batch is cut off")
@@ -128,7 +132,9 @@ def parse_batch(message: bytes, task: str, party: int, size: int) -> Batch:
 
 
 DIGEST = 16
+"""Bytes of the digest of a report's public part."""
 RECORD = ID + DIGEST
+"""Bytes of a report in a listing."""
 NONE = "00" * NAME
 OTHER = "the servers agreed on other sets of them or other noise; a store was put back, nothing is answered"
 
@@ -187,13 +193,14 @@ def hash_report_set(task: str, reports: int, sorted_reports: Iterable[tuple[byte
 
 # Set reconciliation: reports are partitioned by the first bits of their ids, and servers exchange the hash of each
 # part. Only parts that differ are listed, in two messages for any difference. Hashes take 0.5 MB for 10**6 reports, and
-# 34 MB for 2**25; a tree above them would save that, and take four to 22 messages if a report differs
+# 34 MB for 2**25; a Merkle tree would save most of that, but take four to 22 messages if a report differs
 # (`python benchmarks/two_servers.py --agreement`).
 EACH = 64
 """Target number of reports of a part: its hash takes a hundredth of its listing, and one differing report lists few
 others.
 """
 MOST_BITS = 24
+"""Largest number of prefix bits."""
 
 
 def choose_prefix_bits(reports: int) -> int:
@@ -205,8 +212,8 @@ def split_by_prefix(
     sorted_reports: Iterable[tuple[bytes, bytes]], bits: int
 ) -> Iterator[tuple[int, list[tuple[bytes, bytes]]]]:
     """Iterate over non-empty parts, with their numbers."""
-    for number, some in groupby(sorted_reports, lambda one: int.from_bytes(one[0][:4], "big") >> (32 - bits)):
-        yield number, list(some)
+    for number, group in groupby(sorted_reports, lambda report: int.from_bytes(report[0][:4], "big") >> (32 - bits)):
+        yield number, list(group)
 
 
 def find_first_id(part: int, bits: int) -> bytes:
@@ -234,8 +241,8 @@ class PartHashes(NamedTuple):
     def from_reports(cls, task: str, sorted_reports: Iterable[tuple[bytes, bytes]], bits: int) -> PartHashes:
         """Compute the hashes of some reports."""
         hashes = bytearray(hash_part(task, ()) * 2**bits)
-        for number, some in split_by_prefix(sorted_reports, bits):
-            hashes[NAME * number : NAME * (number + 1)] = hash_part(task, some)
+        for number, part_reports in split_by_prefix(sorted_reports, bits):
+            hashes[NAME * number : NAME * (number + 1)] = hash_part(task, part_reports)
         return cls(bits, bytes(hashes))
 
     def hash_of_part(self, part: int) -> bytes:
@@ -254,41 +261,41 @@ class UnlistedParts(Exception):
 def intersect_reports(
     task: str, read_sorted_reports: Rising, expected: int, theirs: PartHashes, listed: Mapping[int, bytes]
 ) -> ReportSet:
-    """Return the reports that are at both servers, with equal public parts.
+    """Return the set of the reports that both servers hold, with equal public parts.
 
     Args:
         task: Hash of the task.
         read_sorted_reports: Streams this server's reports.
         expected: Expected number of these; a wrong number only costs time.
         theirs: Hashes of the parts of the peer server's reports.
-        listed: Listings of the peer server's parts, as far as they are known.
+        listed: Known listings of the peer server's parts.
 
     Raises:
-        Unlisted: a part differs whose listing is unknown.
+        UnlistedParts: a part differs whose listing is unknown.
     """
-    unlisted, gone, count, name = list[int](), list[bytes](), 0, ReportSetHash(task, expected)
-    for number, some in split_by_prefix(read_sorted_reports(), theirs.prefix_bits):
-        if hash_part(task, some) == theirs.hash_of_part(number):
-            counted = some
+    unlisted, dropped_ids, count, name = list[int](), list[bytes](), 0, ReportSetHash(task, expected)
+    for number, part_reports in split_by_prefix(read_sorted_reports(), theirs.prefix_bits):
+        if hash_part(task, part_reports) == theirs.hash_of_part(number):
+            common_reports = part_reports
         elif number in listed:
             peer_listing = _parse_listing(listed[number])
-            counted = [(key, digest) for key, digest in some if peer_listing.get(key) == digest]
-            gone += sorted({key for key, _ in some} - {key for key, _ in counted})
+            common_reports = [(key, digest) for key, digest in part_reports if peer_listing.get(key) == digest]
+            dropped_ids += sorted({key for key, _ in part_reports} - {key for key, _ in common_reports})
         else:
             unlisted.append(number)
             continue
-        count += len(counted)
-        for key, digest in counted:
+        count += len(common_reports)
+        for key, digest in common_reports:
             name.add(key, digest)
     if unlisted:
         raise UnlistedParts(unlisted)
     if count == expected:
-        return ReportSet(name.hexdigest(), count, gone)
-    missing = frozenset(gone)
+        return ReportSet(name.hexdigest(), count, dropped_ids)
+    missing = frozenset(dropped_ids)
     return ReportSet(
         hash_report_set(task, count, (report for report in read_sorted_reports() if report[0] not in missing)),
         count,
-        gone,
+        dropped_ids,
     )
 
 
@@ -300,20 +307,20 @@ def encode_listings(listed: Mapping[int, bytes]) -> bytes:
 
 def parse_listings(message: bytes) -> dict[int, bytes]:
     """Parse what `encode_listings` wrote. Raises `ProtocolError`: it is invalid, or repeats a part or a report."""
-    listed, position, head = dict[int, bytes](), 0, struct.Struct(">II")
+    listings, position, head = dict[int, bytes](), 0, struct.Struct(">II")
     while position < len(message):
         if position + head.size > len(message):
             raise ProtocolError("peer", CUT)
         number, reports = head.unpack_from(message, position)
         position += head.size
-        some = message[position : position + reports * RECORD]
-        position += len(some)
-        if len(some) != reports * RECORD:
+        content = message[position : position + reports * RECORD]
+        position += len(content)
+        if len(content) != reports * RECORD:
             raise ProtocolError("peer", CUT)
-        if number in listed or len(_parse_listing(some)) != reports:
+        if number in listings or len(_parse_listing(content)) != reports:
             raise ProtocolError("peer", "its listing names a part or a report twice")
-        listed[number] = some
-    return listed
+        listings[number] = content
+    return listings
 
 
 CUT = "its listing of reports is cut off, or something follows it"
@@ -331,7 +338,11 @@ def group_consecutive(parts: Iterable[int]) -> Iterator[tuple[int, int]]:
     [(3, 5), (9, 9)]
     """
     rising = sorted(parts)
-    ends = [number for number, (one, following) in enumerate(pairwise(rising), 1) if following != one + 1]
+    ends = [
+        number
+        for number, (number_before, following) in enumerate(pairwise(rising), 1)
+        if following != number_before + 1
+    ]
     for start, end in pairwise([0, *ends, len(rising)] if rising else []):
         yield rising[start], rising[end - 1]
 

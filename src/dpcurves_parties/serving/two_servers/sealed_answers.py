@@ -35,7 +35,9 @@ from .report_set import load_public_key
 from .task_types import Answer, QuestionMessage
 
 WORD = 16
+"""Bytes of a nonce."""
 HALVES = 2
+"""Number of answer shares."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -54,11 +56,11 @@ class AnswerKey:
 
     @classmethod
     def from_fields(cls, question: QuestionMessage, stored: Mapping[str, Any]) -> Self:
-        """Parse the key in a message or letter. Raises `ProtocolError`: there is none."""
-        key, word = stored.get("key"), stored.get("word")
-        if not isinstance(key, str) or not isinstance(word, str) or len(word) != 2 * WORD:
+        """Parse the key in a message or letter. Raises `ProtocolError`: it is missing."""
+        key, nonce = stored.get("key"), stored.get("word")
+        if not isinstance(key, str) or not isinstance(nonce, str) or len(nonce) != 2 * WORD:
             raise ProtocolError("question", "it needs a key to which the answer is sealed")
-        return cls(question, key, word)
+        return cls(question, key, nonce)
 
     @property
     def fields(self) -> dict[str, str]:
@@ -69,7 +71,7 @@ class AnswerKey:
         """Seal an answer share, as text that only the analyst can open.
 
         Raises:
-            ProtocolAborted: the key is invalid.
+            ProtocolError: the key is invalid.
         """
         facts = {**answer_share.provenance, "dropped": answer_share.dropped_count}
         packed = json.dumps(facts).encode() + b"\n" + struct.pack(f"<{len(answer_share.values)}Q", *answer_share.values)
@@ -82,8 +84,8 @@ class AnswerKey:
         """SECRET: open a sealed answer share. Raises `ProtocolError`: it is invalid, or changed, or another
         server's.
         """
-        plain = report_set.open_share(_decode_base64(message), key, self._encode_info(party))
-        facts, parted, numbers = (plain or b"").partition(b"\n")
+        plaintext = report_set.open_share(_decode_base64(message), key, self._encode_info(party))
+        facts, parted, numbers = (plaintext or b"").partition(b"\n")
         if not parted or len(numbers) != 8 * self.question.answer_size:
             raise ProtocolError(f"server {party}", NONE, 502)
         return _parse_answer_share(party, facts, struct.unpack(f"<{self.question.answer_size}Q", numbers))
@@ -101,12 +103,14 @@ def _parse_answer_share(party: int, message: bytes, numbers: Sequence[int]) -> A
         facts = json.loads(message)
         fits = type(facts["reports"]) is int and facts["reports"] > 0 and type(facts["dropped"]) is int
         hashes = tuple(facts["commitments"]), tuple(facts.get("bound", ()))
-        half = Answer(tuple(numbers), facts["set"], facts["reports"], facts["dropped"], *hashes)
+        answer = Answer(tuple(numbers), facts["set"], facts["reports"], facts["dropped"], *hashes)
     except (ValueError, KeyError, TypeError):
         fits = False
-    if not fits or any(type(name) is not str for name in (half.report_set, *half.commitments, *half.noise_hashes)):
+    if not fits or any(
+        type(name) is not str for name in (answer.report_set, *answer.commitments, *answer.noise_hashes)
+    ):
         raise ProtocolError(f"server {party}", f"its half of the answer {UNLIKE}", 502)
-    return half
+    return answer
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -136,14 +140,14 @@ class SealedQuestion:
     def to_json(self, ticket: Ticket, servers: Sequence[Server]) -> bytes:
         """Encode the message, with a letter for the other server."""
         peer_party = 1 - self.party
-        inside = {
+        envelope_facts = {
             **self.answer_keys[peer_party].fields,
             "nonce": self.question.nonce,
             "token": ticket.derive_bearer_token(peer_party),
         }
         key = load_public_key(servers[peer_party].hpke_key)
         letter = report_set.seal_share(
-            json.dumps(inside).encode(), key, _encode_envelope_info(self.question, peer_party)
+            json.dumps(envelope_facts).encode(), key, _encode_envelope_info(self.question, peer_party)
         )
         return self.question.to_json(**self.answer_keys[self.party].fields, letter=_encode_base64(letter))
 
@@ -151,15 +155,15 @@ class SealedQuestion:
         """SECRET: open both answer shares of an answer.
 
         Raises:
-            ProtocolAborted: it does not match the question, or an answer share is invalid, or they differ in the report
+            ProtocolError: it does not match the question, or an answer share is invalid, or they differ in the report
                 set or noise commitments.
         """
         sealed_shares = self.question.parse_reply(message, "server").get("halves")
         if not isinstance(sealed_shares, list) or len(sealed_shares) != HALVES:
             raise ProtocolError("server", f"its answer {UNLIKE}", 502)
         first, second = (
-            reply.open_answer_share(party, half, self.key)
-            for party, (reply, half) in enumerate(zip(self.answer_keys, sealed_shares, strict=True))
+            reply.open_answer_share(party, sealed_share, self.key)
+            for party, (reply, sealed_share) in enumerate(zip(self.answer_keys, sealed_shares, strict=True))
         )
         if (first.provenance, first.dropped_count) != (second.provenance, second.dropped_count):
             raise ProtocolError("servers", OTHERS, 502)
@@ -170,12 +174,12 @@ def encode_sealed_answer(answer_key: AnswerKey, party: int, own: Answer, other: 
     """Encode the response of the server that was asked: its answer share, sealed now, and the other server's, as
     received.
     """
-    mine = answer_key.seal_answer_share(party, own)
-    return answer_key.question.to_json(halves=[mine, other] if party == 0 else [other, mine])
+    sealed_share = answer_key.seal_answer_share(party, own)
+    return answer_key.question.to_json(halves=[sealed_share, other] if party == 0 else [other, sealed_share])
 
 
 def parse_envelope(stored: Mapping[str, Any]) -> str:
-    """Return the letter in an analyst's message, to be forwarded. Raises `ProtocolError`: there is none."""
+    """Return the letter in an analyst's message, which the server forwards. Raises `ProtocolError`: it is missing."""
     letter = stored.get("letter")
     if not isinstance(letter, str):
         raise ProtocolError("question", "it needs a letter for the other server")
@@ -201,22 +205,22 @@ class Envelope:
         """Open the letter that the other server forwards with a question.
 
         Raises:
-            ProtocolAborted: it is missing, or about another question, or for another server.
+            ProtocolError: it is missing, or about another question, or for another server.
         """
         sealed = _decode_base64(parse_envelope(stored))
-        plain = report_set.open_share(sealed, identity.hpke_key, _encode_envelope_info(question, party))
-        if plain is None:
+        plaintext = report_set.open_share(sealed, identity.hpke_key, _encode_envelope_info(question, party))
+        if plaintext is None:
             raise ProtocolError(
                 "question", f"its letter to server {party} was changed, or is for another question", 403
             )
         try:
-            inside = json.loads(plain)
-            nonce, token = inside["nonce"], inside["token"]
+            facts = json.loads(plaintext)
+            nonce, token = facts["nonce"], facts["token"]
         except (ValueError, KeyError, TypeError):
             nonce = token = None
         if not isinstance(nonce, str) or not isinstance(token, str):
             raise ProtocolError("question", f"its letter to server {party} {UNLIKE}")
-        return cls(AnswerKey.from_fields(replace(question, nonce=nonce), inside), token)
+        return cls(AnswerKey.from_fields(replace(question, nonce=nonce), facts), token)
 
 
 def _encode_envelope_info(question: QuestionMessage, party: int) -> bytes:
@@ -224,9 +228,9 @@ def _encode_envelope_info(question: QuestionMessage, party: int) -> bytes:
     return _encode_hpke_info(b"letter", party, replace(question, nonce="").fields)
 
 
-def _encode_hpke_info(what: bytes, party: int, facts: Mapping[str, object]) -> bytes:
+def _encode_hpke_info(purpose: bytes, party: int, facts: Mapping[str, object]) -> bytes:
     digest = sha256(json.dumps(facts, sort_keys=True).encode()).digest()
-    return b"dpcurves " + what + b" 1\n" + bytes([party]) + digest
+    return b"dpcurves " + purpose + b" 1\n" + bytes([party]) + digest
 
 
 def _encode_base64(octets: bytes) -> str:

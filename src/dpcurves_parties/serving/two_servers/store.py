@@ -221,8 +221,8 @@ class Store:
         """Store reports of one owner, all or none, skipping known ids; return the number of new ones.
 
         Raises:
-            ProtocolAborted: the task accepts no more reports, or none now, or no more of this owner, or the owner has
-                contributed something else.
+            ProtocolError: the task is closed or frozen, the owner has reached its limit, or the owner has another
+                contribution.
         """
         return self.submit_reports(task, max_reports, offer).result()
 
@@ -240,9 +240,9 @@ class Store:
     def _write_uploads(self, uploads: Sequence[Upload]) -> Sequence[int | Exception]:
         def write_groups(connection: Connection) -> list[int | Exception]:
             outcomes: list[int | Exception] = []
-            for task, some in groupby(uploads, key=lambda outcome: outcome.task):
+            for task, group in groupby(uploads, key=lambda outcome: outcome.task):
                 state = TaskState(connection.execute(_STATE, {"of": task}).scalar_one())
-                for together in [list(alike) for _, alike in groupby(some, key=_group_key)]:
+                for together in [list(alike) for _, alike in groupby(group, key=_group_key)]:
                     outcomes += _refuse_uploads(state, together) or _insert_uploads(connection, task, together)
             return outcomes
 
@@ -278,7 +278,7 @@ class Store:
         """Record an attempt to close the task. Reports are still accepted.
 
         Raises:
-            ProtocolAborted: there are no reports.
+            ProtocolError: there are no reports.
         """
         lock_task(connection, task)
         if not select_status(connection, task).reports:
@@ -289,19 +289,19 @@ class Store:
     def cancel_attempt(self, connection: Connection, task: str, attempt: str) -> TaskState:
         """Cancel an attempt to close the task, unless it has ended in a decision; return the task's state."""
         lock_task(connection, task)
-        standing = select_status(connection, task)
-        if standing.attempt == attempt:
+        status = select_status(connection, task)
+        if status.attempt == attempt:
             update_task(connection, task, attempt=None)
-        return standing.state
+        return status.state
 
     @write_transaction
     def freeze(self, connection: Connection, task: str, attempt: str) -> TaskStatus:
         """Accept no reports while this attempt to close lasts, unless the task is closed."""
         lock_task(connection, task)
-        standing = select_status(connection, task)
-        if standing.state is not TaskState.CLOSED:
+        status = select_status(connection, task)
+        if status.state is not TaskState.CLOSED:
             update_task(connection, task, state=TaskState.FROZEN.value, attempt=attempt)
-        return standing
+        return status
 
     def hash_parts(self, task: str, bits: int) -> PartHashes:
         """Return hashes of parts of all stored reports, partitioned by this many bits of their ids."""
@@ -327,8 +327,8 @@ class Store:
     def thaw(self, connection: Connection, task: str, attempt: str | None) -> None:
         """Accept reports again, if this attempt froze the task."""
         lock_task(connection, task)
-        standing = select_status(connection, task)
-        if (standing.state, standing.attempt) == (TaskState.FROZEN, attempt):
+        status = select_status(connection, task)
+        if (status.state, status.attempt) == (TaskState.FROZEN, attempt):
             update_task(connection, task, state=TaskState.OPEN.value, attempt=None)
 
     @write_transaction
@@ -343,18 +343,20 @@ class Store:
             attempt: Attempt of this server that decides; None: the peer server decided.
 
         Raises:
-            ProtocolAborted: another decision is stored, or the attempt was cancelled.
+            ProtocolError: another decision is stored, or the attempt was cancelled.
         """
         lock_task(connection, task)
-        standing = select_status(connection, task)
-        if attempt not in (None, standing.attempt):
+        status = select_status(connection, task)
+        if attempt not in (None, status.attempt):
             raise ProtocolError("task", "this attempt to close it was given up; close it again", 409)
-        (name, reports, gone), commitments = decide(partial(_iterate_digests, connection, task), standing.reports)
-        if standing.state is TaskState.CLOSED and (standing.report_set, standing.commitments) != (name, commitments):
+        (name, reports, dropped_ids), commitments = decide(partial(_iterate_digests, connection, task), status.reports)
+        if status.state is TaskState.CLOSED and (status.report_set, status.commitments) != (name, commitments):
             raise ProtocolError("reports", "another set of them, or other noise, was agreed on before", 409)
-        if gone:
-            others = REPORTS.c.task == task, REPORTS.c.id == sql.bindparam("gone")
-            connection.execute(delete(REPORTS).where(*others), [{"gone": report_id} for report_id in gone])
+        if dropped_ids:
+            removed_reports = REPORTS.c.task == task, REPORTS.c.id == sql.bindparam("gone")
+            connection.execute(
+                delete(REPORTS).where(*removed_reports), [{"gone": report_id} for report_id in dropped_ids]
+            )
         facts = {"set": name, "reports": reports, "commitments": " ".join(commitments)}
         update_task(connection, task, state=TaskState.CLOSED.value, attempt=None, **facts)
 
@@ -363,19 +365,19 @@ class Store:
         """Store which reports failed the check, a bit for each, unless that was done; return the stored bits.
 
         Raises:
-            ProtocolAborted: the stored bits were damaged.
+            ProtocolError: the stored bits were damaged.
         """
         lock_task(connection, task)
-        before = _read_dropped_bits(connection, task, len(bits))
-        if before is None:
+        stored_bits = _read_dropped_bits(connection, task, len(bits))
+        if stored_bits is None:
             update_task(connection, task, dropped=bits + _hash_dropped_bits(task, bits))
-        return bits if before is None else before
+        return bits if stored_bits is None else stored_bits
 
     def read_dropped(self, task: str, size: int) -> bytes | None:
         """Return the flags of failed reports, of this many bytes; None if they were not checked yet.
 
         Raises:
-            ProtocolAborted: they were damaged.
+            ProtocolError: they were damaged.
         """
         return self._database.read_snapshot(lambda connection: _read_dropped_bits(connection, task, size))
 
@@ -384,7 +386,7 @@ class Store:
         """Store the hash of an owner's own token, once. The operation is idempotent.
 
         Raises:
-            ProtocolAborted: another one was enrolled before, or this one by another owner.
+            ProtocolError: the owner enrolled another token before, or another owner enrolled this token.
         """
         lock_task(connection, task)
         either = (ENROLLED.c.owner == owner) | (ENROLLED.c.token == token)
@@ -396,7 +398,7 @@ class Store:
             connection.execute(insert(ENROLLED), {"task": task, "owner": owner, "token": token})
 
     def find_enrolled_owner(self, task: str, token: str) -> int | None:
-        """Return the owner who enrolled the token with this hash; None if there is none."""
+        """Return the owner who enrolled the token with this hash; None if the token is not enrolled."""
         query = select(ENROLLED.c.owner).where(ENROLLED.c.task == task, ENROLLED.c.token == token)
         return self._database.read_snapshot(lambda connection: connection.execute(query).scalar())
 
@@ -404,10 +406,10 @@ class Store:
     def record_noise_hash(self, connection: Connection, task: str, noise_hash: str) -> str:
         """Store the peer server's noise hash, unless one is stored; return the stored one."""
         lock_task(connection, task)
-        before = connection.execute(select(BOUND.c.bound).where(BOUND.c.task == task)).scalar()
-        if before is None:
+        stored_hash = connection.execute(select(BOUND.c.bound).where(BOUND.c.task == task)).scalar()
+        if stored_hash is None:
             connection.execute(insert(BOUND), {"task": task, "bound": noise_hash})
-        return noise_hash if before is None else str(before)
+        return noise_hash if stored_hash is None else str(stored_hash)
 
     def iterate_shares(self, task: str, size: int) -> Iterator[Sequence[tuple[bytes, StoredShare]]]:
         """SECRET: iterate over all shares of a closed task in the order of their ids, in pages of this size."""
@@ -438,7 +440,7 @@ _MORE = update(TASKS).where(TASKS.c.task == _OF).values(reports=TASKS.c.reports 
 
 
 FIRST_ANALYZED = 1_000
-"""Number of reports after which a PostgreSQL server is told to update its planner statistics."""
+"""Number of reports after which PostgreSQL's planner statistics are updated."""
 
 
 def _analyze(connection: Connection) -> None:
@@ -449,7 +451,7 @@ def _analyze(connection: Connection) -> None:
 
 
 def _group_key(upload: Upload) -> int:
-    """Return the key by which uploads are grouped for writing: those that may replace others are written one by one."""
+    """Return the key by which uploads are grouped for writing: uploads that may replace others are written singly."""
     return id(upload) if upload.offer.earlier_policy is EarlierPolicy.GIVES_WAY else 0
 
 
@@ -467,31 +469,37 @@ def _insert_uploads(connection: Connection, task: str, uploads: Sequence[Upload]
         {one.id for upload in uploads for one in upload.offer.reports},
     )
     bound = connection.execute(_BOUND, {"of": task, "owners": list(owners)})
-    before = {owner: _TicketUse(contribution, reports) for owner, contribution, reports in bound}
-    found = connection.execute(_KNOWN, {"of": task, "ids": list(ids)})
-    owner_by_id, after = {one: owner for one, owner in found}, dict(before)
+    uses_before = {owner: _TicketUse(contribution, reports) for owner, contribution, reports in bound}
+    stored_rows = connection.execute(_KNOWN, {"of": task, "ids": list(ids)})
+    owner_by_id, uses_after = {one: owner for one, owner in stored_rows}, dict(uses_before)
     outcomes, rows = list[int | Exception](), list[dict[str, object]]()
     for _, max_reports, offer in uploads:
-        old = after.get(offer.owner, _TicketUse(offer.contribution, 0))
-        gives_way = old.contribution != offer.contribution
+        earlier_use = uses_after.get(offer.owner, _TicketUse(offer.contribution, 0))
+        gives_way = earlier_use.contribution != offer.contribution
         if gives_way and offer.earlier_policy is EarlierPolicy.STAYS:
             outcomes.append(ProtocolError("ticket", OTHER_CONTRIBUTION, 409))
             continue
-        here = {one: owner for one, owner in owner_by_id.items() if owner != offer.owner} if gives_way else owner_by_id
-        new = {report.id: report for report in offer.reports if report.id not in here}
-        present = 0 if gives_way else old.reports
-        if present + len(new) > max_reports:
-            full = ProtocolError("reports", f"at most {max_reports} of one owner are taken; {present} are here", 409)
-            outcomes.append(ProtocolError("ticket", OTHER_CONTRIBUTION, 409) if present == max_reports == 1 else full)
+        remaining_owners = (
+            {one: owner for one, owner in owner_by_id.items() if owner != offer.owner} if gives_way else owner_by_id
+        )
+        new_reports = {report.id: report for report in offer.reports if report.id not in remaining_owners}
+        present_count = 0 if gives_way else earlier_use.reports
+        if present_count + len(new_reports) > max_reports:
+            limit_error = ProtocolError(
+                "reports", f"at most {max_reports} of one owner are taken; {present_count} are here", 409
+            )
+            outcomes.append(
+                ProtocolError("ticket", OTHER_CONTRIBUTION, 409) if present_count == max_reports == 1 else limit_error
+            )
             continue
         if gives_way:
             connection.execute(delete(REPORTS).where(REPORTS.c.task == task, REPORTS.c.owner == offer.owner))
-            owner_by_id = here
-        owner_by_id.update(dict.fromkeys(new, offer.owner))
-        rows += [{"task": task, "owner": offer.owner, **one._asdict()} for one in new.values()]
-        after[offer.owner] = _TicketUse(offer.contribution, present + len(new))
-        outcomes.append(len(new))
-    _write_contributions(connection, task, rows, before, after)
+            owner_by_id = remaining_owners
+        owner_by_id.update(dict.fromkeys(new_reports, offer.owner))
+        rows += [{"task": task, "owner": offer.owner, **one._asdict()} for one in new_reports.values()]
+        uses_after[offer.owner] = _TicketUse(offer.contribution, present_count + len(new_reports))
+        outcomes.append(len(new_reports))
+    _write_contributions(connection, task, rows, uses_before, uses_after)
     return outcomes
 
 
@@ -521,16 +529,16 @@ def _write_contributions(
         connection.execute(
             update(CONTRIBUTIONS).where(*ours), [{"whose": owner, **after[owner]._asdict()} for owner in changed]
         )
-    more = sum(use.reports for use in after.values()) - sum(use.reports for use in before.values())
-    if more:
-        connection.execute(_MORE, {"of": task, "more": more})
+    added_count = sum(use.reports for use in after.values()) - sum(use.reports for use in before.values())
+    if added_count:
+        connection.execute(_MORE, {"of": task, "more": added_count})
 
 
 def _select_page(connection: Connection, task: str, last: bytes, size: int) -> Sequence[Any]:
     """Select a page of shares of a task whose ids follow the `last` one."""
     columns = REPORTS.c.id, REPORTS.c.share, REPORTS.c.whole
-    after = select(*columns).where(REPORTS.c.task == task, REPORTS.c.id > last)
-    return connection.execute(after.order_by(REPORTS.c.id).limit(size)).all()
+    query = select(*columns).where(REPORTS.c.task == task, REPORTS.c.id > last)
+    return connection.execute(query.order_by(REPORTS.c.id).limit(size)).all()
 
 
 AT_ONCE = 4096
@@ -538,15 +546,15 @@ AT_ONCE = 4096
 
 
 def _iterate_digests(
-    connection: Connection, task: str, first: bytes = b"", few: int = AT_ONCE
+    connection: Connection, task: str, first: bytes = b"", page_size: int = AT_ONCE
 ) -> Iterator[tuple[bytes, bytes]]:
     """Iterate over the ids and digests of all reports from the `first` id, in rising order, in pages."""
     columns, from_first = (REPORTS.c.id, REPORTS.c.digest), REPORTS.c.id >= first
     while True:
-        page = select(*columns).where(REPORTS.c.task == task, from_first).order_by(REPORTS.c.id).limit(few)
+        page = select(*columns).where(REPORTS.c.task == task, from_first).order_by(REPORTS.c.id).limit(page_size)
         rows = connection.execute(page).all()
         yield from ((report_id, digest) for report_id, digest in rows)
-        if len(rows) < few:
+        if len(rows) < page_size:
             return
         from_first = REPORTS.c.id > rows[-1].id
 

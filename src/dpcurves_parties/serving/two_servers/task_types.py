@@ -49,7 +49,7 @@ class QuestionMessage:
         task: Hash of the task.
         question_id: Id that is equal if the question is repeated.
         thresholds: Numbers of slots whose records are counted.
-        nonce: New for each message, so that an old answer is detected.
+        nonce: Random for each message, so that replayed answers are detected.
         answer_size: Number of values in the response.
         version: Version of the protocol.
     """
@@ -75,7 +75,7 @@ class QuestionMessage:
         """Parse the question in a message about this task.
 
         Raises:
-            ProtocolAborted: it is invalid, or of another task or version, or its thresholds are not allowed.
+            ProtocolError: it is invalid, or of another task or version, or its thresholds are not allowed.
         """
         stored = parse_object(message, "question")
         if stored.get("version") != VERSION:
@@ -85,8 +85,8 @@ class QuestionMessage:
         names = (stored.get("question"), stored.get("nonce"))
         if any(not isinstance(name, str) or not 0 < len(name) <= LONGEST_ID or not name.isalnum() for name in names):
             raise ProtocolError("question", f"it needs an id and a nonce, of 1 to {LONGEST_ID} letters and digits")
-        at = task.parse_thresholds(stored.get("at"))
-        return cls(task.hash, str(names[0]), at, str(names[1]), task.answer_size(at))
+        thresholds = task.parse_thresholds(stored.get("at"))
+        return cls(task.hash, str(names[0]), thresholds, str(names[1]), task.answer_size(thresholds))
 
     def encode_answer(self, numbers: tuple[int, ...], provenance: Mapping[str, object], **more: object) -> bytes:
         """Encode the answer to this message, from this report set."""
@@ -96,16 +96,16 @@ class QuestionMessage:
         """Parse the answer to this question.
 
         Raises:
-            ProtocolAborted: it does not match the question. The error contains nothing of it.
+            ProtocolError: it does not match the question. The error contains nothing of it.
         """
         stored = self.parse_reply(message, who)
         numbers, name, reports = stored.get("numbers"), stored.get("set"), stored.get("reports")
-        fits = (
+        is_valid = (
             isinstance(numbers, list)
             and len(numbers) == self.answer_size
             and all(type(number) is int for number in numbers)
         )
-        if not (fits and isinstance(name, str) and type(reports) is int and reports > 0):
+        if not (is_valid and isinstance(name, str) and type(reports) is int and reports > 0):
             raise ProtocolError(who, f"its answer {UNLIKE}", 502)
         return Answer(tuple(numbers or ()), name, reports)
 
@@ -146,7 +146,7 @@ def require_report_set(message: Mapping[str, Any], provenance: Mapping[str, obje
     """Refuse a response from another report set, or with other noise, than this server's.
 
     Raises:
-        ProtocolAborted: they differ; `rule` is its message.
+        ProtocolError: they differ; `rule` is its message.
     """
     if {name: message.get(name) for name in provenance} != provenance:
         raise ProtocolError("reports", rule, 409)
@@ -175,7 +175,7 @@ class Answer:
         return {"set": self.report_set, "reports": self.reports, "commitments": list(self.commitments), **bound}
 
 
-# Interface and registry of task types, independent of what they compute from shares.
+# Interface and registry of task types, independent of their computations on shares.
 # #
 # A task type is registered as an entry point of the group `GROUP`, under the name in the first field of its documents,
 # with ``-`` for spaces: a `TaskType`. So the servers' program imports none of them directly.
@@ -201,7 +201,7 @@ class ShareEncoding(Protocol):
     ) -> list[tuple[bytes, tuple[bytes, bytes]]]:
         """SECRET: return an id for each record, equal at both servers, and shares for server 0 and server 1."""
         shares = self.share_records(rows, randomness)
-        return [(randomness.random_bytes(ID), pair) for pair in shares]
+        return [(randomness.random_bytes(ID), shares_of_record) for shares_of_record in shares]
 
     def size_for_party(self, party: int) -> int:
         """Return the bytes of a report for one server."""
@@ -215,7 +215,7 @@ class ShareEncoding(Protocol):
 
 
 class SharedTask(TaskDocument, ABC):
-    """Base class of tasks whose records are secret-shared between two servers; subclasses define what they compute.
+    """Base class of tasks whose records are secret-shared between two servers; subclasses define the computation.
 
     Attributes:
         name: Name for people.
@@ -236,7 +236,7 @@ class SharedTask(TaskDocument, ABC):
     @property
     @abstractmethod
     def query(self) -> Query:
-        """The query that is paid for."""
+        """The query for which the task is charged."""
 
     @property
     @abstractmethod
@@ -257,7 +257,7 @@ class SharedTask(TaskDocument, ABC):
         """Return the encoding of an owner whose ticket has this key for proofs of answers.
 
         Raises:
-            ProtocolAborted: the task proves answers, and the key is another one.
+            ProtocolError: the task proves answers, and the key does not match the task document.
         """
         return self.encoding
 
@@ -265,7 +265,7 @@ class SharedTask(TaskDocument, ABC):
         """Return the records of one owner, after checking their number.
 
         Raises:
-            ProtocolAborted: there are none, or more than an owner may send.
+            ProtocolError: the owner has no records, or more than the task accepts.
         """
         if not 1 <= len(records) <= self.reports_per_owner:
             rule = f"{len(records)} records; the task takes 1 to {self.reports_per_owner} of one owner"
@@ -291,7 +291,7 @@ def load_task_type(name: str) -> TaskType:
     """Return the registered task type whose documents have this name in their first field.
 
     Raises:
-        ProtocolAborted: there is none.
+        ProtocolError: no task type of this name is installed.
     """
     for entry_point in entry_points(group=GROUP, name=name.replace(" ", "-")):
         kind: TaskType = entry_point.load()
