@@ -134,7 +134,7 @@ class RoundStore:
             if (
                 stage != OPENED and answered_digest != messages_digest
             ):  # a quorum may grow, and the revealed shares are the same
-                raise ProtocolError(STAGES[stage], "this site answered the stage before, to other messages")
+                raise ProtocolError(STAGES[stage], "this site has answered this stage already, to other messages")
             return message
         if stage != len(steps) + 1:
             raise ProtocolError(STAGES[stage], f"the round is at stage {STAGES[len(steps) + 1]}", 409)

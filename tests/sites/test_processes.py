@@ -135,7 +135,7 @@ def test_a_turn_is_not_answered_again_for_other_sites(five: Federated) -> None:
     with five.analyst() as analyst:
         curve = analyst.ask(BINS, ONE, "two rosters")
         five.lie("leaves out site 4")
-        with pytest.raises(ProtocolError, match="answered before, to other messages"):
+        with pytest.raises(ProtocolError, match="this site has answered this stage already, to other messages"):
             analyst.ask(BINS, ONE, "two rosters")
         five.lie("")
         assert in_the_end(lambda: analyst.ask(BINS, ONE, "two rosters")).to_json() == curve.to_json()

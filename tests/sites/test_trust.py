@@ -354,7 +354,7 @@ def test_a_site_that_comes_back_sends_the_same_bytes_and_refuses_a_second_list(t
     receipts = [cut_receipt(turn, one) for one in sent[2]]
     assert back.answer(plan, allotment, SIGNED, receipts) == sent[3][1]
     for stage, fewer in ((SHARES, sent[0][:3]), (MASKED, sent[1][:3]), (SIGNED, receipts[:3])):
-        with pytest.raises(ProtocolError, match="answered the stage before, to other messages"):
+        with pytest.raises(ProtocolError, match="has answered this stage already, to other messages"):
             back.answer(plan, allotment, stage, fewer)
     assert released.plan == plan
     other = of.terms.model.plan_query(plan.query, PrivacyLoss.pure(2), of.terms.adjacency)

@@ -30,7 +30,7 @@ from dpcurves_parties.shares import ProtocolError
 
 SEED = bytes(range(32))
 PEOPLE = 60
-STEPS = ("send", "receive", "store", "confirm")
+STEPS = ("send", "receive", "store_run", "confirm_run")
 
 
 def mortal(arguments: Sequence[str], log: str, environment: Mapping[str, str]) -> None:
@@ -51,7 +51,7 @@ def mortal(arguments: Sequence[str], log: str, environment: Mapping[str, str]) -
             counts[name] += 1
             die("before")
             done = work(*given)
-            if name == "confirm":  # from now on this server may show its share of this run
+            if name == "confirm_run":  # from now on this server may show its share of this run
                 with Path(f"{log}.shown").open("a") as file:
                     file.write("".join(part.hex() for part in given if isinstance(part, bytes)) + "\n")
             die("after")

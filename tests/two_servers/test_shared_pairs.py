@@ -79,7 +79,7 @@ def test_a_task_of_pairs_is_answered_once_it_is_closed_with_the_promised_seed(co
 
 def test_a_server_that_is_killed_in_a_session_shows_no_share_of_a_second_run(couple: Couple) -> None:
     """The program `pair_crashes` goes through all steps of both servers."""
-    for number, (party, step) in enumerate(((0, "after send 3"), (1, "after store 1"), (0, "after confirm 1"))):
+    for number, (party, step) in enumerate(((0, "after send 3"), (1, "after store_run 1"), (0, "after confirm_run 1"))):
         assert killed_at(couple, couple.federation.tasks[f"killed{number}"], party, step), step
 
 
