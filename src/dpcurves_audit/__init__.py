@@ -14,5 +14,5 @@ __all__ = ["audit"]
 def __getattr__(name: str) -> Any:
     """Import a name at its first use, so that the command line starts before NumPy is loaded."""
     if name == "audit":
-        return import_module(".auditing", __name__).audit
+        return import_module(".auditor", __name__).audit
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
