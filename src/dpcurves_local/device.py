@@ -178,7 +178,7 @@ class StochasticRounding:
 
 TABLE = "CREATE TABLE IF NOT EXISTS kept (task TEXT, person TEXT, report BLOB NOT NULL, PRIMARY KEY (task, person))"
 WAIT = 60.0
-"""Seconds that a process waits for another one that has locked the memo file."""
+"""Seconds that a process waits while another process has locked the memo file."""
 
 
 @dataclass(frozen=True)

@@ -95,7 +95,7 @@ class ReportStore:
         """Store the reports whose pseudonym is new, and return how many were new: these are now on disk.
 
         Raises:
-            Trouble: the disk fails or the store is full; none of these reports is guaranteed to be stored.
+            ServerFault: the disk fails or the store is full; none of these reports is guaranteed to be stored.
         """
         try:
             return self._queue.submit(PendingReports(names, messages)).result()
@@ -312,7 +312,7 @@ class ReportReceiver:
         """Return the pseudonym of the invitation of a request; None if the task requires no invitations.
 
         Raises:
-            ProtocolAborted: there is no invitation to this task.
+            ProtocolError: there is no invitation to this task.
         """
         if self.task.invitations is None:
             return None
@@ -334,7 +334,7 @@ class ReportReceiver:
         aggregator leaves it out, and states the loss of a person who reported in both.
 
         Raises:
-            ProtocolAborted: no report is valid, or there are too many in a minute, or the disk fails.
+            ProtocolError: no report is valid, or there are too many in a minute, or the disk fails.
         """
         accepted: list[tuple[Octets, Octets]] = []
         repeated_reports: list[tuple[Octets, Octets]] = []

@@ -252,7 +252,7 @@ class SiteAgent:
         ticket: The site's credential at the coordinator.
         approve: Returns True to approve a question; called once for all of its rounds.
         tell: Receives log lines.
-        timeout: Seconds that the site waits in a round for other sites, before it looks for the next request.
+        timeout: Seconds that the site waits in a round for other sites, before it fetches the next request.
     """
 
     def __init__(

@@ -226,7 +226,7 @@ class Ledger:
         """Store the answer to one round of a question, durably, unless one is stored: the first writer wins.
 
         Returns:
-            The stored answer: the only one that may be shown.
+            The stored answer, the only answer that may be shown.
 
         Raises:
             ValueError: this ledger did not give the grant, or a later row was removed or changed without the key, so
@@ -246,7 +246,8 @@ class Ledger:
         """Store notes, durably and all together, unless stored under these names: the first writer wins.
 
         Returns:
-            The stored notes under these names: only they may be used. SECRET: they may reveal more than was paid for.
+            The stored notes under these names, the only notes that may be used. SECRET: they can reveal more than the
+            paid answers.
 
         Raises:
             ValueError: this ledger did not give the grant, or has lost rows.
@@ -272,9 +273,9 @@ class Ledger:
         may keep the old ciphertext.
 
         Returns:
-            The stored answers: the only ones that may be shown. This is `ticks` itself if it was stored. Otherwise
-            another process was first: these are its answers, perhaps to fewer of these ticks, and the stream must
-            continue from its `find_stream_state`, not from `state`, even if the answers are equal.
+            The stored answers, the only answers that may be shown. The result is `ticks` itself if it was stored.
+            Otherwise another process was first: the result has its answers, perhaps to fewer of these ticks, and the
+            stream must continue from its `find_stream_state`, not from `state`, even if the answers are equal.
 
         Raises:
             ValueError: the ticks are not the next ones, the stored state is missing or of another tick, or this ledger

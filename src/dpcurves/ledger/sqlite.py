@@ -163,7 +163,7 @@ _POLL_SECONDS = 0.01
 """Seconds between polls for the ledger of a key."""
 _AT_ONE_MOMENT = "BEGIN"
 # IMMEDIATE takes the write lock before the first read. A transaction that reads first and then writes is aborted if
-# another process wrote in between, however long it could wait.
+# another process wrote in between, whatever its timeout.
 _ALONE = "BEGIN IMMEDIATE"
 Connect = Callable[[], Any]
 """Function that opens a connection of `sqlite3`."""

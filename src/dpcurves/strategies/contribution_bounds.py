@@ -26,7 +26,7 @@ from ..queries import CountQuery, CountUse, PartitionQuery, SizedUnitsQuery, Sum
 from ..queries.query import MOST_DOUBLINGS
 
 # A small bound discards records; a large one needs more noise. The pilot query counts units by their number of records,
-# in cells that end at powers of two. Each unit counts once, however many records it has. If the question asks for
+# in cells that end at powers of two. Each unit counts once, for any number of its records. If the question asks for
 # shares along a grid, a unit also falls into one of four cells of values, by one of its records, so that the noisy
 # counts show whether units with many records have other values. The noisy counts give the expected number of records
 # that each power of two discards and the expected bias of shares; the question's own plan gives the growth of its

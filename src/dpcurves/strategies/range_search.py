@@ -7,8 +7,8 @@ The search has three to eight rounds, each of which counts intervals of one colu
 1. *First pilot query*: decades of both signs, coarser intervals far from 1, and zero (`DECADES`). It is repeated with a
    larger budget fraction while noise hides all records.
 2. *Second pilot query*, and a third if an interval still seems to hold many records. Such intervals are cut at round
-   numbers, which have cells of their own, so that heaps on them are visible. If values seem to be multiples of a step
-   and not all multiples nearby were counted, one more pilot query counts these.
+   numbers, which have separate cells, so that heaps on them are visible. If values seem to be multiples of a step and
+   not all multiples nearby were counted, one more pilot query counts these.
 3. *Final count*, with all remaining loss, on a grid that is fine where records seem to lie, as in the later rounds of
    `prefixes.refine_in_rounds`, whose first round the pilot queries replace. If values are multiples of a step, edges
    are multiples, too. All rounds are combined, so that no pilot query is wasted. Neighbouring cells that seem empty
@@ -661,7 +661,7 @@ def _count_on_cells(
     Neighbours that seem empty are counted together, and so are all values from one multiple of a step to the next.
 
     Arguments:
-        pilot_state: All pilot queries, on their own cells.
+        pilot_state: All pilot queries, on the cells of the finest one.
         state: The same queries, on the chosen cells.
         likely: Estimated count of each cell of the pilot queries.
         setting: Loss and adjacency.

@@ -35,7 +35,7 @@ from ..queries import MOST_COUNTED, CountQuery, CountUse, MedianQuery, MergePart
 
 
 class FinerCells(NamedTuple):
-    """Cells finer than those of the curve, counted for intervals of the area only: they show the order of classes.
+    """Finer cells than the curve's, counted only to narrow intervals of the area: they show the order of classes.
 
     Attributes:
         least: Records times epsilon, as in `choose_cut_levels`, from which finer cells are counted.
@@ -245,7 +245,7 @@ def pieces_between(score: Axis, cuts: Sequence[int]) -> Axis:
 
 
 def _build_cuts_query(score: Axis, cuts: Cuts, levels: int) -> QuantileCutsQuery | MedianQuery:
-    """Build the query for cuts; scores outside the grid belong to its outermost cells, however they are counted
+    """Build the query for cuts; scores outside the grid belong to its outermost cells, even if they are counted apart
     later.
     """
     if cuts is Cuts.QUANTILES:

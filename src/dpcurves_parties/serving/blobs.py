@@ -62,7 +62,7 @@ class BlobStore:
         """Write a blob atomically, replacing one of the same name.
 
         Raises:
-            ProtocolAborted: the location is not writable.
+            ProtocolError: the location is not writable.
             ValueError: fsspec is not installed.
         """
         path = f"{self.location.rstrip('/')}/{name}"

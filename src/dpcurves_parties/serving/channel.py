@@ -64,7 +64,7 @@ class Channel:
         """Return the response of the server to a GET of `path`.
 
         Raises:
-            ProtocolAborted: the server is unreachable, cannot prove its identity, or refuses; then with its own
+            ProtocolError: the server is unreachable, cannot prove its identity, or refuses; then with its own
                 message.
         """
         return self._request("GET", path, b"", token)
@@ -73,7 +73,7 @@ class Channel:
         """Return the response of the server to a POST of `body`. Requests are idempotent: each may be sent twice.
 
         Raises:
-            ProtocolAborted: as `get`.
+            ProtocolError: as `get`.
         """
         return self._request("POST", path, body, token, **({"Content-Type": content_type} if content_type else {}))
 

@@ -62,7 +62,7 @@ class Transactions:
         """Return the result of `work` on a consistent snapshot of the database.
 
         Raises:
-            ProtocolAborted: `work` raised it, or the database fails.
+            ProtocolError: `work` raised it, or the database fails.
         """
         return self.run_transaction(self.database.run_read, work)
 

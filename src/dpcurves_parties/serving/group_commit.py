@@ -26,9 +26,9 @@ class GroupCommit(Generic[Item, Result]):
     Args:
         write: Function that writes items in one transaction, and returns the result or the refusal of each.
         weight: Function that returns the weight of an item in a group.
-        most: Largest weight of a group with several items.
-        rest: Called when the writer becomes idle, for example to release resources.
-        gather: Seconds for which the first item of a group waits for others, while groups have several items.
+        max_weight: Largest weight of a group with several items.
+        on_idle: Called when the writer becomes idle, for example to release resources.
+        gather_seconds: Seconds for which the first item of a group waits for others, while groups have several items.
     """
 
     def __init__(

@@ -74,7 +74,7 @@ def _write_draft(draft: Path, text: str, mode: int) -> None:
 DAYS = 825
 """Lifetime of a certificate, in days."""
 PATIENCE = 5.0
-"""Seconds for which one of two files may exist without the other: their writer has prepared both."""
+"""Seconds for which one of two files can exist without the other, because their writer writes one after the other."""
 POLL = 0.01
 """Seconds between polls for the other file."""
 
@@ -279,7 +279,7 @@ class Identity:
         """Refuse to serve with an expired certificate.
 
         Raises:
-            ProtocolAborted: it has expired.
+            ProtocolError: it has expired.
         """
         require_valid_certificate(self.public.certificate, "make keys and a task anew")
 

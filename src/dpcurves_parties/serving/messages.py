@@ -43,7 +43,7 @@ def parse_object(message: bytes, who: str) -> Mapping[str, Any]:
     """Return the object in a message.
 
     Raises:
-        ProtocolAborted: the message is invalid.
+        ProtocolError: the message is invalid.
     """
     try:
         stored = json.loads(message)

@@ -131,7 +131,7 @@ class ServerMetrics:
         """Serve ``/health``, ``/ready`` and ``/metrics`` from a thread while the server runs.
 
         Raises:
-            ProtocolAborted: the address cannot be used.
+            ProtocolError: the address cannot be used.
         """
         LOG.line_format, LOG.on_fault, self._loop = monitoring.log_format, self._faults.inc, loop
         if monitoring.host is None:

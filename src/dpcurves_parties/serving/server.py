@@ -78,7 +78,7 @@ class PeerConnection:
         """Receive the next message.
 
         Raises:
-            ProtocolAborted: the other server is gone, or silent for too long, or its message is too large.
+            ProtocolError: the other server is gone, or silent for too long, or its message is too large.
         """
         return self._wait_for(self._receive_message())
 

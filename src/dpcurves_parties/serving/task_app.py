@@ -76,7 +76,7 @@ async def read_body(request: Request, max_bytes: int) -> bytes:
     """Read the body of a request.
 
     Raises:
-        ProtocolAborted: it exceeds `max_bytes`, or arrives too slowly; or the bearer token has too many concurrent
+        ProtocolError: it exceeds `max_bytes`, or arrives too slowly; or the bearer token has too many concurrent
             bodies.
     """
     seconds, bearer = BEGIN + max_bytes / SLOWEST, request.headers.get("authorization", "")
@@ -233,7 +233,7 @@ def authenticate_bearer(task: TaskDocument, request: Request, role: Role, party:
     """Return the number of the holder of a ticket of this role, from the bearer token for this server.
 
     Raises:
-        ProtocolAborted: the token is missing or unknown, or it is for another server.
+        ProtocolError: the token is missing or unknown, or it is for another server.
     """
     return find_bearer(task, parse_bearer_token(request), role, party)
 

@@ -109,7 +109,7 @@ def find_bearer(task: TaskDocument, bearer_token: str, role: Role, party: int = 
     """Return the number of the holder of a ticket of this role, from the bearer token for this server.
 
     Raises:
-        ProtocolAborted: the token belongs to no holder of this role, or is for another server.
+        ProtocolError: the token belongs to no holder of this role, or is for another server.
     """
     number = task.bearers[role].get(hash_from_bearer_token(bearer_token, party))
     if number is None:

@@ -42,7 +42,7 @@ class Workers(ABC):
         `work` and `add` are functions of a module, and `add` is associative.
 
         Raises:
-            ProtocolAborted: there is no worker, or workers are lost repeatedly.
+            ProtocolError: there is no worker, or workers are lost repeatedly.
         """
 
 

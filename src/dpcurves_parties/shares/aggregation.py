@@ -120,7 +120,7 @@ def parse_answer_share(
     """Parse the other server's message with its sealed answer share.
 
     Raises:
-        ProtocolAborted: it answers another question, or from another report set, or with other reports dropped.
+        ProtocolError: it answers another question, or from another report set, or with other reports dropped.
     """
     reply = own.parse_reply(message, "peer")
     if any(reply.get(name) != value for name, value in provenance.items()):
@@ -164,7 +164,7 @@ class AnswerProofs:
         """Return the noise hashes of servers 0 and 1, after storing the other server's.
 
         Raises:
-            ProtocolAborted: the other server sent no hash, or sent another hash before.
+            ProtocolError: the other server sent no hash, or sent another hash before.
         """
         peer_hash = told.get("bound")
         if not isinstance(peer_hash, str) or self.store.record_noise_hash(self.prover.task, peer_hash) != peer_hash:
@@ -250,7 +250,7 @@ class PlainCounting:
         """Refuse: reports of this task are not checked.
 
         Raises:
-            ProtocolAborted: always.
+            ProtocolError: always.
         """
         raise ProtocolError("question", NOT_CHECKED, 409)
 
@@ -258,7 +258,7 @@ class PlainCounting:
         """Refuse: reports of this task are not checked.
 
         Raises:
-            ProtocolAborted: always.
+            ProtocolError: always.
         """
         raise ProtocolError("question", NOT_CHECKED, 409)
 
@@ -334,7 +334,7 @@ class CheckedCounting:
         check receives the set of failed reports again.
 
         Raises:
-            ProtocolAborted: the other server dropped other reports, or too few pass, or some fail at these thresholds.
+            ProtocolError: the other server dropped other reports, or too few pass, or some fail at these thresholds.
         """
         dropped = self._dropped_bits or self._run_check(post)
         try:
@@ -367,7 +367,7 @@ class CheckedCounting:
         """Return this server's answer share for all cells; with `post`, first run the check if it is pending.
 
         Raises:
-            ProtocolAborted: reports were not checked, or too few pass.
+            ProtocolError: reports were not checked, or too few pass.
         """
         dropped = self._dropped_bits or (None if post is None else self._run_check(post))
         if dropped is None:
@@ -380,7 +380,7 @@ class CheckedCounting:
         """Return the digests that the other server compares before the first answer.
 
         Raises:
-            ProtocolAborted: it names other thresholds than those at which reports are checked.
+            ProtocolError: it names other thresholds than those at which reports are checked.
         """
         if asked.thresholds != self.task.checked_at:
             raise ProtocolError("at", "reports are checked at the thresholds that the task says", 409)
@@ -390,7 +390,7 @@ class CheckedCounting:
         """Return this server's answer share, if the other server was asked.
 
         Raises:
-            ProtocolAborted: reports were not checked.
+            ProtocolError: reports were not checked.
         """
         dropped = self._dropped_bits
         if dropped is None:
@@ -410,7 +410,7 @@ class CheckedCounting:
         """Check all reports with the other server's digests, unless that was done, and return which failed.
 
         Raises:
-            ProtocolAborted: the message does not contain valid digests, or too few reports pass.
+            ProtocolError: the message does not contain valid digests, or too few reports pass.
         """
         dropped = self._dropped_bits or self._record_check(self._evaluate_reports(), parse_object(message, "question"))
         return asked.encode_answer((), self.status.provenance, dropped=b64encode(dropped).decode())
@@ -544,7 +544,7 @@ class TaskService(SharedTaskService[Task]):
         share that `answer` seals: no further noise is drawn, and nothing further is charged.
 
         Raises:
-            ProtocolAborted: this is the helper, or the task does not support collection jobs, or the helper does not
+            ProtocolError: this is the helper, or the task does not support collection jobs, or the helper does not
                 answer.
         """
         if self.party != 0:
@@ -568,7 +568,7 @@ class TaskService(SharedTaskService[Task]):
         """Return this server's aggregate share, sealed to the analyst whose collection job the leader forwards.
 
         Raises:
-            ProtocolAborted: the job is invalid, or not of an analyst of this task, or of one who asks too often, or for
+            ProtocolError: the job is invalid, or not of an analyst of this task, or of one who asks too often, or for
                 other reports.
         """
         task, status = self._require_collectable(), self._require_closed()
@@ -603,7 +603,7 @@ class TaskService(SharedTaskService[Task]):
         """Return this server's answer share, sealed to the analyst whose letter the other server forwards.
 
         Raises:
-            ProtocolAborted: the request is not allowed, or the letter is not of an analyst of this task, or of one who
+            ProtocolError: the request is not allowed, or the letter is not of an analyst of this task, or of one who
                 asks too often.
         """
         question = self._parse_peer_question(message)
@@ -623,7 +623,7 @@ class TaskService(SharedTaskService[Task]):
         """Return the digests that the other server compares before reports count.
 
         Raises:
-            ProtocolAborted: the request is not allowed.
+            ProtocolError: the request is not allowed.
         """
         question = self._parse_peer_question(message)
         return self._ensure_counting().evaluate(question)
@@ -632,7 +632,7 @@ class TaskService(SharedTaskService[Task]):
         """Check all reports before the first answer.
 
         Raises:
-            ProtocolAborted: the request is not allowed.
+            ProtocolError: the request is not allowed.
         """
         return self._ensure_counting().settle(self._parse_peer_question(message), message)
 

@@ -161,11 +161,11 @@ class Analyst:
         task: The task.
         ticket: Ticket of an analyst.
         party: Number of the server that is asked, and asks the other one. Neither can open the answer.
-        patience: Timeout of an answer in seconds.
-        kept: File of the report set and noise commitments that servers agreed on, which later answers must match; it is
-            written with the first answer if it does not exist.
-        unproved: True to accept answers without a valid proof, for example after an owner sent wrong words: they have
-            the trust assumptions of a task without proofs.
+        timeout: Timeout of an answer in seconds.
+        agreed_file: File of the report set and noise commitments on which servers agreed, which later answers must
+            match; it is written with the first answer if it does not exist.
+        allow_unproved: True to accept answers without a valid proof, for example after an owner sent wrong words: they
+            have the trust assumptions of a task without proofs.
 
     Attributes:
         dropped: Number of reports that the last answer left out because they failed the servers' check.
@@ -214,7 +214,7 @@ class Analyst:
 
         Raises:
             UnsupportedQuery: the task's counts cannot answer the question; nothing was charged.
-            ProtocolAborted: a server refuses or is unreachable, or an answer does not match the question.
+            ProtocolError: a server refuses or is unreachable, or an answer does not match the question.
         """
         status = parse_closed_status(self._task, self._server.get(f"/tasks/{self._task.hash}"))
         self._require_same_reports((str(status["set"]), status["reports"]))
@@ -296,7 +296,7 @@ class Analyst:
 
     @contextmanager
     def _tolerate_unproved(self) -> Iterator[None]:
-        """Turn a refusal into a doubt, if unproved answers are accepted."""
+        """Record a refusal as a doubt instead of raising it, if unproved answers are accepted."""
         try:
             yield
         except ProtocolError as error:

@@ -154,7 +154,7 @@ class ProvedValues(Protocol):
         """Refuse proved values that are impossible for this number of reports with correctly drawn noise.
 
         Raises:
-            ProtocolAborted: a value is too small or too large, or a prefix count falls.
+            ProtocolError: a value is too small or too large, or a prefix count falls.
         """
 
 
@@ -237,7 +237,7 @@ class ProvedEdges(ProvedValues):
             asked: Counts below other thresholds.
 
         Raises:
-            ProtocolAborted: a count is not between them.
+            ProtocolError: a count is not between them.
         """
         counts = {0: 0, **dict(zip(self.law.prefix_lengths, listed, strict=True))}
         edges = list(counts)
@@ -318,7 +318,7 @@ def require_key(key: str, allowed_hashes: Sequence[str], key_hash: str) -> str:
     """Return the key in a ticket if the task document contains its hash.
 
     Raises:
-        ProtocolAborted: the ticket has another key or none.
+        ProtocolError: the ticket has another key or none.
     """
     if key_hash not in allowed_hashes:
         raise ProtocolError("ticket", "its key for proofs of answers is not that of the task; get another ticket")
@@ -454,7 +454,7 @@ def require_proved_answer(
         noise_hashes: Hashes of masked noise that both servers name.
 
     Raises:
-        ProtocolAborted: a proof is not valid.
+        ProtocolError: a proof is not valid.
     """
     noises = [tuple(proof[:-1]) for proof in proofs]
     if list(noise_hashes) != [hash_noise(noise) for noise in noises]:

@@ -172,7 +172,7 @@ class UploadLeader:
 
     Args:
         service: The leader.
-        verifying: Verification of reports.
+        verifier: Verification of reports.
     """
 
     def __init__(self, service: SharedTaskService[Task], verifier: ReportVerifier) -> None:
@@ -185,7 +185,7 @@ class UploadLeader:
         It raises a `ProtocolError` if the task accepts no more reports, or the helper is unreachable.
 
         Raises:
-            ProtocolAborted: this is the helper.
+            ProtocolError: this is the helper.
         """
         if self._service.party != 0:
             raise ProtocolError("server", NO_LEADER, 404)
@@ -239,7 +239,7 @@ class UploadLeader:
         ]
 
     def _hand_to_helper(self, reports: Sequence[tuple[dap.Report, StoredReport]]) -> dict[bytes, dap.ReportError]:
-        """Forward the helper's parts of some reports; return those that fail."""
+        """Forward the helper's parts of some reports; return the failed reports with the reasons."""
         stored, task = [stored_report for _, stored_report in reports], self._service.task.hash
         verified = self._verifying.verify_reports(stored)
         messages = zip(reports, self._verifying.encode_init_messages(stored, verified), strict=True)
@@ -267,7 +267,7 @@ def answer_aggregation_job(
     """Store the helper's parts of reports that the leader forwards, and return the outcome of each.
 
     Raises:
-        ProtocolAborted: this is the leader, or the task accepts no more reports.
+        ProtocolError: this is the leader, or the task accepts no more reports.
     """
     if service.party != 1:
         raise ProtocolError("server", "it is the leader of this task; jobs go to the helper", 404)
@@ -385,7 +385,7 @@ class LeaderUpload:
         returned.
 
         Raises:
-            ProtocolAborted: a server rejects a report, or is unreachable. Reports that are sent again do not count
+            ProtocolError: a server rejects a report, or is unreachable. Reports that are sent again do not count
                 twice.
         """
         server = self._task.servers[0]

@@ -137,7 +137,7 @@ class JobSet:
         With nodes, return the sums in their left children, and a row of hashes of each job.
 
         Raises:
-            ProtocolAborted: a blob was damaged, or workers are unreachable.
+            ProtocolError: a blob was damaged, or workers are unreachable.
         """
         work = [JobRequest(self.context, job, tuple(thresholds), nodes=tuple(nodes)) for job in self.jobs]
         if report_mask is not None:

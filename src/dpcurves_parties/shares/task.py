@@ -309,7 +309,7 @@ class Task(SharedTask):
         """Validate and return the thresholds of a message.
 
         Raises:
-            ProtocolAborted: they are not numbers of slots, or too many, or one occurs twice.
+            ProtocolError: they are not numbers of slots, or too many, or one occurs twice.
         """
         thresholds, limit = at if isinstance(at, list) else [], self.max_thresholds
         if limit == 0 and at == []:

@@ -326,7 +326,7 @@ class Aggregator:
         """Return the keys that each task names: current or rotated ones of the folder.
 
         Raises:
-            ProtocolAborted: a task names another server, or tasks name several certificates, or an expired one.
+            ProtocolError: a task names another server, or tasks name several certificates, or an expired one.
         """
         identities = []
         for task in self.tasks:

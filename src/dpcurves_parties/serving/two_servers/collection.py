@@ -145,7 +145,7 @@ class Closing:
         """Refuse to continue if this server's key does not match its commitment.
 
         Raises:
-            ProtocolAborted: the key does not match the commitment.
+            ProtocolError: the key does not match the commitment.
         """
         if status.commitments is not None and status.commitments[self.party] != self.commitment:
             raise make_lost_key_error(self.party)
@@ -154,7 +154,7 @@ class Closing:
         """Close the task. The operation is idempotent.
 
         Raises:
-            ProtocolAborted: there are no reports, or the peer server does not agree, or is unreachable.
+            ProtocolError: there are no reports, or the peer server does not agree, or is unreachable.
         """
         return self.lead() if self.party == DECIDES else self.post("close", b"")
 
@@ -164,7 +164,7 @@ class Closing:
         """Decide, unless that was done before, and inform server 1.
 
         Raises:
-            ProtocolAborted: as `close`; or this is server 1.
+            ProtocolError: as `close`; or this is server 1.
         """
         self._require_party(DECIDES)
         with self._lock_leading():
@@ -220,7 +220,7 @@ class Closing:
         """Return the outcome of an attempt for which server 1 is frozen. An attempt that is not running is cancelled.
 
         Raises:
-            ProtocolAborted: this is server 1.
+            ProtocolError: this is server 1.
         """
         self._require_party(DECIDES)
         attempt = str(parse_fields(message, "peer", attempt=str)["attempt"])
@@ -255,7 +255,7 @@ class Closing:
         """Freeze, and return the hashes of parts of the stored reports, and the earlier decision, if any.
 
         Raises:
-            ProtocolAborted: this is server 0, or has lost its key.
+            ProtocolError: this is server 0, or has lost its key.
         """
         self._require_party(FOLLOWS)
         request = parse_fields(message, "peer", attempt=str, bits=int)
@@ -271,7 +271,7 @@ class Closing:
         """List some parts of the stored reports.
 
         Raises:
-            ProtocolAborted: this is server 0, or the parts are invalid.
+            ProtocolError: this is server 0, or the parts are invalid.
         """
         self._require_party(FOLLOWS)
         bits = _parse_bits(parse_fields(message, "peer", bits=int))
@@ -283,7 +283,7 @@ class Closing:
         """Store server 0's decision; or return the parts in which stored reports differ, to receive their listings.
 
         Raises:
-            ProtocolAborted: this is server 0, or has lost its key or accepted reports, or stored another decision.
+            ProtocolError: this is server 0, or has lost its key or accepted reports, or stored another decision.
         """
         self._require_party(FOLLOWS)
         decision = report_set.ClosingMessage.from_bytes(message)
@@ -311,7 +311,7 @@ class Closing:
         """Accept reports again, if the attempt to close the task was cancelled.
 
         Raises:
-            ProtocolAborted: the peer server is unreachable.
+            ProtocolError: the peer server is unreachable.
         """
         attempt = self.store.read_status(self.task).attempt
         reply = parse_fields(self.post("outcome", json.dumps({"attempt": attempt}).encode()), "peer", state=str)
@@ -468,7 +468,7 @@ class SharedTaskService(ABC, Generic[Of]):
         """Answer an analyst with both servers' answer shares.
 
         Raises:
-            ProtocolAborted: the question is not allowed, or the peer server does not answer. Nothing was revealed.
+            ProtocolError: the question is not allowed, or the peer server does not answer. Nothing was revealed.
         """
 
     def warm(self) -> None:
@@ -479,7 +479,7 @@ class SharedTaskService(ABC, Generic[Of]):
         """Close the task for the coordinator. The operation is idempotent.
 
         Raises:
-            ProtocolAborted: as `Closing.close`.
+            ProtocolError: as `Closing.close`.
         """
         return self.closing.close()
 
@@ -498,7 +498,7 @@ class SharedTaskService(ABC, Generic[Of]):
         random bits, of which each server sees one half and the hash of the other (`Ticket`).
 
         Raises:
-            ProtocolAborted: the task has no invitations, or this invitation was used for another token.
+            ProtocolError: the task has no invitations, or this invitation was used for another token.
         """
         if not self.task.enrols:
             raise ProtocolError("task", "it takes reports with the tickets that were made for it", 409)
@@ -512,7 +512,7 @@ class SharedTaskService(ABC, Generic[Of]):
         """Return the owner with this bearer token, which must belong to an enrolled token if owners enrol.
 
         Raises:
-            ProtocolAborted: it is invalid, or an invitation.
+            ProtocolError: it is invalid, or an invitation.
         """
         if not self.task.enrols:
             return find_bearer(self.task, bearer_token, Role.OWNER, self.party)
@@ -525,7 +525,7 @@ class SharedTaskService(ABC, Generic[Of]):
         """Store a batch of one owner's reports, all or none.
 
         Raises:
-            ProtocolAborted: the batch was changed or is for another server, or the task accepts no more reports.
+            ProtocolError: the batch was changed or is for another server, or the task accepts no more reports.
         """
         offer = self._open_batch(owner, message)
         return _encode_outcome(offer, self._store_offer(offer))
@@ -537,7 +537,7 @@ class SharedTaskService(ABC, Generic[Of]):
         on disk.
 
         Raises:
-            ProtocolAborted: as `store_batch`.
+            ProtocolError: as `store_batch`.
         """
         loop = asyncio.get_running_loop()
         if len(message) <= SHORT:
@@ -583,7 +583,7 @@ class SharedTaskService(ABC, Generic[Of]):
         Acknowledged reports are on disk at both servers.
 
         Raises:
-            ProtocolAborted: the message is invalid, or the task accepts no more reports, or this task type accepts
+            ProtocolError: the message is invalid, or the task accepts no more reports, or this task type accepts
                 none.
         """
         if len(message) <= SHORT:
@@ -596,7 +596,7 @@ class SharedTaskService(ABC, Generic[Of]):
         """Open the reports of one owner, and store them at both servers together with concurrent uploads.
 
         Raises:
-            ProtocolAborted: as `store_upload`.
+            ProtocolError: as `store_upload`.
         """
         raise ProtocolError("task", NO_DAP, 404)
 
@@ -615,7 +615,7 @@ class SharedTaskService(ABC, Generic[Of]):
         """Store reports that a leader of the DAP draft forwards to the helper, in an aggregation job.
 
         Raises:
-            ProtocolAborted: this task type accepts none.
+            ProtocolError: this task type accepts none.
         """
         raise ProtocolError("task", NO_DAP, 404)
 
@@ -623,7 +623,7 @@ class SharedTaskService(ABC, Generic[Of]):
         """Answer a collection job of the DAP draft, as the leader.
 
         Raises:
-            ProtocolAborted: this task type does not support it.
+            ProtocolError: this task type does not support it.
         """
         raise ProtocolError("task", NO_DAP, 404)
 
@@ -631,7 +631,7 @@ class SharedTaskService(ABC, Generic[Of]):
         """Return this server's answer share, sealed to an analyst who collects as in the DAP draft, as the helper.
 
         Raises:
-            ProtocolAborted: this task type does not support it.
+            ProtocolError: this task type does not support it.
         """
         raise ProtocolError("task", NO_DAP, 404)
 
@@ -639,7 +639,7 @@ class SharedTaskService(ABC, Generic[Of]):
         """Run a session of two-party computation that the peer server opens.
 
         Raises:
-            ProtocolAborted: this task type has no sessions.
+            ProtocolError: this task type has no sessions.
         """
         raise ProtocolError("peer", "this task has no sessions", 403)
 
@@ -647,7 +647,7 @@ class SharedTaskService(ABC, Generic[Of]):
         """Confirm that this server would answer from the report set that the peer names. Nothing is charged.
 
         Raises:
-            ProtocolAborted: this server would answer from another set, or the task is open.
+            ProtocolError: this server would answer from another set, or the task is open.
         """
         question = self._parse_peer_question(message)
         return question.encode_answer((), self._require_closed().provenance)
@@ -693,7 +693,7 @@ class SharedTaskService(ABC, Generic[Of]):
         Answers may be computed from them only after the last page has arrived.
 
         Raises:
-            ProtocolAborted: a share was damaged; after the last page: they are not the accepted reports.
+            ProtocolError: a share was damaged; after the last page: they are not the accepted reports.
         """
         name, count, public = report_set.ReportSetHash(self.task.hash, status.reports), 0, self.encoding.public_size
         for page in self.store.iterate_shares(self.task.hash, AT_ONCE):

@@ -455,7 +455,7 @@ def parse_aggregate_share_request(message: bytes, task: str, reports: int, check
     """Return the collection job in an `AggregateShareReq` for this number of reports with this checksum.
 
     Raises:
-        ProtocolAborted: it is invalid, or for other reports.
+        ProtocolError: it is invalid, or for other reports.
     """
     tail = encode_aggregate_share_request(
         CollectionJobRequest(b"", 0, b"", HpkeCiphertext(0, b"", b"")), task, reports, checksum
@@ -560,7 +560,7 @@ class TaskConfiguration:
         """Seal a server's aggregate share to the analyst: `AggregateShareAad` and `HpkeCiphertext`.
 
         Raises:
-            ProtocolAborted: the key is invalid.
+            ProtocolError: the key is invalid.
         """
         info = VERSION + b" aggregate share" + bytes([AGGREGATORS[party], COLLECTOR])
         try:

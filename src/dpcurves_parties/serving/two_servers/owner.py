@@ -137,7 +137,7 @@ class Contribution:
         because the task is closed, is stored at neither. Meanwhile the next batch is sealed and sent to server 0.
 
         Raises:
-            ProtocolAborted: a server refuses or is unreachable. Reports that are sent again do not count twice.
+            ProtocolError: a server refuses or is unreachable. Reports that are sent again do not count twice.
         """
         servers = [Channel.from_certificate(server.url, server.certificate, timeout) for server in self.task.servers]
         outcome, path = UploadOutcome(0, 0), f"/tasks/{self.task.hash}/reports"
@@ -171,7 +171,7 @@ def seal_reports(task: SharedTask, party: int, name: bytes, shares: Iterable[tup
 
 
 def read_owner_ticket(task: SharedTask, ticket: Path) -> Ticket:
-    """Read an owner's ticket of this task. Raises `ValueError`: the file has no ticket, or another one."""
+    """Read an owner's ticket of this task. Raises `ValueError`: the file has no ticket of this task."""
     bearer = Ticket.load(ticket, Role.OWNER)
     require_ticket_for(bearer, task)
     return bearer
@@ -185,7 +185,7 @@ def enrol_owner(task: SharedTask, ticket: Path, timeout: float = PATIENCE) -> Ti
 
     Raises:
         ValueError: a file cannot be read or written.
-        ProtocolAborted: a server refuses or is unreachable. Repeating the call continues with the same token.
+        ProtocolError: a server refuses or is unreachable. Repeating the call continues with the same token.
     """
     invitation = read_owner_ticket(task, ticket)
     if not task.enrols:
@@ -237,7 +237,7 @@ class AgreedReports:
         for the same task; so it detects if both servers' stores were lost or restored after it asked them before.
 
         Raises:
-            ProtocolAborted: the file differs, or cannot be read or written.
+            ProtocolError: the file differs, or cannot be read or written.
         """
         with suppress(FileAlreadyExists):
             write_public(file, self.to_json())
@@ -284,7 +284,7 @@ def close_task(
     The agreement is written to `agreed_file`, or must equal its content if it exists.
 
     Raises:
-        ProtocolAborted: they do not agree, or are unreachable. Repeating the call gives the same result.
+        ProtocolError: they do not agree, or are unreachable. Repeating the call gives the same result.
     """
     require_ticket_for(ticket, task)
     seed_message = b"" if seed is None else json.dumps({"seed": seed.hex()}).encode()

@@ -112,7 +112,7 @@ def parse_batch(message: bytes, task: str, party: int, size: int) -> Batch:
     """Parse a batch for this task and party, with sealed shares of `size` bytes.
 
     Raises:
-        ProtocolAborted: it is another message, or has the wrong length.
+        ProtocolError: it is another message, or has the wrong length.
     """
     if len(message) < _HEADER.size:
         raise ProtocolError("reports", "the batch is cut off")
@@ -271,7 +271,7 @@ def intersect_reports(
         listed: Known listings of the peer server's parts.
 
     Raises:
-        Unlisted: a part differs whose listing is unknown.
+        UnlistedParts: a part differs whose listing is unknown.
     """
     unlisted, dropped_ids, count, name = list[int](), list[bytes](), 0, ReportSetHash(task, expected)
     for number, part_reports in split_by_prefix(read_sorted_reports(), theirs.prefix_bits):

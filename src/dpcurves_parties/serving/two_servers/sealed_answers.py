@@ -71,7 +71,7 @@ class AnswerKey:
         """Seal an answer share, as text that only the analyst can open.
 
         Raises:
-            ProtocolAborted: the key is invalid.
+            ProtocolError: the key is invalid.
         """
         facts = {**answer_share.provenance, "dropped": answer_share.dropped_count}
         packed = json.dumps(facts).encode() + b"\n" + struct.pack(f"<{len(answer_share.values)}Q", *answer_share.values)
@@ -155,7 +155,7 @@ class SealedQuestion:
         """SECRET: open both answer shares of an answer.
 
         Raises:
-            ProtocolAborted: it does not match the question, or an answer share is invalid, or they differ in the report
+            ProtocolError: it does not match the question, or an answer share is invalid, or they differ in the report
                 set or noise commitments.
         """
         sealed_shares = self.question.parse_reply(message, "server").get("halves")
@@ -205,7 +205,7 @@ class Envelope:
         """Open the letter that the other server forwards with a question.
 
         Raises:
-            ProtocolAborted: it is missing, or about another question, or for another server.
+            ProtocolError: it is missing, or about another question, or for another server.
         """
         sealed = _decode_base64(parse_envelope(stored))
         plaintext = report_set.open_share(sealed, identity.hpke_key, _encode_envelope_info(question, party))

@@ -221,7 +221,7 @@ class Store:
         """Store reports of one owner, all or none, skipping known ids; return the number of new ones.
 
         Raises:
-            ProtocolAborted: the task is closed or frozen, the owner has reached its limit, or the owner has another
+            ProtocolError: the task is closed or frozen, the owner has reached its limit, or the owner has another
                 contribution.
         """
         return self.submit_reports(task, max_reports, offer).result()
@@ -278,7 +278,7 @@ class Store:
         """Record an attempt to close the task. Reports are still accepted.
 
         Raises:
-            ProtocolAborted: there are no reports.
+            ProtocolError: there are no reports.
         """
         lock_task(connection, task)
         if not select_status(connection, task).reports:
@@ -343,7 +343,7 @@ class Store:
             attempt: Attempt of this server that decides; None: the peer server decided.
 
         Raises:
-            ProtocolAborted: another decision is stored, or the attempt was cancelled.
+            ProtocolError: another decision is stored, or the attempt was cancelled.
         """
         lock_task(connection, task)
         status = select_status(connection, task)
@@ -365,7 +365,7 @@ class Store:
         """Store which reports failed the check, a bit for each, unless that was done; return the stored bits.
 
         Raises:
-            ProtocolAborted: the stored bits were damaged.
+            ProtocolError: the stored bits were damaged.
         """
         lock_task(connection, task)
         stored_bits = _read_dropped_bits(connection, task, len(bits))
@@ -377,7 +377,7 @@ class Store:
         """Return the flags of failed reports, of this many bytes; None if they were not checked yet.
 
         Raises:
-            ProtocolAborted: they were damaged.
+            ProtocolError: they were damaged.
         """
         return self._database.read_snapshot(lambda connection: _read_dropped_bits(connection, task, size))
 
@@ -386,7 +386,7 @@ class Store:
         """Store the hash of an owner's own token, once. The operation is idempotent.
 
         Raises:
-            ProtocolAborted: the owner enrolled another token before, or another owner enrolled this token.
+            ProtocolError: the owner enrolled another token before, or another owner enrolled this token.
         """
         lock_task(connection, task)
         either = (ENROLLED.c.owner == owner) | (ENROLLED.c.token == token)

@@ -75,7 +75,7 @@ class QuestionMessage:
         """Parse the question in a message about this task.
 
         Raises:
-            ProtocolAborted: it is invalid, or of another task or version, or its thresholds are not allowed.
+            ProtocolError: it is invalid, or of another task or version, or its thresholds are not allowed.
         """
         stored = parse_object(message, "question")
         if stored.get("version") != VERSION:
@@ -96,7 +96,7 @@ class QuestionMessage:
         """Parse the answer to this question.
 
         Raises:
-            ProtocolAborted: it does not match the question. The error contains nothing of it.
+            ProtocolError: it does not match the question. The error contains nothing of it.
         """
         stored = self.parse_reply(message, who)
         numbers, name, reports = stored.get("numbers"), stored.get("set"), stored.get("reports")
@@ -146,7 +146,7 @@ def require_report_set(message: Mapping[str, Any], provenance: Mapping[str, obje
     """Refuse a response from another report set, or with other noise, than this server's.
 
     Raises:
-        ProtocolAborted: they differ; `rule` is its message.
+        ProtocolError: they differ; `rule` is its message.
     """
     if {name: message.get(name) for name in provenance} != provenance:
         raise ProtocolError("reports", rule, 409)
@@ -257,7 +257,7 @@ class SharedTask(TaskDocument, ABC):
         """Return the encoding of an owner whose ticket has this key for proofs of answers.
 
         Raises:
-            ProtocolAborted: the task proves answers, and the key does not match the task document.
+            ProtocolError: the task proves answers, and the key does not match the task document.
         """
         return self.encoding
 
@@ -265,7 +265,7 @@ class SharedTask(TaskDocument, ABC):
         """Return the records of one owner, after checking their number.
 
         Raises:
-            ProtocolAborted: the owner has no records, or more than the task accepts.
+            ProtocolError: the owner has no records, or more than the task accepts.
         """
         if not 1 <= len(records) <= self.reports_per_owner:
             rule = f"{len(records)} records; the task takes 1 to {self.reports_per_owner} of one owner"
@@ -291,7 +291,7 @@ def load_task_type(name: str) -> TaskType:
     """Return the registered task type whose documents have this name in their first field.
 
     Raises:
-        ProtocolAborted: no task type of this name is installed.
+        ProtocolError: no task type of this name is installed.
     """
     for entry_point in entry_points(group=GROUP, name=name.replace(" ", "-")):
         kind: TaskType = entry_point.load()
