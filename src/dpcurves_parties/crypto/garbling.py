@@ -292,7 +292,7 @@ class Evaluator:
         """Load the next tables, after all earlier tables were used.
 
         Raises:
-            ProtocolAborted: earlier tables are left, or these are truncated.
+            ProtocolError: earlier tables are left, or these are truncated.
         """
         self.finish()
         if len(tables) % 32:
@@ -303,7 +303,7 @@ class Evaluator:
         """Require that all tables were used.
 
         Raises:
-            ProtocolAborted: there are more tables than gates.
+            ProtocolError: there are more tables than gates.
         """
         if self._position != len(self._tables):
             raise ProtocolError("tables", "more tables than gates")

@@ -75,7 +75,7 @@ def require_point(point: bytes) -> None:
     """Refuse invalid points and the identity.
 
     Raises:
-        ProtocolAborted: the point is invalid or the identity.
+        ProtocolError: the point is invalid or the identity.
     """
     is_candidate = len(point) == POINT_SIZE and point != IDENTITY
     if not (is_candidate and load_sodium().crypto_core_ristretto255_is_valid_point(point)):
@@ -122,7 +122,7 @@ class BaseSender:
             session: Name of the session. Keys agree only if both parties' names are equal.
 
         Raises:
-            ProtocolAborted: the number of points is wrong, or a point is invalid.
+            ProtocolError: the number of points is wrong, or a point is invalid.
         """
         keys, own_square = [], multiply_point(self._exponent, self.point)
         for number, point in enumerate(_parse_points(answer, count)):
@@ -149,7 +149,7 @@ class BaseReceiver:
         """Choose one key of each transfer, given the sender's point, without branches.
 
         Raises:
-            ProtocolAborted: the point is invalid.
+            ProtocolError: the point is invalid.
         """
         require_point(point)
         exponents = tuple(draw_scalar(randomness) for _ in choices)
@@ -241,7 +241,7 @@ class SeedTrees:
             bits: Bits of the offset.
 
         Raises:
-            ProtocolAborted: the message has another length.
+            ProtocolError: the message has another length.
         """
         count = _count_trees(levels)
         if len(message) != 32 * LABEL_BITS:
@@ -425,7 +425,7 @@ class ExtensionSender:
         """Return the labels of 0 of the next bits, ``(count, 2)``.
 
         Raises:
-            ProtocolAborted: the message is of another number of bits.
+            ProtocolError: the message is of another number of bits.
         """
         words, trees = pad_bit_count(count) // _ROWS, len(self.trees.leaves)
         if len(message) != 8 * words * trees:

@@ -309,7 +309,7 @@ class MessageAuthenticator:
         """Authenticate the other party's next message and return its body, of the given size.
 
         Raises:
-            ProtocolAborted: the message is not the next one of this session, or has another size.
+            ProtocolError: the message is not the next one of this session, or has another size.
         """
         body = memoryview(message)[:-TAG_SIZE]
         if len(message) < TAG_SIZE or self._tag(1 - self.party, self._received_count, body) != message[-TAG_SIZE:]:
@@ -340,7 +340,7 @@ def garble(job: Job, values: Given, randomness: RandomByteSource, final_values: 
         final_values: Inputs of the final step, without the sum.
 
     Raises:
-        ProtocolAborted: a message was not the next one of the session. The error shows nothing of this party's inputs.
+        ProtocolError: a message was not the next one of the session. The error shows nothing of this party's inputs.
     """
     inputs = Inputs(job.circuit.inputs, job.owners, values, InputOwner.GARBLER, randomness)
     inputs.require(job.count)
@@ -429,7 +429,7 @@ def evaluate(job: Job, values: Given, randomness: RandomByteSource, final_values
     """Run the evaluator; return its XOR shares of all output wires, or of the final step's. See `garble`.
 
     Raises:
-        ProtocolAborted: a message was not the next one of the session. The error shows nothing of this party's inputs.
+        ProtocolError: a message was not the next one of the session. The error shows nothing of this party's inputs.
     """
     inputs = Inputs(job.circuit.inputs, job.owners, values, InputOwner.EVALUATOR, randomness)
     inputs.require(job.count)
@@ -557,7 +557,7 @@ def garble_one(job: Job, values: Given, randomness: RandomByteSource) -> Talk[li
     """Run the garbler for one instance. It has the guarantees of `garble`, with base transfers only.
 
     Raises:
-        ProtocolAborted: a message was not the next one of the session. The error shows nothing of this party's inputs.
+        ProtocolError: a message was not the next one of the session. The error shows nothing of this party's inputs.
     """
     inputs = _create_single_inputs(job, values, InputOwner.GARBLER, randomness)
     frames, sender, offset = (
@@ -592,7 +592,7 @@ def evaluate_one(job: Job, values: Given, randomness: RandomByteSource) -> Talk[
     """Run the evaluator for one instance.
 
     Raises:
-        ProtocolAborted: a message was not the next one of the session. The error shows nothing of this party's inputs.
+        ProtocolError: a message was not the next one of the session. The error shows nothing of this party's inputs.
     """
     inputs = _create_single_inputs(job, values, InputOwner.EVALUATOR, randomness)
     frames, owned_bits = MessageAuthenticator(job.digest, EVALUATOR), list(inputs.split_bits(_ONLY))

@@ -65,7 +65,7 @@ class KeyBundle:
         """Parse and verify the key bundle of a person for a task.
 
         Raises:
-            ProtocolAborted: the length is wrong, or the bundle was signed for another person or task.
+            ProtocolError: the length is wrong, or the bundle was signed for another person or task.
         """
         if len(octets) != BUNDLE_SIZE:
             raise ProtocolError("keys", f"{BUNDLE_SIZE} bytes are needed")
@@ -143,7 +143,7 @@ class PersonKeys:
         """Verify and decrypt a message.
 
         Raises:
-            ProtocolAborted: another person signed the message, its address differs, or a bit has changed.
+            ProtocolError: another person signed the message, its address differs, or a bit has changed.
         """
         return open_sealed_message(self.hpke_key, message, address, sender)
 
@@ -215,7 +215,7 @@ class FolderMailbox:
         """Store a message; a second message for the same address is ignored.
 
         Raises:
-            ProtocolAborted: the message is too long, or the file cannot be written.
+            ProtocolError: the message is too long, or the file cannot be written.
         """
         if len(message) > LARGEST_LETTER:
             raise ProtocolError("message", f"at most {LARGEST_LETTER} bytes are allowed")
@@ -258,7 +258,7 @@ def exclusive_transaction(path: Path, subject: str, tables: Sequence[str]) -> It
         tables: SQL statements that create missing tables.
 
     Raises:
-        ProtocolAborted: the file cannot be read or written. The message shows none of its content.
+        ProtocolError: the file cannot be read or written. The message shows none of its content.
     """
     connection: sqlite3.Connection | None = None
     try:
@@ -316,7 +316,7 @@ class Device:
         """Open the device in a file; creates the file if it is missing.
 
         Raises:
-            ProtocolAborted: the file belongs to another task or another number of meetings, or cannot be read. The
+            ProtocolError: the file belongs to another task or another number of meetings, or cannot be read. The
                 message shows none of its content.
         """
         device = cls(path, task_hash, max_meetings)
@@ -349,7 +349,7 @@ class Device:
         """Enter a meeting with a value, or resume it with the same value; see `compute_messages`.
 
         Raises:
-            ProtocolAborted: the meeting is of another task, was entered with another value, was dropped, or exceeds
+            ProtocolError: the meeting is of another task, was entered with another value, was dropped, or exceeds
                 `max_meetings`. The message does not show the value.
         """
         if meeting.task_hash != self.task_hash:
@@ -373,7 +373,7 @@ class Device:
         """Store the partner's message of a step before it is answered. The first message stored for a step stays.
 
         Raises:
-            ProtocolAborted: the meeting was not entered, or was dropped.
+            ProtocolError: the meeting was not entered, or was dropped.
         """
         self._require_open(meeting)
         with self._open_transaction() as connection:
@@ -405,7 +405,7 @@ class Device:
                 Further inputs of the job are uniform and drawn here.
 
         Raises:
-            ProtocolAborted: a stored message is not the next message of the protocol. The meeting is dropped.
+            ProtocolError: a stored message is not the next message of the protocol. The meeting is dropped.
         """
         role = _find_role(meeting, person)
         self.enter_meeting(meeting, own_values)
@@ -511,7 +511,7 @@ class Person:
             values: This person's values, in the order of the kernel's columns; see `Device.compute_messages`.
 
         Raises:
-            ProtocolAborted: the meeting is not this person's, or the number of values differs from the agreement:
+            ProtocolError: the meeting is not this person's, or the number of values differs from the agreement:
                 nothing is spent. Or the meeting was dropped, or a message at its address has another author.
         """
         self.agreement.require_meeting(meeting, self.number)

@@ -46,7 +46,7 @@ class RelayClient:
         """Publish this person's key bundle; a ticket is good for one bundle.
 
         Raises:
-            ProtocolAborted: another device has entered with the ticket, or the task is closed.
+            ProtocolError: another device has entered with the ticket, or the task is closed.
         """
         self._request("enter", bundle.as_bytes)
 
@@ -55,7 +55,7 @@ class RelayClient:
         """Agreement with the drawn pairs; None until the seed is revealed.
 
         Raises:
-            ProtocolAborted: the server's seed does not match the commitment.
+            ProtocolError: the server's seed does not match the commitment.
         """
         if self._agreement is None:
             status = parse_fields(self.channel.get(f"/tasks/{self.task.hash}"), "server", state=str, seed=str)
@@ -76,7 +76,7 @@ class RelayClient:
         """Return the key bundle of a person, or of the aggregator, whose key is in the task.
 
         Raises:
-            ProtocolAborted: the person has not entered.
+            ProtocolError: the person has not entered.
         """
         if person == AGGREGATOR:
             return KeyBundle(bytes.fromhex(self.task.servers[0].hpke_key), bytes(KEY_SIZE), bytes(SIGNATURE_SIZE))
@@ -117,7 +117,7 @@ def reveal_seed(task: PairTask, ticket: Ticket, seed: bytes, timeout: float = PA
     The operation is idempotent.
 
     Raises:
-        ProtocolAborted: the server cannot be reached, or refuses.
+        ProtocolError: the server cannot be reached, or refuses.
     """
     (server,) = task.servers
     with Channel.from_certificate(server.url, server.certificate, timeout) as channel:
@@ -182,7 +182,7 @@ class Participant:
         """Enter a task with the device in a file; creates the file if it is missing.
 
         Raises:
-            ProtocolAborted: the ticket is of another task or was used with another device, or the task is closed.
+            ProtocolError: the ticket is of another task or was used with another device, or the task is closed.
         """
         task, token = client.task, client.ticket.token
         number = task.bearers[Role.OWNER].get(hash_token(token))
@@ -197,7 +197,7 @@ class Participant:
         """Send all messages that are due in all meetings. A failed meeting does not stop the others.
 
         Raises:
-            ProtocolAborted: the server cannot be reached, or the device cannot be written.
+            ProtocolError: the server cannot be reached, or the device cannot be written.
         """
         agreement = self.client.agreement
         if agreement is None:

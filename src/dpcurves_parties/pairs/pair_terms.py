@@ -188,7 +188,7 @@ def draw_committed_pairs(pairing: Pairing, people: int, seed: bytes, seed_commit
     So the seed cannot have been chosen after values were known.
 
     Raises:
-        ProtocolAborted: the seed does not match the commitment.
+        ProtocolError: the seed does not match the commitment.
     """
     if commit_to_seed(seed) != seed_commitment:
         raise ProtocolError("seed", "does not match the published commitment")
@@ -217,7 +217,7 @@ class AgreementProtocol(Protocol):
         """Refuse a meeting that was not agreed on.
 
         Raises:
-            ProtocolAborted: the meeting is not one of the agreed pairs, or not this person's.
+            ProtocolError: the meeting is not one of the agreed pairs, or not this person's.
         """
 
 
@@ -246,7 +246,7 @@ class PairTerms:
         """Return the terms of a plan.
 
         Raises:
-            ProtocolAborted: the plan is of another kernel, adds its noise to the sum, or has no seed commitment.
+            ProtocolError: the plan is of another kernel, adds its noise to the sum, or has no seed commitment.
         """
         query = plan.query.as_kind(PairQuery)
         if query is None or query.kernel != kernel.form or not query.seed_commitment:
@@ -269,7 +269,7 @@ class PairTerms:
         """Return the agreement, once the seed is known.
 
         Raises:
-            ProtocolAborted: the seed does not match the commitment.
+            ProtocolError: the seed does not match the commitment.
         """
         return _build_agreement(self, seed)
 
@@ -284,7 +284,7 @@ class Agreement:
         meetings: Meetings of all pairs.
 
     Raises:
-        ProtocolAborted: the seed does not match the commitment.
+        ProtocolError: the seed does not match the commitment.
     """
 
     terms: PairTerms
@@ -323,7 +323,7 @@ class Agreement:
         """Refuse a meeting that does not follow from the seed, or is not this person's.
 
         Raises:
-            ProtocolAborted: the meeting was not agreed on.
+            ProtocolError: the meeting was not agreed on.
         """
         is_agreed = 0 <= meeting.number < len(self.meetings) and self.meetings[meeting.number] == meeting
         if not is_agreed or person not in meeting.people:

@@ -101,7 +101,7 @@ class RelayStore:
         """Store the key bundle of a person; each person has one.
 
         Raises:
-            ProtocolAborted: another bundle is stored, or the seed is revealed.
+            ProtocolError: another bundle is stored, or the seed is revealed.
         """
         acquire_lock(connection, task)  # excludes `store_seed`, which takes the same lock
         stored = _fetch_value(connection, _select_bundle(task, person))
@@ -204,7 +204,7 @@ class Relay:
         """Reveal the seed: pairs are drawn, no person can enter any more, and messages are passed on.
 
         Raises:
-            ProtocolAborted: the seed does not match the commitment.
+            ProtocolError: the seed does not match the commitment.
         """
         digits = parse_object(message, "seed").get("seed")
         try:
@@ -219,7 +219,7 @@ class Relay:
         """Store the key bundle of a person.
 
         Raises:
-            ProtocolAborted: the bundle is not of this person and task, another bundle is stored, or the seed is
+            ProtocolError: the bundle is not of this person and task, another bundle is stored, or the seed is
                 revealed.
         """
         bundle = KeyBundle.from_bytes(message, self.terms_hash, person)
@@ -250,7 +250,7 @@ class Relay:
         """Return the message of an address to its recipient; empty if there is no message yet.
 
         Raises:
-            ProtocolAborted: the message has another recipient.
+            ProtocolError: the message has another recipient.
         """
         meeting, slot = self._parse_address(message)
         if slot[2] == SHARE or meeting.find_partner(slot[1]) != person:
@@ -261,7 +261,7 @@ class Relay:
         """Return an analyst's answer: sums over the answers of the pairs so far, and the set of these pairs.
 
         Raises:
-            ProtocolAborted: the seed is not revealed yet, or no pair has answered.
+            ProtocolError: the seed is not revealed yet, or no pair has answered.
         """
         agreement = self.agreement
         pair_answers = self._open_answers(agreement)

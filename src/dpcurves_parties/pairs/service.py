@@ -123,7 +123,7 @@ class PairStore:
         """Record that the other server has stored its share of this run. Later runs are refused.
 
         Raises:
-            ProtocolAborted: another session has stored another run in the meantime.
+            ProtocolError: another session has stored another run in the meantime.
         """
         statement = (
             update(PAIR_RUNS)
@@ -188,7 +188,7 @@ class PeerConnector:
         """Open a connection.
 
         Raises:
-            ProtocolAborted: the other server cannot be reached, or fails to authenticate.
+            ProtocolError: the other server cannot be reached, or fails to authenticate.
         """
         address = urlsplit(self.url)
         try:
@@ -247,7 +247,7 @@ class PairService(SharedTaskService[PairTask]):
         """Close the task, then send both servers the seed of the pairs. The operation is idempotent.
 
         Raises:
-            ProtocolAborted: as `Closing.close`; or the seed does not match the commitment, and nothing was closed.
+            ProtocolError: as `Closing.close`; or the seed does not match the commitment, and nothing was closed.
         """
         self._parse_seed(message)
         reply = self.closing.close()
@@ -259,7 +259,7 @@ class PairService(SharedTaskService[PairTask]):
         """Store the seed of the pairs.
 
         Raises:
-            ProtocolAborted: the seed does not match the task's commitment, or the task is not closed.
+            ProtocolError: the seed does not match the task's commitment, or the task is not closed.
         """
         seed = self._parse_seed(message)
         self._require_closed()
@@ -287,7 +287,7 @@ class PairService(SharedTaskService[PairTask]):
         """Return both servers' answer to an analyst; all analysts get the same answer.
 
         Raises:
-            ProtocolAborted: the question cannot be answered, or the other server does not respond. Nothing was
+            ProtocolError: the question cannot be answered, or the other server does not respond. Nothing was
                 released.
         """
         question = QuestionMessage.from_json(message, self.askable)
@@ -310,7 +310,7 @@ class PairService(SharedTaskService[PairTask]):
         """Open a session on request of the other server, which has no answer yet.
 
         Raises:
-            ProtocolAborted: the question cannot be answered, or this is server 1.
+            ProtocolError: the question cannot be answered, or this is server 1.
         """
         question = self._parse_peer_question(message)
         if self.party != LEADS:
@@ -337,7 +337,7 @@ class PairService(SharedTaskService[PairTask]):
         """Take part in a session that the other server has opened with this message.
 
         Raises:
-            ProtocolAborted: the question cannot be answered, which is sent to the other server; or the session was cut
+            ProtocolError: the question cannot be answered, which is sent to the other server; or the session was cut
                 off.
         """
         with self._lock:
@@ -382,7 +382,7 @@ def ask_people(task: PairTask, ticket: Ticket, timeout: float = PATIENCE) -> USt
         CurveWarning: each of its `notes`.
 
     Raises:
-        ProtocolAborted: the server refuses, cannot be reached, or sends an invalid answer; or no pair has answered.
+        ProtocolError: the server refuses, cannot be reached, or sends an invalid answer; or no pair has answered.
     """
     require_ticket_for(ticket, task)
     (server,) = task.servers
@@ -416,7 +416,7 @@ def ask_pairs(task: PairTask, ticket: Ticket, party: int = 0, timeout: float = P
         CurveWarning: each of its `notes`.
 
     Raises:
-        ProtocolAborted: the servers refuse or cannot be reached, or an answer does not belong to the question.
+        ProtocolError: the servers refuse or cannot be reached, or an answer does not belong to the question.
     """
     require_ticket_for(ticket, task)
     with Channel.from_certificate(task.servers[party].url, task.servers[party].certificate, timeout) as server:

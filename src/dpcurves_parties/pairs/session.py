@@ -76,7 +76,7 @@ class Connection:
             name: Name of the server, at the client.
 
         Raises:
-            ProtocolAborted: the peer failed to authenticate, or the connection was lost.
+            ProtocolError: the peer failed to authenticate, or the connection was lost.
         """
         tcp_socket.settimeout(timeout)
         tcp_socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -93,7 +93,7 @@ class Connection:
         """Send one message.
 
         Raises:
-            ProtocolAborted: the connection was lost.
+            ProtocolError: the connection was lost.
         """
         timeout = self.tls_socket.gettimeout()
         try:
@@ -131,7 +131,7 @@ class Connection:
         """Return the next message.
 
         Raises:
-            ProtocolAborted: the connection was lost, timed out, or announced a message that is too long.
+            ProtocolError: the connection was lost, timed out, or announced a message that is too long.
         """
         size = int.from_bytes(self._receive_exactly(LENGTH), "little")
         if size > LARGEST_MESSAGE:
@@ -170,7 +170,7 @@ def run_protocol(talk: Talk[Result], connection: Endpoint) -> Result:
     """Run one party's side of a protocol, and return its result.
 
     Raises:
-        ProtocolAborted: a message was not the next message of the protocol, or the connection was lost. The run is
+        ProtocolError: a message was not the next message of the protocol, or the connection was lost. The run is
             over.
     """
     try:
@@ -245,7 +245,7 @@ class FileRunStore:
         """Store a share; replaces a share that was never confirmed.
 
         Raises:
-            ProtocolAborted: a run was confirmed.
+            ProtocolError: a run was confirmed.
         """
         with self._open_transaction() as connection:
             connection.execute("DELETE FROM runs WHERE job = ? AND state < ?", (job, RunState.CONFIRMED))
@@ -258,7 +258,7 @@ class FileRunStore:
         """Record that the other server has stored its share of this run. Later runs are refused.
 
         Raises:
-            ProtocolAborted: another session has stored another run in the meantime.
+            ProtocolError: another session has stored another run in the meantime.
         """
         with self._open_transaction() as connection:
             cursor = connection.execute(
@@ -293,7 +293,7 @@ def settle_run(
         session: Starts this server's part of the session.
 
     Raises:
-        ProtocolAborted: a message was not the next message of the protocol, or a server has lost its share of the
+        ProtocolError: a message was not the next message of the protocol, or a server has lost its share of the
             confirmed run.
     """
     stored, nonce = store.load_run(job), randomness.random_bytes(RUN_SIZE)
@@ -370,7 +370,7 @@ class TaskPairs:
         """Plan of the computation.
 
         Raises:
-            ProtocolAborted: there are too few people.
+            ProtocolError: there are too few people.
         """
         try:
             return self.task.plan(self.people)

@@ -231,7 +231,7 @@ class PairTask(SharedTask):
         """Return the agreement with its pairs, once the seed is known.
 
         Raises:
-            ProtocolAborted: the seed does not match the commitment.
+            ProtocolError: the seed does not match the commitment.
         """
         return self.terms.build_agreement(seed)
 

@@ -162,10 +162,10 @@ class Analyst:
         ticket: Ticket of an analyst.
         party: Number of the server that is asked, and asks the other one. Neither can open the answer.
         timeout: Timeout of an answer in seconds.
-        agreed_file: File of the report set and noise commitments that servers agreed on, which later answers must match; it is
-            written with the first answer if it does not exist.
-        allow_unproved: True to accept answers without a valid proof, for example after an owner sent wrong words: they have
-            the trust assumptions of a task without proofs.
+        agreed_file: File of the report set and noise commitments on which servers agreed, which later answers must
+            match; it is written with the first answer if it does not exist.
+        allow_unproved: True to accept answers without a valid proof, for example after an owner sent wrong words: they
+            have the trust assumptions of a task without proofs.
 
     Attributes:
         dropped: Number of reports that the last answer left out because they failed the servers' check.
