@@ -44,7 +44,7 @@ def main() -> int:
         if given.tag:
             tag(given.version, commit)
         else:
-            tested = UNTESTED if given.untested else given.intervals_by_tests
+            tested = UNTESTED if given.untested else given.tested
             make(given.version, commit, tested)
     except RuntimeError as stopped:
         print(f"release: {stopped}", file=sys.stderr)

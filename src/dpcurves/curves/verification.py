@@ -198,10 +198,10 @@ class VerifyQuestion:
 
     def __post_init__(self) -> None:
         object.__setattr__(
-            self, "columns", require_sequence("columns", self.columns, "a tuple of Ranged and Categories")
+            self, "columns", require_sequence("columns", self.columns, "a tuple of NumericColumn and Categories")
         )
         for name, column in (("outcome", self.outcome), *(("columns", column) for column in self.columns)):
-            require_type(name, column, (NumericColumn, Categories), "a Ranged or Categories")
+            require_type(name, column, (NumericColumn, Categories), "a NumericColumn or Categories")
         require_type("coefficient", self.coefficient, str, "the name of a column")
         if self.level is not None:
             object.__setattr__(self, "level", parse_category("level", self.level))
