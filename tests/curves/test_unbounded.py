@@ -255,7 +255,7 @@ def test_what_needs_a_grid_is_refused_without_one(more: str, tmp_path: Path) -> 
     asked = f"cdf {tmp_path}/t.csv --column wage --epsilon 1 --adjacency add-remove {more}"
     done = CliRunner().invoke(build(), asked.split())
     assert done.exit_code != 0
-    assert f"{more.split()[0]} needs a grid" in done.output
+    assert f"{more.split(maxsplit=1)[0]} needs a grid" in done.output
 
 
 def test_who_counts_once_refuses_in_one_line() -> None:

@@ -66,7 +66,7 @@ def expand_xof(tag: bytes, seed: bytes, binder: bytes, size: int) -> bytes:
 def expand_elements(tag: bytes, inputs: Iterable[tuple[bytes, bytes]], number: int) -> Words:
     """Expand pairs of seed and binder to elements ``(inputs, number, 2)``, by rejection sampling.
 
-    As the draft specifies, values that are not below the modulus are skipped: one in 2**59 values.
+    Values that are not below the modulus are skipped, as the draft specifies: one in 2**59 values.
     """
     pairs = list(inputs)
     octets = b"".join(expand_xof(tag, seed, binder, SIZE * number) for seed, binder in pairs)
