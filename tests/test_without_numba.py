@@ -22,7 +22,7 @@ sys.modules["numba"] = sys.modules["llvmlite"] = None  # to import them is an Im
 import warnings
 import dpcurves, dpcurves_parties.crypto
 warnings.simplefilter("ignore", dpcurves.CurveWarning)
-engine = dpcurves_parties.crypto.engine_of_task(b"task")
+engine = dpcurves_parties.crypto.select_engine(b"task")
 assert isinstance(engine, dpcurves_parties.crypto.PortableEngine)
 sys.path.append(sys.argv[2])
 runpy.run_path(sys.argv[1], run_name="__main__")
