@@ -190,7 +190,7 @@ class Village:
         with ExitStack() as stack:
             stack.enter_context(gates.run())
             stack.enter_context(mock.patch.object(device, "SUITE", Sealing()))
-            stack.enter_context(mock.patch.object(device, "Randomness", SimpleNamespace(keyed=self.keyed)))
+            stack.enter_context(mock.patch.object(device, "Randomness", SimpleNamespace(from_key=self.keyed)))
             come = [
                 Participant.enter_task(
                     RelayClient(self.task, self._ticket(f"owner-{person + 1}"), self._channel(relay, person)),
@@ -381,7 +381,7 @@ class Servers:
                 service.road = SimpleNamespace(connect=lambda party=party: self._line(party))
             for first, second in Contribution(self.task, rows, bytes(32)).iterate_batches():
                 for party, batch in enumerate((first, second)):
-                    self.seen[party].append(("reports", batch, self.services[party].receive(1, batch)))
+                    self.seen[party].append(("reports", batch, self.services[party].store_batch(1, batch)))
             self._asked(0, "close", lambda: self.services[0].close(SHOWN))
             for number in range(asks):
                 self._asked(number % 2, "answer", partial(self.services[number % 2].answer, self._question(number)))
@@ -411,7 +411,7 @@ class Servers:
         for each in (balance, verification):
             yield mock.patch.object(each, "datetime", Stopped)
         yield mock.patch.object(report_set, "_SUITE", Sealing())
-        yield mock.patch.object(owner, "Randomness", SimpleNamespace(keyed=self._owner_coins))
+        yield mock.patch.object(owner, "Randomness", SimpleNamespace(from_key=self._owner_coins))
         talk, key_of, sessions = PairSession.run_protocol, collection.NoiseSecret.derive_noise_key, [0, 0]
 
         def talked(asked: PairSession, shelf: Any, _: Randomness) -> Any:
@@ -481,11 +481,11 @@ class Shifted:
     key: Any
     shift: Callable[[Any, Any], Sequence[int]] | None
 
-    def noises(self, law: Any, at: Sequence[int]) -> list[int]:
-        return self._with(self.key.noises(law, at), law, at)
+    def derive_path_noise(self, law: Any, at: Sequence[int]) -> list[int]:
+        return self._with(self.key.derive_path_noise(law, at), law, at)
 
-    def of_sums(self, law: Any) -> list[int]:
-        return self._with(self.key.of_sums(law), law, None)
+    def derive_sum_noise(self, law: Any) -> list[int]:
+        return self._with(self.key.derive_sum_noise(law), law, None)
 
     def _with(self, drawn: Sequence[int], law: Any, at: Any) -> list[int]:
         more = [0] * len(drawn) if self.shift is None else self.shift(law, at)
@@ -518,7 +518,7 @@ def counts_coupled(  # noqa: PLR0917
         if at is not None:
             return [int((rows < each).sum()) for each in at]
         cells = np.bincount(rows, minlength=encoding.slots + 1)[: encoding.slots].reshape(law.rows, law.cells)
-        sums = [number for part in law.sums(cells) for number in part.ravel().tolist()]
+        sums = [number for part in law.apply_strategy(cells) for number in part.ravel().tolist()]
         return sums if law.missing is None else [*sums, -int(cells.sum())]
 
     def shift(law: Any, at: Any) -> list[int]:
@@ -532,7 +532,7 @@ def pairs_coupled(servers: Servers, first: Mapping[Any, list[bytes]], old: Any, 
     encoding, task, other = servers.task.encoding, servers.task, 1 - view
     order, mask = first["owner"][:2]
     before, after = (places_in_order(rows, order) for rows in (old, new))
-    values = [np.array(encoding._packed(list(rows.T.astype(np.uint64)))) for rows in (before, after)]
+    values = [np.array(encoding._pack_values(list(rows.T.astype(np.uint64)))) for rows in (before, after)]
     masks = np.frombuffer(mask, np.uint8).reshape(values[0].shape)
     changed = masks ^ values[0] ^ values[1] if view else masks
     servers.owners = {1: changed.tobytes()}

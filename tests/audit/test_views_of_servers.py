@@ -60,7 +60,9 @@ def meets_nothing_else(servers: Servers, expansion: Expansion, view: int) -> Non
     reports, every = servers.services[view]._counting.reports, range(1, servers.task.slots + 1)
     expansion.guarded = True
     try:
-        reports.below(every) if servers.task.owners is Owners.UNCHECKED else reports.evaluated(every)
+        reports.sum_prefix_shares(every) if servers.task.owners is Owners.UNCHECKED else reports.evaluate_thresholds(
+            every
+        )
     finally:
         expansion.guarded = False
 

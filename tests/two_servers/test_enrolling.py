@@ -115,7 +115,7 @@ def test_an_owner_whose_invitation_was_used_by_another_notices_and_one_that_was_
     assert (code != 0, "this invitation was used before, by another program or person" in said) == (True, True)
     assert pair.close(task)[1:] == (62, 3)
     bars = pair.analyst(task).ask(dp.HistogramQuestion("x", dp.Grid(0, 1, cells=24)))
-    assert sum(bars.unbiased) == pytest.approx(62, abs=1e-6)
+    assert sum(bars.unbiased_counts) == pytest.approx(62, abs=1e-6)
 
 
 def test_a_task_without_invitations_enrols_nobody(pair: Federation) -> None:
@@ -159,7 +159,7 @@ def test_keys_are_rotated_and_tasks_before_go_on_with_theirs(pair: Federation, t
     pair.contribute(younger, {"x": X})
     pair.close(younger)
     bars = pair.analyst(younger).ask(dp.HistogramQuestion("x", grid))
-    assert np.allclose(bars.unbiased, np.histogram(X, grid.edges)[0], rtol=0, atol=1e-9)
+    assert np.allclose(bars.unbiased_counts, np.histogram(X, grid.edges)[0], rtol=0, atol=1e-9)
     assert (
         NoiseSecret(old.hpke_key.private_bytes_raw(), 0, "x").commitment
         != NoiseSecret(new.hpke_key.private_bytes_raw(), 0, "x").commitment

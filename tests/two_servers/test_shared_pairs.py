@@ -48,7 +48,7 @@ def test_two_servers_tell_the_mean_over_pairs_and_the_same_to_whoever_asks_again
         assert (closed.reports, closed.owners) == (60, 2)
         found.append(couple.ask(task))
         low, high = found[-1].interval(0.9999)
-        assert low < float(task.kernel.evaluated(one, other).mean()) < high
+        assert low < float(task.kernel.evaluate(one, other).mean()) < high
         assert [couple.ask(task, party).value for party in (0, 1, 1)] == [found[-1].value] * 3
         assert task.plan(60).made_by.startswith("pairs of people, by two servers: ")
     for party in (0, 1):
