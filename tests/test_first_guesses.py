@@ -33,7 +33,10 @@ def test_all_missing_arguments_are_named_with_a_call_that_works() -> None:
             lambda: dp.mean(AGES, lower=0, upper=1, **ONE),  # type: ignore[call-arg]
             r"'lower': both ends are one argument, bounds=\(lower, upper\)",
         ),
-        (lambda: dp.roc_curve([0, 1], np.ones((2, 2)), **ONE), r"y_score: the array has two columns; .* scores\[:, 1\]"),
+        (
+            lambda: dp.roc_curve([0, 1], np.ones((2, 2)), **ONE),
+            r"y_score: the array has two columns; .* scores\[:, 1\]",
+        ),
         (
             lambda: dp.roc_curve(np.array(["no", "yes"]), [0.1, 0.9], **ONE),
             'pos_label: .*pos_label="yes", neg_label="no"',
