@@ -55,7 +55,7 @@ os.environ["DPCURVES_LEDGER_KEY"] = 32 * "5e"
 warnings.filterwarnings("ignore", "XDG_RUNTIME_DIR")  # of the machine, and names a folder of it
 warnings.showwarning = lambda said, kind, *_: print(f"{kind.__name__}: {said}")
 _seeds = itertools.count()
-dpcurves.Randomness.system = staticmethod(lambda: dpcurves.Randomness.from_seed(next(_seeds)))
+dpcurves.Randomness.from_system = staticmethod(lambda: dpcurves.Randomness.from_seed(next(_seeds)))
 """
 PNG = "image/png"
 COLOURS = re.compile("\x1b\\[[0-9;]*m")

@@ -49,7 +49,7 @@ class Tuning:
         clipped_deviation: Prior standard deviation of the log-ratio by which the outermost cells hold more.
         fading: Power of the wave number with which the prior standard deviation of waves falls.
         amplitudes: Prior standard deviations of the first wave, averaged over.
-        pilot_amplitude: The same in the rounds that fit the noise.
+        pilot_amplitude: Prior standard deviation of the first wave in the rounds that fit the noise.
         overdispersions: Candidate variance factors of records over multinomial variation; the most likely is used.
         largest_overdispersion: Variance factor above which a density says little about the data.
         least_gain: Log-likelihood that the first fit must gain over even records.

@@ -263,8 +263,8 @@ class ParquetSource:
         names: Names of the columns.
         read_by_duckdb: Whether DuckDB reads each column directly.
         arrow_source: All columns, through Arrow.
-        unreadable_columns: As of `Source`.
-        is_costly: As of `Source`.
+        unreadable_columns: See `Source`.
+        is_costly: See `Source`.
         owner: DuckDB connection that must stay open while the file is read.
     """
 

@@ -348,7 +348,7 @@ def brier_score(cells: FloatArray, scores: FloatArray) -> FloatArray:
 def log_loss(cells: FloatArray, scores: FloatArray) -> FloatArray:
     """Return the mean negative logarithm of the predicted probability of the observed label: (..., 2, cells) to (...).
 
-    As in scikit-learn, scores are clipped to the distance of 1 from the next double, away from 0 and 1.
+    Scores are clipped, as in scikit-learn, to the distance of 1 from the next double, away from 0 and 1.
 
     Args:
         cells: Counts of negatives and positives.
