@@ -39,7 +39,7 @@ def test_a_release_is_found_by_counts_of_bars_alone(benchmark: dict[str, Any]) -
     few = {"chosen_on": 40_000, "confirmed_on": 40_000}
     report = benchmark["streamed"](case(benchmark, 0.6), **few).report
     assert report.is_flagged
-    assert 0.6 < report.lower < exact
+    assert 0.6 < report.lower_bound < exact
     assert not benchmark["streamed"](case(benchmark, exact), **few).report.is_flagged
 
 
