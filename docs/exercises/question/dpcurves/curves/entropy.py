@@ -124,7 +124,7 @@ class Entropy(IntervalResult):
     @classmethod
     def _from_json(cls, document: display.CurveDocument) -> Entropy:
         column = Categories(document.question["column"], tuple(document.question["categories"]))
-        return cls.from_counts(document.rounds[0], column, document.privacy)
+        return cls.from_counts(document.releases[0], column, document.privacy)
 
 
 @dataclass(frozen=True, slots=True)
