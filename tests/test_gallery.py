@@ -29,8 +29,8 @@ WORDS = {
     "by category": "Categories", "hints": "hint=", "DuckDB": "duckdb", "Polars": "polars", "pandas": "pandas",
     "Parquet": "parquet", "a ledger in PostgreSQL": "pgserver", "two servers": "aggregator --party",
     "scikit-learn": "make_pipeline", "DAWA": "DawaEstimator", "HB": "HierarchyEstimator", "R": "jsonlite",
-    "JavaScript": "JSON.parse", "a report page": "display.report", "two curves": "ks_test", "resuming": "request=",
-    "a calibration study": "CalibrationQuestion",
+    "JavaScript": "JSON.parse", "a report page": "display.render_report", "two curves": "ks_test",
+    "resuming": "request=", "a calibration study": "CalibrationQuestion",
 }  # fmt: skip
 """What a newcomer looks for, and a word that stands where it is shown."""
 

@@ -237,7 +237,7 @@ class Liar:
     """Says that it pays for one grid, and asks for another."""
 
     @property
-    def paid_as(self) -> PrefixQuery:
+    def charged_query(self) -> PrefixQuery:
         return PrefixQuery((Axis("x", FINE),), ())
 
     def steps(self, setting: Setting) -> Needs[Release]:

@@ -72,7 +72,10 @@ def test_a_request_keeps_its_bound_and_costs_nothing_again(tmp_path: Path) -> No
 
 
 def test_one_bound_is_for_all_questions_where_it_was_stated() -> None:
-    with session(log(), rows_per_unit=2) as opened, pytest.raises(ValueError, match=r"^rows_per_unit: all questions"):
+    with (
+        session(log(), rows_per_unit=2) as opened,
+        pytest.raises(ValueError, match=r"^rows_per_unit: this session was opened with one bound"),
+    ):
         opened.ask(CDF, ONE, rows_per_unit=4)
     with session(log()) as opened, pytest.raises(ValueError, match=r"^rows_per_unit: say how many"):
         _ = opened.adjacency

@@ -127,7 +127,7 @@ class ModelPairQuestion:
     Attributes:
         label: The column of true labels.
         first: The column of the first model's scores, or a `Scorecard` or `Trees`; high scores are positive.
-        second: Column of the scores of the second model.
+        second: The column of the second model's scores, or its `Scorecard` or `Trees`.
         grid: Public cells of the first scores. Records with a score outside are left out, and a note gives their
             number.
         second_grid: Public cells of the second scores; None: the same.

@@ -136,7 +136,7 @@ class QuestionPlan:
         id: The identifier that the question would have.
         request: The request id under which it would be charged.
         remaining: Remaining budgets of analyst, project and dataset; None if no allowance was set.
-        earlier_question: This question for the same loss, if the project asked it before; its answer is free.
+        earlier_question: An equal question for the same loss, if the project has asked it before; its answer is free.
         is_paid: Whether the project has paid this loss for the same query; then the question is free.
         published_answers: Published releases that answer the question, by any payer; they are free.
     """

@@ -46,11 +46,11 @@ class HazardPrior(NamedTuple):
     """Prior standard deviations of the parts of a log hazard.
 
     Attributes:
-        level: Deviation of a constant, around the typical hazard.
-        slope: Deviation of the change per unit of log time.
-        smooth: Scale of a smooth deviation.
+        level: Standard deviation of a constant, around the typical hazard.
+        slope: Standard deviation of the change per unit of log time.
+        smooth: Standard deviation of a smooth deviation.
         length: Length scale of the smooth deviation, as a fraction of the grid.
-        rough: Scale of independent deviations of each cell.
+        rough: Standard deviation of independent deviations of each cell.
         straight: Whether the typical hazard belongs to linear survival that falls to 0 at the end of the grid, instead
             of a constant hazard with median survival in the middle.
     """

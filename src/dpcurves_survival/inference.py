@@ -151,8 +151,7 @@ def sample_waiting_times(has_event: BoolArray, generator: np.random.Generator) -
 class HazardSamplingErrors(NamedTuple):
     """Draws of sampling errors of cause-specific hazards, for the population.
 
-    The draws follow `SurvivalSamplingErrors`, with a Dirichlet law of the fractions at risk that have an event of each
-    cause.
+    The law is that of `SurvivalSamplingErrors`, with Dirichlet fractions at risk that have an event of each cause.
 
     Attributes:
         hazards: Errors of the hazard of each cause in each cell, (draws, causes, cells).

@@ -38,9 +38,9 @@ def test_a_release_is_found_by_counts_of_bars_alone(benchmark: dict[str, Any]) -
     exact = float(np.arccosh(1.5))
     few = {"chosen_on": 40_000, "confirmed_on": 40_000}
     report = benchmark["streamed"](case(benchmark, 0.6), **few).report
-    assert report.flagged
-    assert 0.6 < report.lower < exact
-    assert not benchmark["streamed"](case(benchmark, exact), **few).report.flagged
+    assert report.is_flagged
+    assert 0.6 < report.lower_bound < exact
+    assert not benchmark["streamed"](case(benchmark, exact), **few).report.is_flagged
 
 
 def test_a_row_that_is_kept_is_not_made_again(benchmark: dict[str, Any], tmp_path: Path) -> None:

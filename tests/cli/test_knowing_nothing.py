@@ -120,7 +120,7 @@ def test_bounds_of_sums_and_cells_of_histograms_are_found_and_their_price_is_tol
     for word in ("mean", "sum", "variance", "summary"):
         done = run(word, strange, "--column", "amount", "--bounds", "auto", *ONE, "--json", kept)
         assert done.exit_code == 0, done.output
-        assert "no bounds are given: epsilon 1 pays for all turns" in done.output
+        assert "no bounds are given: epsilon 1 pays for all rounds" in done.output
         assert "values beyond are clipped to them" in done.output
     found: Any = dp.read_result(kept)
     assert found.privacy.epsilon == pytest.approx(1)
@@ -128,7 +128,7 @@ def test_bounds_of_sums_and_cells_of_histograms_are_found_and_their_price_is_tol
     assert found.mean == pytest.approx(amounts.mean(), rel=0.25)
     done = run("histogram", strange, "--column", "amount", "--grid", "auto", *ONE, "--by", "ended=0,1")
     assert done.exit_code == 0, done.output
-    assert "no grid is given: epsilon 1 pays for 4 turns" in done.output
+    assert "no grid is given: epsilon 1 pays for 4 rounds" in done.output
     assert "counted apart" in done.output
     weighed = run(
         "mean", strange, "--column", "amount", "--bounds", "auto", "--weight", "days", "--weight-cap", "9", *ONE

@@ -102,7 +102,7 @@ def test_a_dry_run_opens_nothing(run: Run, study: Path, tmp_path: Path) -> None:
         (STUDY.replace("epsilon = 1", ""), "epsilon: give either epsilon"),
         (STUDY.replace("1/2", "2"), "share: shares above 0"),
         (STUDY.replace("cdf", "cfd"), "ask: one of auto-range-cdf"),
-        (STUDY.replace('"delays"', '"../delays"'), "name: small letters"),
+        (STUDY.replace('"delays"', '"../delays"'), "name: use lower-case letters"),
         (STUDY + '[[question]]\nask = "cdf"\nname = "delays"\ncolumn = "x"\ngrid = "0:1:4"', "name: two questions"),
         ("espilon = 1\n" + STUDY, "espilon: there is no such field"),
     ],
@@ -147,7 +147,7 @@ def test_a_study_may_know_nothing_of_its_table_and_thirds_of_a_loss_fit_into_it(
     assert planned.exit_code == 0, planned.output
     said = " ".join(planned.output.split())
     assert "no groups of carrier are listed: epsilon 0.166667, delta 1e-06 finds" in said
-    assert "no grid is given: epsilon 0.5 pays for 4 turns" in said
+    assert "no grid is given: epsilon 0.5 pays for 4 rounds" in said
     assert "total: epsilon 2, delta 1e-06" in said
     done = run("study", file, table, "--adjacency", "add-remove", "--out", out)
     assert done.exit_code == 0, done.output

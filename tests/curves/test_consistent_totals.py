@@ -213,7 +213,7 @@ def test_wide_numbers_are_suppressed(asked: Asked) -> None:
     with pytest.raises(ValueError, match="suppress: a share above 0"):
         counts.to_csv_text(suppress=0)
     (curve,) = asked(dp.CdfQuestion("age", GRID))
-    with pytest.raises(ValueError, match="suppress: counts and sums with intervals"):
+    with pytest.raises(ValueError, match="suppress: this result has no counts or sums with intervals"):
         curve.to_csv_text(suppress=0.1)
 
 

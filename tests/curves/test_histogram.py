@@ -69,11 +69,11 @@ def test_intervals_hold_all_counts_at_once_and_those_of_the_population(outside: 
 
 def test_counts_of_neighbours_leave_no_cell_out() -> None:
     bars = answer(HistogramQuestion("x", Grid(-9, 9, cells=100)), {"x": X}, PrivacyLoss.pure(1), both(500)[1], seed=1)
-    at = bars.groups(40)
+    at = bars.group_edges(40)
     assert (at[0], at[-1]) == (0, 100)
     assert len(at) - 1 <= 40
     assert bars.unbiased_counts.sum() == pytest.approx(np.add.reduceat(bars.unbiased_counts, at[:-1]).sum())
-    assert bars.groups(100).tolist() == list(range(101))
+    assert bars.group_edges(100).tolist() == list(range(101))
 
 
 def test_clamped_values_are_noted_and_of_units_with_several_records_no_population_is_spoken_of() -> None:

@@ -33,7 +33,7 @@ def test_a_plan_says_what_was_measured_nearest_to_it() -> None:
             (row,) = (each for each in load_measured_ratios().ratios if each[:3] == (records, currency, amount))
             (note,) = notes(dp.PrivacyLoss.pure(loss), units)
             assert f": {row.area:.2g} times the error of the area" in note
-            assert f", {row.groups:.2g} times that of shares" in note
+            assert f", {row.groups:.2g} times the error of shares" in note
             assert (
                 f"measured on {records:,} calibrated scores at {currency} {amount:g}, {load_measured_ratios().releases}"
                 in note

@@ -91,7 +91,7 @@ def test_a_wrong_rate_is_named(wrong: Any) -> None:
 @pytest.mark.parametrize("population", [False, True])
 @pytest.mark.parametrize("records", [300, 3000])
 def test_their_intervals_hold(population: bool, records: int) -> None:
-    """In 60 releases, 90 % intervals hold in at least 86 %, within two standard errors; widths are printed."""
+    """90 % intervals hold in at least 86 % of 60 releases, within two standard errors; widths are printed."""
     whole = sample(POPULATION, 4)
     held, widths, errors = np.zeros(2), [], []
     for seed in range(60):

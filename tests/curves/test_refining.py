@@ -111,7 +111,7 @@ def test_a_curve_of_one_turn_is_still_read_and_one_of_none_is_not() -> None:
     assert len(document["evidence"]["releases"]) == 1
     assert np.array_equal(CDF.from_json(curve.to_json()).y, curve.y)
     document["evidence"]["releases"] = []
-    with pytest.raises(ValueError, match="without releases"):
+    with pytest.raises(ValueError, match="at least one release"):
         CDF.from_json(json.dumps(document))
 
 

@@ -116,7 +116,7 @@ def test_a_folder_of_other_files_and_names_of_no_files_are_refused(tmp_path: Pat
     with pytest.raises(InvalidArgument, match="^folder: the folder holds files of other origin"):
         dp.publish(curve, tmp_path)
     assert [file.name for file in tmp_path.iterdir()] == ["mine.txt"]
-    with pytest.raises(InvalidArgument, match="^results: small letters"):
+    with pytest.raises(InvalidArgument, match="^results: use lower-case letters"):
         dp.publish({"../a": curve}, tmp_path / "new")
     with pytest.raises(InvalidArgument, match="^results: at least one"):
         dp.publish([], tmp_path / "new")

@@ -180,7 +180,7 @@ def _estimate(name: str, scores: Any, estimator: MetricEstimator) -> ScoreNumber
 def partial_auc(scores: Scores, max_fpr: float) -> ScoreNumber:
     """Return the standardised partial area under the ROC curve up to a false positive rate. Spends no budget.
 
-    It equals ``sklearn.metrics.roc_auc_score(..., max_fpr=max_fpr)`` of the cells of the scores (McClish 1989).
+    The area is ``sklearn.metrics.roc_auc_score(..., max_fpr=max_fpr)`` of the cells of the scores (McClish 1989).
 
     Args:
         scores: Released scores.

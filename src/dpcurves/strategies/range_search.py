@@ -137,7 +137,7 @@ class Tuning:
         off_share: Share of the records on single numbers that may lie off all multiples of a step.
         step_powers: Number of powers of ten that are tried for a step.
         most_counted: Share of the records that must lie between counted multiples before cells are chosen by a step.
-        some_counted: Share of the records, as `most_counted`, before quantiles are reported as multiples.
+        some_counted: Share that replaces it before quantiles are reported as multiples.
         uncertain_share: Share of these records, with noise, that may lie off all multiples.
         single_share: Share of the records above which a single multiple is counted apart from the values above it,
             because a band is as wide within an interval as all records of the interval.
@@ -661,8 +661,8 @@ def _count_on_cells(
     Neighbours that seem empty are counted together, and so are all values from one multiple of a step to the next.
 
     Arguments:
-        pilot_state: All pilot queries, on the cells of the finest one.
-        state: These queries, on the chosen cells.
+        pilot_state: All pilot queries, on their own cells.
+        state: All pilot queries, on the chosen cells.
         likely: Estimated count of each cell of the pilot queries.
         setting: Loss and adjacency.
         step: Step of which the values are multiples; 0 for no step.
