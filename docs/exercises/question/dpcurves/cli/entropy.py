@@ -7,24 +7,24 @@ from dataclasses import dataclass
 from typing import Any
 
 from . import options as of
-from .ask_file import asks
+from .ask_file import make_question_command
 from .output import ResultView
 
 
 @dataclass(frozen=True)
-class CategoryColumn(of.Asked):
+class CategoryColumn(of.QuestionOptions):
     """Options for a column and its categories."""
 
     column: str = of.option("NAME", "The column of categories.")
     categories: str = of.option("A,B,C", "Its categories, declared in public; other values count as missing.")
 
-    def told(self, usual: Mapping[str, Any]) -> dict[str, Any]:
+    def question_fields(self, defaults: Mapping[str, Any]) -> dict[str, Any]:
         from ..data import Categories
 
-        return {"column": Categories(self.column, of.categories("categories", self.categories))}
+        return {"column": Categories(self.column, of.parse_labels("categories", self.categories))}
 
 
-ENTROPY = asks(
+ENTROPY = make_question_command(
     "entropy", "EntropyQuestion", [CategoryColumn], [ResultView],
     title="The entropy of a column of categories, in bits.",
     example="flights.csv --column carrier --categories UA,AA,DL",

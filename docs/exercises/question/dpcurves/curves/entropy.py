@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 
 from .. import display
-from ..arguments import Refused, chance, require_kind
+from ..arguments import InvalidArgument, require_probability, require_type
 from ..arrays import FloatArray
-from ..conversation import ALL, Cells, Evidence, Needs, PrivacyStatement, Setting, needed
+from ..conversation import ALL, CellWorkload, Evidence, Needs, PrivacyStatement, Setting, ask_workload
 from ..data import Categories
 from ..inference.bands import upper_quantile
-from ..inference.knowledge import KNOWN_AT, known_number
+from ..inference.known_numbers import KNOWN_AT, known_number
 from ..inference.moments import KNOWN
-from .pair_mean import SimulatedCounts, ends_about
-from .question import CATEGORIES, require_independent, statement_of
-from .result import EACH, Covered, Drawing, notes_on_dependence
+from .pair_mean import SimulatedCounts, compute_basic_interval
+from .question import CATEGORIES, build_privacy_statement, require_independent
+from .result import EACH, IntervalResult, PlotArguments, notes_on_dependence
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,7 +31,7 @@ LEAST_RECORDS = 0.5
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Entropy(Covered):
+class Entropy(IntervalResult):
     """Shannon's entropy of a column of categories, in bits.
 
     It is 0 where all records have one category, and largest where all categories are equally frequent. It is *not
@@ -48,10 +48,10 @@ class Entropy(Covered):
 
     KIND = "entropy"
     TITLE = "entropy of {column.column}, in bits"
-    IN_SHORT = "{column.column}, {entropy:.3g} bits"
+    REPR_FACTS = "{column.column}, {entropy:.3g} bits"
     SUMMARY = (("entropy, in bits", "{entropy:.3g}"), ("maximum", "{maximum:.3g}"))
     ARRAYS = ("entropy",)
-    COVERS = EACH
+    INTERVAL_NAME = EACH
 
     column: Categories
     privacy: PrivacyStatement
@@ -60,7 +60,7 @@ class Entropy(Covered):
     @classmethod
     def read(cls, evidence: Evidence, column: Categories, privacy: PrivacyStatement) -> Entropy:
         """Return the entropy of released counts of all categories."""
-        return cls(column, privacy.noted(*notes_on_dependence(privacy)), evidence)
+        return cls(column, privacy.with_notes(*notes_on_dependence(privacy)), evidence)
 
     @property
     def maximum(self) -> float:
@@ -76,24 +76,24 @@ class Entropy(Covered):
         """Return the bounds of a confidence interval of the entropy, of shape ``(1, 2)``.
 
         It is for these records; with `population`, for the population that they were sampled from. Noise and sampling
-        are simulated; see `ends_about`. Simulation starts from estimated counts, which are rarely 0: of four categories
-        with one or two empty ones, 83 to 86 % of 200 intervals of level 0.9 held the entropy.
+        are simulated; see `compute_basic_interval`. Simulation starts from estimated counts, which are rarely 0: of
+        four categories with one or two empty ones, 83 to 86 % of 200 intervals of level 0.9 held the entropy.
         """
-        level = chance("level", level)
+        level = require_probability("level", level)
         require_independent(self.privacy, population)
         if not self._has_records:
             return np.array([[0.0, self.maximum]])
-        errors = compute_entropy(self._counts.drawn(population)) - self._at_likely_counts
-        low, high = ends_about(self._at_released_counts, errors, level, population)
+        errors = compute_entropy(self._counts.simulate_counts(population)) - self._at_likely_counts
+        low, high = compute_basic_interval(self._at_released_counts, errors, level, population)
         return np.clip([[min(low, self._estimate), max(high, self._estimate)]], 0.0, self.maximum)
 
     @cached_property
     def _counts(self) -> SimulatedCounts:
-        return SimulatedCounts(self.evidence.unbiased.ravel(), self.evidence, self.privacy, self.notes)
+        return SimulatedCounts(self.evidence.unbiased_cells.ravel(), self.evidence, self.privacy, self.notes)
 
     @property
     def _at_likely_counts(self) -> float:
-        return float(compute_entropy(self._counts.likely))
+        return float(compute_entropy(self._counts.likely_counts))
 
     @property
     def _at_released_counts(self) -> float:
@@ -103,7 +103,7 @@ class Entropy(Covered):
     def _estimate(self) -> float:
         if not self._has_records:
             return nan
-        bias = float(np.mean(compute_entropy(self._counts.drawn(population=False)) - self._at_likely_counts))
+        bias = float(np.mean(compute_entropy(self._counts.simulate_counts(population=False)) - self._at_likely_counts))
         return min(max(self._at_released_counts - bias, 0.0), self.maximum)
 
     @cached_property
@@ -112,7 +112,7 @@ class Entropy(Covered):
         noise_of_sum = upper_quantile(np.abs(self._counts.noise.sum(axis=-1)), (1 + KNOWN) / 2)
         return bool(self._counts.counts.sum() > max(noise_of_sum, LEAST_RECORDS))
 
-    def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Axes:
+    def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Axes:
         return display.draw_numbers({self._title(): self.entropy}, shades=shades, **how)
 
     def _columns(self) -> Mapping[str, Any]:
@@ -122,9 +122,9 @@ class Entropy(Covered):
         return {"column": self.column.column, "categories": list(self.column.values)}
 
     @classmethod
-    def _opened(cls, opened: display.Opened) -> Entropy:
-        column = Categories(opened.question["column"], tuple(opened.question["categories"]))
-        return cls.read(opened.turns[0], column, opened.privacy)
+    def _from_json(cls, document: display.CurveDocument) -> Entropy:
+        column = Categories(document.question["column"], tuple(document.question["categories"]))
+        return cls.read(document.releases[0], column, document.privacy)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,14 +142,16 @@ class EntropyQuestion:
     column: Categories
 
     def __post_init__(self) -> None:
-        require_kind("column", self.column, Categories, CATEGORIES)
+        require_type("column", self.column, Categories, CATEGORIES)
         if not 2 <= self.column.slots <= MAX_CATEGORIES:
-            raise Refused("column", f"from 2 to {MAX_CATEGORIES} categories are counted, got {self.column.slots}")
+            raise InvalidArgument(
+                "column", f"from 2 to {MAX_CATEGORIES} categories are counted, got {self.column.slots}"
+            )
 
     def steps(self, setting: Setting) -> Needs[Entropy]:
         """Ask for one row of counts."""
-        answer = yield from needed(Cells((self.column,)), ALL)
-        return Entropy.read(answer.counts, self.column, statement_of(answer.releases))
+        answer = yield from ask_workload(CellWorkload((self.column,)), ALL)
+        return Entropy.read(answer.counts, self.column, build_privacy_statement(answer.releases))
 
     def __str__(self) -> str:
         return f"entropy of {self.column.column}"

@@ -9,7 +9,7 @@ import numpy as np
 from .. import curves
 from ..arrays import FloatArray
 from ..curves.entropy import compute_entropy
-from . import true_readings as read
+from . import rehearsals as read
 from .expected_errors import MORE_WIDTHS, OF_ONE_NUMBER, ForecastKind, Table
 from .reference_laws import PLACES
 
@@ -32,6 +32,6 @@ def _error_in_bits(question: Any, found: curves.Entropy, records: read.Columns) 
 
 
 ENTROPY = ForecastKind(
-    PLACES, _categories_at, _error_in_bits, "entropy in bits, mean error", read.half_of_each, "the entropy",
+    PLACES, _categories_at, _error_in_bits, "entropy in bits, mean error", read.interval_half_width, "the entropy",
     lambda question, size: float(np.log2(question.column.slots)) / 4, OF_ONE_NUMBER, MORE_WIDTHS,
 )  # fmt: skip
