@@ -13,7 +13,7 @@ import dpcurves as dp
 from dpcurves_engines import checked_polars, polars
 
 checked = checked_polars()
-assert [finding.what for finding in checked.findings if not finding.fits] == []
+assert [finding.description for finding in checked.findings if not finding.is_equal] == []
 assert len(checked.findings) > 40
 
 generator = np.random.default_rng(1)

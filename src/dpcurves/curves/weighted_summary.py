@@ -263,8 +263,8 @@ def _find_ratio_interval(
 ) -> tuple[float, float]:
     """Return limits of a ratio: all r with ``numerator - r * denominator`` within its errors of 0.
 
-    The ratio lies in [-1, 1]. After Fieller (1954): errors are simulated at each limit. They depend on its position, so this is a fixed-point
-    iteration.
+    The ratio lies in [-1, 1]. After Fieller (1954): errors are simulated at each limit. They depend on its position, so
+    this is a fixed-point iteration.
     """
     limits = []
     for sign in (-1.0, 1.0):
