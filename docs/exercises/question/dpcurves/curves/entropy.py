@@ -58,7 +58,7 @@ class Entropy(IntervalResult):
     evidence: Evidence
 
     @classmethod
-    def from_counts(cls, evidence: Evidence, column: Categories, privacy: PrivacyStatement) -> Entropy:
+    def read(cls, evidence: Evidence, column: Categories, privacy: PrivacyStatement) -> Entropy:
         """Return the entropy of released counts of all categories."""
         return cls(column, privacy.with_notes(*notes_on_dependence(privacy)), evidence)
 
@@ -76,13 +76,8 @@ class Entropy(IntervalResult):
         """Return the bounds of a confidence interval of the entropy, of shape ``(1, 2)``.
 
         It is for these records; with `population`, for the population that they were sampled from. Noise and sampling
-<<<<<<< HEAD
-        are simulated; see `compute_basic_interval`. Simulation starts from estimated counts, which are rarely 0: of four categories
-        with one or two empty ones, 83 to 86 % of 200 intervals of level 0.9 held the entropy.
-=======
         are simulated; see `compute_basic_interval`. Simulation starts from estimated counts, which are rarely 0: of
         four categories with one or two empty ones, 83 to 86 % of 200 intervals of level 0.9 held the entropy.
->>>>>>> g1
         """
         level = require_probability("level", level)
         require_independent(self.privacy, population)
@@ -129,11 +124,7 @@ class Entropy(IntervalResult):
     @classmethod
     def _from_json(cls, document: display.CurveDocument) -> Entropy:
         column = Categories(document.question["column"], tuple(document.question["categories"]))
-<<<<<<< HEAD
-        return cls.from_counts(document.releases[0], column, document.privacy)
-=======
         return cls.read(document.releases[0], column, document.privacy)
->>>>>>> g1
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,22 +144,14 @@ class EntropyQuestion:
     def __post_init__(self) -> None:
         require_type("column", self.column, Categories, CATEGORIES)
         if not 2 <= self.column.slots <= MAX_CATEGORIES:
-<<<<<<< HEAD
-            raise InvalidArgument("column", f"from 2 to {MAX_CATEGORIES} categories are counted, got {self.column.slots}")
-=======
             raise InvalidArgument(
                 "column", f"from 2 to {MAX_CATEGORIES} categories are counted, got {self.column.slots}"
             )
->>>>>>> g1
 
     def steps(self, setting: Setting) -> Needs[Entropy]:
         """Ask for one row of counts."""
         answer = yield from ask_workload(CellWorkload((self.column,)), ALL)
-<<<<<<< HEAD
-        return Entropy.from_counts(answer.counts, self.column, build_privacy_statement(answer.releases))
-=======
         return Entropy.read(answer.counts, self.column, build_privacy_statement(answer.releases))
->>>>>>> g1
 
     def __str__(self) -> str:
         return f"entropy of {self.column.column}"
