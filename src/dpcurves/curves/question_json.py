@@ -214,10 +214,8 @@ def _parse_category_column(name: str, value: Any) -> Categories:
             name, 'column and categories are needed, as in {"column": "sex", "categories": ["F", "M"]}'
         )
     if document.get("unlisted") is True or document.get("categories") == AUTO:
-        universe = document.get("universe")
-        return UnlistedCategories(
-            document.get("column"), universe=None if universe is None else parse_universe(universe)
-        )  # type: ignore[arg-type]
+        universe = None if (stored := document.get("universe")) is None else parse_universe(stored)
+        return UnlistedCategories(document.get("column"), universe=universe)  # type: ignore[arg-type]
     return Categories(document.get("column"), document.get("categories"))  # type: ignore[arg-type]
 
 
