@@ -10,10 +10,10 @@ import numpy as np
 import polars as pl
 
 import dpcurves as dp
-from dpcurves_engines import checked_polars, polars
+from dpcurves_engines import check_polars, polars
 
-checked = checked_polars()
-assert [finding.what for finding in checked.findings if not finding.fits] == []
+checked = check_polars()
+assert [finding.description for finding in checked.findings if not finding.is_equal] == []
 assert len(checked.findings) > 40
 
 generator = np.random.default_rng(1)

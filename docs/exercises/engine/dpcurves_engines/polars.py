@@ -28,8 +28,8 @@ from dpcurves.records.engines.engine import (
 )
 from dpcurves.records.source import FAILURE, Column, ColumnKind, column_from_arrow_type, find_column
 
-from .conformance import Checked, findings, require_proof
-from .slots import Offsets, Pieces, thresholds_of
+from .conformance import ConformanceReport, require_conformance, run_checks
+from .slots import OffsetConstants, Pieces, find_thresholds
 
 
 def polars(data: Any) -> PolarsTable:
@@ -47,10 +47,10 @@ def polars(data: Any) -> PolarsTable:
     return PolarsTable(data)
 
 
-def checked_polars() -> Checked:
+def check_polars() -> ConformanceReport:
     """Return the result of every conformance check of Polars."""
-    prover = PolarsProver()
-    return Checked(prover.name, tuple(findings(prover)))
+    engine = CheckablePolars()
+    return ConformanceReport(engine.name, tuple(run_checks(engine)))
 
 
 def _library() -> Any:
@@ -80,7 +80,7 @@ class PolarsTable(EngineTable):
         return PolarsEngine(frame, unit, key)
 
 
-class PolarsProver:
+class CheckablePolars:
     """Finds the cells of public numbers by Polars, for conformance checks."""
 
     decimals: tuple[str, ...] = ()
@@ -92,30 +92,30 @@ class PolarsProver:
     def name(self) -> str:
         return f"Polars {self._pl.__version__}"
 
-    def slots_of(self, grid: Grid, values: FloatArray) -> IntArray:
+    def find_slots(self, grid: Grid, values: FloatArray) -> IntArray:
         slots = self._slot(grid, self._pl.Series(values)).fill_null(grid.slots)
         return np.asarray(slots.to_numpy(), dtype=np.int64)
 
-    def offsets_of(self, grid: Grid, values: FloatArray, half: int) -> IntArray:
+    def find_offsets(self, grid: Grid, values: FloatArray, half: int) -> IntArray:
         return np.asarray(self._offset(grid, self._pl.Series(values), half).to_numpy(), dtype=np.int64)
 
-    def digest_of(self, key: bytes, message: bytes) -> bytes:
+    def compute_digest(self, key: bytes, message: bytes) -> bytes:
         return hmac.digest(key, message, "sha256")
 
-    def numbers_of(self, decimals: Sequence[str]) -> FloatArray:
+    def parse_decimals(self, decimals: Sequence[str]) -> FloatArray:
         return np.array([float(decimal) for decimal in decimals])
 
     def _slot(self, grid: Grid, values: Any) -> Any:
         """Return the number of thresholds at or below each value, by comparing doubles; null where it is missing."""
         values = values.fill_nan(None)
-        thresholds = self._pl.Series(thresholds_of(grid), dtype=self._pl.Float64)
+        thresholds = self._pl.Series(find_thresholds(grid), dtype=self._pl.Float64)
         slots = thresholds.search_sorted(values.fill_null(0.0), side="right").cast(self._pl.Int64)
         return self._pl.select(self._pl.when(values.is_not_null()).then(slots)).to_series()
 
     def _offset(self, grid: Grid, values: Any, half: int) -> Any:
         """Return the offset of each value, operation by operation as `Grid.offset_of` computes it."""
         cell, values, pl = self._slot(grid, values), values.fill_nan(None), self._pl
-        constants, apart = Offsets.of(grid), int(grid.outside is Outside.APART)
+        constants, apart = OffsetConstants.from_grid(grid), int(grid.outside is Outside.APART)
         inner = (cell - apart).clip(0, grid.cells - 1).fill_null(0)
         middle, width = (pl.Series(constant).gather(inner) for constant in (constants.middle, constants.width))
         clipped = values.clip(grid.lower, grid.upper).fill_null(grid.lower)
@@ -124,7 +124,7 @@ class PolarsProver:
         return pl.select(pl.when(counted).then(steps.cast(pl.Int64)).otherwise(0)).to_series()
 
 
-class PolarsEngine(PolarsProver):
+class PolarsEngine(CheckablePolars):
     """Counts the used rows of a frame. The frame is read once, at the first count."""
 
     failure: str = FAILURE
@@ -139,7 +139,7 @@ class PolarsEngine(PolarsProver):
             find_column(unit.column, self.columns, "unit")
 
     def prepare(self, bound: Sequence[BoundAxis]) -> None:
-        require_proof(self, bound)
+        require_conformance(self, bound)
 
     def counts(self, bound: Sequence[BoundAxis]) -> IntArray:
         return np.bincount(self.places(bound), minlength=table_size(bound) + 1)
@@ -151,13 +151,13 @@ class PolarsEngine(PolarsProver):
         return self._sum_in_cells(bound, 2 * self._offsets(bound, half) ** 2 - half**2)
 
     def prefixes(self, bound: Sequence[BoundAxis], at: Sequence[int]) -> list[int]:
-        pieces, (*first, last) = Pieces.of(bound, at), bound
+        pieces, (*first, last) = Pieces.from_entries(bound, at), bound
         row, values = self._places(first), self._number(last).fill_nan(None)
-        bounds = self._pl.Series(pieces.bounds, dtype=self._pl.Float64)
+        bounds = self._pl.Series(pieces.start_values, dtype=self._pl.Float64)
         piece = bounds.search_sorted(values.fill_null(0.0), side="right").to_numpy().astype(np.int64)
         missing = (row == table_size(first)) | values.is_null().to_numpy()
-        place = np.where(missing, len(pieces.nothing) - 1, row * pieces.count + piece)
-        return pieces.prefixes(np.bincount(place, minlength=len(pieces.nothing)))
+        place = np.where(missing, len(pieces.zero_counts) - 1, row * pieces.count + piece)
+        return pieces.sum_prefixes(np.bincount(place, minlength=len(pieces.zero_counts)))
 
     def numbers(self, bound: Sequence[BoundAxis]) -> Iterator[Sequence[FloatArray]]:
         yield self._columns(bound)
@@ -190,7 +190,9 @@ class PolarsEngine(PolarsProver):
         """
         if self._unit == EACH_RECORD:
             return self._all
-        ranks = [self.digest_of(self._key, repr(row).encode("utf-8", "backslashreplace")) for row in self._all.rows()]
+        ranks = [
+            self.compute_digest(self._key, repr(row).encode("utf-8", "backslashreplace")) for row in self._all.rows()
+        ]
         units = [repr(unit) for unit in self._units_of(self._all)]
         rows_of_unit: dict[str, int] = {}
         used_rows = []
