@@ -233,9 +233,9 @@ def test_windows_of_another_engine_have_to_say_what_they_did_not_count() -> None
 
         def check(self) -> None: ...
 
-        def done(self, tick: int) -> None: ...
+        def commit_windows(self, tick: int) -> None: ...
 
-        def after(self, tick: int) -> Iterator[Sequence[Window]]:
+        def windows_after(self, tick: int) -> Iterator[Sequence[Window]]:
             yield [Window(1, np.array([1, 2, 3]), self.uncounted)]
 
     good = next(follow(Counted(np.array([4, 5, 6, 2**62])), Counts(STATES), loss=SURE, **TERMS))
