@@ -225,7 +225,7 @@ def test_what_cannot_be_read_is_refused() -> None:
         dp.survival_at(curve, 12, 12)
     with pytest.raises(ValueError, match="^population: independent units"):
         dp.restricted_mean(curve, 30).interval(0.9, population=True)
-    with pytest.raises(ValueError, match="^until, at: say what"):
+    with pytest.raises(ValueError, match="^until, at: give a time"):
         dp.survival_numbers(curve)
     with pytest.raises(ValueError, match="^theme: one of"):
         dp.survival_figure(curve, theme="sepia")

@@ -92,7 +92,7 @@ def test_one_column_in_a_tuple_is_one_column() -> None:
         ((BY[0], "region"), "by: Categories, as in "),
         ((), "by: Categories, as in "),
         ((dp.Categories("a", ("x", "x, y")), dp.Categories("b", ("y, z", "z"))), "by: two combinations"),
-        (tuple(dp.Categories(name, tuple(range(50))) for name in "abc"), "by: at most 65536"),
+        (tuple(dp.Categories(name, tuple(range(50))) for name in "abc"), "by: columns have at most 65536"),
     ],
 )
 @pytest.mark.parametrize("name", EACH)

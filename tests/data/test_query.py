@@ -43,7 +43,7 @@ def test_counts_of_prefixes_are_paid_together() -> None:
 
 def test_thresholds_print_as_whole_numbers() -> None:
     assert PrefixQuery((FINE,), tuple(np.array([3, 4]))) == PrefixQuery((FINE,), (3, 4))
-    assert "at=(3, 4)" in repr(PrefixQuery((FINE,), tuple(np.array([3, 4]))))
+    assert "prefix_lengths=(3, 4)" in repr(PrefixQuery((FINE,), tuple(np.array([3, 4]))))
 
 
 def test_a_prefix_of_no_grid_is_refused() -> None:
@@ -51,7 +51,7 @@ def test_a_prefix_of_no_grid_is_refused() -> None:
         with pytest.raises(ValueError, match=r"^axes: "):
             PrefixQuery(axes, ())
     for at in ((-1,), (2**32 + 1,)):
-        with pytest.raises(ValueError, match=r"^at: whole numbers from 0 to 4294967296"):
+        with pytest.raises(ValueError, match=r"^prefix_lengths: whole numbers from 0 to 4294967296"):
             PrefixQuery((FINE,), at)
     with pytest.raises(TypeError):
         PrefixQuery((FINE,), (0.5,))  # type: ignore[arg-type]

@@ -152,7 +152,7 @@ def test_levels_outside_zero_and_one_are_refused(level: float) -> None:
 
 @pytest.mark.parametrize("units", [0, -3, float("inf"), float("nan")])
 def test_sampling_needs_units(units: float) -> None:
-    with pytest.raises(ValueError, match="units: a number above zero"):
+    with pytest.raises(ValueError, match="units: must be above zero"):
         dkw_bound(units, 0.9)
 
 

@@ -233,16 +233,16 @@ def test_windows_of_another_engine_have_to_say_what_they_did_not_count() -> None
 
         def check(self) -> None: ...
 
-        def done(self, tick: int) -> None: ...
+        def commit_windows(self, tick: int) -> None: ...
 
-        def after(self, tick: int) -> Iterator[Sequence[Window]]:
+        def windows_after(self, tick: int) -> Iterator[Sequence[Window]]:
             yield [Window(1, np.array([1, 2, 3]), self.uncounted)]
 
     good = next(follow(Counted(np.array([4, 5, 6, 2**62])), Counts(STATES), loss=SURE, **TERMS))
     assert good.uncounted.noisy.values.tolist() == [4.0, 5.0, 6.0, 2.0**60]
     for wrong in (np.zeros(3, dtype=int), np.zeros(5, dtype=int), np.array([0.5, 0, 0, 0]), None):
         stream = follow(Counted(wrong), Counts(STATES), loss=SURE, **TERMS)
-        with pytest.raises(ValueError, match="^source: a window has 4 numbers of uncounted that are whole"):
+        with pytest.raises(ValueError, match="^source: a window must have 4 numbers of uncounted of an integer type"):
             next(stream)
 
 

@@ -140,7 +140,9 @@ class Scores(ClassTableResult):
     KIND = "scores"
     TITLE = "Scores of two classes"
     ARRAYS = ("thresholds", "true_positives", "false_positives")
-    JSON_SCHEMAS = MappingProxyType({"readings": display.BY_NAME})
+    JSON_SCHEMAS = MappingProxyType(
+        {"readings": {**display.BY_NAME, "description": "The estimates of all metrics, by their keys."}}
+    )
     INTERVAL_NAME = EACH
 
     thresholds: FloatArray

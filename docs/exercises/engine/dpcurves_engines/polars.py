@@ -47,10 +47,10 @@ def polars(data: Any) -> PolarsTable:
     return PolarsTable(data)
 
 
-def checked_polars() -> ConformanceReport:
+def check_polars() -> ConformanceReport:
     """Return the result of every conformance check of Polars."""
-    prover = PolarsProver()
-    return ConformanceReport(prover.name, tuple(run_checks(prover)))
+    engine = CheckablePolars()
+    return ConformanceReport(engine.name, tuple(run_checks(engine)))
 
 
 def _library() -> Any:
@@ -80,7 +80,7 @@ class PolarsTable(EngineTable):
         return PolarsEngine(frame, unit, key)
 
 
-class PolarsProver:
+class CheckablePolars:
     """Finds the cells of public numbers by Polars, for conformance checks."""
 
     decimals: tuple[str, ...] = ()
@@ -124,7 +124,7 @@ class PolarsProver:
         return pl.select(pl.when(counted).then(steps.cast(pl.Int64)).otherwise(0)).to_series()
 
 
-class PolarsEngine(PolarsProver):
+class PolarsEngine(CheckablePolars):
     """Counts the used rows of a frame. The frame is read once, at the first count."""
 
     failure: str = FAILURE
