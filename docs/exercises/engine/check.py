@@ -10,9 +10,9 @@ import numpy as np
 import polars as pl
 
 import dpcurves as dp
-from dpcurves_engines import check_polars, polars
+from dpcurves_engines import checked_polars, polars
 
-checked = check_polars()
+checked = checked_polars()
 assert [finding.description for finding in checked.findings if not finding.is_equal] == []
 assert len(checked.findings) > 40
 

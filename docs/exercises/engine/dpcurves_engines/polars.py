@@ -47,10 +47,10 @@ def polars(data: Any) -> PolarsTable:
     return PolarsTable(data)
 
 
-def check_polars() -> ConformanceReport:
+def checked_polars() -> ConformanceReport:
     """Return the result of every conformance check of Polars."""
-    engine = CheckablePolars()
-    return ConformanceReport(engine.name, tuple(run_checks(engine)))
+    prover = PolarsProver()
+    return ConformanceReport(prover.name, tuple(run_checks(prover)))
 
 
 def _library() -> Any:
@@ -80,7 +80,7 @@ class PolarsTable(EngineTable):
         return PolarsEngine(frame, unit, key)
 
 
-class CheckablePolars:
+class PolarsProver:
     """Finds the cells of public numbers by Polars, for conformance checks."""
 
     decimals: tuple[str, ...] = ()
@@ -124,7 +124,7 @@ class CheckablePolars:
         return pl.select(pl.when(counted).then(steps.cast(pl.Int64)).otherwise(0)).to_series()
 
 
-class PolarsEngine(CheckablePolars):
+class PolarsEngine(PolarsProver):
     """Counts the used rows of a frame. The frame is read once, at the first count."""
 
     failure: str = FAILURE

@@ -21,8 +21,9 @@ class RoundedHistogram(LinearMechanism):
 
     Name it to use it: ``Central(mechanism=RoundedHistogram(10))``.
 
-    Formal guarantees: those of `FlatHistogram` under a pure loss. Rounding is post-processing: it sees noisy counts
-    alone, and its coins do not depend on records.
+    Formal guarantees: those of `FlatHistogram` under a pure loss. Rounding is post-processing: it sees noisy
+    counts alone, and
+    its coins do not depend on records.
 
     Attributes:
         step: Released counts are multiples of it.

@@ -76,8 +76,8 @@ class Entropy(IntervalResult):
         """Return the bounds of a confidence interval of the entropy, of shape ``(1, 2)``.
 
         It is for these records; with `population`, for the population that they were sampled from. Noise and sampling
-        are simulated; see `compute_basic_interval`. Simulation starts from estimated counts, which are rarely
-        0: of four categories with one or two empty ones, 83 to 86 % of 200 intervals of level 0.9 held the entropy.
+        are simulated; see `compute_basic_interval`. Simulation starts from estimated counts, which are rarely 0: of
+        four categories with one or two empty ones, 83 to 86 % of 200 intervals of level 0.9 held the entropy.
         """
         level = require_probability("level", level)
         require_independent(self.privacy, population)
@@ -145,7 +145,7 @@ class EntropyQuestion:
         require_type("column", self.column, Categories, CATEGORIES)
         if not 2 <= self.column.slots <= MAX_CATEGORIES:
             raise InvalidArgument(
-                "column", f"from 2 to {MAX_CATEGORIES:,} categories are counted, got {self.column.slots}"
+                "column", f"from 2 to {MAX_CATEGORIES} categories are counted, got {self.column.slots}"
             )
 
     def steps(self, setting: Setting) -> Needs[Entropy]:
