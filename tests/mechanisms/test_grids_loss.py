@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -32,7 +33,7 @@ Answer = Callable[[Plan], tuple[int, ...]]
 
 @pytest.fixture(autouse=True)
 def _tiny_tables_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(refined_grid, "FEWEST", 2)
+    monkeypatch.setattr(refined_grid, "REFINED", replace(refined_grid.REFINED, min_cells=2))
 
 
 def asked(estimator: TableEstimator, setting: Setting, answer: Answer) -> list[Plan]:
