@@ -22,8 +22,8 @@ CDF, BOUNDS = dp.CdfQuestion("x", dp.Grid(0, 1, cells=1024)), dp.BoundsQuestion(
 @pytest.mark.parametrize(
     ("question", "pinned"),
     [
-        (CDF, ["dc99e07aabd8", "7e1d6cc0fcd6"]),
-        (BOUNDS, ["cb81e3c9986c"]),
+        (CDF, ["dc99e07aabd8", "2d3a55d6952a"]),
+        (BOUNDS, ["e019b96751c4"]),
     ],
 )
 def test_plans_have_the_fingerprints_that_ledgers_hold(question: Any, pinned: list[str]) -> None:

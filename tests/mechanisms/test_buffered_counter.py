@@ -119,5 +119,5 @@ def test_what_it_cannot_do_is_refused() -> None:
             BufferedCounter().plan(query, loss, ONE)
     plan = BufferedCounter().plan(ticks(1, 1), HALF, ONE)
     _, state = BufferedCounter().step(np.array([1]), 1, BufferedCounter().begin(plan), plan, Randomness.from_seed(1))
-    with pytest.raises(UnsupportedQuery, match="tick: this stream was planned for 1 ticks"):
+    with pytest.raises(UnsupportedQuery, match="tick: this stream was planned for 1 steps"):
         BufferedCounter().step(np.array([1]), 2, state, plan, Randomness.from_seed(1))
