@@ -48,7 +48,7 @@ def test_servers_on_postgres_answer_alike_after_they_were_killed_and_charge_once
         exact = [int((GRID.cell_of(x) < edge).sum()) for edge in (250, 500, 1000)]
         # Noise at epsilon 10: beyond 12 standard deviations once in far more than a million runs.
         (turn,) = first[task.name].rounds
-        error = turn.law.required(ThresholdSums).path.variance ** 0.5
+        error = turn.law.require_type(ThresholdSums).path.variance ** 0.5
         assert np.all(np.abs(np.array(turn.values) - exact) <= 12 * error)
         with pytest.raises(ProtocolError, match=r"^reports: the task is closed; it takes no more"):
             pair.contribute(task, values(seed=2), owner=2)
