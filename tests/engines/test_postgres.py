@@ -106,8 +106,8 @@ def test_wrong_databases_roles_tables_types_and_rights_are_one_line_each(
         assert "holds neither numbers nor text" in refused(lambda: records.check((Axis("doc", AGE.grid),)))
         assert "holds text, a number is needed" in refused(lambda: records.check((Axis("name", AGE.grid),)))
     for column in ("doc", "gone"):
-        assert "names no unit" in refused(lambda column=column: opened(reader, "odd", Unit(column, 1)))  # type: ignore[misc]
-    assert "ranking: there or here" in refused(lambda: dp.postgres(reader, table="odd", ranking="else"))
+        assert "cannot identify a unit" in refused(lambda column=column: opened(reader, "odd", Unit(column, 1)))  # type: ignore[misc]
+    assert "ranking: must be 'there' or 'here'" in refused(lambda: dp.postgres(reader, table="odd", ranking="else"))
     assert "is not in the data" in refused(lambda: opened(reader, "odd", Unit("patient", 1)))
 
 

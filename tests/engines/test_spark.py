@@ -59,7 +59,7 @@ def test_wrong_tables_types_and_units_are_one_line_each(sail: Any) -> None:
     for given, line in (("visits", "spark: the session that knows"), (3, "table: a data frame of pyspark is needed")):
         with pytest.raises(TypeError, match=line):
             dp.spark(given)
-    with pytest.raises(ValueError, match="names no unit"):
+    with pytest.raises(ValueError, match="cannot identify a unit"):
         open_records(dp.spark(frame), unit=Unit("blob", 1), key=b"k")
     records = open_records(dp.spark(frame), unit=EACH_RECORD, key=b"k")
     with pytest.raises(ValueError, match="'word' holds text, a number is needed"):

@@ -47,8 +47,8 @@ def test_servers_on_postgres_answer_alike_after_they_were_killed_and_charge_once
         first[task.name] = pair.analyst(task).ask(QUESTION)
         exact = [int((GRID.cell_of(x) < edge).sum()) for edge in (250, 500, 1000)]
         # Noise at epsilon 10: beyond 12 standard deviations once in far more than a million runs.
-        (turn,) = first[task.name].turns
-        error = turn.law.required(ThresholdSums).path.variance ** 0.5
+        (turn,) = first[task.name].rounds
+        error = turn.law.require_type(ThresholdSums).path.variance ** 0.5
         assert np.all(np.abs(np.array(turn.values) - exact) <= 12 * error)
         with pytest.raises(ProtocolError, match=r"^reports: the task is closed; it takes no more"):
             pair.contribute(task, values(seed=2), owner=2)
@@ -57,7 +57,7 @@ def test_servers_on_postgres_answer_alike_after_they_were_killed_and_charge_once
         pair.end(party, signal.SIGKILL)
         pair.start(party)
     for task in (plain, checked):
-        assert pair.analyst(task, party=1).ask(QUESTION).turns[0].values == first[task.name].turns[0].values
+        assert pair.analyst(task, party=1).ask(QUESTION).rounds[0].values == first[task.name].rounds[0].values
         for store, secret in zip(pair.stores, pair.secrets, strict=True):
             ledger = Ledger.open_existing(store, bytes.fromhex(secret["DPCURVES_LEDGER_KEY"]))
             ledger.verify()
