@@ -161,7 +161,7 @@ def test_an_empty_table_is_refused_only_where_the_number_of_units_is_public() ->
 
 
 def test_another_number_of_units_than_was_promised_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"units: 7 were promised"):
+    with pytest.raises(ValueError, match=r"units: 7 is the public number"):
         session({"x": X}, units=7).ask(QUESTION, ONE)
 
 
@@ -236,7 +236,11 @@ def test_the_same_step_asked_twice_in_one_conversation_is_answered_once() -> Non
 
 
 @pytest.mark.parametrize(
-    ("shares", "refused"), [(("1/2",), "1/2 of this one"), (("2/3", "2/3"), "share 2/3 .* 1/3 is left")]
+    ("shares", "refused"),
+    [
+        (("1/2",), "1/2 of this question is left"),
+        (("2/3", "2/3"), "budget_fraction: a step needs fraction 2/3 of its question; 1/3 is left"),
+    ],
 )
 def test_a_question_whose_shares_do_not_add_up_to_one_is_refused_before_it_is_charged(
     shares: tuple[str, ...], refused: str

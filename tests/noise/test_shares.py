@@ -122,7 +122,7 @@ class Words:
     given: Iterator[int]
     seeded: bool = True
 
-    def words(self, count: int) -> NDArray[np.uint64]:
+    def sample_words(self, count: int) -> NDArray[np.uint64]:
         return np.array([next(self.given) for _ in range(count)], dtype=np.uint64)
 
 

@@ -206,10 +206,10 @@ class QuestionBudget:
             TypeError: the fraction is not exact.
         """
         if not isinstance(fraction, Fraction | int):
-            raise WrongArgumentType("share", f"a Fraction is needed, got {type(fraction).__name__}")
+            raise WrongArgumentType("budget_fraction", f"a Fraction is needed, got {type(fraction).__name__}")
         if item not in self._paid and not 0 < fraction <= self.remaining:
             raise InvalidArgument(
-                "share", f"a step needs fraction {fraction} of its question; {self.remaining} is left"
+                "budget_fraction", f"a step needs fraction {fraction} of its question; {self.remaining} is left"
             )
         loss = self.grant.loss * (self._round_fraction(fraction) if self.charged_by_round else fraction)
         if self.grant.loss.delta:
