@@ -246,7 +246,7 @@ def three_turns(federation: Federated) -> None:
             start, own = monotonic(), process_time()
             curve = analyst.ask(dp.CdfQuestion("age", dp.Grid(0, 100, cells=4096)), ONE)
             found.append((monotonic() - start, process_time() - own))
-    show(federation.model, f"4,096 cells, a CDF in {len(curve.turns)} turns", middle(found), "8")
+    show(federation.model, f"4,096 cells, a CDF in {len(curve.rounds)} turns", middle(found), "8")
 
 
 def middle(found: list[tuple[float, float]]) -> tuple[float, float]:

@@ -48,8 +48,8 @@ HEADERS = {
     "inch sign": (b'5" pipe,region\n31,north\n', "not closed"),
     "text behind a quote": (b'"age"x,region\n31,north\n', "a quoted name must end at a delimiter"),
     "latin-1": ("größe,ort\n1,2\n".encode("latin-1"), "--encoding latin-1 or cp1252"),
-    "empty": (b"\nage\n1\n", "it is empty"),
-    "blank": (b"  \r\nage\n1\n", "it is empty"),
+    "empty": (b"\nage\n1\n", "this line is empty"),
+    "blank": (b"  \r\nage\n1\n", "this line is empty"),
 }
 
 
