@@ -1080,8 +1080,8 @@ class IntervalResult(SimulationCache, ReleasedResult):
     def columns_with_intervals(
         self, *, level: float = 0.95, population: bool = True, suppress: float | None = None
     ) -> dict[str, NDArray[Any]]:
-        """Return the columns that `to_csv` writes, with ends of intervals at `level`, except ends of bands that would take
-        too long to simulate.
+        """Return the columns that `to_csv` writes, with ends of intervals at `level`, but not of bands that
+        would take too long to simulate.
         """
         columns = display.frame_columns(self.to_frame(level=None))
         value_columns = set(columns)
