@@ -30,6 +30,7 @@ BY_HAND = {
     "dpcurves.privacy.loss.delta_of_zcdp": "for who reports what a rho means",
     "dpcurves.privacy.loss.rho_for": "for who was promised an epsilon and a delta",
     "dpcurves.display.office.unescape_formula": "for who reads our CSV files in Python",
+    "dpcurves_parties.crypto.comparison.evaluate_keys": "the values of keys without proofs, which tests compare",
     "dpcurves.noise.exponential.selection_probabilities": (
         "the law of `sample_exponential_mechanism`, by which its users are tested exactly"
     ),

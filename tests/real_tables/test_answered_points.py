@@ -40,7 +40,7 @@ def test_each_number_of_survival_names_the_time_that_it_is_of() -> None:
     assert MOVED in dp.survival_at(arms["a"], 1800, since=730).name
     risks = ask(dp.CompetingRisksQuestion("days", "cause", GRID, (1, 2)))
     for estimate in (risks.incidence_at(1, 730), risks.time_lost(1, 730), risks.incidence_difference(risks, 2, 730)):
-        assert MOVED in estimate.words
+        assert MOVED in estimate.name
     assert MOVED in dp.SurvivalNumbers.from_json(numbers.to_json()).to_frame()["number"][0]
 
 
@@ -68,7 +68,7 @@ def test_thresholds_of_rates_say_where_they_lie() -> None:
 
 def test_net_benefit_says_from_which_score_on_records_are_acted_on() -> None:
     pair = ask(dp.ModelPairQuestion("y", "s", "t", cells=4, at=(0.2, 0.5)))
-    assert sum("net benefit at 0.2: of the" in note and "from 0.25 on" in note for note in pair.notes) == 2
+    assert sum("net benefit at 0.2: scores of the" in note and "flagged from 0.25" in note for note in pair.notes) == 2
     assert not any("net benefit at 0.5" in note for note in pair.notes)
 
 

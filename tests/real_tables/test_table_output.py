@@ -108,7 +108,7 @@ def test_files_have_no_dates_beyond_all_calendars() -> None:
 def test_terminals_and_pictures_say_that_times_are_in_utc(tmp_path: Path) -> None:
     question = dp.CdfQuestion("at", dp.Grid(-8e8, -4e8, cells=8), measured_in="moment")
     curve = ask(question, {"at": DAYS * 86_400})
-    assert "(moment, UTC)" in display.svg_text(curve.picture())
+    assert "(moment, UTC)" in display.svg_text(curve.plot_headless())
     (tmp_path / "table.csv").write_text("at\n" + "\n".join(map(str, DAYS * 86_400)))
     asked = ("--column", "at", "--measured-in", "moment", "--grid=-8e8:-4e8:8", "--epsilon", 5)
     assert re.search(r"19\d\d-\d\d-\d\d \d\d:\d\d:\d\d UTC", run(
