@@ -1,5 +1,5 @@
 from .competing_risks import CompetingRisks, CompetingRisksQuestion
-from .group_tests import follow_up, median_difference, multivariate_log_rank_test
+from .group_tests import median_difference, median_follow_up, multivariate_log_rank_test
 from .kaplan_meier import Survival, SurvivalQuestion, log_rank_test
 from .shortcuts import survival
 from .survival_models import SurvivalModel, SurvivalModelQuestion
@@ -45,10 +45,10 @@ __all__ = [
     "WeightedSurvival",
     "WeightedSurvivalQuestion",
     "cumulative_hazard_at",
-    "follow_up",
     "hazard_ratio",
     "log_rank_test",
     "median_difference",
+    "median_follow_up",
     "multivariate_log_rank_test",
     "number_needed_to_treat",
     "restricted_mean",

@@ -21,7 +21,7 @@ from dpcurves.inference.simulation import monte_carlo_p_value, public_generator
 
 from . import inference
 from .kaplan_meier import EventTable, LogRankTest, Survival, notes_on_log_rank_bias
-from .survival_readings import A_CURVE, LATER, ONE_CAUSE, Estimate
+from .survival_readings import A_CURVE, LATER, ONE_CAUSE, TIME, Estimate
 from .variants import DelayedEntry
 
 
@@ -301,14 +301,18 @@ def median_difference(first: Survival, second: Survival) -> Estimate:
     return Estimate("difference of medians", point, find_endpoints, first.privacy, LATER, -length, length)
 
 
-def follow_up(curve: Survival) -> Survival:
-    """Return the reverse Kaplan-Meier estimate: the distribution of the time under observation. Spends no budget.
+def median_follow_up(curve: Survival) -> Estimate:
+    """Return the median time under observation, by the reverse Kaplan-Meier estimate. Spends no budget.
 
-    Events and censoring change places (Schemper and Smith 1996), so that `median` and `median_interval` are those of
-    the follow-up, as in R's ``survfit(Surv(time, 1 - event) ~ 1)``.
+    Events and censoring change places (Schemper and Smith 1996), as in R's ``survfit(Surv(time, 1 - event) ~ 1)``. As
+    `Survival.median`, it is the lower edge of a cell, or a declared value. It is not known (NaN) where more than half
+    are still observed at the end of the grid.
 
     Args:
         curve: A curve of records that are all observed from time 0 on.
+
+    Returns:
+        The median, in the unit of the times, with `interval`.
 
     Raises:
         TypeError: it is not a survival curve.
@@ -316,11 +320,17 @@ def follow_up(curve: Survival) -> Survival:
 
     >>> import dpcurves as dp
     >>> grid, spent = dp.Grid(0, 10, cells=10), {"epsilon": 5, "adjacency": dp.REPLACE_ONE}
-    >>> dp.follow_up(dp.survival([2.5, 8.5, 8.5] * 900, [1, 0, 0] * 900, grid=grid, **spent)).median
+    >>> dp.median_follow_up(dp.survival([2.5, 8.5, 8.5] * 900, [1, 0, 0] * 900, grid=grid, **spent)).value
     8.0
     """
     require_type("curve", curve, Survival, A_CURVE)
     if type(curve) is not Survival:
         raise InvalidArgument("curve", "must be of unweighted records that are observed from time 0 on")
     censored, events = curve.evidence
-    return Survival.from_counts((events, censored), curve.grid, f"follow-up ({curve.label})", curve.privacy)
+    reverse = Survival(curve.label, curve.privacy, (events, censored), curve.grid)
+
+    def find_endpoints(level: float, population: bool) -> tuple[float, float]:
+        return reverse.median_interval(level, population=population)
+
+    point = reverse.median if isfinite(reverse.median) else nan
+    return Estimate("median follow-up", point, find_endpoints, curve.privacy, TIME, float(curve.x[0]), inf)

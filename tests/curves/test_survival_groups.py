@@ -141,10 +141,22 @@ def test_medians_and_follow_up_are_those_of_the_textbook_at_a_huge_epsilon() -> 
     assert low <= difference.value <= high
     assert difference.privacy == curves["b"].privacy
     for group in GROUPS:
-        follow_up = dp.follow_up(curves[group])
-        assert follow_up.median == exact_median(table, group, flip=True)
-        assert dp.follow_up(follow_up).y == pytest.approx(curves[group].y, nan_ok=True)
-        assert type(follow_up).from_json(follow_up.to_json()).median == follow_up.median
+        follow_up, exact = dp.median_follow_up(curves[group]), exact_median(table, group, flip=True)
+        assert follow_up.value == exact
+        for population in (False, True):
+            low, high = follow_up.interval(0.95, population=population)
+            assert low <= exact <= high
+
+
+def test_a_follow_up_that_ends_beyond_the_grid_or_of_few_records_is_not_known() -> None:
+    table = trial(2000, 5, (6, 10, 12))
+    table["t"] = np.where(table["e"] == 1, table["t"], 30.0)
+    curves = answer(QUESTION, table, HUGE, both(2000)[0], seed=1)
+    assert np.isnan(dp.median_follow_up(curves["a"]).value)
+    few = answer(QUESTION, trial(20, 5, (6, 10, 12)), PrivacyLoss.pure("0.1"), both(20)[0], seed=1)
+    assert np.isnan(dp.median_follow_up(few["a"]).value)
+    with pytest.raises(TypeError, match="^curve: a survival curve"):
+        dp.median_follow_up(table)  # type: ignore[arg-type]
 
 
 def test_a_median_that_is_not_reached_gives_no_difference() -> None:

@@ -94,7 +94,8 @@ def test_analysts_ask_and_plan_with_the_options_of_files(three: Federated) -> No
     assert "count" in three.log("shown")
     dear = ("--column", "height", "--grid", "0:300:4", "--epsilon", "1")
     assert three.run("refused", ["federation", "ask", "histogram", *dear, *task, *ticket]) != 0
-    assert "the site's officer did not approve it; the result may be paid for" in three.log("refused").replace("\n", " ")
+    refusal = three.log("refused").replace("\n", " ")
+    assert "the site's officer did not approve it; the result may be paid for" in refusal
 
 
 def test_a_site_with_another_schema_stops_before_any_question_with_a_clear_line(three: Federated) -> None:
