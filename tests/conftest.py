@@ -1,14 +1,19 @@
-"""A real PostgreSQL server for all tests that need one; no test is judged by the clock, or leaves pictures open."""
+"""A real PostgreSQL server for all tests that need one; the noise of each test is the same in all runs.
+
+No test is judged by the clock, or leaves pictures open.
+"""
 
 from __future__ import annotations
 
 import gc
 import os
+import random
 import re
 import secrets
 import shutil
 import sys
 import tempfile
+import threading
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
@@ -91,6 +96,51 @@ def pytest_sessionfinish() -> None:
     gc.unfreeze()
 
 
+class RepeatedEntropy:
+    """Bytes of the operating system's entropy, but the same ones in each run of one test or shared fixture.
+
+    Noise that nobody seeded would fail a test once in many runs. Releases are not marked as seeded, and processes that
+    this one starts or forks draw real entropy.
+    """
+
+    def __init__(self) -> None:
+        self._draw_system_bytes, self._process, self._lock = os.urandom, os.getpid(), threading.Lock()
+        self._stream = random.Random(0)
+
+    def draw_bytes(self, size: int) -> bytes:
+        """Return `size` bytes of the present stream, or real entropy in another process."""
+        if os.getpid() != self._process:
+            return self._draw_system_bytes(size)
+        with self._lock:
+            return self._stream.randbytes(size)
+
+    def start_stream(self, name: str) -> random.Random:
+        """Begin the stream that is keyed by `name`, and return the one before it."""
+        former, self._stream = self._stream, random.Random(name)
+        return former
+
+    def resume_stream(self, stream: random.Random) -> None:
+        """Go on with a stream that another one had interrupted."""
+        self._stream = stream
+
+
+ENTROPY = RepeatedEntropy()
+os.urandom = ENTROPY.draw_bytes
+random._urandom = ENTROPY.draw_bytes  # type: ignore[attr-defined]  # what `secrets` and NumPy's unseeded generators read
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(fixturedef: pytest.FixtureDef[object]) -> Generator[None, object, object]:
+    """Give each shared fixture a stream of its own: which test needs it first is chance."""
+    if fixturedef.scope == "function":
+        return (yield)
+    former = ENTROPY.start_stream(f"{fixturedef.baseid}::{fixturedef.argname}")
+    try:
+        return (yield)
+    finally:
+        ENTROPY.resume_stream(former)
+
+
 class OneDatabase:
     """DuckDB whose connections in memory all belong to one database: to make one takes as long as to ask a question.
 
@@ -123,8 +173,10 @@ OWN_DATABASE = {"data", "engines", "test_surroundings"}
 database, as everywhere else."""
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Let sessions of this test share a database, if it is about anything else."""
+    """Start this test's entropy, and let sessions of it share a database if it is about anything else."""
+    ENTROPY.start_stream(item.nodeid)
     engine: Any = sys.modules.get(ENGINE)
     if engine is not None:
         own = getattr(engine.duckdb, "_module", engine.duckdb)
