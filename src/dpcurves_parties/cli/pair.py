@@ -61,7 +61,7 @@ class ServerOptions:
     )
 
     def parse_party(self) -> int:
-        """Number of the party, 0 or 1."""
+        """Return the number of the server, 0 or 1. Raises `Misuse` for another text."""
         if self.party not in ("0", "1"):
             raise Misuse("party", f"must be 0 or 1, got {self.party!r}")
         return int(self.party)
@@ -79,6 +79,9 @@ class RenamedColumns:
         return tuple(replace(axis, column=name or str(axis.column)) for axis, name in self._match_names(task))
 
     def _match_names(self, task: Task) -> list[tuple[Axis | Categories, str | None]]:
+        """Return each axis of the task with the name of its column in the owner's table; None if the name is the task's
+        own. Raises `Misuse` if --label is given without labels in the task.
+        """
         if task.label is None and self.label is not None:
             raise Misuse("label", "the task has no labels; leave it out")
         *others, last = task.axes
@@ -145,6 +148,9 @@ def aggregator(running: ServerOptions, watching: MonitoringOptions) -> None:
 def _serve_people(
     documents: Sequence[TaskFile], running: ServerOptions, limits: Limits, monitoring: Monitoring
 ) -> None:
+    """Run the relay server of tasks of people in pairs until it is stopped. Raises `Misuse` if --party is not 0 or a
+    task is of another type.
+    """
     from ..pairs.relay_server import RelayServer
     from ..serving.identity import Identity
 
@@ -219,6 +225,7 @@ def pair(
 
 
 def _send_shares(task: PairTask, source: of.SourceOptions, bearer: Bearer, before: EarlierRecords) -> None:
+    """Send secret shares of the values in the file to both servers, and print how many people were new to them."""
     from ..pairs.task import read_values
     from ..serving.two_servers.owner import Contribution, read_owner_ticket
 
@@ -288,6 +295,9 @@ def pairs(document: TaskFile, bearer: Bearer, answer_options: AnswerOptions) -> 
 
 
 def _ask_servers(task: PairTask, bearer: Bearer) -> UStatistic:
+    """Return the mean over pairs from the relay server or from both servers, by the task's trust model; notes are not
+    warned of.
+    """
     from ..pairs import Trust
     from ..pairs.service import ask_pairs, ask_people
     from ..serving.task_document import Role, Ticket
@@ -298,6 +308,7 @@ def _ask_servers(task: PairTask, bearer: Bearer) -> UStatistic:
 
 
 def _encode_answer(task: PairTask, statistic: UStatistic, level: float, intervals: dict[str, Any]) -> str:
+    """Return the answer as JSON text: value, intervals, privacy statement, assumptions and notes."""
     from ..pairs.task import ASSUMED
 
     return json.dumps(
@@ -387,7 +398,7 @@ class TaskTerms:
 
 
 def create_ask_commands(questions: Mapping[str, Command]) -> dict[str, Command]:
-    """Return a command for each question that counts can answer."""
+    """Return a command `ask NAME` for each question of one curator that counts of two servers can answer, by name."""
     return {name: _create_ask_command(name, command) for name, command in _select_count_questions(questions)}
 
 
@@ -401,6 +412,7 @@ def find_declared_options(questions: Mapping[str, Command]) -> dict[str, frozens
 
 
 def _select_count_questions(questions: Mapping[str, Command]) -> list[tuple[str, Command]]:
+    """Return names and commands of the questions that counts of two servers can answer."""
     return [
         (name, command)
         for name, command in questions.items()
@@ -409,18 +421,23 @@ def _select_count_questions(questions: Mapping[str, Command]) -> list[tuple[str,
 
 
 def _has_one_grid(command: Command) -> bool:
+    """Return True if a question counts cells of one column of numbers, whose grid the task declares."""
     groups = of.groups_of(command)
     along = any(issubclass(group, of.CellOptions) for group in groups.values())
     return along and not of.names_of(groups.values()) & SECOND
 
 
 def _create_ask_command(name: str, command: Command) -> Command:
+    """Return the command of a question to two servers: its options are the question's without those that the task
+    declares.
+    """
     question_groups = {
         group_name: group for group_name, group in of.groups_of(command).items() if group not in (Terms, Output)
     }
     has_one_grid = _has_one_grid(command)
 
     def ask_question(servers: TaskServers, output: Output, **groups: Any) -> None:
+        """Ask the question with the options that the task declares and those that were typed."""
         task = servers.read_task(output)
         declared = options_from_task(task, of.names_of(question_groups.values())) if has_one_grid else {}
         arguments = {
@@ -459,6 +476,7 @@ def options_from_task(task: Task, names: frozenset[str]) -> dict[str, str | list
 
 
 def _options_from_grid(grid: Grid) -> dict[str, str | None]:
+    """Return the options that declare the task's grid: one of --grid, --edges or --values, and --outside."""
     from dpcurves.data import Outside, Spacing, Values
 
     outside = "apart" if grid.outside is Outside.APART else None
@@ -490,6 +508,9 @@ def _options_from_labels(task: Task, names: frozenset[str]) -> dict[str, Any]:
 
 
 def _options_from_classes(label: Categories | None, names: frozenset[str]) -> dict[str, Any]:
+    """Return the options of a task's two classes, or of its kinds of events. Raises `Misuse` if the question needs
+    classes that the task does not count.
+    """
     if "causes" in names:
         if label is None:
             raise Misuse("task", "counts no kinds of events; this curve needs a task with --categories")
@@ -503,6 +524,9 @@ def _options_from_classes(label: Categories | None, names: frozenset[str]) -> di
 
 
 def _options_from_split(by: Categories | None, names: frozenset[str]) -> dict[str, Any]:
+    """Return the options --by and --categories of a task that counts by category; None without. Raises `Misuse` if the
+    question has no --by.
+    """
     if by is None:
         return {"by": None, "categories": None}
     if "by" not in names:
@@ -511,4 +535,5 @@ def _options_from_split(by: Categories | None, names: frozenset[str]) -> dict[st
 
 
 def _describe_dropped(reports: int) -> tuple[str, ...]:
+    """Return one line on reports that failed the servers' check; empty if none did."""
     return (f"dropped: {reports} reports that failed the servers' check",) if reports else ()

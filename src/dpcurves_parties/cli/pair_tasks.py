@@ -131,13 +131,13 @@ class Bearer:
 
     @property
     def timeout(self) -> float:
-        """Timeout in seconds."""
+        """Timeout of each answer, in seconds. Raises `Misuse` if --patience is not a positive integer."""
         return float(parse_integer("patience", self.patience))
 
 
 PAUSE = 0.2
 """Seconds before the second poll of the mailbox; each pause is 1.5 times the one before, up to `LONGEST_PAUSE`."""
-LONGEST_PAUSE = 5.0  # seconds
+LONGEST_PAUSE = 5.0  # seconds between two polls of the mailbox at most
 
 
 @dataclass(frozen=True)
@@ -188,6 +188,7 @@ def _poll_meetings(participant: Participant, values: Sequence[int], wait_seconds
 
 
 def _print_progress(task: PairTask, participant: Participant, progress: MeetingProgress) -> None:
+    """Print how many pairs are done, wait or are dropped, and the loss spent so far."""
     from dpcurves.privacy import format_loss
 
     spent = (
@@ -361,7 +362,9 @@ class PairPlanOptions:
         return Zetas(zeta1, zeta2)
 
     def parse_pair_counts(self) -> list[int]:
-        """Return the numbers of pairs of each person, to be compared."""
+        """Return the numbers of pairs of each person to compare, in the order typed. Raises `Misuse` if one is not a
+        positive integer.
+        """
         return [parse_integer("pairs", text) for text in self.pairs.split(",")]
 
 
@@ -379,6 +382,7 @@ def plan(pairs: PairPlanOptions, price: LossOptions) -> None:
 
 
 def _create_plan_table(kernel: Kernel, people: int, loss: PrivacyLoss, pairs: PairPlanOptions) -> Table:
+    """Return the table of errors by pairs of each person, for answers in pairs and for one noise on the sum."""
     from rich.table import Table
 
     from ..pairs.statistics import NoisePlacement, best, describe_response, plan

@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 
 
 SPREAD = 100.0
-"""Ratio of large to small values above which cells of equal ratios are proposed."""
+"""Ratio of the central range's endpoints from which cells of equal ratios are proposed instead of equal widths."""
 TRIMMED = 0.05
-"""Fraction of the sample on either side that is ignored when choosing between equal widths and equal ratios."""
+"""Fraction of the sample's values outside the central range, on either side."""
 STEPS = 10
-"""Round steps that the range of the sample covers, approximately."""
+"""Round steps that the range of the sample covers, approximately; one is added at each end."""
 FEWEST = 8
-"""Fewest values of a sample."""
+"""Values of a sample from which a grid is proposed: fewer say too little of the range."""
 PUBLIC = "the sample must be public: published or synthetic records, never a part of the protected table"
 
 
@@ -191,6 +191,7 @@ class OtherColumns:
 
 
 def _parse_column(text: str) -> Axis | Categories:
+    """Return one further column: categories of NAME=A,B,C or cells of NAME=L:U:N. Raises `Misuse` for another form."""
     from dpcurves.data import Axis, Categories, Outside
 
     column, separator, declared = text.partition("=")
@@ -255,7 +256,7 @@ class Counts:
 
     @classmethod
     def create_default(cls) -> Counts:
-        """Options with no value given."""
+        """Return the options with no value given, by which `refuse_options` sees which were typed."""
         return cls(CountedColumn(), of.CellOptions(), Classes(), OtherColumns(), ReportForm(), ProvedEdges())
 
 

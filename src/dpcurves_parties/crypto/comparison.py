@@ -41,7 +41,7 @@ from .keys import (
 from .ring import Domain, Words
 
 MOST_BLOCKS = 8192  # blocks expanded at once, which fit into the cache
-KEYS = 512  # keys enumerated at once
+KEYS = 512  # keys whose whole domain is evaluated at once
 
 
 def cell_sums(keys: ComparisonKeys, engine: Engine) -> Words:
@@ -68,7 +68,9 @@ def cell_sums(keys: ComparisonKeys, engine: Engine) -> Words:
 
 
 def _add_leaf_sums(engine: Engine, public: PublicShare, nodes: Words, level: int, totals: Words) -> None:
-    """Add the values of the leaves below nodes ``(nodes, keys, 2)`` of a level, from left to right."""
+    """SECRET: add to `totals` in place, from left to right, this server's unsigned values of all leaves below nodes
+    ``(nodes, keys, 2)`` of a level.
+    """
     ring, count = public.domain.ring, len(nodes)
     if level == public.domain.levels:
         leaves = engine.leaf_sums(nodes, public).reshape(len(totals), ring.words)
@@ -83,14 +85,16 @@ def _add_leaf_sums(engine: Engine, public: PublicShare, nodes: Words, level: int
 
 # Costs in steps of one level, measured by benchmarks/comparison_functions.py. They are constants on all machines:
 # shares of thresholds and shares of cells do not add up, so both servers must make the same choice.
-CELL_COST = 1.5  # per cell of the domain
-LEAF_COST = 3.0  # per leaf of a threshold's path
+CELL_COST = 1.5  # steps per cell of the domain
+LEAF_COST = 3.0  # steps per leaf of a threshold's path
 
 
 def _draw_seeds(
     cells: Words, domain: Domain, randomness: RandomByteSource
 ) -> tuple[Words, tuple[SeedShare, SeedShare]]:
-    """Check the cells; return them with new seeds of both servers for each."""
+    """SECRET: return the cells as 64-bit words, and a new seed of each server for each. Raises `ValueError` if a cell
+    is outside the domain.
+    """
     cells = np.ascontiguousarray(cells, dtype=np.uint64)
     domain.require(cells)
     return cells, (SeedShare.sample(len(cells), 0, randomness), SeedShare.sample(len(cells), 1, randomness))
@@ -212,9 +216,13 @@ class _Walk:
         yield from self.visit(public, state, stop, middle, last)
 
     def _path(self, number: int) -> int:
+        """Return the path to the leaf of threshold number `number`, one bit per level."""
         return self.thresholds[number][0] >> self.domain.leaf_bits
 
     def _leaf_values(self, public: PublicShare, state: PathState, first: int, last: int) -> Iterator[tuple[int, Words]]:
+        """Yield the original position and the unsigned values ``(keys, words)`` of thresholds number `first` to `last`,
+        which share the leaf that `state` has reached.
+        """
         words, leaves = self.domain.ring.words, self.engine.leaf_values(state, public)
         for threshold, position in self.thresholds[first:last]:
             start = (threshold & ((1 << self.domain.leaf_bits) - 1)) * words
@@ -224,15 +232,15 @@ class _Walk:
 # Verifiable function shares of `tau -> [tau >= cell]`: an owner counts once, or is dropped.
 
 
-DIGEST_SIZE = 16  # bytes
-VERIFICATION_KEY_SIZE = 32  # bytes
+DIGEST_SIZE = 16  # bytes of a key's digest, so that two transcripts agree by chance with probability 2**-128
+VERIFICATION_KEY_SIZE = 32  # bytes of the key that both servers draw together
 Node = tuple[int, int]
 """Node of the tree over the cells: its level, and its number in that level from the left."""
-_CHUNK = 1024  # keys evaluated at once
-_MARKED = 5  # blocks of a mark
+_CHUNK = 1024  # checked keys that are shared or evaluated at once, so that their states fit into the cache
+_MARKED = 5  # blocks of a mark: four of both children's hashes, one of their weights
 _MARKS = b"dpcurves: marks of nodes, version 1"
 MOST_KEPT = 64
-"""Most nodes whose seeds a walk caches, at 16 bytes per key and node."""
+"""Nodes whose seeds a walk caches at most, at 16 bytes per key and node."""
 _MOST_WORDS = 1024  # words of a key's transcript before it is folded; must be equal at both servers
 
 
@@ -410,6 +418,9 @@ class _CheckedWalk:
         yield from self.visit(public, right, (middle, last), transcript)
 
     def _expand_children(self, public: CheckedShare, node: _Node, transcript: _Transcript) -> tuple[_Node, _Node]:
+        """SECRET: return the left and the right child of a node; add both corrected hashes, and the difference between
+        the children's weights and the node's weight, to the transcript.
+        """
         ring, children, proofs, weights = (
             self.domain.ring,
             *_expand_node(self.engine, public, (node.level, node.index), node.seeds),
@@ -422,7 +433,9 @@ class _CheckedWalk:
 
 
 def _expand_node(engine: Engine, public: CheckedShare, node: Node, seeds: Words) -> tuple[Words, Words, Words]:
-    """Return both children of a node: seeds ``(2, keys, 2)``, corrected hashes ``(2, keys, 4)`` and weights."""
+    """SECRET: return both children of a node: seeds ``(2, keys, 2)``, corrected hashes ``(2, keys, 4)`` and unsigned
+    weights ``(2, keys, words)``.
+    """
     (level, index), count, ring = node, len(seeds), public.domain.ring
     children = engine.children(seeds[None], public.seeds[level], public.turns, level).reshape(-1, 2)
     mask = control_mask(children)
@@ -434,7 +447,9 @@ def _expand_node(engine: Engine, public: CheckedShare, node: Node, seeds: Words)
 
 
 def _weights(engine: Engine, public: CheckedShare, level: int, seeds: Words, mask: Words) -> Words:
-    """Return the weights of seeds one level below `level`; seeds hold all keys once or twice."""
+    """SECRET: return the unsigned weights ``(len(seeds), words)`` of seeds one level below `level`. The seeds hold all
+    keys once, or all left then all right children; `mask` is all ones where the control bit is set.
+    """
     ring, words = public.domain.ring, public.domain.ring.words
     blocks = engine.value_blocks(seeds)[:, :words].reshape(-1, len(public), words)
     return ring.add(blocks, mask.reshape(-1, len(public), 1) & public.values[level]).reshape(-1, words)
@@ -449,6 +464,9 @@ class _Transcript:
     width: int = 0
 
     def add(self, words: Words) -> None:
+        """Append words ``(keys, n)`` to each key's row; rows longer than 1,024 words are replaced by their hash, at
+        both servers after the same words.
+        """
         self.rows.append(words)
         self.width += words.shape[1]
         if self.width > _MOST_WORDS:
@@ -456,9 +474,11 @@ class _Transcript:
             self.rows, self.width = [folded], folded.shape[1]
 
     def digests(self) -> NDArray[np.uint8]:
+        """Return the digest of each key's row so far, ``(keys, 16)`` bytes, for the other server."""
         return self._hash_rows(DIGEST_SIZE)
 
     def _hash_rows(self, size: int) -> NDArray[np.uint8]:
+        """Return BLAKE2b of `size` bytes of each key's row, under the verification key."""
         return hash_rows(np.concatenate(self.rows, axis=1), size, self.key)
 
 
@@ -478,7 +498,9 @@ def find_path_nodes(thresholds: Sequence[int], bits: int) -> list[Node]:
 
 
 def sum_left_counts(left_counts: Mapping[Node, int], threshold: int, domain: Domain) -> int:
-    """Return the share of the number of cells below a threshold, from shares of the counts of left children."""
+    """Return one server's share of the number of cells below a threshold: the sum, modulo the ring's size, of its
+    shares of the counts of left children on the threshold's path.
+    """
     bits = domain.bits
     turned = (level for level in range(bits) if threshold >> bits - 1 - level & 1)
     return sum(left_counts[level, threshold >> bits - level] for level in turned) % domain.ring.modulus
@@ -557,6 +579,9 @@ class NodeWalk:
         return NodeSums(domain.ring.negate(sums) if party else sums, mark_array)
 
     def _find_seeds(self, node: Node, reached: dict[Node, Words]) -> Words:
+        """SECRET: return this server's seeds ``(keys, 2)`` at a node; expand its nearest reached ancestor, and add all
+        expanded nodes to `reached`.
+        """
         if node not in reached:
             level, index = node[0] - 1, node[1] >> 1
             parent_seeds, public = self._find_seeds((level, index), reached), self.keys.public
@@ -591,6 +616,9 @@ def _create_root(keys: CheckedKeys) -> _Node:
 
 
 def _write_corrections(public: CheckedShare, cells: Words, server_seeds: tuple[Words, Words], engine: Engine) -> None:
+    """SECRET: write the correction words of checked keys into `public`, level by level, from both servers' root seeds
+    ``(keys, 2)``.
+    """
     ring, bits, zeros = public.domain.ring, public.domain.bits, np.zeros((len(cells), 2), np.uint64)
     for level in range(bits):
         right = right_turn_mask(cells, bits, level)
@@ -612,7 +640,9 @@ def _write_corrections(public: CheckedShare, cells: Words, server_seeds: tuple[W
 
 
 def _hash_seeds(engine: Engine, level: int, node_numbers: Words, seeds: Words) -> Words:
-    """Return the hashes of seeds at nodes of a level below the root."""
+    """SECRET: return SHA-256 of task prefix, level, node number and seed, ``(len(seeds), 4)`` words, for seeds one
+    level below `level`.
+    """
     messages = np.empty((len(seeds), 6), np.uint64)
     messages[:, :2] = np.frombuffer(engine.keys.prefix, "<u8")
     messages[:, 2], messages[:, 3], messages[:, 4:] = level, node_numbers, seeds

@@ -19,7 +19,7 @@ from .keys import CheckedShare, PublicShare
 from .ring import Ring, Words
 
 _PURPOSE = b"dpcurves: fixed keys of expansion, version 1"
-_BLOCK = 16
+_BLOCK = 16  # bytes of an AES block, and of an AES-128 key
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -61,6 +61,7 @@ class PathState:
     values: Words
 
     def copy(self) -> PathState:
+        """SECRET: return an independent copy, for a path that branches off."""
         return PathState(self.seeds.copy(), self.values.copy())
 
 
@@ -68,31 +69,50 @@ class Engine(Protocol):
     """Expands chunks of keys that fit into the cache. Engines with equal task keys return equal bits."""
 
     @property
-    def keys(self) -> TaskKeys: ...
+    def keys(self) -> TaskKeys:
+        """The public AES keys of the task."""
+        ...
 
     @property
     def chunk_size(self) -> int:
-        """Number of keys that are processed at once."""
+        """Number of keys that callers should pass at once, so that the arrays fit into the cache."""
         ...
 
     def generate(self, public: PublicShare, cells: Words, first: Words, second: Words) -> None:
-        """Write correction words for cells ``(keys,)`` and both servers' root seeds ``(keys, 2)``; turns must be 0."""
+        """SECRET: write the correction words of comparison keys into `public`, in place.
+
+        Args:
+            public: Arrays to fill; its `turns` must be 0.
+            cells: Cells ``(keys,)``.
+            first: Root seeds of server 0, ``(keys, 2)``.
+            second: Root seeds of server 1, ``(keys, 2)``.
+        """
         ...
 
     def descend(self, state: PathState, public: PublicShare, start: int, stop: int, path: int) -> None:
-        """Descend from level `start` to `stop` along `path`, whose lowest bit is the turn at the deepest level."""
+        """SECRET: move `state` in place from level `start` to level `stop`: seeds become those of the child, values
+        gain the path's values.
+
+        `path` holds one bit per level, 1 for right; its lowest bit is the turn at the deepest level.
+        """
         ...
 
     def leaf_values(self, state: PathState, public: PublicShare) -> Words:
-        """Return the values of the leaf's cells at the deepest level, ``(keys, 2)``, without the values of the path."""
+        """SECRET: return the corrected values of the cells in the leaf that `state` has reached, ``(keys, 2)`` words,
+        without the values summed along the path.
+        """
         ...
 
     def children(self, nodes: Words, seed_words: Words, turns: Words, level: int) -> Words:
-        """Return the children's seeds ``(2 * nodes, keys, 2)`` of nodes ``(nodes, keys, 2)`` at `level`, in order."""
+        """SECRET: return the children's seeds ``(2 * nodes, keys, 2)`` of nodes ``(nodes, keys, 2)`` at `level`, from
+        left to right, corrected where a parent's control bit is set.
+        """
         ...
 
     def value_blocks(self, seeds: Words) -> Words:
-        """Return the value blocks of seeds ``(keys, 2)``."""
+        """SECRET: return the pseudorandom blocks ``(keys, 2)`` that seeds ``(keys, 2)`` expand to under the value
+        key.
+        """
         ...
 
     def hash_messages(self, messages: Words) -> Words:
@@ -100,18 +120,20 @@ class Engine(Protocol):
         ...
 
     def leaf_sums(self, nodes: Words, public: PublicShare) -> Words:
-        """Return the point functions' values at the leaves' cells, summed over all keys, ``(nodes, 2)``."""
+        """SECRET: return this server's unsigned sums over all keys of the point functions at the cells of leaves
+        ``(nodes, keys, 2)``: ``(nodes, 2)`` words.
+        """
         ...
 
 
 def chunk_slices(count: int, size: int) -> list[slice]:
-    """Return slices of at most `size`; one empty slice if `count` is 0."""
+    """Return consecutive slices of at most `size` that cover ``0, ..., count - 1``; one empty slice if `count` is 0."""
     return [slice(start, min(start + size, count)) for start in range(0, max(count, 1), size)]
 
 
 # Branch-free selection: masks are words of all ones or all zeros.
-TOP = np.uint64(1 << 63)
-_ONE = np.uint64(1)
+TOP = np.uint64(1 << 63)  # mask of the control bit in the second word of a seed
+_ONE = np.uint64(1)  # mask of the lowest bit
 
 
 def control_mask(seeds: Words) -> Words:
@@ -168,7 +190,7 @@ class PortableEngine:
     """
 
     keys: TaskKeys
-    chunk_size: int = 24576
+    chunk_size: int = 24576  # keys at once, whose seeds fit into the second-level cache between NumPy's passes
     _local: local = field(default_factory=local, repr=False, compare=False)
 
     @classmethod
@@ -177,6 +199,7 @@ class PortableEngine:
         return cls(TaskKeys.from_task(task))
 
     def generate(self, public: PublicShare, cells: Words, first: Words, second: Words) -> None:
+        """SECRET: write correction words level by level, with all keys of the chunk in one AES call."""
         writer, domain = _CorrectionWriter(self._ciphers(), public), public.domain
         pair, owed = (first, second), np.zeros((len(cells), domain.ring.words), dtype=np.uint64)
         for level in range(domain.levels):
@@ -187,16 +210,23 @@ class PortableEngine:
         writer.write_leaves(cells, pair, owed)
 
     def write_leaf_corrections(self, public: PublicShare, cells: Words, pair: Pair, owed: Words) -> None:
-        """Write the corrections of leaves; the corrections of all levels come first."""
+        """SECRET: write the leaf corrections of keys whose levels were written elsewhere, as the fast engine does.
+
+        `pair` holds both servers' leaf seeds, `owed` the servers' summed values on the paths.
+        """
         _CorrectionWriter(self._ciphers(), public).write_leaves(cells, pair, owed)
 
     def descend(self, state: PathState, public: PublicShare, start: int, stop: int, path: int) -> None:
+        """SECRET: move the state down level by level, with all keys of the chunk in one AES call; two seed buffers
+        alternate.
+        """
         step = _Step.from_ciphers(self._ciphers(), public.domain.ring, len(state.seeds))
         buffer = np.empty((len(state.seeds) + 1, 2), np.uint64)
         for level in range(start, stop):
             buffer = step.descend_level(state, public, level, path >> (stop - 1 - level) & 1, buffer)
 
     def leaf_values(self, state: PathState, public: PublicShare) -> Words:
+        """SECRET: return the leaf blocks ``(keys, 2)``, corrected where the control bit is set."""
         block, corrections = self._ciphers().value.expand_blocks(state.seeds), widen_mask(control_mask(state.seeds))
         corrections &= public.leaf
         shape = len(block), 2 // public.domain.ring.words, public.domain.ring.words
@@ -212,6 +242,9 @@ class PortableEngine:
         return ciphers
 
     def children(self, nodes: Words, seed_words: Words, turns: Words, level: int) -> Words:
+        """SECRET: return the children's seeds ``(2 * nodes, keys, 2)``, with one AES call for all left and one for all
+        right children.
+        """
         ciphers, (count, keys, _), flat = self._ciphers(), nodes.shape, nodes.reshape(-1, 2)
         mask = control_mask(flat)
         corrected = widen_mask(mask).reshape(nodes.shape)
@@ -225,14 +258,19 @@ class PortableEngine:
         return result.reshape(2 * count, keys, 2)
 
     def value_blocks(self, seeds: Words) -> Words:
+        """SECRET: return ``AES(seed) xor seed`` under the value key, ``(keys, 2)``."""
         return self._ciphers().value.expand_blocks(seeds)
 
     def hash_messages(self, messages: Words) -> Words:
+        """Return SHA-256 of each row of words by `hashlib`, ``(count, 4)``."""
         octets, size = messages.astype("<u8", copy=False).tobytes(), 8 * messages.shape[1]
         digested = b"".join([sha256(octets[start : start + size]).digest() for start in range(0, len(octets), size)])
         return np.frombuffer(digested, dtype="<u8").astype(np.uint64, copy=False).reshape(len(messages), 4)
 
     def leaf_sums(self, nodes: Words, public: PublicShare) -> Words:
+        """SECRET: return the sums over all keys of the leaves' corrected blocks, ``(nodes, 2)``; the blocks of all keys
+        and nodes are in memory at once.
+        """
         ring, flat = public.domain.ring, nodes.reshape(-1, 2)
         blocks = self._ciphers().left.expand_blocks(flat).reshape(nodes.shape)
         corrections = widen_mask(control_mask(flat)).reshape(nodes.shape) & public.point
@@ -293,10 +331,15 @@ class _Step:
 
     @classmethod
     def from_ciphers(cls, ciphers: _Ciphers, ring: Ring, count: int) -> _Step:
+        """Return a step with a new buffer for `count` keys, which is one block longer than they are, as OpenSSL
+        demands.
+        """
         return cls(ciphers, ring, np.empty((count + 1, 2), np.uint64))
 
     def descend_level(self, state: PathState, public: PublicShare, level: int, turn: int, room: Words) -> Words:
-        """Update the state, whose new seeds are in `room`; return the buffer of the old seeds."""
+        """SECRET: move `state` one level down, left or right by `turn`; its new seeds are in `room`. Return the buffer
+        of the old seeds, for reuse.
+        """
         seeds, mask = state.seeds, control_mask(state.seeds)
         self._add_values(state.values, seeds, public.values[level] & mask[:, None], turn)
         children = (self.ciphers.right if turn else self.ciphers.left).encrypt(seeds, room)
@@ -312,7 +355,9 @@ class _Step:
         return seeds.base if seeds.base is not None and seeds.base.shape == room.shape else np.empty_like(room)
 
     def _add_values(self, values: Words, seeds: Words, corrections: Words, turn: int) -> None:
-        """Add the values of this turn, and the corrections."""
+        """SECRET: add to `values` in place the pseudorandom values of the child that is entered, and the masked
+        corrections.
+        """
         if self.ring.words == 1:
             gained = self.ciphers.value.encrypt(seeds, self.block)[:, turn] ^ seeds[:, turn]
             gained += corrections[:, 0]
@@ -336,7 +381,9 @@ class _CorrectionWriter:
     public: PublicShare
 
     def write_seeds(self, level: int, right: Words, sign: Words, pair: Pair) -> Pair:
-        """Correct seeds and control bits; return the seeds one level deeper."""
+        """SECRET: write the corrections of seeds and control bits of a level; return both servers' seeds one level
+        deeper on the path.
+        """
         left_side, right_side = (cipher.expand_blocks(pair[0]) for cipher in (self.ciphers.left, self.ciphers.right))
         left_difference, right_difference = (
             cipher.expand_blocks(pair[1]) for cipher in (self.ciphers.left, self.ciphers.right)
@@ -356,7 +403,9 @@ class _CorrectionWriter:
         return first, second
 
     def write_values(self, level: int, right: Words, sign: Words, pair: Pair, owed: Words) -> Words:
-        """Correct values; return `owed` one level deeper: the sum of the values on the path to the cell."""
+        """SECRET: write the value corrections of a level; return `owed` one level deeper: the sum of both servers'
+        values on the path to the cell.
+        """
         ring = self.public.domain.ring
         left_values, other_values = (
             ring.subtract(*sides)
@@ -370,7 +419,9 @@ class _CorrectionWriter:
         return ring.add(ring.add(owed, kept_values), gained)
 
     def write_leaves(self, cells: Words, pair: Pair, owed: Words) -> None:
-        """Correct the values of the leaves' cells."""
+        """SECRET: write the corrections of the leaves' cells: of comparisons, and of point functions if the domain is
+        enumerable.
+        """
         ring, public = self.public.domain.ring, self.public
         positions = np.arange(1 << public.domain.leaf_bits, dtype=np.uint64)
         leaf_position = cells & np.uint64((1 << public.domain.leaf_bits) - 1)
@@ -389,11 +440,12 @@ class _CorrectionWriter:
 
 
 def _octets(blocks: Words) -> memoryview:
+    """Return the bytes of contiguous blocks as a memory view, without a copy."""
     return blocks.reshape(-1).view(np.uint8).data
 
 
 # Round keys of AES-128, for code that computes the rounds itself.
-_ROUNDS = 10  # FIPS 197, section 5
+_ROUNDS = 10  # rounds of AES-128 (FIPS 197, section 5)
 
 
 def expand_aes_key(key: bytes) -> Words:
@@ -425,11 +477,13 @@ def _build_sbox() -> list[int]:
 
 
 def _apply_affine(byte: int) -> int:
+    """Return the affine map of the S-box of a byte (FIPS 197, section 5.1.1)."""
     repeated = byte * 0x101  # the byte repeated, so that shifts are rotations
     return (repeated ^ repeated >> 4 ^ repeated >> 5 ^ repeated >> 6 ^ repeated >> 7) & 0xFF ^ 0x63
 
 
 def _multiply_by_x(byte: int) -> int:
+    """Return a byte times x in AES's field of 256 elements (FIPS 197, section 4.2.1)."""
     return (byte << 1) ^ (0x11B if byte & 0x80 else 0)
 
 
@@ -442,7 +496,7 @@ class FastEngine:
 
     keys: TaskKeys
     lanes: int
-    chunk_size: int = 8192
+    chunk_size: int = 8192  # keys at once, whose seeds and correction words fit into the second-level cache
     _portable: PortableEngine = field(init=False)
     _schedules: tuple[Words, Words] = field(init=False)
 
@@ -461,6 +515,9 @@ class FastEngine:
         return cls(TaskKeys.from_task(task), supported_lanes())
 
     def generate(self, public: PublicShare, cells: Words, first: Words, second: Words) -> None:
+        """SECRET: write correction words with the compiled loop; leaves are written by the portable engine. Raises
+        `ValueError` if the arrays of `public` are not contiguous.
+        """
         from .kernels import compile_generation
 
         if not (_is_contiguous(public.seeds) and _is_contiguous(public.values) and _is_contiguous(public.turns)):
@@ -477,6 +534,7 @@ class FastEngine:
         self._portable.write_leaf_corrections(public, cells, pair, owed)
 
     def descend(self, state: PathState, public: PublicShare, start: int, stop: int, path: int) -> None:
+        """SECRET: move the state down by the compiled loop, which keeps blocks in registers across a level."""
         from .kernels import compile_descent
 
         words = public.domain.ring.words
@@ -489,6 +547,9 @@ class FastEngine:
         )
 
     def leaf_values(self, state: PathState, public: PublicShare) -> Words:
+        """SECRET: return the leaf blocks ``(keys, 2)``, corrected where the control bit is set, by the compiled
+        loop.
+        """
         from .kernels import compile_leaf_values
 
         single, wide = self._schedules
@@ -498,6 +559,7 @@ class FastEngine:
         return result
 
     def children(self, nodes: Words, seed_words: Words, turns: Words, level: int) -> Words:
+        """SECRET: return the children's seeds ``(2 * nodes, keys, 2)`` by the compiled loop."""
         from .kernels import compile_expansion
 
         single, wide = self._schedules
@@ -514,9 +576,13 @@ class FastEngine:
         return children
 
     def value_blocks(self, seeds: Words) -> Words:
+        """SECRET: return ``AES(seed) xor seed`` under the value key, ``(keys, 2)``, by the portable engine."""
         return self._portable.value_blocks(seeds)
 
     def hash_messages(self, messages: Words) -> Words:
+        """Return SHA-256 of each row of words, ``(count, 4)``, with the processor's SHA instructions if it has them,
+        else by the portable engine.
+        """
         if not {"sha", "sse4.1"} <= supported_instructions():
             return self._portable.hash_messages(messages)
         from .kernels import compile_digests
@@ -570,6 +636,9 @@ class FastEngine:
         return int(total), marks
 
     def leaf_sums(self, nodes: Words, public: PublicShare) -> Words:
+        """SECRET: return the sums over all keys of the leaves' corrected blocks, ``(nodes, 2)``; blocks are added in
+        registers, not stored.
+        """
         from .kernels import compile_leaf_sums
 
         ring, (single, wide) = public.domain.ring, self._schedules

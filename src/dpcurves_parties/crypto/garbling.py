@@ -17,8 +17,8 @@ from .keys import RandomByteSource
 from .ring import Words
 
 Bits = NDArray[np.bool_]
-_ONE = np.uint64(1)
-LABEL_SIZE = 16  # bytes
+_ONE = np.uint64(1)  # mask of the permute bit, a label's lowest bit
+LABEL_SIZE = 16  # bytes of a wire label, an AES block
 
 
 def draw_offset(randomness: RandomByteSource) -> Words:
@@ -39,7 +39,9 @@ def require_offset(offset: Words) -> None:
 
 
 def permute_bits(labels: Words) -> Bits:
-    """Return a party's XOR shares of a wire's values; the garbler passes its labels of 0."""
+    """Return the permute bits of a wire's labels, ``(instances,)``: a party's XOR shares of the wire's values. The
+    garbler passes its labels of 0.
+    """
     return (labels[:, 0] & _ONE).astype(np.bool_)
 
 
@@ -61,8 +63,8 @@ def mask_offset(bits: Bits, offset: Words) -> Words:
     return result
 
 
-SALT_SIZE = 16  # bytes
-MOST = 1 << 48  # batches of gates per session
+SALT_SIZE = 16  # bytes of a session's salt, an AES-128 key
+MOST = 1 << 48  # batches of gates per session at most: far below 2**64, at which keys would repeat
 
 
 @dataclass(slots=True, repr=False, eq=False)
@@ -86,7 +88,9 @@ class GateKeys:
         self._words = np.frombuffer(self.salt, dtype="<u8").astype(np.uint64)
 
     def next_key(self) -> Words:
-        """Return the key of the next batch, ``(2,)``."""
+        """Return the AES key of the next batch of gates, ``(2,)`` words; each key is returned once. Raises `ValueError`
+        after 2**48 batches.
+        """
         if self._next >= MOST:
             raise InvalidArgument("session", f"a session has at most {MOST} batches of gates")
         key = self._words.copy()
@@ -121,7 +125,9 @@ class GateEngine(Protocol):
         ...
 
     def evaluate(self, left: Words, right: Words, tables: Words, key: Words) -> Words:
-        """Return the output's labels from the inputs' labels."""
+        """SECRET: return the labels ``(instances, 2)`` of the output's values, from the labels of the inputs' values
+        and the gate's tables ``(2, instances, 2)``.
+        """
         ...
 
 
@@ -133,6 +139,7 @@ class PortableGates:
     """
 
     def garble(self, left: Words, right: Words, offset: Words, key: Words) -> tuple[Words, Words]:
+        """SECRET: return tables and output labels of 0, with one AES call for all four hashes of each instance."""
         count = len(left)
         blocks = np.empty((4, count, 2), np.uint64)
         offset_multiple = np.array([offset[0] ^ offset[1], offset[0]], np.uint64)
@@ -152,6 +159,7 @@ class PortableGates:
         return tables, output
 
     def evaluate(self, left: Words, right: Words, tables: Words, key: Words) -> Words:
+        """SECRET: return the output's labels, with one AES call for both hashes of each instance."""
         blocks = np.empty((2, len(left), 2), np.uint64)
         for half, labels in enumerate((left, right)):
             _write_sigma(labels, half, blocks[half])
@@ -166,14 +174,16 @@ class PortableGates:
 
 
 def _write_sigma(labels: Words, half: int, output: Words) -> None:
-    """Write ``sigma(x) xor t``."""
+    """SECRET: write ``sigma(x) xor t`` of labels ``(instances, 2)`` into `output`; `half` is 0 for the garbler's half
+    gate, 1 for the evaluator's (see `GateEngine`).
+    """
     np.bitwise_xor(labels[:, 0], labels[:, 1], out=output[:, 0])
     output[:, 0] ^= np.arange(half, 2 * len(labels), 2, dtype=np.uint64)
     output[:, 1] = labels[:, 0]
 
 
 def _hash_blocks(blocks: Words, key: Words) -> Words:
-    """Return ``AES(blocks) xor blocks``."""
+    """SECRET: return ``AES(blocks) xor blocks`` under the gate's public key, in the shape of `blocks`."""
     buffer = np.empty(blocks.size + 2, np.uint64)
     cipher = Cipher(algorithms.AES128(key.astype("<u8").tobytes()), modes.ECB()).encryptor()
     cipher.update_into(blocks.reshape(-1).view(np.uint8).data, buffer.view(np.uint8).data)
@@ -189,7 +199,7 @@ def _permute_bit_mask(labels: Words) -> Words:
 
 # The fast engine of gates: the processor's AES instructions, in code compiled by numba.
 _LEAST = 64
-"""Fewest instances for which the compiled loops pay."""
+"""Instances of a gate from which the compiled loops are faster than NumPy and OpenSSL."""
 
 
 @dataclass(slots=True, repr=False, eq=False)
@@ -207,6 +217,7 @@ class FastGates:
             raise InvalidArgument("lanes", f"must be from 1 to {supported_lanes()} on this processor, got {self.lanes}")
 
     def garble(self, left: Words, right: Words, offset: Words, key: Words) -> tuple[Words, Words]:
+        """SECRET: return tables and output labels of 0, by the compiled loop from 64 instances on."""
         if len(left) < _LEAST:
             return self._portable.garble(left, right, offset, key)
         from .kernels import compile_garbling
@@ -217,6 +228,7 @@ class FastGates:
         return tables, output
 
     def evaluate(self, left: Words, right: Words, tables: Words, key: Words) -> Words:
+        """SECRET: return the output's labels, by the compiled loop from 64 instances on."""
         if len(left) < _LEAST:
             return self._portable.evaluate(left, right, tables, key)
         from .kernels import compile_evaluation
@@ -228,7 +240,9 @@ class FastGates:
 
 
 def select_gate_engine(instances: int) -> GateEngine:
-    """Return the fast engine if this machine has it and the instances are worth it, else the portable engine."""
+    """Return the compiled engine for at least 64 instances on a processor with AES instructions, else the portable
+    engine. Both return equal bits.
+    """
     return FastGates(supported_lanes()) if instances >= _LEAST and supported_lanes() else PortableGates()
 
 
@@ -254,9 +268,13 @@ class Garbler:
         require_offset(self.offset)
 
     def xor(self, left: Words, right: Words) -> Words:
+        """SECRET: return the labels of 0 of the XOR: the XOR of both wires' labels of 0; no table is needed (free
+        XOR).
+        """
         return left ^ right
 
     def negation(self, wire: Words) -> Words:
+        """SECRET: return the labels of 0 of the negated wire, which are the wire's labels of 1; no table is needed."""
         return wire ^ self.offset
 
     def zeros(self, like: Words) -> Words:
@@ -264,12 +282,15 @@ class Garbler:
         return np.zeros_like(like)
 
     def conjunction(self, left: Words, right: Words) -> Words:
+        """SECRET: return the labels of 0 of the AND, and append its tables to those that `take_tables` returns."""
         tables, wire = self.engine.garble(left, right, self.offset, self.keys.next_key())
         self._tables.append(tables)
         return wire
 
     def take_tables(self) -> bytes:
-        """Return the tables since the last call, 32 bytes per AND gate."""
+        """Return the tables of the AND gates since the last call, 32 bytes per gate and instance, to be sent to the
+        evaluator.
+        """
         tables, self._tables = self._tables, []
         return b"".join([table.astype("<u8", copy=False).data.cast("B") for table in tables])
 
@@ -309,6 +330,7 @@ class Evaluator:
             raise ProtocolError("tables", "more tables than gates")
 
     def xor(self, left: Words, right: Words) -> Words:
+        """SECRET: return the labels of the XOR: the XOR of both wires' labels."""
         return left ^ right
 
     def negation(self, wire: Words) -> Words:
@@ -316,9 +338,13 @@ class Evaluator:
         return wire
 
     def zeros(self, like: Words) -> Words:
+        """Return all-zero labels in the shape of `like`: the labels of a wire whose value is publicly 0."""
         return np.zeros_like(like)
 
     def conjunction(self, left: Words, right: Words) -> Words:
+        """SECRET: return the labels of the AND by the next loaded tables. Raises `ProtocolError` if fewer tables were
+        loaded than this gate needs.
+        """
         end = self._position + 4 * len(left)
         if end > len(self._tables):
             raise ProtocolError("tables", "fewer tables than gates")

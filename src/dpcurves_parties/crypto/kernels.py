@@ -24,12 +24,12 @@ from dpcurves.arrays import compile_loop
 # a round of AES takes several cycles. The remaining blocks are processed one at a time. The words of a key, or of a
 # number, are contiguous in all arrays. numba caches compiled loops until their own file changes: empty `__pycache__`
 # after a change of the emitter.
-GROUPS = 4
-ROUNDS = 10
+GROUPS = 4  # registers whose AES rounds are interleaved, because a round takes several cycles
+ROUNDS = 10  # rounds of AES-128 (FIPS 197, section 5)
 _I64 = ir.IntType(64)
-_TOP = 1 << 63
+_TOP = 1 << 63  # control bit in the second word of a seed
 _TOOLS: Any = cgutils
-_SUFFIX = {1: "", 2: ".256"}
+_SUFFIX = {1: "", 2: ".256"}  # of LLVM's AES intrinsics, by blocks per register
 
 
 def define_intrinsic(*names: str) -> Callable[[Callable[[Any, Any, Any, Any], None]], Any]:
@@ -40,8 +40,13 @@ def define_intrinsic(*names: str) -> Callable[[Callable[[Any, Any, Any, Any], No
     """
 
     def decorate_emitter(emit: Callable[[Any, Any, Any, Any], None]) -> Any:
+        """Return the numba intrinsic that emits this code."""
+
         def type_call(typing: Any, *kinds: Any) -> Any:
+            """Type a call for numba: it returns nothing for any argument types."""
+
             def generate_code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+                """Emit the code of one call into the LLVM builder."""
                 emit(context, builder, signature.args, arguments)
                 return context.get_dummy_value()
 
@@ -56,7 +61,7 @@ def define_intrinsic(*names: str) -> Callable[[Callable[[Any, Any, Any, Any], No
 
 
 def data_pointer(context: Any, builder: Any, kind: Any, array: Any) -> Any:
-    """Return the pointer to an array's data."""
+    """Return the LLVM pointer to the first element of a NumPy array argument of numba type `kind`."""
     return context.make_array(kind)(context, builder, array).data
 
 
@@ -71,7 +76,7 @@ class AesEmitter:
         self.numbers = self.narrow if words == 1 else ir.VectorType(ir.IntType(128), lanes)
 
     def data_pointers(self, kinds: Any, arrays: Any) -> list[Any]:
-        """Return the data pointers of a tuple of arrays."""
+        """Return the LLVM data pointers of a tuple of NumPy arrays whose numba types are `kinds`."""
         return [
             data_pointer(self.context, self.builder, kind, array)
             for kind, array in zip(kinds, _TOOLS.unpack_tuple(self.builder, arrays), strict=True)
@@ -84,15 +89,20 @@ class AesEmitter:
         ]
 
     def store(self, registers: Sequence[Any], base: Any, first: Any, stride: int) -> None:
+        """Emit stores of one register per group to consecutive keys of an array with `stride` words per key, from key
+        `first` on.
+        """
         for group, register in enumerate(registers):
             pointer = self._pointer(base, first, group * self.lanes, stride, register.type)
             self.builder.store(register, pointer, align=8)
 
     def _pointer(self, base: Any, first: Any, offset: int, stride: int, kind: Any) -> Any:
+        """Return the LLVM pointer to the words of key ``first + offset`` in an array with `stride` words per key."""
         key = self.builder.add(first, _I64(offset))
         return self.builder.bitcast(self.builder.gep(base, [self.builder.mul(key, _I64(stride))]), kind.as_pointer())
 
     def _load(self, pointer: Any) -> Any:
+        """Emit a load that may be aligned to 8 bytes only, as rows of NumPy arrays are."""
         loaded = self.builder.load(pointer)
         loaded.align = 8
         return loaded
@@ -123,11 +133,11 @@ class AesEmitter:
         return ir.Constant(kind, [value] * kind.count)
 
     def control_bits(self) -> Any:
-        """Return the mask of the control bits of blocks."""
+        """Return the constant blocks in which only the control bit, the top bit of the high word, is set."""
         return ir.Constant(self.wide, [0, _TOP] * self.lanes)
 
     def broadcast(self, number: Any, kind: Any) -> Any:
-        """Broadcast a number known only when the code runs."""
+        """Return a vector of type `kind` whose elements all equal a number that is known at run time only."""
         first_element = self.builder.insert_element(ir.Constant(kind, ir.Undefined), number, ir.IntType(32)(0))
         return self._shuffle_words(first_element, first_element, [0] * kind.count)
 
@@ -172,6 +182,7 @@ class AesEmitter:
         return [self.builder.and_(self.place_high_words(word), self.control_bits()) for word in words]
 
     def _shuffle_words(self, first: Any, second: Any, places: list[int]) -> Any:
+        """Return the vector whose words are picked by `places` from `first`, then `second`."""
         kind = ir.VectorType(ir.IntType(32), len(places))
         return self.builder.shuffle_vector(first, second, ir.Constant(kind, places))
 
@@ -215,6 +226,9 @@ def compile_descent(lanes: int, words: int) -> Callable[..., None]:
         stop: int,
         path: Any,
     ) -> None:
+        """Move the states ``(seeds, values)`` of all keys in place from level `start` to `stop` along the bits of
+        `path`.
+        """
         vectorised_count = len(turns) // width * width
         for level in range(start, stop):
             public = seed_words[level], value_words[level], turns
@@ -306,6 +320,9 @@ def compile_generation(lanes: int, words: int) -> Callable[..., None]:
     def generate(  # noqa: PLR0917
         owner: Any, seed_words: Any, value_words: Any, turns: Any, wide: Any, single: Any, bits: int
     ) -> None:
+        """Write the correction words of all keys, level by level; seeds and owed values of `owner` move down in
+        place.
+        """
         vectorised_count = len(turns) // lanes * lanes
         for level in range(len(seed_words)):
             public, bit = (seed_words[level], value_words[level], turns), bits - 1 - level
@@ -319,6 +336,7 @@ def compile_generation(lanes: int, words: int) -> Callable[..., None]:
 
 @define_intrinsic("blocks", "public", "round_keys", "first", "level", "lanes", "groups")
 def _expand_children(context: Any, builder: Any, kinds: Any, arguments: Any) -> None:
+    """Emit the expansion of one node's seeds of some keys to its left and right children, with corrections."""
     first, level, (lanes, groups) = arguments[3], arguments[4], (kind.literal_value for kind in kinds[5:])
     code = AesEmitter(context, builder, lanes, 1, groups)
     (parents, left, right), (words, turns), keys = (code.data_pointers(kinds[n], arguments[n]) for n in range(3))
@@ -338,6 +356,7 @@ def compile_expansion(lanes: int) -> Callable[..., None]:
     def expand_children(  # noqa: PLR0917
         nodes: Any, below: Any, seed_words: Any, turns: Any, wide: Any, single: Any, level: int
     ) -> None:
+        """Write the children `below` of all nodes of a level, for all keys."""
         vectorised_count, public = len(turns) // width * width, (seed_words, turns)
         for node in range(len(nodes)):
             blocks = nodes[node], below[2 * node], below[2 * node + 1]
@@ -351,6 +370,7 @@ def compile_expansion(lanes: int) -> Callable[..., None]:
 
 @define_intrinsic("arrays", "round_keys", "first", "lanes", "words", "groups")
 def _read_leaves(context: Any, builder: Any, kinds: Any, arguments: Any) -> None:
+    """Emit the corrected leaf blocks of some keys."""
     code = AesEmitter(context, builder, *(kind.literal_value for kind in kinds[3:]))
     leaves, corrections, blocks = code.data_pointers(kinds[0], arguments[0])
     numbers = _leaf_numbers(
@@ -376,6 +396,7 @@ def compile_leaf_values(lanes: int, words: int) -> Callable[..., None]:
     groups, width = GROUPS, GROUPS * lanes
 
     def read_leaves(leaves: Any, corrections: Any, blocks: Any, wide: Any, single: Any) -> None:
+        """Write the corrected leaf block of each key into `blocks`, ``(keys, 2)``."""
         vectorised_count, arrays = len(blocks) // width * width, (leaves, corrections, blocks)
         for i in range(0, vectorised_count, width):
             _read_leaves(arrays, wide, i, lanes, words, groups)
@@ -387,6 +408,7 @@ def compile_leaf_values(lanes: int, words: int) -> Callable[..., None]:
 
 @define_intrinsic("arrays", "round_keys", "first", "lanes", "words", "groups")
 def _sum_leaves(context: Any, builder: Any, kinds: Any, arguments: Any) -> None:
+    """Emit the addition of some keys' corrected leaf blocks to the running sums of one node."""
     code = AesEmitter(context, builder, *(kind.literal_value for kind in kinds[3:]))
     (leaves, points, sums), key = (
         code.data_pointers(kinds[0], arguments[0]),
@@ -405,6 +427,7 @@ def compile_leaf_sums(lanes: int, words: int) -> Callable[..., None]:
     groups, width = GROUPS, GROUPS * lanes
 
     def sum_leaves(nodes: Any, point: Any, sums: Any, wide: Any, single: Any) -> None:
+        """Add the corrected leaf blocks of all keys to `sums`, node by node and lane by lane."""
         vectorised_count = len(point) // width * width
         for node in range(len(nodes)):
             arrays = nodes[node], point, sums[node]
@@ -420,14 +443,15 @@ def compile_leaf_sums(lanes: int, words: int) -> Callable[..., None]:
 #
 # A message of 48 bytes fills one block with its padding. A register holds four 32-bit words; the registers of `GROUPS`
 # messages are interleaved, because a round takes several cycles.
-HASH_GROUPS = 2
-MESSAGE_WORDS = 6
-_DIGEST_WORDS = 4
+HASH_GROUPS = 2  # messages whose SHA-256 rounds are interleaved
+MESSAGE_WORDS = 6  # 64-bit words of a message: prefix (2), level, node number, seed (2)
+_DIGEST_WORDS = 4  # 64-bit words of a SHA-256 digest
 _I32, _WIDE = ir.IntType(32), ir.IntType(64)
 _FOUR = ir.VectorType(_I32, 4)
 
 
 def _primes(count: int) -> list[int]:
+    """Return the first `count` prime numbers, by trial division."""
     primes: list[int] = []
     candidate = 2
     while len(primes) < count:
@@ -438,6 +462,7 @@ def _primes(count: int) -> list[int]:
 
 
 def _cube_root(number: int) -> int:
+    """Return the largest integer whose cube is at most `number`, by bisection."""
     low, high = 0, 1 << (number.bit_length() // 3 + 1)
     while low < high:
         middle = (low + high + 1) // 2
@@ -457,6 +482,7 @@ class _Sha256Emitter:
         self.builder = builder
 
     def call_instruction(self, name: str, *registers: Any) -> Any:
+        """Return the result of the SHA-256 instruction `name` (rnds2, msg1 or msg2) on registers of four words."""
         kind = ir.FunctionType(_FOUR, [_FOUR] * len(registers))
         function = _TOOLS.get_or_insert_function(self.builder.module, kind, f"llvm.x86.sha256{name}")
         return self.builder.call(function, registers)
@@ -469,6 +495,7 @@ class _Sha256Emitter:
         )
 
     def shuffle_words(self, first: Any, second: Any, *places: int) -> Any:
+        """Return the register whose four 32-bit words are picked by `places` from `first`, then `second`."""
         return self.builder.shuffle_vector(first, second, ir.Constant(_FOUR, places))
 
     def register_pointer(self, base: Any, message: Any, words: int, number: int) -> Any:
@@ -501,6 +528,7 @@ class _Sha256Emitter:
         return first, second
 
     def store(self, state: tuple[Any, Any], base: Any, message: Any) -> None:
+        """Emit the store of a state as the digest of a message, in SHA-256's byte order."""
         first, second = state
         for number, places in enumerate(((3, 2, 7, 6), (1, 0, 5, 4))):
             register = self.swap_bytes(self.shuffle_words(first, second, *places))
@@ -509,6 +537,7 @@ class _Sha256Emitter:
 
 @define_intrinsic("messages", "digests", "first", "groups")
 def _digest(context: Any, builder: Any, kinds: Any, arguments: Any) -> None:
+    """Emit SHA-256 of some messages of 48 bytes, whose rounds are interleaved."""
     code = _Sha256Emitter(builder)
     source, target = (data_pointer(context, builder, kinds[n], arguments[n]) for n in (0, 1))
     numbers = [builder.add(arguments[2], _WIDE(group)) for group in range(kinds[3].literal_value)]
@@ -536,6 +565,7 @@ def compile_digests() -> Callable[..., None]:
     groups = HASH_GROUPS
 
     def digest(messages: Any, digests: Any) -> None:
+        """Write the SHA-256 digest of each message into `digests`."""
         vectorised_count = len(messages) // groups * groups
         for i in range(0, vectorised_count, groups):
             _digest(messages, digests, i, groups)
@@ -548,11 +578,12 @@ def compile_digests() -> Callable[..., None]:
 # Evaluation of a node of checked keys: both children, their hashes and weights, and a mark of all these.
 SEEN = 128
 """Keys per batch, so that all buffers stay in the L1 cache."""
-MARKED = 5
+MARKED = 5  # blocks of a mark (see `NodeMarkKey`): four of both children's hashes, one of their weights
 
 
 @define_intrinsic("arrays", "round_keys", "first", "lanes", "groups")
 def _expand_blocks(context: Any, builder: Any, kinds: Any, arguments: Any) -> None:
+    """Emit ``AES(block) xor block`` of some keys' blocks under one key schedule."""
     code = AesEmitter(context, builder, kinds[3].literal_value, 1, kinds[4].literal_value)
     (blocks, target), key = (
         code.data_pointers(kinds[0], arguments[0]),
@@ -596,6 +627,7 @@ def compile_node_evaluation(lanes: int) -> Callable[..., Any]:
         seeds: Any, node_words: Any, start: Any, words: Any, head: Any, level: int, wide: Any, single: Any, key: Any,
         masks: Any, marks: Any,
     ) -> Any:  # fmt: skip
+        """Write the marks of all keys at one node; return the sum of the left children's weights modulo ``2**64``."""
         seed_words, value_words, proof_words, turns = words
         mark_wide, mark_single = np.empty((11, 2 * lanes), np.uint64), np.empty((11, 2), np.uint64)
         _expand_aes_key(key, mark_wide, lanes)
@@ -661,7 +693,7 @@ def compile_node_evaluation(lanes: int) -> Callable[..., Any]:
 
 # Loops over AND gates of garbled circuits.
 GARBLED, EVALUATED = 2, 4
-"""Registers of each input that are interleaved."""
+"""Registers of each input whose AES rounds are interleaved, at the garbler (4 hashes each) and the evaluator (2)."""
 
 
 class _GateEmitter(AesEmitter):
@@ -684,6 +716,7 @@ class _GateEmitter(AesEmitter):
         ]
 
     def _tweak_words(self, start: int, half: int) -> list[int]:
+        """Return the constant low and high words of the tweaks of `lanes` instances from number `start` on."""
         return [word for lane in range(self.lanes) for word in (2 * (start + lane) + half, 0)]
 
     def permute_mask(self, labels: Any) -> Any:
@@ -693,11 +726,12 @@ class _GateEmitter(AesEmitter):
         return self.builder.ashr(self.builder.shl(low, top), top)
 
     def declare_aes_instruction(self, name: str, *more: Any) -> Any:
-        """Declare an AES instruction on one block."""
+        """Return LLVM's function for the AES instruction `name` on one block, with further operand types `more`."""
         kind = ir.FunctionType(self.wide, [self.wide, *more])
         return _TOOLS.get_or_insert_function(self.builder.module, kind, f"llvm.x86.aesni.aes{name}")
 
     def xor_all(self, *vectors: Any) -> Any:
+        """Return the XOR of one or more vectors."""
         total = vectors[0]
         for vector in vectors[1:]:
             total = self.builder.xor(total, vector)
@@ -792,6 +826,7 @@ def compile_garbling(lanes: int) -> Callable[..., None]:
     groups, width = GARBLED, GARBLED * lanes
 
     def garble(labels: Any, written: Any, key: Any, offset: Any) -> None:
+        """Write tables and output labels of 0 of all instances of one AND gate."""
         wide, single = np.empty((11, 2 * lanes), np.uint64), np.empty((11, 2), np.uint64)
         _expand_aes_key(key, wide, lanes)
         _expand_aes_key(key, single, 1)
@@ -811,6 +846,7 @@ def compile_evaluation(lanes: int) -> Callable[..., None]:
     groups, width = EVALUATED, EVALUATED * lanes
 
     def evaluate(labels: Any, tables: Any, written: Any, key: Any) -> None:
+        """Write the output labels of all instances of one AND gate."""
         wide, single = np.empty((11, 2 * lanes), np.uint64), np.empty((11, 2), np.uint64)
         _expand_aes_key(key, wide, lanes)
         _expand_aes_key(key, single, 1)

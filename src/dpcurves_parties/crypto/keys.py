@@ -20,7 +20,9 @@ class RandomByteSource(Protocol):
     """Interface of sources of uniformly random bytes."""
 
     @property
-    def random_bytes(self) -> Callable[[int], bytes]: ...
+    def random_bytes(self) -> Callable[[int], bytes]:
+        """A function from a number of bytes to that many uniformly random, secret bytes."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -42,7 +44,7 @@ class SeedShare:
 
     @classmethod
     def sample(cls, count: int, party: int, randomness: RandomByteSource) -> SeedShare:
-        """Draw new seeds, of 127 random bits each."""
+        """SECRET: draw `count` new seeds of one server, of 127 random bits each; the top bit is `party`."""
         words = np.frombuffer(randomness.random_bytes(16 * count), dtype="<u8").astype(np.uint64).reshape(count, 2)
         words[:, 1] = (words[:, 1] & np.uint64(2**63 - 1)) | np.uint64(party << 63)
         return cls(party, words)
@@ -93,7 +95,9 @@ class CorrectionWords(ABC):
     @classmethod
     @abstractmethod
     def layout(cls, domain: Domain) -> Mapping[str, tuple[int, int]]:
-        """Return levels and words of each array, in the order of a record; arrays in `ONCE` have no axis of levels."""
+        """Return levels and words of each array by name, in the order of a serialised record; arrays named in `ONCE`
+        have no axis of levels.
+        """
 
     @classmethod
     def record_words(cls, domain: Domain) -> int:
@@ -102,7 +106,7 @@ class CorrectionWords(ABC):
 
     @classmethod
     def allocate(cls, domain: Domain, count: int) -> Self:
-        """Allocate correction words. Turns are 0."""
+        """Allocate the arrays for `count` keys, for a generator to fill: `turns` is 0, all others are uninitialised."""
         arrays: dict[str, Any] = {
             name: np.empty((count, words) if name in ONCE else (levels, count, words), np.uint64)
             for name, (levels, words) in cls.layout(domain).items()
@@ -140,6 +144,9 @@ class CorrectionWords(ABC):
 
     @classmethod
     def _split_records(cls, domain: Domain, records: Words) -> dict[str, Words]:
+        """Return views of the columns of rows ``(keys, record_words)`` by array name, ``(keys, levels * words)``
+        each.
+        """
         layout = cls.layout(domain)
         ends = np.cumsum([levels * words for levels, words in layout.values()])
         return dict(zip(layout, np.split(records, ends[:-1], axis=1), strict=True))
@@ -151,7 +158,7 @@ class CorrectionWords(ABC):
         return replace(self, **chosen)
 
     def overwrite(self, other: Self) -> None:
-        """Overwrite these correction words by as many others."""
+        """Copy the words of as many other keys into these arrays, in place."""
         for name, words in self._arrays().items():
             words[...] = getattr(other, name)
 
@@ -172,6 +179,7 @@ class CorrectionWords(ABC):
         return replace(parts[0], **joined)
 
     def _arrays(self) -> dict[str, Words]:
+        """Return all arrays of correction words by field name, without copying."""
         return {
             field.name: getattr(self, field.name) for field in fields(self) if field.init and field.name != "domain"
         }
@@ -210,6 +218,7 @@ class ServerKeys(Generic[Public]):
 
     @property
     def domain(self) -> Domain:
+        """The domain of the cells that the keys encode."""
         return self.public.domain
 
     def to_bytes(self) -> bytes:
@@ -241,6 +250,9 @@ class ServerKeys(Generic[Public]):
 
     @classmethod
     def _frame(cls, domain: Domain, party: int) -> Frame:
+        """Return the header of the byte frames of one server's keys: its kind differs by server, its bits and words by
+        domain.
+        """
         return Frame(
             f"{cls.CORRECTIONS.KEY_NAME} of server {party}", cls.FRAME_KIND + party, domain.bits, domain.ring.words
         )
@@ -264,6 +276,9 @@ class PublicShare(CorrectionWords):
 
     @classmethod
     def layout(cls, domain: Domain) -> Mapping[str, tuple[int, int]]:
+        """Return levels and words of the arrays of comparison keys: one leaf correction, and a point correction if the
+        domain is enumerable.
+        """
         levels, words, point = domain.levels, domain.ring.words, 2 * domain.is_enumerable
         return {"seeds": (levels, 2), "values": (levels, words), "turns": (1, 1), "leaf": (1, 2), "point": (1, point)}
 
@@ -288,7 +303,7 @@ class SharedKeys(Generic[Keys]):
     seeds: tuple[SeedShare, SeedShare]
 
     def keys(self, party: int) -> Keys:
-        """SECRET: return the keys of one server."""
+        """SECRET: return the complete keys of server 0 or 1: the public share and this server's seeds."""
         return self.key_type(self.public, self.seeds[party])
 
 
@@ -310,6 +325,9 @@ class CheckedShare(CorrectionWords):
 
     @classmethod
     def layout(cls, domain: Domain) -> Mapping[str, tuple[int, int]]:
+        """Return levels and words of the arrays of checked keys: one hash correction of 4 words per level, and no
+        leaves.
+        """
         levels, words = domain.bits, domain.ring.words
         return {"seeds": (levels, 2), "values": (levels, words), "proofs": (levels, PROOF_WORDS), "turns": (1, 1)}
 
@@ -329,7 +347,7 @@ class CheckedKeys(ServerKeys[CheckedShare]):
 
 
 def hash_rows(rows: Words, size: int, key: bytes) -> NDArray[np.uint8]:
-    """Return BLAKE2b of each row, ``(rows, size)`` bytes."""
+    """Return the BLAKE2b digest under `key` of each row of words, ``(rows, size)`` bytes."""
     octets, length = np.ascontiguousarray(rows, dtype="<u8").reshape(-1).view(np.uint8).data, 8 * rows.shape[1]
     digests = [
         blake2b(octets[start : start + length], digest_size=size, key=key).digest()

@@ -19,13 +19,13 @@ from .keys import RandomByteSource
 from .ring import Words
 
 # The group ristretto255 (RFC 9496), by libsodium.
-POINT_SIZE = 32  # bytes
+POINT_SIZE = 32  # bytes of an encoded element of ristretto255 (RFC 9496)
 _UNREDUCED = 64  # random bytes that are reduced to a scalar
 IDENTITY = bytes(POINT_SIZE)
 
 
 def load_sodium() -> Any:
-    """Import the bindings of libsodium. Raises `ImportError` if they are not installed."""
+    """Return the bindings of libsodium, the module `rbcl`. Raises `ImportError` with the command that installs them."""
     try:
         import rbcl
     except ImportError:
@@ -36,13 +36,13 @@ def load_sodium() -> Any:
 
 
 def draw_scalar(randomness: RandomByteSource) -> bytes:
-    """SECRET: draw a scalar, uniform up to 2**-250."""
+    """SECRET: draw a scalar of ristretto255, 32 bytes; its distance from uniform is at most 2**-250."""
     scalar: bytes = load_sodium().crypto_core_ristretto255_scalar_reduce(randomness.random_bytes(_UNREDUCED))
     return scalar
 
 
 def multiply_base(scalar: bytes) -> bytes:
-    """Return a scalar multiple of the generator of ristretto255."""
+    """Return the public multiple of the generator of ristretto255 by a secret scalar, 32 bytes."""
     product: bytes = load_sodium().crypto_scalarmult_ristretto255_base(scalar)
     return product
 
@@ -60,13 +60,17 @@ def multiply_point(scalar: bytes, point: bytes) -> bytes:
 
 
 def add_points(left: bytes, right: bytes) -> bytes:
-    """Return the sum of two valid points."""
+    """Return the sum of two points of ristretto255, 32 bytes. Both must be valid: check received points with
+    `require_point`.
+    """
     total: bytes = load_sodium().crypto_core_ristretto255_add(left, right)
     return total
 
 
 def subtract_points(left: bytes, right: bytes) -> bytes:
-    """Return the difference of two valid points."""
+    """Return the difference of two points of ristretto255, 32 bytes. Both must be valid: check received points with
+    `require_point`.
+    """
     difference: bytes = load_sodium().crypto_core_ristretto255_sub(left, right)
     return difference
 
@@ -92,7 +96,7 @@ def require_point(point: bytes) -> None:
 # Formal guarantees: R is uniform for either choice, so the sender learns nothing, unconditionally. A receiver who
 # follows the protocol learns only the chosen key, if the Diffie-Hellman problem is hard in ristretto255 and SHA-256 is
 # a random oracle. A receiver who deviates can choose late, and is not covered.
-_KEY_SIZE = 16  # bytes
+_KEY_SIZE = 16  # bytes of a transferred key, an AES-128 key
 _PURPOSE = b"dpcurves: base transfer, version 1"
 
 
@@ -109,7 +113,7 @@ class BaseSender:
 
     @classmethod
     def create(cls, randomness: RandomByteSource) -> BaseSender:
-        """Start the transfers of one session."""
+        """SECRET: draw the sender's exponent of one session and compute its first message."""
         exponent = draw_scalar(randomness)
         return cls(multiply_base(exponent), exponent)
 
@@ -190,13 +194,14 @@ def _derive_key(session: bytes, number: int, first: bytes, point: bytes, shared:
 
 
 def _as_words(keys: Sequence[bytes]) -> Words:
+    """Return the concatenated keys of 16 bytes as a flat array of little-endian 64-bit words."""
     return np.frombuffer(b"".join(keys), dtype="<u8").astype(np.uint64)
 
 
 # Trees of seeds and bit transposition, the building blocks of the extension.
-LABEL_BITS = 128
+LABEL_BITS = 128  # bits of a wire label, and of the free-XOR offset
 _OF_TREES = b"dpcurves: tree of seeds, version 1"
-_MOST_LEVELS = 8
+_MOST_LEVELS = 8  # levels of a seed tree at most: each tree has 2**8 leaves, all of which are expanded for each bit
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -263,23 +268,27 @@ class SeedTrees:
 
 
 def _count_trees(levels: int) -> int:
+    """Return the number of trees, 128 divided by `levels`. Raises `ProtocolError` if `levels` is not 1, 2, 4 or 8."""
     if not 1 <= levels <= _MOST_LEVELS or LABEL_BITS % levels:
         raise ProtocolError("levels", f"must be 1, 2, 4 or {_MOST_LEVELS}")
     return LABEL_BITS // levels
 
 
 def _expand_nodes(nodes: Words) -> Words:
-    """Return the children of each node, ``(trees, nodes, 2, 2)``."""
+    """SECRET: return both children of each node ``(trees, nodes, 2)``, the halves of its SHA-256: ``(trees, nodes, 2,
+    2)`` words.
+    """
     octets = nodes.astype("<u8", copy=False).tobytes()
     hashed = [sha256(_OF_TREES + octets[start : start + 16]).digest() for start in range(0, len(octets), 16)]
     return np.frombuffer(b"".join(hashed), dtype="<u8").astype(np.uint64).reshape(*nodes.shape[:2], 2, 2)
 
 
+# Shifts of the swaps of Hacker's Delight, section 7-3, each with the mask of the lower halves that it moves.
 _MASKS = tuple(
     (np.uint64(shift), np.uint64(sum(((1 << shift) - 1) << start for start in range(0, 64, 2 * shift))))
     for shift in (32, 16, 8, 4, 2, 1)
 )
-_AT_A_TIME = 64
+_AT_A_TIME = 64  # words of each column that are transposed at once, which fit into the cache
 
 
 def transpose_bits(columns: Words) -> Words:
@@ -299,6 +308,7 @@ def transpose_bits(columns: Words) -> Words:
 
 
 def _transpose_squares(columns: Words) -> Words:
+    """Return the transposed rows of some words of all columns, ``(64 * words, 2)``, by NumPy."""
     count = columns.shape[1]
     squares = columns.reshape(2, 64, count).copy()
     for shift, mask in _MASKS:
@@ -312,6 +322,7 @@ def _transpose_squares(columns: Words) -> Words:
 
 @compile_loop
 def _transpose(columns: Any, rows: Any) -> None:
+    """Write the transposed rows of all columns into `rows`: the compiled twin of `_transpose_squares`."""
     square = np.empty(64, np.uint64)
     for word in range(columns.shape[1]):
         for half in range(2):
@@ -345,8 +356,8 @@ IKNP = 1
 """Levels of a tree: 16 bytes per bit."""
 SOFTSPOKEN = 4
 """Levels of a tree: 4 bytes per bit."""
-_ROWS = 64
-_NO_COUNTER = bytes(16)
+_ROWS = 64  # bits of a word, to which numbers of transferred bits are padded
+_NO_COUNTER = bytes(16)  # start of the counter: each leaf's key is used for one stream
 
 
 def pad_bit_count(bits: int) -> int:
@@ -363,6 +374,7 @@ class _LeafStreams:
 
     @classmethod
     def from_trees(cls, trees: SeedTrees) -> _LeafStreams:
+        """SECRET: start an AES-128 key stream for each leaf of the trees."""
         raw = trees.leaves.astype("<u8")
         return cls(trees.levels, [[_create_stream(seed.tobytes()) for seed in tree] for tree in raw])
 
@@ -385,6 +397,7 @@ class _LeafStreams:
 
 
 def _create_stream(seed: bytes) -> CipherContext:
+    """SECRET: return the AES-128 key stream, in counter mode from 0, of a seed of 16 bytes."""
     return Cipher(algorithms.AES128(seed), modes.CTR(_NO_COUNTER)).encryptor()
 
 
@@ -399,7 +412,9 @@ class ExtensionReceiver:
         self._streams = _LeafStreams.from_trees(self.trees)
 
     def labels(self, bits: NDArray[np.bool_]) -> tuple[Words, bytes]:
-        """Return the labels of the next bits, ``(count, 2)``, and the message to the other party."""
+        """SECRET: return the labels of the next bits, ``(count, 2)`` words, and the message with which the sender
+        computes the same wires' labels of 0.
+        """
         words = pad_bit_count(len(bits)) // _ROWS
         columns, masked = np.empty((LABEL_BITS, words), np.uint64), np.empty((len(self.trees.leaves), words), np.uint64)
         packed = np.packbits(bits, bitorder="little")
@@ -422,7 +437,8 @@ class ExtensionSender:
         self._streams = _LeafStreams.from_trees(self.trees)
 
     def labels(self, count: int, message: bytes | memoryview) -> Words:
-        """Return the labels of 0 of the next bits, ``(count, 2)``.
+        """SECRET: return the labels of 0 of the receiver's next `count` bits, ``(count, 2)`` words, from the receiver's
+        message.
 
         Raises:
             ProtocolError: the message is of another number of bits.

@@ -36,32 +36,39 @@ class Ring:
 
     @property
     def modulus(self) -> int:
+        """The size of the ring, ``2**64`` or ``2**128``, as a Python integer."""
         return 1 << 64 * self.words
 
     def add(self, left: Words, right: Words) -> Words:
-        """Return the elementwise sum."""
+        """Return the elementwise sums modulo ``2**(64 * words)`` of two equally shaped arrays ``(..., words)``."""
         result = left + right
         if self.words == 2:
             result[..., 1] += result[..., 0] < left[..., 0]
         return result
 
     def subtract(self, left: Words, right: Words) -> Words:
-        """Return the elementwise difference."""
+        """Return ``left - right`` elementwise, modulo ``2**(64 * words)``, of two equally shaped arrays ``(...,
+        words)``.
+        """
         result = left - right
         if self.words == 2:
             result[..., 1] -= left[..., 0] < right[..., 0]
         return result
 
     def negate_where(self, mask: Words, numbers: Words) -> Words:
-        """Negate the numbers whose `mask` is all ones; each mask is all ones or all zeros."""
+        """Return the numbers ``(..., words)``, negated where `mask` ``(...)`` is all ones, without branches. Each mask
+        is all ones or all zeros.
+        """
         return self.subtract(numbers ^ mask[..., None], self._broadcast_mask(mask))
 
     def negate(self, numbers: Words) -> Words:
-        """Return the negated numbers."""
+        """Return the additive inverses modulo ``2**(64 * words)`` of numbers ``(..., words)``."""
         return self.subtract(np.zeros_like(numbers), numbers)
 
     def units(self, mask: Words) -> Words:
-        """Return 1 where `mask` is all ones, and 0 where it is all zeros."""
+        """Return the ring elements ``(..., words)`` that are 1 where `mask` ``(...)`` is all ones, and 0 where it is
+        all zeros.
+        """
         ones = (mask & np.uint64(1))[..., None]
         return ones if self.words == 1 else np.concatenate([ones, np.zeros_like(ones)], axis=-1)
 
@@ -75,7 +82,7 @@ class Ring:
         return np.stack([(middle << 32) | (low & _HALF), high], axis=-1)
 
     def running_sums(self, numbers: Words) -> Words:
-        """Return the prefix sums of numbers ``(count, words)``."""
+        """Return the cumulative sums along the first axis of numbers ``(count, words)``, modulo ``2**(64 * words)``."""
         result = np.add.accumulate(numbers, axis=0)
         if self.words == 2:
             carries = result[:, 0] < numbers[:, 0]
@@ -83,17 +90,21 @@ class Ring:
         return result
 
     def to_integers(self, numbers: Words) -> tuple[int, ...]:
-        """Convert an array of shape ``(count, words)`` to integers."""
+        """Convert an array ``(count, words)`` to Python integers in ``0, ..., modulus - 1``."""
         if self.words == 1:
             return tuple(numbers[:, 0].tolist())
         return tuple(low + (high << 64) for low, high in numbers.tolist())
 
     def reconstruct(self, *shares: tuple[int, ...]) -> tuple[int, ...]:
-        """Reconstruct the secrets as elementwise sums of the parties' additive shares."""
+        """Reconstruct secrets from additive shares: return the elementwise sums of the parties' tuples, modulo the
+        ring's size. All tuples must be equally long (`ValueError`).
+        """
         return tuple(sum(summands) % self.modulus for summands in zip(*shares, strict=True))
 
     def to_signed(self, number: int) -> int:
-        """Return the integer of least absolute value that is congruent to `number`."""
+        """Return the integer in ``-modulus / 2, ..., modulus / 2 - 1`` that is congruent to `number`, so that small
+        negative sums are readable.
+        """
         half = self.modulus // 2
         return (number + half) % self.modulus - half
 
@@ -106,8 +117,8 @@ Z64 = Ring(1)
 Z128 = Ring(2)
 
 
-MOST_BITS = 64  # bits of a domain
-ENUMERABLE_BITS = 20  # largest domain, in bits, that is evaluated as a whole
+MOST_BITS = 64  # bits of the largest domain: a cell fits into one word
+ENUMERABLE_BITS = 20  # bits of the largest domain that is evaluated as a whole, that is for all cells
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,10 +144,14 @@ class Domain:
 
     @property
     def leaf_bits(self) -> int:
+        """The number of lowest bits of a cell that select a value inside one leaf block: 1 for 64-bit numbers, 0 for
+        128-bit ones.
+        """
         return 2 - self.ring.words
 
     @property
     def levels(self) -> int:
+        """The depth of the tree of seeds: the bits of a cell without `leaf_bits`."""
         return self.bits - self.leaf_bits
 
     @property
@@ -169,7 +184,7 @@ class Domain:
 Part = slice | NDArray[np.bool_]
 """Selection of keys."""
 
-_AT_A_TIME = 256  # keys whose rows fit into the cache
+_AT_A_TIME = 256  # keys that are transposed at once: their rows fit into the cache
 
 
 def split_levels(records: Words, levels: int, words: int) -> Words:
@@ -194,9 +209,9 @@ def join_levels(*by_level: Words) -> Words:
 
 # Byte frames: a fixed header with a checksum, then records of equal size. Any other form is refused.
 _HEAD = Struct("<4sBBBBI")  # magic, version, kind, bits, words, count: little-endian
-_SUM_SIZE = 4  # bytes of SHA-256 over the rest: detects accidents, not attacks
+_SUM_SIZE = 4  # bytes of the checksum, the start of SHA-256 over all other bytes: detects accidents, not attacks
 _MAGIC = b"dpcs"
-_VERSION = 1
+_VERSION = 1  # number of the frame format; other versions are refused
 HEAD_SIZE = _HEAD.size + _SUM_SIZE
 
 
@@ -217,7 +232,7 @@ class Frame:
     words: int
 
     def to_bytes(self, records: Words) -> bytes:
-        """Serialise records ``(count, words of a record)``."""
+        """Serialise records ``(count, words of a record)`` to header, checksum and little-endian words."""
         head = _HEAD.pack(_MAGIC, _VERSION, self.kind, self.bits, self.words, len(records))
         body = np.ascontiguousarray(records, dtype="<u8").tobytes()
         return head + _checksum(head, body) + body
@@ -244,6 +259,9 @@ class Frame:
         return body.reshape(header[-1], record_words)
 
     def _parse_head(self, blob: bytes) -> tuple[bytes, int, int, int, int, int]:
+        """Unpack a frame's header: magic, version, kind, bits, words and count. Nothing is compared with this frame's
+        fields. Raises `ValueError` if the bytes are shorter than a header.
+        """
         if len(blob) < HEAD_SIZE:
             raise InvalidArgument(self.name, f"must begin with a header of {HEAD_SIZE} bytes, got {len(blob)}")
         magic, version, kind, bits, words, count = _HEAD.unpack_from(blob)
@@ -251,6 +269,7 @@ class Frame:
 
 
 def _checksum(head: bytes, body: bytes | memoryview) -> bytes:
+    """Return the first four bytes of SHA-256 over header and body, which detect accidental changes only."""
     digest = sha256(head)
     digest.update(body)
     return digest.digest()[:_SUM_SIZE]

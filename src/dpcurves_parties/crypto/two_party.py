@@ -85,7 +85,9 @@ class InputOwner(Enum):
 
     @property
     def is_transferred(self) -> bool:
-        """True if the input's bits go through oblivious transfers."""
+        """True if the evaluator gets the labels of this input by oblivious transfers: it contributes bits to all inputs
+        but the garbler's own.
+        """
         return self is not InputOwner.GARBLER
 
 
@@ -136,6 +138,9 @@ class Job:
             self._require(self.final_step)
 
     def _require(self, final_step: FinalStep) -> None:
+        """Refuse a final step that does not take the sum of exactly one output, or has another number of owners than
+        inputs. Raises `ValueError`.
+        """
         if len(self.circuit.outputs) != 1:
             raise InvalidArgument("final_step", "needs a circuit with one output")
         if (
@@ -158,7 +163,9 @@ class Job:
 
     @property
     def digest(self) -> bytes:
-        """Digest by which parties check that their jobs are equal."""
+        """SHA-256 of name, sizes, circuits, output ranges and owners, by which parties check that their jobs are
+        equal.
+        """
         lines = [_PURPOSE, len(self.name).to_bytes(8, "little"), self.name]
         lines.append(f"{self.count} {self.tree_levels} {self.chunk_size}\n".encode())
         lines += _describe_circuit(self.circuit, self.owners)
@@ -168,6 +175,7 @@ class Job:
 
 
 def _describe_circuit(circuit: Circuit, owners: tuple[InputOwner, ...]) -> list[bytes]:
+    """Return owners, output ranges and gates of a circuit as bytes, for the job's digest."""
     ranges = " ".join(f"{number.low}:{number.high}" for number in circuit.outputs)
     return [" ".join([owner.value for owner in owners]).encode(), f"\n{ranges}\n{to_bristol(circuit)}".encode()]
 
@@ -176,8 +184,8 @@ def _describe_circuit(circuit: Circuit, owners: tuple[InputOwner, ...]) -> list[
 Bits = NDArray[np.bool_]
 Given = Sequence[NDArray[np.uint64] | None]
 """For each input the numbers of all instances; None for other parties' inputs and for random bits."""
-SEED_SIZE = 16  # bytes
-_WORD = 64  # bits
+SEED_SIZE = 16  # bytes of the seed of the garbler's labels, an AES-128 key
+_WORD = 64  # bits of an input's integers
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -202,7 +210,7 @@ class Inputs:
     randomness: RandomByteSource
 
     def require(self, count: int) -> None:
-        """Refuse values that do not fit this number of instances."""
+        """Refuse values that do not fit this number of instances. Raises `ValueError`; the message shows no value."""
         if len(self.values) != len(self.owners):
             raise InvalidArgument("values", f"must be {len(self.owners)} inputs, got {len(self.values)}")
         for owner, width, values in zip(self.owners, self.widths, self.values, strict=True):
@@ -216,7 +224,9 @@ class Inputs:
                 raise InvalidArgument("values", f"must be integers below 2**{width}")
 
     def split_bits(self, part: slice) -> Iterator[tuple[InputOwner, int, list[Bits]]]:
-        """Yield for each input its owner, its width, and this party's bits of it, if any."""
+        """SECRET: yield for each input its owner, its width, and this party's bits of the instances in `part`, one
+        array per bit; no arrays if the other party alone supplies it.
+        """
         size = part.stop - part.start
         for owner, width, values in zip(self.owners, self.widths, self.values, strict=True):
             if owner is InputOwner.COIN:
@@ -240,6 +250,7 @@ class LabelStream:
 
     @classmethod
     def from_seed(cls, seed: bytes | memoryview) -> LabelStream:
+        """SECRET: start the stream of labels of a seed of 16 bytes; both parties' streams of one seed are equal."""
         return cls(Cipher(algorithms.AES128(bytes(seed)), modes.CTR(bytes(16))).encryptor())
 
     def next_labels(self, width: int, size: int) -> Words:
@@ -254,8 +265,8 @@ def count_transferred_bits(owners: Sequence[InputOwner], widths: Sequence[int]) 
 
 
 # Authenticated messages of a session, in order: changed, truncated, replayed or foreign messages are refused.
-TAG_SIZE = 16  # bytes
-NONCE_SIZE = 16  # bytes
+TAG_SIZE = 16  # bytes of an AES-GCM tag
+NONCE_SIZE = 16  # bytes of a party's session nonce
 GARBLER, EVALUATOR = 0, 1  # numbers of the parties
 
 
@@ -295,11 +306,13 @@ class MessageAuthenticator:
 
     @property
     def salt(self) -> bytes:
-        """Salt of the session's gate keys."""
+        """Public salt of the session's gate keys, 16 bytes, which both parties derive."""
         return sha256(b"salt of gates\n" + self._name).digest()[: garbling.SALT_SIZE]
 
     def seal_message(self, *fields: bytes) -> bytes:
-        """Return the next message with its tag."""
+        """Return the concatenated fields with the tag of this party's next message number. The content is not
+        encrypted.
+        """
         body = b"".join(fields)
         tag = self._tag(self.party, self._sent_count, body)
         self._sent_count += 1
@@ -320,6 +333,7 @@ class MessageAuthenticator:
         return body
 
     def _tag(self, party: int, number: int, body: bytes | memoryview) -> bytes:
+        """Return the AES-GCM tag of message number `number` of a party, under the session's key."""
         nonce = party.to_bytes(4, "little") + number.to_bytes(8, "little")
         return AESGCM(self._name[:16]).encrypt(nonce, b"", body)
 
@@ -371,7 +385,9 @@ class _GarblingSide:
     stream: LabelStream
 
     def input_wires(self, inputs: Inputs, span: slice, message: memoryview) -> list[Words]:
-        """Return the labels of 0 of all inputs of some instances."""
+        """SECRET: return the labels of 0 of all inputs' wires of the instances in `span`, from the evaluator's transfer
+        message.
+        """
         size = span.stop - span.start
         bits = count_transferred_bits(inputs.owners, inputs.widths)
         labels = iter(self.transfers.labels(bits * size, message).reshape(bits, size, 2))
@@ -380,6 +396,9 @@ class _GarblingSide:
     def _input_labels(
         self, owner: InputOwner, width: int, bits: list[Bits], labels: Iterator[Words], size: int
     ) -> list[Words]:
+        """SECRET: return the labels of 0 of one input's wires, ``(size, 2)`` each; inputs with a bit of the garbler
+        have its bit added.
+        """
         if owner is InputOwner.EVALUATOR:
             return [next(labels) for _ in range(width)]
         zeros = (
@@ -392,6 +411,9 @@ class _GarblingSide:
 
 
 def _garble_each(job: Job, inputs: Inputs, side: _GarblingSide, frames: MessageAuthenticator) -> Talk[list[Bits]]:
+    """Garble all instances chunk by chunk; return the garbler's XOR shares of each output wire, one bit per
+    instance.
+    """
     shares: list[list[Bits]] = []
     for span in chunk_slices(job.count, job.chunk_size):
         message = frames.open_message((yield None))
@@ -404,6 +426,9 @@ def _garble_each(job: Job, inputs: Inputs, side: _GarblingSide, frames: MessageA
 def _garble_sum(  # noqa: PLR0917
     job: Job, final_step: FinalStep, inputs: Inputs, values: Given, side: _GarblingSide, frames: MessageAuthenticator
 ) -> Talk[list[Bits]]:
+    """Garble all instances, their sum, and the final step on it; return the garbler's XOR shares of the final outputs'
+    wires, one bit each.
+    """
     final_inputs = Inputs(
         final_step.circuit.inputs[1:], final_step.owners, values, InputOwner.GARBLER, inputs.randomness
     )
@@ -422,7 +447,7 @@ def _garble_sum(  # noqa: PLR0917
 
 
 AHEAD = 1
-"""Chunks that are sent before tables of an earlier chunk arrive, so that neither party waits."""
+"""Chunks whose transfer message is sent before the tables of an earlier chunk arrive, so that neither party waits."""
 
 
 def evaluate(job: Job, values: Given, randomness: RandomByteSource, final_values: Given = ()) -> Talk[list[Bits]]:
@@ -474,15 +499,22 @@ class _EvaluatingSide:
         ], message
 
     def _input_labels(self, owner: InputOwner, width: int, labels: Iterator[Words], size: int) -> list[Words]:
+        """SECRET: return the evaluator's labels of one input's wires, ``(size, 2)`` each: from the common stream if the
+        garbler owns it, else from the transfers.
+        """
         if owner is InputOwner.GARBLER:
             return list(self.stream.next_labels(width, size))
         return [next(labels) for _ in range(width)]
 
 
 def _evaluate_each(job: Job, inputs: Inputs, side: _EvaluatingSide, frames: MessageAuthenticator) -> Talk[list[Bits]]:
+    """Evaluate all instances chunk by chunk; return the evaluator's XOR shares of each output wire, one bit per
+    instance.
+    """
     shares: list[list[Bits]] = []
 
     def evaluate_labels(labels: list[Words]) -> None:
+        """Evaluate the circuit on one chunk's labels, and keep the permute bits of its outputs."""
         shares.append([garbling.permute_bits(wire) for wire in job.circuit.run(side.machine, labels)])
 
     yield from _run_pipeline(
@@ -494,6 +526,9 @@ def _evaluate_each(job: Job, inputs: Inputs, side: _EvaluatingSide, frames: Mess
 def _evaluate_sum(  # noqa: PLR0917
     job: Job, final_step: FinalStep, inputs: Inputs, values: Given, side: _EvaluatingSide, frames: MessageAuthenticator
 ) -> Talk[list[Bits]]:
+    """Evaluate all instances, their sum, and the final step on it; return the evaluator's XOR shares of the final
+    outputs' wires, one bit each.
+    """
     final_inputs = Inputs(
         final_step.circuit.inputs[1:], final_step.owners, values, InputOwner.EVALUATOR, inputs.randomness
     )
@@ -502,9 +537,13 @@ def _evaluate_sum(  # noqa: PLR0917
     shares: list[Bits] = []
 
     def add_labels(labels: list[Words]) -> None:
+        """Evaluate the circuit on one chunk's labels, and add its output to the sum."""
         adder.add(job.circuit.run(side.machine, labels))
 
     def evaluate_final_step(labels: list[Words]) -> None:
+        """Evaluate the final circuit on the sum and the final inputs' labels, and keep the permute bits of its
+        outputs.
+        """
         shares.extend(
             garbling.permute_bits(wire) for wire in final_step.circuit.run(side.machine, [*adder.total(), *labels])
         )
@@ -519,8 +558,8 @@ def _run_pipeline(
     side: _EvaluatingSide,
     frames: MessageAuthenticator,
 ) -> Talk[None]:
-    """Send the transfer message of each chunk, and evaluate the chunk once its tables arrive, while the garbler
-    proceeds.
+    """Send the transfer message of each chunk of `work`, and evaluate an earlier chunk once its tables arrive, so that
+    the garbler works meanwhile.
     """
     in_flight: deque[tuple[list[Words], Callable[[list[Words]], None]]] = deque()
     for inputs, span, use_labels in work:
@@ -540,6 +579,9 @@ def _evaluate_part(
     machine: garbling.Evaluator,
     frames: MessageAuthenticator,
 ) -> Talk[None]:
+    """Receive the garbler's tables of one chunk, then pass its labels to `use_labels`. Raises `ProtocolError` if the
+    message is not the next one.
+    """
     machine.load_tables(frames.open_message((yield None)))
     use_labels(labels)
 
@@ -549,12 +591,13 @@ def _evaluate_part(
 # The garbler sends a point; the evaluator answers with a point for each of its bits; the garbler sends the corrections
 # that turn base keys into labels, and the tables. Both sides are deterministic given randomness and received messages,
 # so an interrupted party resumes by replaying the session from the start.
-_LABEL = 16  # bytes
+_LABEL = 16  # bytes of the correction that turns a base key into a label
 _ONLY = slice(0, 1)
 
 
 def garble_one(job: Job, values: Given, randomness: RandomByteSource) -> Talk[list[Bits]]:
-    """Run the garbler for one instance. It has the guarantees of `garble`, with base transfers only.
+    """Run the garbler for one instance; return its XOR shares of the output wires. It has the guarantees of `garble`,
+    with base transfers only.
 
     Raises:
         ProtocolError: a message was not the next one of the session. The error shows nothing of this party's inputs.
@@ -589,7 +632,8 @@ def garble_one(job: Job, values: Given, randomness: RandomByteSource) -> Talk[li
 
 
 def evaluate_one(job: Job, values: Given, randomness: RandomByteSource) -> Talk[list[Bits]]:
-    """Run the evaluator for one instance.
+    """Run the evaluator for one instance, as `evaluate` does for many, with base transfers only; return its XOR shares
+    of the output wires.
 
     Raises:
         ProtocolError: a message was not the next one of the session. The error shows nothing of this party's inputs.
@@ -624,6 +668,9 @@ def evaluate_one(job: Job, values: Given, randomness: RandomByteSource) -> Talk[
 
 
 def _create_single_inputs(job: Job, values: Given, role: InputOwner, randomness: RandomByteSource) -> Inputs:
+    """Return this party's inputs of a job of one instance. Raises `ValueError` if the job has more, or a final step, or
+    the values do not fit.
+    """
     if job.count != 1 or job.final_step is not None:
         raise InvalidArgument("job", "must have one instance and no final step")
     inputs = Inputs(job.circuit.inputs, job.owners, values, role, randomness)

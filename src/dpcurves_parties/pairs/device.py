@@ -39,7 +39,7 @@ KEY_SIZE = 32  # bytes of an X25519 or Ed25519 public key (RFC 7748, RFC 8032)
 SIGNATURE_SIZE = 64  # bytes of an Ed25519 signature (RFC 8032)
 BUNDLE_SIZE = 2 * KEY_SIZE + SIGNATURE_SIZE
 OVERHEAD = KEY_SIZE + 16 + SIGNATURE_SIZE
-"""Bytes that encryption adds to a message: the encapsulated key, the tag of 16 bytes and the signature."""
+"""Bytes that encryption and signature add to a message: the encapsulated key, the tag of 16 bytes and the signature."""
 _PRIME = 2**255 - 19  # the field of Curve25519; `_CURVE` is the parameter d of edwards25519 (RFC 7748, section 4.1)
 _CURVE = -121665 * pow(121666, -1, _PRIME) % _PRIME
 AGGREGATOR = -1
@@ -81,7 +81,7 @@ class KeyBundle:
 
     @property
     def as_bytes(self) -> bytes:
-        """Bytes on the wire."""
+        """The bundle as it is sent: X25519 key, Ed25519 key and signature, 128 bytes."""
         return self.hpke_key + self.signing_key + self.signature
 
 
@@ -114,14 +114,14 @@ class PersonKeys:
 
     @classmethod
     def from_secret(cls, secret: bytes) -> PersonKeys:
-        """Derive the keys from a secret by HKDF-SHA256."""
+        """SECRET: derive both private keys from the device's secret by HKDF-SHA256; equal secrets give equal keys."""
         keys = HKDF(SHA256(), 2 * KEY_SIZE, salt=None, info=b"dpcurves: keys of a person, version 1").derive(secret)
         return cls(
             X25519PrivateKey.from_private_bytes(keys[:KEY_SIZE]), Ed25519PrivateKey.from_private_bytes(keys[KEY_SIZE:])
         )
 
     def create_bundle(self, task: bytes, person: int) -> KeyBundle:
-        """Return the public keys, signed for this task and person."""
+        """Return the person's public keys with their signature for this task and person's number, for publication."""
         hpke_public, signing_public = (
             self.hpke_key.public_key().public_bytes_raw(),
             self.signing_key.public_key().public_bytes_raw(),
@@ -178,11 +178,14 @@ def _require_large_order(bundle: KeyBundle) -> None:
 
 
 def _encode_signing_input(task: bytes, person: int, sealing: bytes, signing: bytes) -> bytes:
+    """Return the bytes that a key bundle's signature covers: the person's number, the X25519 key, the Ed25519 key and
+    the task.
+    """
     return b"dpcurves card 1\n" + person.to_bytes(8, "little", signed=True) + sealing + signing + task
 
 
 # A mailbox sees addresses and sizes of messages, and stores the first message for each address.
-LARGEST_LETTER = 2**20  # bytes of one encrypted message
+LARGEST_LETTER = 2**20  # bytes of one encrypted message at most
 
 
 class Mailbox(Protocol):
@@ -242,6 +245,7 @@ class FolderMailbox:
         return self._file(address).exists()
 
     def _file(self, address: MessageAddress) -> Path:
+        """Return the path of an address's message file, whose name is a hash of the address."""
         return self.folder / f"{sha256(address.associated_data).hexdigest()}.letter"
 
 
@@ -279,7 +283,7 @@ def exclusive_transaction(path: Path, subject: str, tables: Sequence[str]) -> It
             connection.close()
 
 
-SECRET_SIZE = 32  # bytes
+SECRET_SIZE = 32  # bytes of a device's secret
 Bits = NDArray[np.bool_]
 _WORD = 64  # bits of the largest input value
 _TABLES = (
@@ -337,12 +341,12 @@ class Device:
 
     @property
     def meeting_count(self) -> int:
-        """Number of meetings entered. Their loss is spent even if they fail."""
+        """Number of meetings that were entered, dropped ones included: their loss is spent even if they fail."""
         with self._open_transaction() as connection:
             return int(connection.execute("SELECT count(*) FROM meetings").fetchone()[0])
 
     def compute_spent_loss(self, loss_per_meeting: Fraction) -> Fraction:
-        """Return the loss spent so far, at this loss per meeting."""
+        """Return the loss spent so far, as an epsilon: the loss of one meeting times the number of meetings entered."""
         return loss_per_meeting * self.meeting_count
 
     def enter_meeting(self, meeting: Meeting, values: Sequence[int]) -> None:
@@ -385,7 +389,7 @@ class Device:
             connection.execute("UPDATE meetings SET dropped = 1 WHERE name = ?", (meeting.name,))
 
     def load_messages(self, meeting: Meeting) -> list[bytes]:
-        """Return the partner's stored messages, in order."""
+        """Return the partner's stored messages in a meeting, in the order of their steps; empty if none has arrived."""
         with self._open_transaction() as connection:
             rows = connection.execute(
                 "SELECT message FROM heard WHERE name = ? ORDER BY step", (meeting.name,)
@@ -438,16 +442,19 @@ class Device:
         )
 
     def _require_open(self, meeting: Meeting) -> None:
+        """Refuse a meeting that was not entered, or was dropped. Raises `ProtocolError`."""
         with self._open_transaction() as connection:
             row = connection.execute("SELECT dropped FROM meetings WHERE name = ?", (meeting.name,)).fetchone()
         if row is None or row[0]:
             raise ProtocolError("meeting", "dropped before" if row else "not entered yet")
 
     def _open_transaction(self) -> AbstractContextManager[sqlite3.Connection]:
+        """Open an exclusive, durable transaction in the device's file; missing tables are created."""
         return exclusive_transaction(self.path, "device", _TABLES)
 
 
 def _find_role(meeting: Meeting, person: int) -> InputOwner:
+    """Return the role of one of a meeting's two people: the first is the garbler, the second the evaluator."""
     return (InputOwner.GARBLER, InputOwner.EVALUATOR)[meeting.people.index(person)]
 
 
@@ -458,7 +465,9 @@ def _input_widths(job: Job, role: InputOwner) -> list[int]:
 
 
 def _replay_protocol(protocol: Talk[list[Bits]], received: Sequence[bytes]) -> tuple[list[bytes], list[Bits] | None]:
-    """Replay a protocol on received messages; return the messages it sends, and its result once it ends."""
+    """Replay a protocol on the received messages; return all messages that it sends, and this party's output share, or
+    None if it waits for a further message.
+    """
     sent: list[bytes] = []
     inbox = iter(received)
     try:
@@ -542,6 +551,7 @@ class Person:
             )
 
     def _send_message(self, meeting: Meeting, step: int, message: bytes, recipient: int) -> None:
+        """Encrypt, sign and send one message of a step, unless the mailbox is known to hold it."""
         address = MessageAddress(meeting.name, step, self.number, recipient)
         if not self.mailbox.has_message(address):
             self.mailbox.put_message(address, self.device.keys.seal_message(message, address, self.bundles(recipient)))
@@ -571,6 +581,9 @@ class OutputAggregator:
         return shares[0] ^ shares[1]
 
     def _open_share(self, meeting: Meeting, person: int, wires: int) -> NDArray[np.bool_] | None:
+        """Return one person's output share of a meeting, one bit per wire; None if it is missing, has another author or
+        another length.
+        """
         address = MessageAddress(meeting.name, SHARE, person, AGGREGATOR)
         message = self.find_message(address)
         if message is None:

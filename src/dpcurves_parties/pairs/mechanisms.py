@@ -31,10 +31,10 @@ from .noise_circuits import FiniteLaplace, Response, choose_response
 from .queries import KernelForm, Overlaps, PairAnswers, PairQuery, PairSum
 
 # Kernels: functions of two people's values as circuits, whose mean over pairs is estimated.
-MOST_BITS = 48  # bits of one value
-MOST_OUTPUT = 62  # bits of a kernel's value, without sign
+MOST_BITS = 48  # bits of one value at most, so that sums of a few values fit into 62 bits
+MOST_OUTPUT = 62  # bits of a kernel's value at most, without sign, so that 64-bit integers hold it
 TRIED = 256
-"""Pairs of test values on which a kernel's symmetry is checked."""
+"""Pairs of pseudorandom public values on which a kernel's symmetry is checked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +169,7 @@ KERNELS = {"gini": GINI, "kendall": KENDALL, "auc": AUC, "collision": COLLISION}
 """Named kernels, by their names on the command line."""
 
 
-MOST_PLACES = 64  # bits of one input of a circuit
+MOST_PLACES = 64  # bits of one input of a circuit at most (see `trace_circuit`)
 
 
 @lru_cache(maxsize=16)  # a pure function of public arguments
@@ -189,6 +189,9 @@ def build_noisy_circuit(kernel: Kernel, response: Response) -> Circuit:
     input_widths = {**kernel.bits, **random_input_widths(response)}
 
     def add_noise(first: Record, second: Record) -> SymbolicInteger:
+        """Return the response's answer on the kernel's value of both records, with random bits that are the XOR of
+        both.
+        """
         value: SymbolicInteger = kernel.function(first, second)
         random_bits = [
             bit
@@ -206,7 +209,9 @@ def random_input_widths(response: Response) -> dict[str, int]:
 
 
 def split_random_widths(widths: Sequence[int]) -> list[int]:
-    """Split all random bits, concatenated, into inputs of at most 64 bits."""
+    """Return the widths of the inputs of at most 64 bits into which random integers of these widths, concatenated, are
+    cut.
+    """
     total_bits = sum(widths)
     return [min(MOST_PLACES, total_bits - start) for start in range(0, total_bits, MOST_PLACES)]
 
@@ -238,7 +243,9 @@ class Zetas(NamedTuple):
 
 
 def worst_case_zetas(span: int) -> Zetas:
-    """Return the largest variance components of a kernel of this range: half of its values at either end."""
+    """Return the largest possible variance components of a kernel whose values span `span` integers: half of the values
+    at either end.
+    """
     return Zetas(span**2 / 8, span**2 / 4)
 
 
@@ -290,7 +297,8 @@ def plan_sum(query: PairQuery, loss: PrivacyLoss, adjacency: Adjacency, zetas: Z
 
 
 def plan_response(query: PairQuery, loss: PrivacyLoss) -> Response:
-    """Return the randomised response of each pair.
+    """Return the randomised response of each pair, whose epsilon is the whole loss divided by the most pairs of a
+    person.
 
     Raises:
         UnsupportedQuery: a pair's fraction of the loss is too small or too large.
@@ -319,6 +327,9 @@ def plan_sum_noise(query: PairQuery, loss: PrivacyLoss, people: int) -> FiniteLa
 
 
 def _require_people(loss: PrivacyLoss, adjacency: Adjacency) -> int:
+    """Return the public number of people. Raises `UnsupportedQuery` unless the adjacency is replace-one with one record
+    per person, there are two people or more, and the loss is pure.
+    """
     if not isinstance(adjacency, ReplaceOne) or adjacency.unit.records != 1:
         raise UnsupportedQuery("adjacency", "the number of people is public and each has one record: use replace-one")
     if adjacency.units < 2:
@@ -328,15 +339,20 @@ def _require_people(loss: PrivacyLoss, adjacency: Adjacency) -> int:
 
 
 def _require_epsilon(loss: PrivacyLoss) -> Fraction:
+    """Return the epsilon of a pure loss. Raises `UnsupportedQuery` if the loss has no epsilon."""
     if loss.epsilon is None:
         raise UnsupportedQuery("loss", "the noise of pairs is pure: give an epsilon")
     return loss.epsilon
 
 
 def _round_overlaps(overlaps: Overlaps) -> tuple[int, int, int]:
+    """Return the expected numbers of pairs, of couples with one and of couples with both people in common as integers;
+    the last is at least the first.
+    """
     pairs = round(overlaps.pairs)
     return pairs, round(overlaps.one_shared), max(round(overlaps.both_shared), pairs)
 
 
 def _overlap_variance(overlaps: Overlaps, zetas: Zetas) -> float:
+    """Return the variance of the kernel's mean over the pairs without noise, in squared integer units."""
     return overlaps.variance(zetas.zeta1, zetas.zeta2)

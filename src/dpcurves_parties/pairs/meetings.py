@@ -85,7 +85,9 @@ class RelayClient:
         return self._bundles[person]
 
     def put_message(self, address: MessageAddress, message: bytes) -> None:
-        """Send a message. The operation is idempotent."""
+        """Send an encrypted message to the relay server, which keeps the first one of an address. Raises
+        `ProtocolError` if it refuses.
+        """
         self._request("leave", self._encode_address(address) + message)
         self._delivered_addresses.add(address)
 
@@ -98,14 +100,20 @@ class RelayClient:
         return address in self._delivered_addresses
 
     def close(self) -> None:
-        """Close the connection."""
+        """Close the connection to the relay server; calling it again has no effect."""
         self.channel.close()
 
     def _encode_address(self, address: MessageAddress) -> bytes:
+        """Return the numbers of meeting, sender and step as 24 little-endian bytes. The server knows the recipient from
+        the meeting.
+        """
         numbers = self._meeting_numbers[address.meeting], address.sender, address.step
         return b"".join([number.to_bytes(8, "little") for number in numbers])
 
     def _request(self, request: str, message: bytes) -> bytes:
+        """Post a message to one of the server's paths of people with this person's bearer token; return the reply's
+        body. Raises `ProtocolError` if the server refuses or cannot be reached.
+        """
         return self.channel.post(
             f"/tasks/{self.task.hash}/people/{request}", message, self.ticket.derive_bearer_token(0)
         )
@@ -135,7 +143,7 @@ def decode_hex(digits: str) -> bytes:
 
 
 OF_SERVERS = 500
-"""Lowest HTTP status that blames the server, not the partner."""
+"""HTTP status from which an error is the server's fault, so that the meeting is tried again and not dropped."""
 
 
 class MeetingProgress(NamedTuple):

@@ -97,7 +97,9 @@ def prepare_answer_inputs(
 
 
 def decode_answers(response: Response, bits: Sequence[BoolArray]) -> IntArray:
-    """Decode answers from their wires' bits."""
+    """Return the integer answer of each pair from the opened bits of the output wires, one array ``(pairs,)`` per
+    wire.
+    """
     weighted_bits = [bit.astype(np.int64) << position for position, bit in enumerate(bits)]
     return response.decode_answers(np.sum(weighted_bits, axis=0, dtype=np.int64))
 
@@ -115,7 +117,10 @@ def build_sum_job(name: bytes, kernel: Kernel, noise: FiniteLaplace, pairs: int)
 
 
 def _build_noisy_total(plain: Job, least: int, noise: FiniteLaplace) -> Circuit:
+    """Return the final circuit of `build_sum_job`: from the sum of all pairs and random bits to the noisy sum."""
+
     def add_noise(total: SymbolicInteger, *random_inputs: SymbolicInteger) -> SymbolicInteger:
+        """Return the sum minus its least possible value, plus noise, modulo ``2**noise.width``."""
         offset_sum = total - (plain.total_offset + plain.count * least)
         noise_bits = noise.wires([bit for random_input in random_inputs for bit in random_input.to_bits()])
         noisy_sum = add_modulo(offset_sum.to_bits(noise.width), noise_bits)
@@ -143,7 +148,7 @@ def prepare_sum_inputs(kernel: Kernel, shares: Mapping[str, Numbers], pairs: Int
 
 
 def decode_sum(bits: Sequence[BoolArray]) -> int:
-    """Decode an opened sum from its bits."""
+    """Return the noisy sum, modulo ``2**noise.width``, from its opened bits, one array with one element per wire."""
     return sum(int(bit[0]) << position for position, bit in enumerate(bits))
 
 
@@ -211,7 +216,7 @@ class AgreementProtocol(Protocol):
         """Number of values that a person supplies."""
 
     def build_job(self, meeting: Meeting) -> Job:
-        """Return the computation of a meeting."""
+        """Return the computation that both people of a meeting run."""
 
     def require_meeting(self, meeting: Meeting, person: int) -> None:
         """Refuse a meeting that was not agreed on.
@@ -256,7 +261,7 @@ class PairTerms:
 
     @property
     def task_hash(self) -> bytes:
-        """Hash of all terms."""
+        """SHA-256 of all terms: two people with equal hashes agree on the computation, its loss and the pairs."""
         facts = (self.kernel.form, self.response, self.pairing, self.people, self.seed_commitment, self.document_hash)
         return sha256("\n".join(["dpcurves: pairs of people, version 2", *map(repr, facts)]).encode()).digest()
 
@@ -312,7 +317,7 @@ class Agreement:
         return len(self.terms.kernel.columns)
 
     def find_meetings(self, person: int) -> tuple[Meeting, ...]:
-        """Return the meetings of one person."""
+        """Return the meetings of one person, in the order of their numbers; empty if the person is in no pair."""
         return tuple(meeting for meeting in self.meetings if person in meeting.people)
 
     def build_job(self, meeting: Meeting) -> Job:
@@ -332,4 +337,5 @@ class Agreement:
 
 @lru_cache(maxsize=4)  # a pure function of public arguments
 def _build_agreement(terms: PairTerms, seed: bytes) -> Agreement:
+    """Return the agreement of terms and seed, cached because drawing the pairs of many people takes long."""
     return Agreement(terms, seed)

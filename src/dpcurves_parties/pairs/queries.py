@@ -20,8 +20,8 @@ from dpcurves.data.grid import Grid
 from dpcurves.laws.law import Law
 from dpcurves.queries.query import Query
 
-MOST_PEOPLE = 2**31  # people
-MOST_PAIRS_EACH = 2**10  # pairs per person
+MOST_PEOPLE = 2**31  # people at most, so that numbers of two people fit into one 64-bit integer
+MOST_PAIRS_EACH = 2**10  # pairs per person at most
 SEED = 32  # bytes of a seed
 TRIED = 2**14  # people among whom a pairing is simulated for its expected overlaps
 
@@ -115,6 +115,7 @@ class Permutations(Pairing):
     """
 
     def draw_pairs(self, people: int, seed: bytes) -> IntArray:
+        """Return the pairs of `pairs_per_person` shuffled orders, (pairs, 2), order by order."""
         _require(people, 1, seed)
         cut = people // 2 * 2
         rounds = [shuffle_people(people, seed, number)[:cut].reshape(-1, 2) for number in range(self.pairs_per_person)]
@@ -145,6 +146,9 @@ class WithoutRepetition(Pairing):
     """
 
     def draw_pairs(self, people: int, seed: bytes) -> IntArray:
+        """Return the pairs of the first `pairs_per_person` rounds of a round-robin tournament over one shuffled order,
+        (pairs, 2).
+        """
         _require(people, self.pairs_per_person, seed)
         order = shuffle_people(people, seed, 0)
         return np.concatenate([order[_tournament_round(people, number)] for number in range(self.pairs_per_person)])
@@ -174,6 +178,9 @@ class OwnChoice(Pairing):
             raise InvalidArgument("pairs_per_person", "must be even: each person chooses half of its partners")
 
     def draw_pairs(self, people: int, seed: bytes) -> IntArray:
+        """Return the accepted pairs, (pairs, 2): wishes are taken in random order, and refused once either person has
+        enough pairs.
+        """
         _require(people, self.pairs_per_person // 2 + people % 2, seed)
         partners = (np.arange(people)[:, None] + _draw_distances(people, self.pairs_per_person // 2, seed)) % people
         chosen = np.stack([np.repeat(np.arange(people), self.pairs_per_person // 2), partners.ravel()], axis=1)
@@ -227,6 +234,7 @@ def commit_to_seed(seed: bytes) -> str:
 
 
 def _expand_seed(word_count: int, seed: bytes, name: str) -> Any:
+    """Return 64-bit words, ``(word_count,)``, of SHAKE-256 of the seed and a name."""
     return np.frombuffer(shake_256(seed + name.encode()).digest(8 * word_count), dtype="<u8")
 
 
@@ -239,6 +247,9 @@ def _tournament_round(people: int, number: int) -> IntArray:
 
 
 def _require(people: int, partners: int, seed: bytes) -> None:
+    """Refuse a wrong seed, fewer than 2 or too many people, and more partners than a person can have. Raises
+    `ValueError`.
+    """
     _require_seed(seed)
     if not 2 <= people <= MOST_PEOPLE:
         raise InvalidArgument("people", f"must be from 2 to {MOST_PEOPLE}")
@@ -247,6 +258,7 @@ def _require(people: int, partners: int, seed: bytes) -> None:
 
 
 def _require_seed(seed: bytes) -> None:
+    """Refuse a seed of other than 32 bytes. Raises `ValueError`."""
     if len(seed) != SEED:
         raise InvalidArgument("seed", f"must have {SEED} bytes")
 
@@ -310,13 +322,13 @@ class PairQuery(Query):
 
     @classmethod
     def from_kernel(cls, kernel: KernelForm, pairing: Pairing, seed_commitment: str = "") -> Self:
-        """Return the query of a kernel."""
+        """Return the query of a kernel over pairs of a scheme, with one axis of ``2**bits`` cells per column."""
         axes = (Axis(name, Grid(0, 1 << bits, cells=1 << bits)) for name, bits in kernel.columns)
         return cls(tuple(axes), kernel, pairing, seed_commitment)
 
     @property
     def pairs_per_unit(self) -> int:
-        """Most pairs of one person."""
+        """The largest number of pairs that one person is in."""
         return self.pairing.pairs_per_person
 
     @property
@@ -325,7 +337,7 @@ class PairQuery(Query):
         return self.pairing.pairs_per_person * self.kernel.span
 
 
-MOST_PAIRS = 2**40  # pairs of one release
+MOST_PAIRS = 2**40  # pairs of one release at most
 
 
 @dataclass(frozen=True, slots=True)
@@ -384,10 +396,12 @@ class PairLaw(Law):
         return self.most - self.least
 
     def to_json(self, values: Sequence[int], total: int | None) -> dict[str, Any]:
+        """Return the law's fields, the released integers and the total as a JSON object; `total` is None for pairs."""
         return {self.KEY: STORED.encode_fields(self), "values": list(values), "total": total}
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
+        """Parse the law from a stored release. Raises `ValueError` if its fields are missing or inconsistent."""
         return STORED.decode_fields(cls, stored[cls.KEY])
 
 
@@ -410,9 +424,13 @@ class PairAnswers(PairLaw):
 
     @property
     def has_pair_answers(self) -> bool:
+        """True: each pair's answer has its own noise."""
         return True
 
     def debias(self, mean_answer: float) -> float:
+        """Return the unbiased estimate of the kernel's mean, in its integers: the mean answer minus `offset`, divided
+        by `gain`.
+        """
         return (mean_answer - float(self.offset)) / float(self.gain)
 
     @property

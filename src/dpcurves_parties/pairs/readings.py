@@ -52,7 +52,9 @@ def require_pair_law(law: Law) -> PairLaw:
 
 
 def estimate_pair_mean(law: PairLaw, values: Sequence[int]) -> float:
-    """Return the unbiased mean; without pairs, the middle of the kernel's range."""
+    """Return the unbiased estimate of the kernel's mean over all pairs of people, in its units; the middle of the
+    kernel's range if no pair answered.
+    """
     if not law.pairs:
         return float(law.step * (law.least + law.most) / 2)
     return float(law.step) * law.debias(values[0] / law.pairs)
@@ -82,6 +84,7 @@ def find_pair_interval(law: PairLaw, values: Sequence[int], level: float, *, pop
 def _interval_from_answers(
     law: PairAnswers, values: Sequence[int], pseudo_count: float, population: bool
 ) -> tuple[float, float]:
+    """Return centre and half-width of the interval from sums of randomised answers, in the kernel's integers."""
     gain, total_count = float(law.gain), law.pairs + pseudo_count
     end_answers = [float(law.offset + law.gain * value) for value in (law.least, law.most)]
     mean = (values[0] + pseudo_count / 2 * sum(end_answers)) / total_count
@@ -103,6 +106,7 @@ def _bound_zeta1(law: PairLaw, values: Sequence[int], square: float, zeta2: floa
 def _interval_from_sum(
     law: PairSum, value: int, pseudo_count: float, level: float, population: bool
 ) -> tuple[float, float]:
+    """Return centre and half-width of the interval from one sum with Laplace noise, in the kernel's integers."""
     total_count = law.pairs + pseudo_count
     mean = (value + pseudo_count / 2 * (law.least + law.most)) / total_count
     zeta2 = _bound_zeta2(law, mean)
@@ -167,6 +171,9 @@ def pair_statistic(release: Release) -> UStatistic:
     notes = [f"{pair_law.pairs} of about {planned:.0f} pairs answered"] if pair_law.pairs < 0.99 * planned else []
 
     def find_endpoints(level: float, population: bool) -> tuple[float, float]:
+        """Return the interval's endpoints at `level`, for these people or for the population. Raises `ValueError` if
+        people are dependent and the population was asked for.
+        """
         require_independent(privacy, population)
         return find_pair_interval(pair_law, values, level, population=population)
 
@@ -192,6 +199,7 @@ def estimate_auc(statistic: UStatistic, people: int, positives: int) -> UStatist
     scale = people_count * (people_count - 1) / (4 * positive_count * (people_count - positive_count))
 
     def find_endpoints(level: float, population: bool) -> tuple[float, float]:
+        """Return the endpoints of the area under the curve, mapped from those of the kernel's mean."""
         low, high = statistic.interval_function(level, population)
         return 0.5 + scale * low, 0.5 + scale * high
 

@@ -41,7 +41,7 @@ from .task import PairTask
 
 # The seed of the pairs, once the coordinator has revealed it. Afterwards no person can enter.
 def define_seed_table(metadata: MetaData) -> Table:
-    """Define the table of seeds in a schema."""
+    """Define the table of opened seeds, one row per task, in a database schema, and return it."""
     return Table("dpcurves_pair_seeds", metadata, *text_key_columns("task"), *bytes_columns("seed"))
 
 
@@ -117,7 +117,7 @@ class RelayStore:
 
     @write_transaction
     def store_message(self, connection: Connection, task: str, slot: Slot, message: bytes) -> None:
-        """Store a message; a second message for the same address is ignored."""
+        """Store the encrypted message of a slot; a second message for the same slot is ignored."""
         meeting, writer, step = slot
         acquire_lock(connection, f"letter {task} {meeting} {writer} {step}")
         if connection.execute(_select_message(task, slot)).first() is None:
@@ -125,7 +125,7 @@ class RelayStore:
             connection.execute(insert(LETTERS), row)
 
     def load_message(self, task: str, slot: Slot) -> bytes | None:
-        """Return the message of an address; None if there is no message yet."""
+        """Return the encrypted message of a slot; None if there is no message yet."""
         return self._database.read_snapshot(lambda connection: _fetch_value(connection, _select_message(task, slot)))
 
     @read_transaction
@@ -142,16 +142,19 @@ class RelayStore:
 
 
 def _fetch_value(connection: Connection, statement: sql.Select[Any]) -> bytes | None:
+    """Return the first column of the first row that a statement selects; None without rows."""
     row = connection.execute(statement).first()
     value: bytes | None = None if row is None else row[0]
     return value
 
 
 def _select_bundle(task: str, person: int) -> sql.Select[Any]:
+    """Return the statement that selects the key bundle of a person in a task."""
     return select(BUNDLES.c.bundle).where(BUNDLES.c.task == task, BUNDLES.c.person == person)
 
 
 def _select_message(task: str, slot: Slot) -> sql.Select[Any]:
+    """Return the statement that selects the encrypted message at an address in a task."""
     meeting, writer, step = slot
     where = LETTERS.c.task == task, LETTERS.c.meeting == meeting, LETTERS.c.writer == writer, LETTERS.c.step == step
     return select(LETTERS.c.letter).where(*where)
@@ -159,8 +162,8 @@ def _select_message(task: str, slot: Slot) -> sql.Select[Any]:
 
 NUMBERS = 3 * 8  # bytes of an encoded address: meeting, sender and step
 STEPS = 2
-"""Most messages of one person to the other in a meeting."""
-LARGEST_QUESTION = 2**12  # bytes of an analyst's question
+"""Messages of one person to the other in a meeting at most: the garbler sends two, the evaluator one."""
+LARGEST_QUESTION = 2**12  # bytes of an analyst's question at most, which has no parameters
 OPEN = "open"
 CLOSED = "closed"
 
@@ -302,6 +305,9 @@ class Relay:
         return 1024 + 32 * circuit.and_count + 64 * sum(circuit.inputs)
 
     def _parse_address(self, message: bytes) -> tuple[Meeting, Slot]:
+        """Return the meeting and the slot of an address of 24 bytes. Raises `ProtocolError` if it has another length,
+        the seed is not revealed, or no agreed meeting has the address.
+        """
         if len(message) != NUMBERS:
             raise ProtocolError("message", "must begin with an address of 24 bytes")
         number, writer, step = (int.from_bytes(message[start : start + 8], "little") for start in (0, 8, 16))
@@ -321,6 +327,9 @@ class Relay:
             return dict(self._answers)
 
     def _open_answer(self, meeting: Meeting, shares: Mapping[tuple[int, int], bytes]) -> int | None:
+        """Return the noisy answer of one pair from both output shares; None if a share is invalid or the answer
+        impossible.
+        """
         response = self.task.terms.response
         aggregator = OutputAggregator(
             self.hpke_key, lambda address: shares[meeting.number, address.sender], self._load_bundle
@@ -332,6 +341,7 @@ class Relay:
         return answer if answer in response.answers else None
 
     def _load_bundle(self, person: int) -> KeyBundle:
+        """Return the verified key bundle of a person. Raises `ProtocolError` if the person has not entered."""
         return KeyBundle.from_bytes(self.store.load_bundle(self.task.hash, person) or b"", self.terms_hash, person)
 
 

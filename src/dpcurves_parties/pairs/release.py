@@ -85,7 +85,9 @@ def release_values(plan: Plan, pairs: IntArray, values: Sequence[int], allotment
 
 
 def find_sum_noise(plan: Plan) -> FiniteLaplace:
-    """Return the noise on the sum of a plan."""
+    """Return the noise law that a plan of `plan_sum` adds to the sum of all pairs. Raises `ValueError` if the plan is
+    not about pairs.
+    """
     return plan_sum_noise(_require_pair_query(plan), plan.loss, plan.law.require_type(PairSum).people)
 
 
@@ -151,6 +153,7 @@ def simulate_answers(
 
 
 def _require_pair_query(plan: Plan) -> PairQuery:
+    """Return the plan's question about pairs. Raises `ValueError` if it is another question."""
     query = plan.query.as_kind(PairQuery)
     if query is None:
         raise InvalidArgument("plan", "must be a plan of a question about pairs")
@@ -158,7 +161,9 @@ def _require_pair_query(plan: Plan) -> PairQuery:
 
 
 def _plan_for_pairs(plan: Plan, pairs: IntArray, law: PairLaw) -> Plan:
-    """Return the plan with the pairs that answered, which are public."""
+    """Return the plan whose law counts the pairs that answered, and their overlaps, which are public. Raises
+    `ValueError` if a pair is impossible or a person is in too many.
+    """
     if len(pairs) and not (pairs.min() >= 0 and pairs.max() < law.people and (pairs[:, 0] != pairs[:, 1]).all()):
         raise InvalidArgument("pairs", f"each must have two different numbers below {law.people}")
     if len(pairs) and int(np.bincount(pairs.ravel()).max()) > _require_pair_query(plan).pairs_per_unit:

@@ -95,7 +95,7 @@ class PairStore:
         self._database.write(lambda connection: store_seed(connection, task, seed))
 
     def load_run(self, job: bytes) -> StoredRun:
-        """Return the stored run of a job."""
+        """Return the stored run of a job; its state is NOTHING if there is no run."""
         statement = select(PAIR_RUNS).where(PAIR_RUNS.c.job == job)
         row = self._database.read_snapshot(lambda connection: connection.execute(statement).first())
         return (
@@ -109,6 +109,7 @@ class PairStore:
         row = {"job": job, "state": RunState.STORED.value, "run": run, "share": share}
 
         def replace_run(connection: SqlConnection) -> None:
+            """Replace an unconfirmed run of the job by this one. Raises `ProtocolError` if a run was confirmed."""
             acquire_lock(connection, f"run {job.hex()}")
             connection.execute(
                 delete(PAIR_RUNS).where(PAIR_RUNS.c.job == job, PAIR_RUNS.c.state < RunState.CONFIRMED.value)
@@ -135,7 +136,7 @@ class PairStore:
             raise ProtocolError("settlement", "another session of this job has taken its place", 409)
 
 
-LEADS = 0  # number of the server that opens sessions
+LEADS = 0  # number of the server that opens sessions; server 1 asks it to
 DRAWN_AS = "random bits of both servers, in a circuit"
 
 
@@ -166,7 +167,7 @@ class PairQuestions:
         return ()
 
     def answer_size(self, at: object) -> int:
-        """Number of values in the answer."""
+        """Return the number of values in the answer, whatever the thresholds `at`."""
         return count_answer_values(self.task)
 
 
@@ -267,6 +268,9 @@ class PairService(SharedTaskService[PairTask]):
         return b"{}"
 
     def _parse_seed(self, message: bytes) -> bytes:
+        """Return the seed in a message. Raises `ProtocolError` if it is malformed or does not match the task's
+        commitment.
+        """
         try:
             seed = bytes.fromhex(str(parse_fields(message, "task", seed=str)["seed"]))
             fits = commit_to_seed(seed) == self.task.commitment
@@ -319,6 +323,9 @@ class PairService(SharedTaskService[PairTask]):
         return question.encode_answer((), self._require_closed().provenance)
 
     def _run_as_leader(self, question: QuestionMessage) -> None:
+        """Agree with the other server on question and report set, charge the ledger, and run the session; the release
+        is kept. Raises `ProtocolError` if the other server refuses or cannot be reached.
+        """
         with self._lock:
             status = self._require_closed()
             reply = question.parse_reply(self._post_to_peer("agree", question.to_json(**status.provenance)), "peer")
@@ -362,6 +369,9 @@ class PairService(SharedTaskService[PairTask]):
         return session, self._charge_ledger(status)
 
     def _find_pairs(self, status: TaskStatus) -> TaskPairs:
+        """Return the task's pairs of the closed report set. Raises `ProtocolError` without a seed, or with too few
+        people.
+        """
         seed = self.shelf.load_seed(self.task.hash)
         if seed is None:
             raise ProtocolError("seed", f"server {self.party} does not have it yet: run dpcurves task close", 409)
@@ -402,6 +412,7 @@ def ask_people(task: PairTask, ticket: Ticket, timeout: float = PATIENCE) -> USt
 
 
 def _create_statistic(release: Release) -> UStatistic:
+    """Return the U-statistic of a release, and warn with each of its notes."""
     statistic = pair_statistic(release)
     warn_about_notes(statistic)
     return statistic

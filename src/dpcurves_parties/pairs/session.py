@@ -37,17 +37,19 @@ from .task import PairTask
 
 # Framed two-party connection over TLS: each message is preceded by its length.
 Result = TypeVar("Result")
-_PIECE = 2**16  # bytes per read
+_PIECE = 2**16  # bytes per read from the socket, the largest TLS records fit in
 
 
 class Endpoint(Protocol):
     """Interface of an endpoint of a two-party connection, over any transport."""
 
     def send(self, message: bytes) -> None:
-        """Send one message. Raises `ProtocolError`."""
+        """Send one message to the other party. Raises `ProtocolError` if the connection is lost or times out."""
 
     def receive(self) -> bytes:
-        """Return the next message. Raises `ProtocolError`."""
+        """Wait for the other party's next message and return it. Raises `ProtocolError` if the connection is lost or
+        times out.
+        """
 
 
 @dataclass(slots=True, repr=False, eq=False)
@@ -141,10 +143,13 @@ class Connection:
         return message
 
     def close(self) -> None:
-        """Close the connection."""
+        """Close the TLS socket without waiting for the peer."""
         self.tls_socket.close()
 
     def _receive_exactly(self, size: int) -> bytes:
+        """Return the next `size` bytes, from the buffer first. Raises `ProtocolError` if the connection is lost or
+        times out.
+        """
         buffer, filled = bytearray(size), min(size, len(self._buffer))
         buffer[:filled] = self._buffer[:filled]
         del self._buffer[:filled]
@@ -161,6 +166,7 @@ class Connection:
 
 
 def _connection_error(error: OSError) -> ProtocolError:
+    """Return the `ProtocolError` for a failed socket operation: status 504 after a timeout, else 502."""
     if isinstance(error, TimeoutError):
         return ProtocolError("peer", "no message before the timeout", 504)
     return ProtocolError("peer", "the connection was lost", 502)
@@ -189,7 +195,7 @@ def run_protocol(talk: Talk[Result], connection: Endpoint) -> Result:
 # Agreement of two servers on one run of a session: output shares of a second run are never opened.
 Bits = NDArray[np.bool_]
 RUN_SIZE = 16  # bytes of the id of a run
-NOTHING = bytes(RUN_SIZE)
+NOTHING = bytes(RUN_SIZE)  # id of no run
 _TABLE = "CREATE TABLE IF NOT EXISTS runs (job BLOB PRIMARY KEY, state INTEGER, run BLOB, share BLOB)"
 
 
@@ -269,6 +275,7 @@ class FileRunStore:
             raise ProtocolError("settlement", "another session of this job has taken its place", 409)
 
     def _open_transaction(self) -> AbstractContextManager[sqlite3.Connection]:
+        """Open an exclusive, durable transaction in the file; a missing table is created."""
         return exclusive_transaction(self.path, "settlements", (_TABLE,))
 
 
@@ -329,19 +336,23 @@ def _share_to_bytes(share: list[Bits]) -> bytes:
 
 
 def _open_shares(own: bytes, other: bytes) -> list[Bits]:
+    """Return the output bits, one array per wire, from both servers' encoded shares. Raises `ProtocolError` if their
+    shapes differ.
+    """
     if len(own) != len(other) or own[:16] != other[:16]:
         raise ProtocolError("share", "both servers' shares must have the same shape")
     return reconstruct_bits(_share_from_bytes(own), _share_from_bytes(other))
 
 
 def _share_from_bytes(share: bytes) -> list[Bits]:
+    """Return a share's bits, one array per wire: the inverse of `_share_to_bytes`."""
     wires, count = np.frombuffer(share[:16], "<u8").tolist()
     bits = np.unpackbits(np.frombuffer(share[16:], np.uint8), count=wires * count, bitorder="little")
     return list(bits.astype(np.bool_).reshape(wires, count))
 
 
 WARM = 256
-"""Instances, enough for the compiled loops to be used."""
+"""Instances of the circuit that is run to compile the loops; compiled loops are used from 64 instances on."""
 
 
 def compile_loops() -> None:
@@ -383,7 +394,7 @@ class TaskPairs:
         return pair_terms.draw_committed_pairs(self.task.pairing, self.people, self.seed, self.task.commitment)
 
     def build_job(self, name: bytes) -> Job:
-        """Return the circuit for all pairs."""
+        """Return the two-party computation of all pairs under a session's name."""
         kernel, count = self.task.kernel, len(self.pairs)
         if self.task.noise is NoisePlacement.EACH:
             return pair_terms.build_server_answers_job(
@@ -392,7 +403,7 @@ class TaskPairs:
         return pair_terms.build_sum_job(name, kernel, find_sum_noise(self.plan), count)
 
     def build_release(self, bits: Sequence[Bits], allotment: Allotment) -> Release:
-        """Return the release of the opened output."""
+        """Return the release of the opened output bits, paid for by `allotment`."""
         if self.task.noise is NoisePlacement.EACH:
             answers = pair_terms.decode_answers(plan_response(self.task.query, self.task.loss), bits)
             return release_answers(self.plan, self.pairs, answers, allotment, seeded=False)
@@ -420,7 +431,7 @@ class PairSession:
 
     @property
     def name(self) -> bytes:
-        """Name of the session."""
+        """Name of the session of this task and report set, 32 bytes, which both servers derive alike."""
         return self.derive_name(self.pairs.task, str(self.status.report_set))
 
     @staticmethod
@@ -436,6 +447,7 @@ class PairSession:
         return settle_run(self.name, lambda: self._run_computation(randomness), store, randomness)
 
     def _run_computation(self, randomness: Randomness) -> Talk[list[Bits]]:
+        """Run this server's side of the circuit: server 0 garbles, server 1 evaluates; return its output shares."""
         job = self.pairs.build_job(self.name)
         run_role, random_inputs = (
             (garble, evaluate)[self.party],
@@ -444,6 +456,9 @@ class PairSession:
         return run_role(job, self._prepare_inputs(randomness), randomness, random_inputs)
 
     def _prepare_inputs(self, randomness: Randomness) -> list[NDArray[np.uint64] | None]:
+        """SECRET: return this server's inputs to the job, one array per input; None where the other server alone
+        supplies it.
+        """
         task, pairs = self.pairs.task, self.pairs.pairs
         shares = dict(zip(task.kernel.columns, self.shares, strict=True))
         if task.noise is NoisePlacement.ON_SUM:

@@ -20,7 +20,7 @@ from .queries import OwnChoice, Pairing, PairQuery, Permutations, WithoutRepetit
 from .readings import estimate_auc, pair_statistic
 from .release import SimulatedPeople, simulate_release
 
-SEED = 32  # bytes
+SEED = 32  # bytes of the seed that pairs are drawn from
 
 
 def plan(
@@ -119,6 +119,7 @@ def simulate(
 
 
 def _require_kernel_query(kernel: Kernel, pair_plan: Plan) -> PairQuery:
+    """Return the plan's question about pairs. Raises `ValueError` if the plan is of another question or kernel."""
     query = pair_plan.query.as_kind(PairQuery)
     if query is None or query.kernel != kernel.form:
         raise InvalidArgument("pair_plan", "must be a plan for this kernel")

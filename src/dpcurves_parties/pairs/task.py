@@ -50,6 +50,7 @@ class PairEncoding(ShareEncoding):
 
     @property
     def size(self) -> int:
+        """Bytes of one server's share of a person's values."""
         return -(-sum(self.widths) // 8)
 
     def share_records(self, rows: IntArray, randomness: Randomness) -> list[tuple[bytes, bytes]]:
@@ -91,9 +92,11 @@ class PairEncoding(ShareEncoding):
 
     @property
     def _used_bits(self) -> Octets:
+        """A mask of the bytes of a share: ones in the declared bits, zeros in the padding."""
         return np.packbits(np.ones(sum(self.widths), np.bool_), bitorder="little")
 
     def _pack_values(self, values: Sequence[Words]) -> Octets:
+        """SECRET: return the declared bits of all columns, concatenated by person, as bytes ``(people, size)``."""
         bits = [
             (column[:, None] >> np.arange(width, dtype=np.uint64)) & np.uint64(1)
             for column, width in zip(values, self.widths, strict=True)
@@ -101,6 +104,7 @@ class PairEncoding(ShareEncoding):
         return np.packbits(np.concatenate(bits, axis=1).astype(np.bool_), axis=1, bitorder="little")
 
     def _decode_shares(self, shares: Sequence[bytes]) -> Octets:
+        """SECRET: return shares as bytes ``(people, size)``. Raises `ValueError` if one has another size."""
         if any(len(share) != self.size for share in shares):
             raise InvalidArgument("shares", f"each share must have {self.size} bytes")
         return np.frombuffer(b"".join(shares), np.uint8).reshape(len(shares), self.size)
@@ -110,8 +114,8 @@ PAIRINGS: Mapping[str, type[Pairing]] = {
     "permutations": Permutations, "without-repetition": WithoutRepetition, "own-choice": OwnChoice,
 }  # fmt: skip
 """Pairing schemes, by their names in documents and on the command line."""
-COMMITMENT = 64  # hexadecimal digits of a SHA-256 hash
-MOST_OWNERS = 2**20  # people per ticket
+COMMITMENT = 64  # hexadecimal digits of a commitment, a SHA-256 hash
+MOST_OWNERS = 2**20  # people per ticket at most
 
 
 class Trust(Enum):
@@ -205,10 +209,12 @@ class PairTask(SharedTask):
 
     @property
     def query(self) -> PairQuery:
+        """The question of the task: the mean of its kernel over pairs drawn from the committed seed."""
         return PairQuery.from_kernel(self.kernel.form, self.pairing, self.commitment)
 
     @cached_property
     def encoding(self) -> PairEncoding:
+        """The encoding of people's values as XOR shares, with the declared bits of each column."""
         return PairEncoding(tuple(bits for _, bits in self.columns))
 
     def plan(self, people: int) -> Plan:
@@ -236,6 +242,7 @@ class PairTask(SharedTask):
         return self.terms.build_agreement(seed)
 
     def to_fields(self) -> dict[str, Any]:
+        """Return the fields of the task document as JSON values, with the digest of the kernel's circuit."""
         scheme = next(name for name, kind in PAIRINGS.items() if isinstance(self.pairing, kind))
         columns = [[column, bits] for column, bits in self.columns]
         return {
@@ -248,6 +255,9 @@ class PairTask(SharedTask):
 
     @classmethod
     def from_fields(cls, stored: Mapping[str, Any], tokens: Mapping[Role, Sequence[str]]) -> Self:
+        """Parse the task from the fields of its document. Raises `ProtocolError` if this version computes the kernel by
+        another circuit, `KeyError` or `ValueError` if fields are missing or invalid.
+        """
         kernel, pairing = stored["kernel"], stored["pairing"]
         columns = tuple((column, bits) for column, bits in kernel["columns"])
         pairing_scheme, noise = PAIRINGS[pairing["scheme"]](pairing["each"]), NoisePlacement[stored["noise"].upper()]
@@ -283,7 +293,7 @@ ADDED = {NoisePlacement.EACH: "to each pair's answer", NoisePlacement.ON_SUM: "o
 
 
 def statement(task: PairTask) -> tuple[str, ...]:
-    """Return the statement of the task, as lines of text."""
+    """Return the task's guarantee, noise, error, and assumptions about the parties, one line of text each."""
     columns = ", ".join(f"{column} ({bits} bits)" for column, bits in task.columns)
     plan = task.plan(max(task.people, 2))
     return (
@@ -350,4 +360,5 @@ def read_seed(ticket: Path, task: PairTask) -> bytes:
 
 
 def _seed_path(ticket: Path) -> Path:
+    """Return the path of the seed file beside the coordinator's ticket."""
     return ticket.with_name(f"{ticket.name}.seed")

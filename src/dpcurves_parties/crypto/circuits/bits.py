@@ -12,7 +12,7 @@ from .circuit import Circuit, CircuitOutput, Gate, GateKind
 
 # Circuit builder: constants cost no gates, and common subexpressions are shared.
 ZERO, ONE = -1, -2
-"""Constant wires, which are known when a circuit is built and are in no gate."""
+"""Numbers of the constant wires 0 and 1; real wires are numbered from 0, so negative numbers are free."""
 
 
 class CircuitBuilder:
@@ -30,11 +30,12 @@ class CircuitBuilder:
         self._opposite = {ZERO: ONE, ONE: ZERO}
 
     def input_wires(self, index: int) -> tuple[int, ...]:
-        """Return the wires of one input."""
+        """Return the wire numbers of input number `index`, lowest bit first."""
         start = sum(self.inputs[:index])
         return tuple(range(start, start + self.inputs[index]))
 
     def xor(self, left: int, right: int) -> int:
+        """Return the wire of the XOR; constants, equal and opposite wires need no gate."""
         if left == right:
             return ZERO
         if self._opposite.get(left) == right:
@@ -45,7 +46,7 @@ class CircuitBuilder:
         return self._add_gate(GateKind.XOR, *sorted((left, right)))
 
     def conjunction(self, left: int, right: int) -> int:
-        """Logical AND."""
+        """Return the wire of the logical AND; constants, equal and opposite wires need no gate."""
         if self._opposite.get(left) == right or ZERO in (left, right):
             return ZERO
         if right in (left, ONE):
@@ -53,10 +54,11 @@ class CircuitBuilder:
         return right if left == ONE else self._add_gate(GateKind.AND, *sorted((left, right)))
 
     def disjunction(self, left: int, right: int) -> int:
-        """Logical OR."""
+        """Return the wire of the logical OR, by one AND."""
         return self.negation(self.conjunction(self.negation(left), self.negation(right)))
 
     def negation(self, wire: int) -> int:
+        """Return the wire of the opposite bit; each wire has at most one NOT gate."""
         if wire not in self._opposite:
             opposite = self._add_gate(GateKind.NOT, wire, wire)
             self._opposite |= {wire: opposite, opposite: wire}
@@ -79,6 +81,7 @@ class CircuitBuilder:
         return self._renumber_wires(outputs, needed)
 
     def _renumber_wires(self, outputs: Sequence[CircuitOutput], needed: set[int]) -> Circuit:
+        """Return the circuit of the needed gates only, with consecutive wire numbers and gates for constant outputs."""
         new_numbers, gates = {wire: wire for wire in range(self._first)}, []
         if needed & {ZERO, ONE}:
             new_numbers[ZERO] = self._first
@@ -97,6 +100,7 @@ class CircuitBuilder:
         return Circuit(self.inputs, tuple(gates), tuple(renumbered))
 
     def _add_gate(self, kind: GateKind, left: int, right: int) -> int:
+        """Return the output wire of a gate; an equal gate is shared."""
         gate = Gate(kind, left, right)
         if gate not in self._made:
             self._made[gate] = self._first + len(self._gates)
@@ -256,11 +260,17 @@ class SymbolicInteger:
 
     @property
     def _as_unsigned(self) -> SymbolicInteger:
+        """This number. Raises `ValueError` if it may be negative, because bitwise operations need a number without
+        sign.
+        """
         if self.low < 0:
             raise InvalidArgument("kernel", f"bit by bit, a number from 0 on is needed, got one from {self.low} on")
         return self
 
     def _coerce_operand(self, other: SymbolicInteger | int) -> SymbolicInteger:
+        """Return the other operand as a symbolic integer of this circuit. Raises `ValueError` for a number of another
+        circuit, `TypeError` for anything but an integer.
+        """
         if isinstance(other, SymbolicInteger):
             if other.builder is not self.builder:
                 raise InvalidArgument("kernel", "numbers of two circuits do not go together")
@@ -268,6 +278,7 @@ class SymbolicInteger:
         return constant(self.builder, other)
 
     def _bit(self, wire: int) -> SymbolicInteger:
+        """Return the number 0 or 1 on one wire."""
         return SymbolicInteger(self.builder, (wire,), 0, 1)
 
     def _extend_wires(self, size: int) -> tuple[int, ...]:
@@ -276,9 +287,11 @@ class SymbolicInteger:
         return (*self.wires, *([top] * (size - len(self.wires))))[:size]
 
     def _with_range(self, wires: Iterable[int], low: int, high: int) -> SymbolicInteger:
+        """Return the number with this range, on as many of the wires as the range needs."""
         return SymbolicInteger(self.builder, tuple(wires)[: bit_width(low, high)], low, high)
 
     def _add_or_subtract(self, right: SymbolicInteger, subtract: int) -> SymbolicInteger:
+        """Return the sum, or the difference if `subtract` is the wire ONE, by a ripple-carry adder: one AND per bit."""
         bounds = (-right.high, -right.low) if subtract == ONE else (right.low, right.high)
         low, high = self.low + bounds[0], self.high + bounds[1]
         size, carry, wires = bit_width(low, high), subtract, []
@@ -316,6 +329,9 @@ class SymbolicInteger:
         return masked if self.low >= 0 else masked._negate_where(self.wires[-1], low, high)
 
     def _partial_products(self, factor: SymbolicInteger) -> Iterator[SymbolicInteger]:
+        """Yield one summand of the product per bit of this number, shifted by the bit's position; the sign bit's
+        summand is subtracted.
+        """
         for position, wire in enumerate(self.wires):
             product = self._bit(wire)._multiply_ternary(factor)
             weight = -(1 << position) if self.low < 0 and position == len(self.wires) - 1 else 1 << position
@@ -326,6 +342,9 @@ class SymbolicInteger:
         return SymbolicInteger(self.builder, (*([ZERO] * places), *self.wires), self.low << places, self.high << places)
 
     def _apply_bitwise(self, other: SymbolicInteger | int, gate: Callable[[int, int], int]) -> SymbolicInteger:
+        """Return the unsigned number whose bits are `gate` of both operands' bits. Raises `ValueError` if an operand
+        may be negative.
+        """
         first, second = self._as_unsigned, self._coerce_operand(other)._as_unsigned
         size = max(len(first.wires), len(second.wires))
         wire_pairs = zip(first._extend_wires(size), second._extend_wires(size), strict=True)
@@ -394,7 +413,7 @@ def total(numbers: Iterable[SymbolicInteger]) -> SymbolicInteger:
     return summands[0]
 
 
-MOST_BITS = 64
+MOST_BITS = 64  # bits of an input's number, as servers hold inputs in 64-bit words
 Shape = int | Mapping[str, int]
 
 
@@ -463,6 +482,7 @@ def to_bristol(circuit: Circuit) -> str:
 
 
 def _format_gate(gate: Gate, wire: int) -> str:
+    """Return the line of Bristol Fashion of a gate that writes `wire`."""
     if gate.kind == GateKind.ZERO:
         return f"1 1 0 {wire} EQ"
     inputs = f"1 1 {gate.left}" if gate.kind == GateKind.NOT else f"2 1 {gate.left} {gate.right}"
@@ -486,6 +506,9 @@ def from_bristol(text: str) -> Circuit:
 
 
 def _parse_bristol(lines: Sequence[Sequence[str]]) -> Circuit:
+    """Parse a circuit from lines split into words. Raises `ValueError`, `IndexError` or `KeyError` if they are no
+    circuit.
+    """
     (gates, count), (_, *inputs), (_, *outputs) = (tuple(map(int, line)) for line in lines[:3])
     if len(lines) - 3 != gates or [len(inputs), len(outputs)] != [int(line[0]) for line in lines[1:3]]:
         raise InvalidArgument("circuit", "its head counts other gates, inputs or outputs than there are")
@@ -515,10 +538,12 @@ def _parse_gate(wiring: CircuitBuilder, wires: dict[int, int], words: Sequence[s
         yield outputs[0], _apply_gate(wiring, kind, [wires[wire_number] for wire_number in inputs])
 
 
+# Input wires of a gate of each kind; MAND, which has as many as it wants, is read separately.
 _READS = {"XOR": 2, "AND": 2, "INV": 1, "EQ": 1, "EQW": 1}
 
 
 def _apply_gate(wiring: CircuitBuilder, kind: str, inputs: Sequence[int]) -> int:
+    """Return the builder's wire of an XOR, AND, INV or EQW gate on these wires."""
     if kind == "XOR":
         return wiring.xor(*inputs)
     if kind == "AND":
@@ -527,6 +552,7 @@ def _apply_gate(wiring: CircuitBuilder, kind: str, inputs: Sequence[int]) -> int
 
 
 def _parse_outputs(wires: dict[int, int], widths: Sequence[int], count: int) -> Iterator[CircuitOutput]:
+    """Yield the outputs of `widths` bits each, whose wires are the last of the circuit's `count` wires."""
     start = count - sum(widths)
     for width in widths:
         yield CircuitOutput(

@@ -47,16 +47,20 @@ Wire = TypeVar("Wire")
 class Machine(Protocol[Wire]):
     """Interface of machines that evaluate gates. A wire holds one bit for each instance of a batch."""
 
-    def xor(self, left: Wire, right: Wire) -> Wire: ...
-
-    def conjunction(self, left: Wire, right: Wire) -> Wire:
-        """Logical AND."""
+    def xor(self, left: Wire, right: Wire) -> Wire:
+        """Return the wire of the XOR of both bits of each instance."""
         ...
 
-    def negation(self, wire: Wire) -> Wire: ...
+    def conjunction(self, left: Wire, right: Wire) -> Wire:
+        """Return the wire of the AND of both bits of each instance."""
+        ...
+
+    def negation(self, wire: Wire) -> Wire:
+        """Return the wire of the opposite bit of each instance."""
+        ...
 
     def zeros(self, like: Wire) -> Wire:
-        """Return a wire that is 0 in each instance."""
+        """Return a wire that is publicly 0 in each instance, with as many instances as `like`."""
         ...
 
 
@@ -122,6 +126,9 @@ class Circuit:
 
 
 def _evaluate_gate(machine: Machine[Wire], gate: Gate, wires: Sequence[Wire | None], like: Wire) -> Wire:
+    """Return the output wire of a gate; `like` is any wire, which gives the number of instances. Raises `ValueError` if
+    an input wire was already freed.
+    """
     if gate.kind == GateKind.ZERO:
         return machine.zeros(like)
     left, right = _require_wire(wires[gate.left]), _require_wire(wires[gate.right])
@@ -131,6 +138,9 @@ def _evaluate_gate(machine: Machine[Wire], gate: Gate, wires: Sequence[Wire | No
 
 
 def _require_wire(wire: Wire | None) -> Wire:
+    """Return the wire. Raises `ValueError` if it was freed after its last use, which means that the circuit's gates are
+    inconsistent.
+    """
     if wire is None:
         raise InvalidArgument("gates", "a wire is read after it was let go")
     return wire
@@ -145,15 +155,19 @@ class CleartextMachine:
     """Runs gates on arrays of bits, one bit per instance."""
 
     def xor(self, left: Bools, right: Bools) -> Bools:
+        """Return the XOR of two arrays of bits."""
         return left ^ right
 
     def conjunction(self, left: Bools, right: Bools) -> Bools:
+        """Return the AND of two arrays of bits."""
         return left & right
 
     def negation(self, wire: Bools) -> Bools:
+        """Return the opposite of each bit."""
         return ~wire
 
     def zeros(self, like: Bools) -> Bools:
+        """Return as many false bits as `like` has."""
         return np.zeros_like(like)
 
 
@@ -211,7 +225,7 @@ def decode_outputs(circuit: Circuit, wires: Sequence[Bools]) -> tuple[NDArray[An
 
 Words = TypeVar("Words", bound=NDArray[Any])
 LEAST = 3 * 1024
-"""Bits of one weight above which full adders run before the end."""
+"""Bits in a column from which full adders run after a chunk; all others run at the end, in larger batches."""
 
 
 def total_offset(number: CircuitOutput, count: int) -> int:
@@ -279,6 +293,7 @@ class CarrySaveAdder(Generic[Words]):
         return [self._finish_column(weight) for weight in range(self.width)]
 
     def _add_to_column(self, weight: int, wire: Words) -> None:
+        """Append a wire of bits, each worth ``2**weight``, to its column."""
         while len(self._columns) <= weight:
             self._columns.append([])
         self._columns[weight].append(wire)
@@ -292,6 +307,9 @@ class CarrySaveAdder(Generic[Words]):
             weight += 1
 
     def _apply_full_adders(self, weight: int) -> None:
+        """Replace triples of bits of a column by one bit of the same weight and one of the next weight, with one AND
+        for each triple.
+        """
         pile: Any = np.concatenate(self._columns[weight])
         third = len(pile) // 3
         a, b, c = (pile[third_index * third : (third_index + 1) * third] for third_index in range(3))

@@ -13,7 +13,10 @@ from numpy.typing import NDArray
 from dpcurves.arguments import InvalidArgument
 
 Words = NDArray[np.uint64]
-COFACTOR, ORDER = 4611686018427387897, 66
+COFACTOR = 4611686018427387897
+"""Odd factor of the order of the multiplicative group (Field128 of the VDAF draft)."""
+ORDER = 66
+"""Exponent of 2 in the order of the multiplicative group: roots of unity of order up to 2**66 exist."""
 MODULUS = (COFACTOR << ORDER) + 1
 """2**128 - 28 * 2**64 + 1, a prime."""
 GENERATOR = pow(7, COFACTOR, MODULUS)
@@ -21,8 +24,9 @@ GENERATOR = pow(7, COFACTOR, MODULUS)
 SIZE = 16
 """Bytes of an element, little-endian."""
 SEED = 32
-_SUFFIX = 1
-_UPPER = np.uint64(MODULUS >> 64)
+"""Bytes of a seed of XofTurboShake128."""
+_SUFFIX = 1  # domain separation byte of TurboSHAKE128 in the draft
+_UPPER = np.uint64(MODULUS >> 64)  # upper word of the modulus; its lower word is 1
 
 
 class DomainSeparationTag(NamedTuple):
@@ -58,7 +62,7 @@ class QueryInputs(NamedTuple):
 
 
 def expand_xof(tag: bytes, seed: bytes, binder: bytes, size: int) -> bytes:
-    """Return bytes of XofTurboShake128."""
+    """Return `size` bytes of the draft's XofTurboShake128 of a domain separation tag, a seed and a binder."""
     source = TurboSHAKE128.new(domain=_SUFFIX, data=b"".join((tag, bytes([len(seed)]), seed, binder)))
     return bytes(source.read(size))
 
@@ -77,6 +81,7 @@ def expand_elements(tag: bytes, inputs: Iterable[tuple[bytes, bytes]], number: i
 
 
 def _expand_with_rejection(tag: bytes, seed: bytes, binder: bytes, number: int) -> Words:
+    """Expand one seed and binder to elements ``(number, 2)``, with as many further values as are rejected."""
     for extra in count(1):
         candidates = decode_words(expand_xof(tag, seed, binder, SIZE * (number + extra)), 1, number + extra)[0]
         elements = candidates[are_elements(candidates)]
@@ -91,7 +96,7 @@ def decode_words(octets: bytes, rows: int, number: int) -> Words:
 
 
 def encode_rows(words: Words) -> list[bytes]:
-    """Encode each row of words ``(rows, number, 2)`` as bytes."""
+    """Return each row of words ``(rows, number, 2)`` as ``16 * number`` little-endian bytes."""
     return [row.tobytes() for row in np.ascontiguousarray(words, "<u8")]
 
 
@@ -102,14 +107,14 @@ def are_elements(words: Words) -> NDArray[np.bool_]:
 
 
 def require_elements(words: Words, argument: str) -> Words:
-    """Return the words. Raises `ValueError` if some are not below the modulus."""
+    """Return the words unchanged. Raises `ValueError`, which names `argument`, if a number is not below the modulus."""
     if not are_elements(words).all():
         raise InvalidArgument(argument, "numbers below the modulus of the field are needed")
     return words
 
 
 def subtract_elements(first: Words, second: Words) -> Words:
-    """Return the differences of elements ``(..., 2)``."""
+    """Return ``first - second`` modulo the field's modulus, of elements ``(..., 2)``."""
     low, high = first[..., 0] - second[..., 0], first[..., 1] - second[..., 1]
     borrow = (first[..., 0] < second[..., 0]).astype(np.uint64)
     is_negative = (first[..., 1] < second[..., 1]) | ((first[..., 1] == second[..., 1]) & (borrow == 1))
@@ -121,7 +126,9 @@ def subtract_elements(first: Words, second: Words) -> Words:
 
 
 def sum_rows(words: Words) -> list[int]:
-    """Return the sums of elements ``(rows, number, 2)`` over fewer than 2**32 rows, modulo the modulus."""
+    """Return the sums of elements ``(rows, number, 2)`` over fewer than 2**32 rows, as integers below the field's
+    modulus.
+    """
     halves = np.ascontiguousarray(words).view(np.uint32).sum(axis=0, dtype=np.uint64)
     return [sum(half << 32 * position for position, half in enumerate(row)) % MODULUS for row in halves.tolist()]
 

@@ -18,12 +18,18 @@ from . import field, plain
 ALGORITHM = 4
 """The draft's number of Prio3Histogram."""
 NONCE = 16
+"""Bytes of a report's public nonce."""
 MEASUREMENT, PROOF, JOINT, PROVING, QUERY, JOINT_SEED, JOINT_PART = 1, 2, 3, 4, 5, 6, 7
-"""Uses of streams, as the draft numbers them."""
+"""Numbers of the usages of streams in the draft: helper's measurement share, helper's proof share, joint randomness,
+prover's randomness, query randomness, seed of the joint randomness, and a server's part of this seed."""
 LEADER, HELPER = 0, 1
+"""Numbers of the servers: server 0 has explicit shares, server 1 has seeds."""
 RANDOM = 4 * field.SEED
 """Bytes of randomness in a report: the helper's seed and blind, the leader's blind, and the proof's seed."""
-PROOFS, QUERIES = 1, 3
+PROOFS = 1
+"""Proofs per report."""
+QUERIES = 3
+"""Field elements of query randomness per report: two factors of the sum that must be 0, and the point."""
 _ONE_PROOF = bytes([PROOFS])
 
 
@@ -204,7 +210,9 @@ class Prio3Histogram:
         )
 
     def require_shares(self, party: int, shares: Sequence[bytes]) -> None:
-        """Refuse invalid input shares of a server. Raises `ValueError`."""
+        """Refuse input shares of a server that have another size, or, at the leader, numbers not below the modulus.
+        Raises `ValueError`.
+        """
         if any(len(share) != self.input_size(party) for share in shares):
             raise InvalidArgument("shares", f"must have {self.input_size(party)} bytes")
         if party == LEADER:
@@ -280,17 +288,25 @@ class Prio3Histogram:
 
     @cached_property
     def _tags(self) -> dict[int, bytes]:
+        """The domain separation tag of each usage of a stream, by its number in the draft."""
         tag = field.DomainSeparationTag(ALGORITHM, self.context)
         return {usage: tag.to_bytes(usage) for usage in range(MEASUREMENT, JOINT_PART + 1)}
 
     def _tag(self, usage: int) -> bytes:
+        """Return the domain separation tag of one usage of a stream."""
         return self._tags[usage]
 
     def _decode_shares(self, shares: Sequence[bytes]) -> field.Words:
+        """SECRET: return the field elements ``(reports, length + proof_length, 2)`` of the leader's input shares,
+        without their blinds.
+        """
         octets = b"".join(share[: -field.SEED] for share in shares)
         return field.decode_words(octets, len(shares), self.length + self.proof_length)
 
     def _expand_helper(self, seeds: Sequence[bytes]) -> tuple[field.Words, field.Words]:
+        """SECRET: return the helper's shares that its seeds expand to: cells ``(reports, length, 2)`` and proofs
+        ``(reports, proof_length, 2)``.
+        """
         helper = bytes([HELPER])
         cells = field.expand_elements(self._tag(MEASUREMENT), ((seed, helper) for seed in seeds), self.length)
         return cells, field.expand_elements(
@@ -305,21 +321,25 @@ class Prio3Histogram:
         return [field.expand_xof(tag, blind, bytes([party]) + nonce + row, field.SEED) for blind, nonce, row in rows]
 
     def _joint_rand_seeds(self, both: Sequence[bytes]) -> list[bytes]:
+        """Return the seed of each report's joint randomness, from both servers' concatenated parts."""
         return [
             field.expand_xof(self._tag(JOINT_SEED), bytes(field.SEED), report_parts, field.SEED)
             for report_parts in both
         ]
 
     def _expand_joint_rand(self, seeds: Sequence[bytes]) -> field.Words:
+        """Return the joint randomness that the seeds expand to: field elements ``(reports, calls, 2)``."""
         return field.expand_elements(self._tag(JOINT), ((seed, _ONE_PROOF) for seed in seeds), self.calls)
 
 
 def _as_rows(texts: Sequence[bytes], size: int) -> NDArray[np.uint8]:
+    """Return byte strings of `size` bytes each as an array ``(len(texts), size)``."""
     return np.frombuffer(b"".join(texts), np.uint8).reshape(len(texts), size)
 
 
 @cache
 def _import_loops() -> Any:
+    """Return the module of compiled loops; None without numba."""
     if not loops_are_compiled():
         return None
     from . import loops
@@ -334,6 +354,9 @@ def _to_montgomery(numbers: Sequence[int]) -> field.Words:
 
 @cache
 def _montgomery_nodes(points: int) -> tuple[field.Words, field.Words]:
+    """Return the roots of unity of order ``2 * points``, and the inverses of 2, `points` and ``2 * points``, all in
+    Montgomery form.
+    """
     inverses = (pow(number, -1, field.MODULUS) for number in (2, points, 2 * points))
     return _to_montgomery(field.roots_of_unity(2 * points)), _to_montgomery(list(inverses))
 
@@ -351,6 +374,7 @@ def _odd_node_values(points: int, calls: int) -> tuple[list[int], list[int]]:
 
 @cache
 def _montgomery_odd_node_values(points: int, calls: int) -> tuple[field.Words, field.Words]:
+    """Return `_odd_node_values` in Montgomery form, ``(points, 2)`` each."""
     first, call_sums = map(_to_montgomery, _odd_node_values(points, calls))
     return first, call_sums
 
@@ -358,6 +382,9 @@ def _montgomery_odd_node_values(points: int, calls: int) -> tuple[field.Words, f
 def _prove_reports(
     scheme: Prio3Histogram, hot: NDArray[np.int64], starts: field.Words, joint: field.Words, sums: field.Words
 ) -> None:
+    """SECRET: write the gadget polynomials of all reports into `sums`, by compiled loops or, without numba, by Python
+    integers.
+    """
     if _import_loops() is None:
         plain.prove_reports(hot, starts, joint, _odd_node_values(scheme.points, scheme.calls), sums)
     else:
@@ -367,6 +394,9 @@ def _prove_reports(
 
 
 def _query_reports(points: int, inputs: field.QueryInputs, messages: field.Words) -> None:
+    """SECRET: write one server's messages about all reports into `messages`, by compiled loops or, without numba, by
+    Python integers.
+    """
     if _import_loops() is None:
         plain.query_reports(inputs, points, messages)
     else:
@@ -376,6 +406,9 @@ def _query_reports(points: int, inputs: field.QueryInputs, messages: field.Words
 
 
 def _decide_reports(first: field.Words, second: field.Words, passed: NDArray[np.bool_]) -> None:
+    """Write into `passed` whether each report's two messages add up to a valid proof, by compiled loops or by Python
+    integers.
+    """
     (plain if _import_loops() is None else _import_loops()).decide_reports(
         np.ascontiguousarray(first), np.ascontiguousarray(second), passed
     )

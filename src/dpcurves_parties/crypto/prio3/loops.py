@@ -12,19 +12,20 @@ from numpy.typing import NDArray
 
 from .field import MODULUS, QueryInputs, Words, from_integers
 
-_UPPER = np.uint64(MODULUS >> 64)
-_SQUARE = from_integers([2**256])[0]
-_ONE = from_integers([2**128])[0]
-_SQUARE_0, _SQUARE_1 = _SQUARE
+_UPPER = np.uint64(MODULUS >> 64)  # upper word of the modulus; its lower word is 1
+_SQUARE = from_integers([2**256])[0]  # the square of Montgomery's radix, by which numbers are converted to this form
+_ONE = from_integers([2**128])[0]  # 1 in Montgomery form
+_SQUARE_0, _SQUARE_1 = _SQUARE  # its words, as numba takes scalars only as constants
 _ONE_0, _ONE_1 = _ONE
-_NO, _YES = np.uint64(0), np.uint64(1)
+_NO, _YES = np.uint64(0), np.uint64(1)  # words 0 and 1
 
 
 @intrinsic
 def _emit_upper_word(typing: Any, first: Any, second: Any) -> Any:
-    """Compute the upper word of the product of two words."""
+    """Emit the upper 64 bits of the 128-bit product of two words."""
 
     def generate_code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        """Emit one product into the LLVM builder."""
         wide = ir.IntType(128)
         product = builder.mul(*(builder.zext(factor, wide) for factor in arguments))
         return builder.trunc(builder.lshr(product, ir.Constant(wide, 64)), ir.IntType(64))
@@ -46,6 +47,7 @@ def _reduce(low: Any, high: Any, beyond: Any) -> Any:
 
 @njit(cache=True)
 def _add(a: Any, b: Any) -> Any:
+    """Return the sum of two field elements, each a pair of a low and a high word."""
     low = a[0] + b[0]
     carry = _YES if low < a[0] else _NO
     high = a[1] + b[1]
@@ -56,6 +58,7 @@ def _add(a: Any, b: Any) -> Any:
 
 @njit(cache=True)
 def _subtract(a: Any, b: Any) -> Any:
+    """Return the difference of two field elements, each a pair of a low and a high word."""
     low, high = a[0] - b[0], a[1] - b[1]
     borrow = _YES if a[0] < b[0] else _NO
     is_negative = a[1] < b[1] or (a[1] == b[1] and borrow == _YES)
@@ -106,11 +109,13 @@ def _multiply(a: Any, b: Any) -> Any:
 
 @njit(cache=True)
 def _load(words: Any, index: Any) -> Any:
+    """Return element number `index` of words ``(number, 2)`` as a pair of a low and a high word."""
     return words[index, 0], words[index, 1]
 
 
 @njit(cache=True)
 def _store(words: Any, index: Any, number: Any) -> None:
+    """Write a pair of a low and a high word as element number `index` of words ``(number, 2)``."""
     words[index, 0], words[index, 1] = number
 
 
@@ -172,7 +177,9 @@ def _evaluate_gadget(sums: Words, nodes: Words, inverses: Words, calls: Any) -> 
 
 @njit(cache=True)
 def _write_wires(shares: tuple[Words, Words], joint: Words, weights: Words, half: Any, message: Words) -> Any:
-    """Write the wires' values at the point, and return the sum of cells. Node 0 has the wire seeds, node c chunk c."""
+    """Write the wires' values at the point into `message`, and return the sum of all cells. At node 0 wires have their
+    random starts, at the node of call c the cells of chunk c.
+    """
     cells, starts = shares
     chunk, total, cell_sum = len(starts) // 2, (_NO, _NO), (_NO, _NO)
     for call in range(len(joint)):

@@ -10,9 +10,11 @@ from numpy.typing import NDArray
 from .field import MODULUS, QueryInputs, Words, from_integers, roots_of_unity, to_integers
 
 HALF = pow(2, -1, MODULUS)
+"""The inverse of 2 in the field: each of two servers subtracts half of a public constant."""
 
 
 def _inner_product(first: Sequence[int], second: Sequence[int]) -> int:
+    """Return the sum of the elementwise products, modulo the field's modulus."""
     return sum(a * b for a, b in zip(first, second, strict=True)) % MODULUS
 
 
@@ -40,6 +42,9 @@ def query_reports(inputs: QueryInputs, points: int, messages: Words) -> None:
 def _evaluate_wires(
     cells: Sequence[int], starts: Sequence[int], joint: Sequence[int], weights: Sequence[int]
 ) -> list[int]:
+    """SECRET: return one server's shares of all wires' values at the point, from the cells, the wires' starts and the
+    Lagrange weights of the nodes at it.
+    """
     chunk, half_total = len(starts) // 2, sum(weights[1:]) * HALF
     wires = [start * weights[0] for start in starts]
     for call, (ratio, weight) in enumerate(zip(joint, weights[1:], strict=True)):

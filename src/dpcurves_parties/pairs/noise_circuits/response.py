@@ -23,7 +23,8 @@ Wires = Sequence[Wire]
 
 
 def compare_below(number: Wires, threshold: int) -> Wire:
-    """Compare a uniform random integer with a public threshold from 1 to ``2**width - 1``; a Bernoulli sampler.
+    """Return a wire that is 1 where a uniform random integer is below a public threshold from 1 to ``2**width - 1``: a
+    Bernoulli sampler.
 
     The result is True with probability ``threshold / 2**width``. The comparison starts at the lowest set bit of
     `threshold`, where NOT decides; each further bit takes one AND.
@@ -38,11 +39,12 @@ def compare_below(number: Wires, threshold: int) -> Wire:
 
 
 def count_comparison_ands(bits: int, threshold: int) -> int:
-    """Return the number of AND gates of `compare_below`."""
+    """Return the number of AND gates of `compare_below` on an integer of `bits` bits."""
     return bits - 1 - _lowest_set_bit(threshold)
 
 
 def _lowest_set_bit(number: int) -> int:
+    """Return the position of the lowest set bit of a positive integer."""
     return (number & -number).bit_length() - 1
 
 
@@ -71,7 +73,9 @@ def add_numbers(one: Wires, other: Wires) -> tuple[Wire, ...]:
 
 
 def add_modulo(number: Wires, other: Wires) -> tuple[Wire, ...]:
-    """Add a number of at most equal width modulo ``2**width``; one AND for each bit except the last."""
+    """Return the sum modulo ``2**width`` of a number of `width` bits and one of at most as many; one AND for each bit
+    except the last.
+    """
     if len(number) == 1:
         return (number[0] ^ other[0],)
     *lower_bits, carry = add_numbers(number[:-1], other[: len(number) - 1])
@@ -80,7 +84,7 @@ def add_modulo(number: Wires, other: Wires) -> tuple[Wire, ...]:
 
 
 def add_constant(number: Wires, constant: int) -> tuple[Wire, ...]:
-    """Add a public constant modulo ``2**width``; at most one AND for each bit except the last."""
+    """Return the number plus a public constant, modulo ``2**width``; at most one AND for each bit except the last."""
     bits, carry = [], None
     for position, wire in enumerate(number):
         is_set, is_last = constant >> position & 1, position == len(number) - 1
@@ -94,7 +98,9 @@ def add_constant(number: Wires, constant: int) -> tuple[Wire, ...]:
 
 
 def multiply_constant(number: Wires, factor: int) -> tuple[Wire, ...]:
-    """Multiply by a public odd constant; one addition per further set bit."""
+    """Return the number times a public odd constant, with all bits of the product; one addition per further set bit of
+    the constant.
+    """
     product = tuple(number)
     for position in range(1, factor.bit_length()):
         if factor >> position & 1:
@@ -139,12 +145,12 @@ class Response(ABC):
     @property
     @abstractmethod
     def name(self) -> str:
-        """Name of the response, as text."""
+        """Name of the response in plans and privacy statements, as English text."""
 
     @property
     @abstractmethod
     def values(self) -> range:
-        """Possible values."""
+        """Possible exact values, as consecutive integers."""
 
     @property
     @abstractmethod
@@ -154,15 +160,19 @@ class Response(ABC):
     @property
     @abstractmethod
     def random_widths(self) -> tuple[int, ...]:
-        """Width in bits of each random integer."""
+        """Width in bits of each uniform random integer that one answer consumes, in order."""
 
     @abstractmethod
     def answer(self, value: int, draws: Sequence[int]) -> int:
-        """Return the answer for these random integers."""
+        """Return the randomised answer about an exact value, given uniform random integers of `random_widths`: the
+        reference for `wires`.
+        """
 
     @abstractmethod
     def wires(self, value: Wires, draws: Wires) -> Wires:
-        """Compute `answer` by gates, from the bits of all random integers, concatenated."""
+        """Return the answer's wires, lowest bit first, from the value's wires and the concatenated wires of all random
+        integers.
+        """
 
     @property
     @abstractmethod
@@ -171,7 +181,7 @@ class Response(ABC):
 
     @abstractmethod
     def probability(self, value: int, answer: int) -> Fraction:
-        """Return the exact probability of an answer."""
+        """Return the exact probability of an answer, given the exact value."""
 
     @property
     @abstractmethod
@@ -185,7 +195,7 @@ class Response(ABC):
 
     @abstractmethod
     def variance(self, value: int) -> float:
-        """Return the variance of the answer about a value."""
+        """Return the variance of the answer about its mean, given the exact value, in squared answer units."""
 
     def decode_answers(self, codes: Places) -> Places:
         """Decode answers from the unsigned integers on the wires; one integer or an array."""
@@ -211,14 +221,16 @@ class Response(ABC):
 
     @property
     def _endpoints(self) -> tuple[int, int]:
+        """The smallest and the largest possible value."""
         return self.values.start, self.values[-1]
 
     @property
     def _middle(self) -> int:
+        """The middle of the possible values, rounded down."""
         return sum(self._endpoints) // 2
 
 
-FEWEST_PLACES = 16  # bits of a random integer
+FEWEST_PLACES = 16  # bits of a random integer at least, so that rounding costs little at a large epsilon
 FINE = 13  # bits beyond those of 1 / epsilon, so that rounding adds less than a thousandth to the variance
 
 
@@ -234,14 +246,17 @@ class BinaryResponse(Response):
 
     @property
     def name(self) -> str:
+        """Name of the response: one bit that may be flipped."""
         return "one bit, which may be turned round"
 
     @property
     def values(self) -> range:
+        """The values 0 and 1."""
         return range(2)
 
     @property
     def answers(self) -> range:
+        """The answers 0 and 1."""
         return range(2)
 
     @cached_property
@@ -252,35 +267,45 @@ class BinaryResponse(Response):
 
     @cached_property
     def flip_numerator(self) -> int:
-        """Numerator of the flip probability, over ``2**width``: never more than one half."""
+        """Numerator of the flip probability over ``2**random_width``, rounded up, so that the loss is at most epsilon;
+        never more than one half.
+        """
         decay = bound_exp_neg_above(self.epsilon)
         return -int(-(decay / (1 + decay) * (1 << self.random_width)) // 1)
 
     @property
     def random_widths(self) -> tuple[int, ...]:
+        """The width of the one random integer, which decides whether the bit is flipped."""
         return (self.random_width,)
 
     def answer(self, value: int, draws: Sequence[int]) -> int:
+        """Return the bit, flipped if the random integer is below `flip_numerator`."""
         return value ^ (draws[0] < self.flip_numerator)
 
     def wires(self, value: Wires, draws: Wires) -> Wires:
+        """Return the one wire of the answer: the bit XOR the comparison of the random integer with `flip_numerator`."""
         return (value[0] ^ compare_below(draws, self.flip_numerator),)
 
     @property
     def and_count(self) -> int:
+        """Number of AND gates of the comparison; the XOR is free."""
         return count_comparison_ands(self.random_width, self.flip_numerator)
 
     def probability(self, value: int, answer: int) -> Fraction:
+        """Return the probability of a flip if answer and value differ, else of no flip."""
         flip_probability = Fraction(self.flip_numerator, (1 << self.random_width))
         return flip_probability if value != answer else 1 - flip_probability
 
     @property
     def offset(self) -> Fraction:
+        """Probability of the answer 1 if the value is 0."""
         return self.probability(0, 1)
 
     @property
     def gain(self) -> Fraction:
+        """One minus twice the flip probability."""
         return 1 - 2 * self.probability(0, 1)
 
     def variance(self, value: int) -> float:
+        """Return the variance of a Bernoulli variable with the flip probability, which is equal for both values."""
         return float(self.probability(0, 1) * self.probability(0, 0))

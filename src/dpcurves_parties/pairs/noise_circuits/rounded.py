@@ -33,12 +33,12 @@ from .response import (
 # Laplace noise from finitely many random bits: on integers modulo a power of two, and on a value of few steps.
 
 
-WIDEST_CIRCLE = 62  # bits of the modulus
+WIDEST_CIRCLE = 62  # bits of the modulus at most, so that 64-bit integers hold sums of a number and its noise
 FINENESS = 17
 """The log odds of each Bernoulli sampler may be off by ``epsilon / 2**17``, which is subtracted from epsilon first."""
 RARE = 64
 """Noise is replaced by uniform noise with probability ``2**-64``, if the modulus is wider than the Laplace noise."""
-_PRECISION = 512  # bits of bounds on exp
+_PRECISION = 512  # fractional bits of the bounds on exp, far below the smallest tolerance
 
 
 @dataclass(frozen=True)
@@ -98,10 +98,16 @@ class FiniteLaplace:
         return next(digits for digits in count(1) if digits + 1 >= self.width or self._has_enough_digits(digits))
 
     def _has_enough_digits(self, digits: int) -> bool:
+        """Return True if noise of this many digits is so rarely near its ends that replacement with probability 2**-64
+        hides them (see the proof).
+        """
         exponent = self._rate_for(digits) * ((1 << digits) - self.sensitivity) - (digits + 1) * self.tolerance
         return exponent > 0 and _bound_decay(exponent)[1] * (1 << RARE + self.width) <= self.epsilon
 
     def _rate_for(self, digits: int) -> Fraction:
+        """Return the decay rate that epsilon leaves for this many digits, after the tolerances of the digits and of the
+        sign.
+        """
         return (self.epsilon - (digits + 1) * self.tolerance) / self.sensitivity
 
     @property
@@ -138,7 +144,9 @@ class FiniteLaplace:
         return sampler_ands if self.is_full_circle else sampler_ands + RARE - 1 + self.width
 
     def compute_noise(self, draws: Sequence[int]) -> int:
-        """Return the noise of these random integers, from ``-2**(width - 1)``."""
+        """Return the noise for these uniform random integers of `random_widths`, in ``-2**(width - 1), ..., 2**(width -
+        1) - 1``.
+        """
         *digits, sign = (draw < sampler.numerator for draw, sampler in zip(draws, self.samplers, strict=False))
         noise = sum(1 << position for position, is_set in enumerate(digits) if is_set)
         noise = ~noise if sign else noise
@@ -147,7 +155,9 @@ class FiniteLaplace:
         return self.to_signed(noise)
 
     def to_signed(self, number: int) -> int:
-        """Return the representative of a number modulo ``2**width`` from ``-2**(width - 1)``."""
+        """Return the integer in ``-2**(width - 1), ..., 2**(width - 1) - 1`` that is congruent to `number` modulo
+        ``2**width``.
+        """
         half = 1 << self.width - 1
         return (number + half) % (2 * half) - half
 
@@ -204,6 +214,7 @@ class FiniteLaplace:
 
 
 def _weighted_sum(probabilities: Iterable[Fraction]) -> Fraction:
+    """Return the expected value of independent binary digits, lowest first, that are 1 with these probabilities."""
     return sum((probability * (1 << position) for position, probability in enumerate(probabilities)), Fraction(0))
 
 
@@ -225,7 +236,7 @@ def _find_sampler(rate: Fraction, tolerance: Fraction) -> BernoulliSampler:
     )
 
 
-MOST_STEPS = 2**16  # steps of a value
+MOST_STEPS = 2**16  # steps of a value at most
 SCALES = 16
 """Noise scales from a value to the wrap-around: noise wraps with probability exp(-16)."""
 
@@ -250,6 +261,7 @@ class LaplaceResponse(Response):
 
     @property
     def name(self) -> str:
+        """Name of the response, with its number of steps."""
         return f"Laplace noise on {self.steps} steps"
 
     @cached_property
@@ -260,44 +272,54 @@ class LaplaceResponse(Response):
 
     @property
     def values(self) -> range:
+        """The values 0 to `steps`."""
         return range(self.steps + 1)
 
     @property
     def answers(self) -> range:
+        """All integers modulo ``2**noise.width``, represented around the middle of the values."""
         half, middle = 2 ** (self.noise.width - 1), self.steps // 2
         return range(middle - half, middle + half)
 
     @property
     def random_widths(self) -> tuple[int, ...]:
+        """The widths of the random integers of the noise."""
         return self.noise.random_widths
 
     def answer(self, value: int, draws: Sequence[int]) -> int:
+        """Return the value plus the noise, wrapped around into `answers`."""
         return self.decode_answers(value + self.noise.compute_noise(draws))
 
     def wires(self, value: Wires, draws: Wires) -> Wires:
+        """Return the `noise.width` wires of the value plus the noise, modulo a power of two."""
         return add_modulo(self.noise.wires(draws), value)
 
     @property
     def and_count(self) -> int:
+        """Number of AND gates of the noise and of one addition."""
         return self.noise.and_count + self.noise.width - 1
 
     def probability(self, value: int, answer: int) -> Fraction:
+        """Return the probability of the noise that leads from the value to the answer."""
         return self.noise.probability(answer - value)
 
     @property
     def offset(self) -> Fraction:
+        """Mean of the noise; wrap-around is neglected."""
         return Fraction(self.noise.mean)
 
     @property
     def gain(self) -> Fraction:
+        """One: the noise does not depend on the value."""
         return Fraction(1)
 
     def variance(self, value: int) -> float:
+        """Return the variance of the noise, which is equal for all values; wrap-around is neglected."""
         return self.noise.variance - self.noise.mean**2
 
 
 # Randomised response to -1, 0 or 1, which treats ties separately.
-TRIED = 64  # probabilities of a kept tie that are compared
+TRIED = 64  # evenly spaced probabilities of a kept tie, among which the one with the least variance is chosen
 
 
 class _Numerators(NamedTuple):
@@ -324,14 +346,17 @@ class TernaryResponse(Response):
 
     @property
     def name(self) -> str:
+        """Name of the response: one of three answers."""
         return "one of three answers"
 
     @property
     def values(self) -> range:
+        """The values -1, 0 and 1: an order, a tie, or the opposite order."""
         return range(-1, 2)
 
     @property
     def answers(self) -> range:
+        """The answers -1, 0 and 1."""
         return range(-1, 2)
 
     @cached_property
@@ -341,6 +366,7 @@ class TernaryResponse(Response):
 
     @property
     def random_widths(self) -> tuple[int, ...]:
+        """The widths of the integer that decides the answer, and of the bit that gives a tie an order."""
         return (self.random_width, 1)
 
     @cached_property
@@ -352,7 +378,9 @@ class TernaryResponse(Response):
         return min((parts for parts in candidates if _is_private(parts, denominator, decay)), key=self._larger_variance)
 
     def _larger_variance(self, parts: _Numerators) -> float:
-        """Return the larger of both debiased variances."""
+        """Return the larger debiased variance of the answer about a tie and about an order; infinity if the answers
+        show nothing.
+        """
         denominator = 1 << self.random_width
         gain = 1 - (parts.order_hidden + 2 * parts.order_reversed) / denominator
         if gain <= 0:
@@ -360,6 +388,9 @@ class TernaryResponse(Response):
         return max(1 - parts.tie_kept / denominator, 1 - parts.order_hidden / denominator - gain**2) / gain**2
 
     def answer(self, value: int, draws: Sequence[int]) -> int:
+        """Return the value, a tie, or an order, as the random integer falls below the numerators of hidden, kept or
+        reversed.
+        """
         draw, side = draws
         kept, hidden, reversed_ = self.numerators
         if draw < (hidden if value else kept):
@@ -369,6 +400,7 @@ class TernaryResponse(Response):
         return -value if draw < hidden + reversed_ else value
 
     def wires(self, value: Wires, draws: Wires) -> Wires:
+        """Return two wires of the answer: whether it is an order, and whether it is negative."""
         order, is_negative = value
         draw, side = draws[:-1], draws[-1]
         kept, hidden, reversed_ = self.numerators
@@ -377,10 +409,14 @@ class TernaryResponse(Response):
 
     @property
     def and_count(self) -> int:
+        """Number of AND gates: three comparisons and three selections."""
         kept, hidden, reversed_ = self.numerators
         return 3 + sum(count_comparison_ands(self.random_width, parts) for parts in (kept, hidden, hidden + reversed_))
 
     def probability(self, value: int, answer: int) -> Fraction:
+        """Return the probability of an answer from the three numerators; a tie is reported as either order with equal
+        probability.
+        """
         kept, hidden, reversed_ = (Fraction(parts, (1 << self.random_width)) for parts in self.numerators)
         if not value:
             return kept if not answer else (1 - kept) / 2
@@ -388,17 +424,23 @@ class TernaryResponse(Response):
 
     @property
     def offset(self) -> Fraction:
+        """Zero: a tie is reported as either order with equal probability."""
         return Fraction(0)
 
     @property
     def gain(self) -> Fraction:
+        """The probability that an order is reported correctly minus the probability that it is reversed."""
         return self.probability(1, 1) - self.probability(1, -1)
 
     def variance(self, value: int) -> float:
+        """Return the probability of an order as answer, which is the mean square, minus the square of the mean."""
         return float(1 - self.probability(value, 0)) - float(self.gain) ** 2 * value**2
 
 
 def _compute_numerators(kept: int, denominator: int, decay: Fraction) -> _Numerators:
+    """Return the numerators for a kept tie of numerator `kept`: the smallest probabilities of a hidden and of a
+    reversed order that the loss allows, rounded up; ``decay = exp(-epsilon)``.
+    """
     hidden = -int(-kept * decay // 1)
     return _Numerators(kept, hidden, -int(-(denominator - hidden) * decay / (1 + decay) // 1))
 
@@ -414,9 +456,9 @@ def _is_private(parts: _Numerators, denominator: int, decay: Fraction) -> bool:
     return all(min(weights) > 0 and max(weights) * decay <= min(weights) for weights in (ties, orders))
 
 
-WIDEST = 48  # bits of the range of values
-FINEST = 6  # bits of the number of steps
-LARGEST_FACTOR = 63  # factor by which values are multiplied
+WIDEST = 48  # bits of the range of values at most
+FINEST = 6  # bits of the number of steps at most: 64 steps, beyond which rounding adds little variance
+LARGEST_FACTOR = 63  # largest odd factor by which values are multiplied to fill a power of two
 SPARED = Fraction(1, 200)
 """Largest unused fraction of the power-of-two range; with more, values are multiplied by a factor to fill it better."""
 
@@ -465,6 +507,7 @@ class RoundedResponse(Response):
 
     @property
     def name(self) -> str:
+        """Name of the inner response, with "rounded at random" if bits are dropped."""
         return f"{self.inner_response.name}, rounded at random" if self.dither_bits else self.inner_response.name
 
     @cached_property
@@ -487,6 +530,7 @@ class RoundedResponse(Response):
         return next(acceptable, min(candidates, key=self._unused_fraction))
 
     def _unused_fraction(self, scale: _Scale) -> Fraction:
+        """Return the fraction of the range ``2**width`` above the largest scaled value."""
         return 1 - Fraction(self.span * scale.factor, 2**scale.width)
 
     @property
@@ -496,22 +540,29 @@ class RoundedResponse(Response):
 
     @property
     def values(self) -> range:
+        """The values `least` to `most`."""
         return range(self.least, self.most + 1)
 
     @property
     def answers(self) -> range:
+        """The answers of the inner response."""
         return self.inner_response.answers
 
     @property
     def random_widths(self) -> tuple[int, ...]:
+        """The number of rounded bits, then the widths of the inner response's random integers."""
         return (self.dither_bits, *self.inner_response.random_widths)
 
     def answer(self, value: int, draws: Sequence[int]) -> int:
+        """Return the inner response's answer about the scaled value, rounded up with the probability of its
+        remainder.
+        """
         dither, *others = draws
         scaled = (value - self.least) * self.scale.factor
         return self.inner_response.answer(scaled + dither >> self.dither_bits, others)
 
     def wires(self, value: Wires, draws: Wires) -> Wires:
+        """Return the wires of the inner response's answer about the scaled and rounded value."""
         shifted = add_constant(value, -self.least % 2 ** len(value)) if self.least else value
         scaled = multiply_constant(shifted[: self.span.bit_length()], self.scale.factor)[: self.scale.width + 1]
         dither, others = draws[: self.dither_bits], draws[self.dither_bits :]
@@ -524,6 +575,9 @@ class RoundedResponse(Response):
         return self.inner_response.and_count + self.scale.width * bool(self.dither_bits) + scaled
 
     def probability(self, value: int, answer: int) -> Fraction:
+        """Return the probability of an answer: the mixture of the inner response's probabilities about the steps below
+        and above.
+        """
         low, fraction = self._split_value(value)
         above = self.inner_response.probability(low + 1, answer) if fraction else Fraction(0)
         return (1 - fraction) * self.inner_response.probability(low, answer) + fraction * above
@@ -536,13 +590,16 @@ class RoundedResponse(Response):
 
     @property
     def offset(self) -> Fraction:
+        """Mean answer if the value is 0, which may lie outside the range."""
         return self.inner_response.offset - self.gain * self.least
 
     @property
     def gain(self) -> Fraction:
+        """Increase of the mean answer if the value grows by 1: the inner gain times steps per unit."""
         return self.inner_response.gain * Fraction(self.scale.factor, 2**self.dither_bits)
 
     def variance(self, value: int) -> float:
+        """Return the variance of the answer: the inner variance, mixed over both steps, plus that of rounding."""
         low, exact_fraction = self._split_value(value)
         fraction = float(exact_fraction)
         rounding_variance = fraction * (1 - fraction) * float(self.inner_response.gain) ** 2
@@ -551,7 +608,9 @@ class RoundedResponse(Response):
 
 
 def _round_randomly(scaled: Wires, dither: Wires, steps: int) -> Wires:
-    """Round a number to steps at random: add a uniform integer and drop its bits."""
+    """Return the wires of a number rounded to steps at random: a uniform integer is added, and its bits are dropped.
+    `steps` is the bits of the number of steps; 0 for a single step.
+    """
     if not dither:
         return scaled
     upper_bits = scaled[len(dither) :]
