@@ -51,7 +51,7 @@ class TaskFileOption:
     task: str = option("FILE", "The task document.")
 
     def read_task(self) -> FederationTask:
-        """Load the task document."""
+        """Return the task in the document. Raises `ValueError` if the file cannot be read or is no federation."""
         from .task import FederationTask
 
         return FederationTask.load(self.task)
@@ -214,7 +214,9 @@ class SiteOptions:
     carried: str | None = optional("PATH", "A socket for another transport of its messages: see federation carry.")
 
     def choose_approval(self) -> Callable[[ApprovalRequest], bool]:
-        """Return the function that approves questions."""
+        """Return the function that decides whether the site answers a question. Raises `Misuse` if --approve and
+        --approved do not fit together.
+        """
         from .remote import ApprovedList
 
         if self.approve == "list":
@@ -226,7 +228,9 @@ class SiteOptions:
         return parse_choice("approve", self.approve, {"all": lambda question: True, "ask": _ask_officer})
 
     def parse_column_names(self) -> dict[str, str]:
-        """Return column names in the table by their names in questions."""
+        """Return the names of columns in the site's table by their names in questions. Raises `Misuse` for another form
+        or a repeated column.
+        """
         names: dict[str, str] = {}
         for text in self.column or []:
             name, sign, table_name = text.partition("=")
@@ -341,7 +345,7 @@ def site(source: SourceOptions, file: TaskFileOption, home: SiteOptions) -> None
 
 
 def _ask_officer(request: ApprovalRequest) -> bool:
-    """Ask the officer at the terminal; no answer means no."""
+    """Return True if the site's officer types yes at the terminal; no input means no."""
     try:
         return input("answer? yes or no: ").strip().lower() == "yes"
     except EOFError:

@@ -67,7 +67,7 @@ def require_known_columns(schema: Schema, axes: Axes) -> None:
 
 
 def _iterate_columns(axes: Axes) -> Iterator[tuple[str, bool]]:
-    """Yield the columns that axes read, including inputs of models, and whether as numbers."""
+    """Yield the columns that axes read, inputs of models included, each with True if it is read as numbers."""
     for axis in axes:
         if isinstance(axis.column, Predictor):
             yield from ((model_input.column, model_input.values is None) for model_input in axis.column.inputs)
@@ -88,7 +88,8 @@ def require_task_columns(records: Records, schema: Schema) -> None:
 
 
 def count_used_rows(records: Records, schema: Schema, unit: Unit) -> int:
-    """SECRET. Return the number of records that the site uses.
+    """SECRET. Return the number of records that the site uses: all records, or, under a contribution bound, those that
+    remain after bounding.
 
     Raises:
         ValueError: No column can count them.
@@ -104,10 +105,12 @@ def count_used_rows(records: Records, schema: Schema, unit: Unit) -> int:
 
 
 def _build_axes(names: Iterable[str]) -> list[Axis | Categories]:
+    """Return axes of every type on each of the named columns."""
     return [axis(name) for name in names for kind in ColumnKind for axis in kind.axis_builders]
 
 
 def _find_refusal(records: Records, axis: Axis | Categories) -> InvalidArgument | None:
+    """Return the error with which a table refuses an axis; None if it accepts. Reads the schema only."""
     try:
         records.check((axis,))
     except InvalidArgument as error:

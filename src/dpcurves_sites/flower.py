@@ -20,9 +20,9 @@ from .transport import OVER, Forwarder, exchange_batch
 
 RECORD, OCTETS, SOCKET, TASK, PATIENCE = "dpcurves", "octets", "dpcurves", "task", "patience"
 LOOK = 0.2
-"""Seconds between polls for replies."""
+"""Seconds between polls for replies of the nodes."""
 MOST_NODES = 128
-"""Nodes whose requests are forwarded at the same time."""
+"""Nodes whose requests are forwarded to the coordinator at the same time, at most."""
 
 client = ClientApp()
 server = ServerApp()
@@ -71,13 +71,16 @@ def run_server(grid: Grid, context: Context) -> None:
 
 
 def _build_message(node: int, answer: bytes) -> Message:
+    """Return the query that carries an answer to a node."""
     return Message(_to_record(answer), dst_node_id=node, message_type=MessageType.QUERY)
 
 
 def _to_record(octets: bytes) -> RecordDict:
+    """Return bytes as the content of a Flower message."""
     return RecordDict({RECORD: ConfigRecord({OCTETS: octets})})
 
 
 def _read_octets(message: Message) -> bytes:
+    """Return the bytes in a Flower message; empty if it holds something else."""
     octets = message.content[RECORD][OCTETS]
     return octets if isinstance(octets, bytes) else b""

@@ -25,9 +25,9 @@ from .transport import OVER, Forwarder, exchange_batch
 
 CARRY, OCTETS, SOCKET = "carry", "octets", "DPCURVES_SOCKET"
 LOOK = 0.1
-"""Seconds between polls for results."""
+"""Seconds between polls for results of the clients."""
 MOST_SITES = 128
-"""Sites whose requests are forwarded at the same time."""
+"""Sites whose requests are forwarded to the coordinator at the same time, at most."""
 
 
 class TransportExecutor(Executor):  # type: ignore[misc]
@@ -78,6 +78,7 @@ class TransportController(Controller):  # type: ignore[misc]
         forwarding: dict[str, Future[bytes]] = {}
 
         def queue_result(client_task: ClientTask, fl_ctx: FLContext) -> None:
+            """Queue a client's batch for the main loop. Called by NVFlare in another thread."""
             results.put((client_task.client.name, client_task.result.get(OCTETS, b"")))
 
         with ThreadPoolExecutor(MOST_SITES) as threads:

@@ -33,17 +33,17 @@ from .task import FederationTask
 from .transport import pack_parts, unpack_parts
 
 WAIT = 20.0
-"""Seconds: the longest wait of a long poll."""
+"""Seconds that a long poll waits at most before it returns nothing."""
 GRACE = 0.5
 """Seconds that a stage stays open after a quorum has signed or revealed shares."""
 LARGEST_ASK = 2**27
-"""Bytes: the largest request of an analyst."""
+"""Bytes of an analyst's request at most: question and answers of earlier rounds."""
 LARGEST_MESSAGE = 2**26
-"""Bytes: the largest message of a site."""
+"""Bytes of a site's message at most: a masked vector of 8 million numbers."""
 RECEIPT_HEAD = 48
 """Offset in bytes of the vector length in a message: version line (8), task (32), round number (8)."""
 MOST_TURNS = 2**12
-"""Rounds in memory; the oldest is dropped."""
+"""Rounds in memory at most; the oldest is dropped."""
 
 
 def unpack_messages(octets: bytes) -> list[bytes]:
@@ -102,7 +102,9 @@ class MessageBoard:
             return pack_parts([bytes([number]) + consent for number, consent in sorted(self._consents.items())])
 
     def describe_status(self, task: str) -> bytes:
-        """Return the names of the sites that have signed, to anyone who knows the task's hash."""
+        """Return as JSON the names of the sites that have signed, and the numbers of sites and rounds, to anyone who
+        knows the task's hash. Raises `ProtocolError` for another hash.
+        """
         if task != self.task.hash:
             raise ProtocolError("task", "this coordinator serves another task", 404)
         with self._changed:
@@ -111,7 +113,9 @@ class MessageBoard:
         return json.dumps(facts).encode()
 
     def start_round(self, signed_request: bytes) -> bytes:
-        """Open a round, unless it is open already, and return its name."""
+        """Open the round of an analyst's signed request, unless it is open, and return its name. A round that was
+        refused is opened anew.
+        """
         name = sha256(signed_request).hexdigest()
         with self._changed:
             if name not in self._turns or self._turns[name].refusal:
@@ -143,7 +147,9 @@ class MessageBoard:
                     return b""
 
     def post_message(self, name: str, stage: int, site: int, message: bytes) -> bytes:
-        """Store a message of a site."""
+        """Store a site's message of a stage; return nothing. Raises `ProtocolError` if the round is unknown or over,
+        the stage was handed out, or the site sent another message before.
+        """
         with self._changed:
             open_round = self._find_round(name)
             earlier = open_round.messages[stage].get(site)
@@ -159,7 +165,9 @@ class MessageBoard:
         return b""
 
     def refuse_round(self, name: str, site: int, line: str) -> bytes:
-        """End a round that a site cannot answer."""
+        """End a round that a site cannot answer, with the site's reason in one line; all later requests about the round
+        get it.
+        """
         with self._changed:
             self._find_round(name).refusal = f"site {self.task.members[site].name!r}: {line[:300]}"
             self._changed.notify_all()
@@ -188,6 +196,9 @@ class MessageBoard:
                 self._changed.wait(max(0.01, min(GRACE / 2, end - monotonic())))
 
     def _close_stage(self, open_round: OpenRound, stage: int) -> tuple[int, ...] | None:
+        """Return the sites of a stage whose messages are handed out; None while it still waits. Raises `ProtocolError`
+        if too few messages arrived in time.
+        """
         if stage not in open_round.closed_stages:
             messages, now = open_round.messages[stage], monotonic()
             all_arrived = messages.keys() >= self._all_sites - self._find_excluded(open_round)
@@ -212,6 +223,7 @@ class MessageBoard:
 
     @property
     def _all_sites(self) -> frozenset[int]:
+        """The numbers of all sites of the task."""
         return frozenset(range(len(self.task.members)))
 
     def _find_excluded(self, open_round: OpenRound) -> frozenset[int]:
@@ -220,22 +232,28 @@ class MessageBoard:
         return frozenset() if name == open_round.name else sites
 
     def _exclude_sites(self, open_round: OpenRound, sites: frozenset[int]) -> None:
+        """Leave sites out of all later rounds of a request, once: the first sum of a request decides."""
         if sites and open_round.request_id not in self._left_out:
             if len(self._left_out) >= MOST_TURNS:
                 del self._left_out[next(iter(self._left_out))]
             self._left_out[open_round.request_id] = open_round.name, sites
 
     def _count_required(self, stage: int) -> int:
+        """Return the number of messages that a stage needs: all but the absent sites up to the masked vectors, all but
+        the possible failures afterwards.
+        """
         roster = self.task.terms.roster
         return len(roster.keys) - (roster.absent if stage <= MASKED else roster.max_failures)
 
     def _find_round(self, name: str) -> OpenRound:
+        """Return an open round. Raises `ProtocolError` if it is unknown or over."""
         if name not in self._turns:
             raise ProtocolError("round", "the round is unknown here; ask again", 404)
         self._require_open(self._turns[name])
         return self._turns[name]
 
     def _require_open(self, open_round: OpenRound) -> None:
+        """Refuse a round that is over. Raises `ProtocolError` with the reason."""
         if open_round.refusal:
             raise ProtocolError("round", open_round.refusal, 410)
 
@@ -249,6 +267,7 @@ def _parse_request_id(signed_request: bytes) -> str:
 
 
 def _cut_receipt(message: bytes) -> bytes:
+    """Return the receipt in front of a site's masked vector, whose length the receipt states."""
     vector_length = int.from_bytes(message[RECEIPT_HEAD : RECEIPT_HEAD + 8], "little")
     return message[: max(0, len(message) - 8 * vector_length)]
 
@@ -258,6 +277,9 @@ def create_app(board: MessageBoard) -> Starlette:
     threads = ThreadPoolExecutor(4 * len(board.task.members) + 16)  # most threads wait in long polls
 
     def authenticate_member(task: str, request: Request, role: Role) -> int:
+        """Return the number of a site (role owner) or an analyst from the request's bearer token. Raises
+        `ProtocolError`.
+        """
         if task != board.task.hash:
             raise ProtocolError("task", "this coordinator serves another task", 404)
         return authenticate_bearer(board.task, request, role)
@@ -266,6 +288,7 @@ def create_app(board: MessageBoard) -> Starlette:
         """Return a handler of messages up to `limit` bytes; `respond` gets sender number, message and path."""
 
         async def handle_message(task: str, *path: str | Request) -> Response:
+            """Authenticate the sender, read the message, and answer from a thread."""
             *arguments, request = path
             number = authenticate_member(task, cast("Request", request), role)
             message = await read_body(cast("Request", request), limit)
@@ -274,9 +297,11 @@ def create_app(board: MessageBoard) -> Starlette:
         return handle_message
 
     async def send_status(task: str, _: Request) -> Response:
+        """Answer with the public status of the task."""
         return await respond_from_thread(lambda: board.describe_status(task))
 
     async def send_messages(task: str, name: str, stage: str, request: Request) -> Response:
+        """Answer with the messages of a stage: to analysts whole masked vectors, to sites their receipts."""
         try:
             authenticate_member(task, request, Role.ANALYST)
             whole = True
@@ -304,6 +329,7 @@ def create_app(board: MessageBoard) -> Starlette:
 
 
 def _parse_stage(text: str) -> int:
+    """Return the number of a stage, 1 to 5, in a path. Raises `ProtocolError` for another text."""
     if text not in {str(stage) for stage in range(KEYS, OPENED + 1)}:
         raise ProtocolError("round", "the stage must be a number from 1 to 5", 404)
     return int(text)

@@ -133,6 +133,7 @@ class ApprovedList:
         return any(entry.allows(request) for entry in self._load())
 
     def _load(self) -> Sequence[ApprovedQuestion]:
+        """Return the entries of the file. Raises `ValueError` if it cannot be read or is invalid."""
         try:
             stored = json.loads(self._file.read_text(encoding="utf-8"))
             if not isinstance(stored, list):
@@ -149,7 +150,7 @@ Curve = TypeVar("Curve")
 PAUSE = 0.1
 """Seconds before the first retry of a request to the coordinator."""
 LONGEST_PAUSE = 2.0
-"""Seconds: the cap of the back-off."""
+"""Seconds between two retries at most."""
 AT_HOME = 600.0
 """Seconds that a site waits in a round for the other sites."""
 LEFT_OUT = "left out because their vectors did not arrive in time: "
@@ -181,7 +182,7 @@ class RoundRequest:
     answers: tuple[tuple[int, ...], ...]
 
     def to_signed_bytes(self, task: FederationTask, key: Ed25519PrivateKey) -> bytes:
-        """Return the request as a signed message of the analyst."""
+        """Return the analyst's signature, 64 bytes, and the request as JSON."""
         facts = {
             "task": task.hash, "question": question_to_json(self.question), "loss": STORED.encode(self.loss),
             "request": self.request, "answers": self.answers, "analyst": key.public_key().public_bytes_raw().hex(),
@@ -221,6 +222,9 @@ class RoundRequest:
         terms, earlier = task.terms, list(self.answers)
 
         def reply(step: Step, allotment: Allotment) -> Release:
+            """Return the release of an earlier round as the analyst states it; stop at the requested round with its
+            plan.
+            """
             plan = terms.plan_query(step.query, allotment.loss)
             if not earlier:
                 raise _StopAtRound(plan, allotment)
@@ -267,7 +271,7 @@ class SiteAgent:
         self._line = _CoordinatorConnection(task, ticket, round_timeout=timeout)
 
     def use_transport(self, transport: Transport) -> SiteAgent:
-        """Send messages through another transport. Returns the agent."""
+        """Send all further messages through another transport instead of HTTPS; return this agent."""
         self._line.use_transport(transport)
         return self
 
@@ -287,6 +291,9 @@ class SiteAgent:
                 self._answer_request(octets)
 
     def _wait_for_consents(self) -> None:
+        """Send this site's consent until all sites have signed the task. Raises `ProtocolError` if a
+        consent is invalid.
+        """
         pause = PAUSE
         while True:
             consents = unpack_messages(self._line.post("consents", self._task.sign_consent(self._key)))
@@ -300,6 +307,7 @@ class SiteAgent:
                 pause = min(1.5 * pause, LONGEST_PAUSE)
 
     def _answer_request(self, octets: bytes) -> None:
+        """Answer one request stage by stage, or refuse it: the coordinator gets a line without facts of the records."""
         name = sha256(octets).hexdigest()
         try:
             request = RoundRequest.from_signed_bytes(octets, self._task)
@@ -341,13 +349,16 @@ class SiteAgent:
             raise ProtocolError("question", "the site's officer did not approve it", 403)
 
     def _refuse_request(self, name: str, internal_line: str, public_line: str) -> None:
+        """Log the reason of a refusal, and send its public line to the coordinator if that is reachable."""
         self._tell(f"refused: {internal_line}")
         with suppress(ProtocolError):
             self._line.post(f"turns/{name}/refused", public_line.encode())
 
 
 def redact_refusal(error: ArgumentError) -> tuple[str, str]:
-    """Return a refusal for the site's log and for others: the latter does not reveal the site's columns."""
+    """Return a refusal's line for the site's own log, and its line for others, which does not reveal the
+    site's columns.
+    """
     if error.argument != "column":
         return str(error), str(error)
     column = "one of them" if error.given is None else repr(error.given)
@@ -362,11 +373,13 @@ class Transport(Protocol):
     """Interface of connections to a coordinator, by HTTPS or another messaging system."""
 
     def post(self, path: str, body: bytes, token: str = "") -> bytes:
-        """Send a request and return the coordinator's answer."""
+        """Send a request to a path of the coordinator, and return the body of its answer. Raises `ProtocolError` if it
+        refuses or cannot be reached.
+        """
         ...
 
     def close(self) -> None:
-        """Close the connection."""
+        """Close the connection to the coordinator."""
         ...
 
 
@@ -383,7 +396,7 @@ class _CoordinatorConnection:
         self._turn = round_timeout
 
     def use_transport(self, transport: Transport) -> None:
-        """Send later messages through another transport."""
+        """Close the current transport and send later messages through another one."""
         self._channel.close()
         self._channel = transport
 
@@ -422,6 +435,7 @@ class _CoordinatorConnection:
         return unpack_messages(octets)
 
     def close(self) -> None:
+        """Close the transport."""
         self._channel.close()
 
 
@@ -448,7 +462,7 @@ class RemoteFederation:
         self._line.close()
 
     def plan(self, question: Question[Curve], loss: PrivacyLoss) -> Plans:
-        """Plan a question. Reads no records."""
+        """Return the plans of a question's rounds. Reads no records and charges nothing."""
         return self._task.terms.plan_question(question, loss)
 
     def ask(self, question: Question[Curve], loss: PrivacyLoss, request: str | None = None) -> Curve:
@@ -469,6 +483,9 @@ class RemoteFederation:
         answers: list[tuple[int, ...]] = []
 
         def reply(step: Step, allotment: Allotment) -> Release:
+            """Let the sites answer one round; return the verified release, with a note of the sites that
+            were left out.
+            """
             plan = terms.plan_query(step.query, allotment.loss)
             signed_request = RoundRequest(question, loss, name, tuple(answers)).to_signed_bytes(self._task, self._key)
             round_name = self._line.post("asks", signed_request).decode()

@@ -38,7 +38,7 @@ Vector = NDArray[np.uint64]
 
 
 MOST_SITES = 100
-"""Sites per roster."""
+"""Sites per roster at most."""
 SPARSE = 32
 """Sites: the smallest roster with a sparse graph of neighbours."""
 FEW = 16
@@ -85,7 +85,9 @@ class Roster:
 
     @property
     def degree(self) -> int:
-        """The number of neighbours of a site."""
+        """The number of neighbours of a site, with which it shares pairwise masks: all other sites, or an even number
+        in a sparse graph.
+        """
         sites = len(self.keys)
         sparse_degree = max(FEW, 2 * (-(-(3 * self.tolerated + 2) // 2)), 2 * (self.tolerated + self.absent) + 2)
         return sites - 1 if sites < SPARSE or sparse_degree >= sites - 1 else sparse_degree
@@ -114,7 +116,7 @@ class Roster:
 
     @cached_property
     def fingerprint(self) -> bytes:
-        """SHA-256 of the roster."""
+        """SHA-256 of the roster's facts, 32 bytes."""
         facts = [self.task.hex(), [key.hex() for key in self.keys], self.tolerated, self.absent]
         return sha256(json.dumps(["secure sum roster", 1, *facts]).encode()).digest()
 
@@ -142,6 +144,8 @@ class SumRound:
         return b"dpsum 1\n" + self.roster.task + numbers + self.plan_digest + self.roster.fingerprint
 
 
+# Numbers of the stages of a round, in which sites send keys, shares of mask keys, masked vectors, signed lists of the
+# sites in the sum, and opened shares.
 KEYS, SHARES, MASKED, SIGNED, OPENED = range(1, 6)
 STAGES = {KEYS: "keys", SHARES: "shares", MASKED: "masked vectors", SIGNED: "signed lists", OPENED: "opened shares"}
 SIGNATURE = 64
@@ -158,7 +162,9 @@ class Signer:
     key: Ed25519PrivateKey
 
     def sign_message(self, sum_round: SumRound, stage: int, body: bytes) -> bytes:
-        """Return a signed message of this site."""
+        """Return the message of a stage: the round's header, stage, site, body, and the site's Ed25519 signature over
+        all of these.
+        """
         message = sum_round.header + bytes([stage]) + self.site.to_bytes(2, "little") + body
         return message + self.key.sign(message)
 
@@ -212,7 +218,7 @@ def _parse_stage(
 
 
 def _require_present(sum_round: SumRound, stage: int, present: Iterable[int], before: Iterable[int]) -> None:
-    """Refuse a stage with too few sites, or with a site that was not in the stage before."""
+    """Refuse a stage with too few sites, or with a site that was not in the stage before. Raises `ProtocolError`."""
     sites, required_count = set(present), len(sum_round.roster.keys) - sum_round.roster.absent
     if len(sites) < required_count:
         rule = f"{required_count} of {len(sum_round.roster.keys)} sites are needed, {len(sites)} are present"
@@ -222,6 +228,7 @@ def _require_present(sum_round: SumRound, stage: int, present: Iterable[int], be
 
 
 def _digest_messages(messages: Mapping[int, SignedMessage]) -> bytes:
+    """Return the SHA-256 of the digests of messages, in the order of their sites."""
     return sha256(b"".join(sha256(messages[site].octets).digest() for site in sorted(messages))).digest()
 
 
@@ -238,9 +245,13 @@ class RandomSource(Protocol):
     """A source of uniform random bits."""
 
     @property
-    def random_bytes(self) -> Callable[[int], bytes]: ...
+    def random_bytes(self) -> Callable[[int], bytes]:
+        """A function from a number of bytes to that many uniformly random, secret bytes."""
+        ...
 
-    def sample_below(self, n: int) -> int: ...
+    def sample_below(self, n: int) -> int:
+        """Return a uniformly random integer from 0 to ``n - 1``."""
+        ...
 
 
 def share_secret(secret: bytes, holders: Sequence[int], threshold: int, randomness: RandomSource) -> dict[int, bytes]:
@@ -279,16 +290,20 @@ def recover_secret(shares: Mapping[int, bytes], threshold: int) -> bytes:
 
 
 WORDS_AT_ONCE = 2**15
-"""64-bit words per block of mask stream: bounds the memory of masking."""
+"""64-bit words of a mask that are derived at once, which bounds the memory of masking."""
 _ZEROS = bytes(8 * WORDS_AT_ONCE)
 
 
 def _derive_key(sum_round: SumRound, secret: bytes, purpose: str, *sites: int) -> bytes:
+    """Return 32 bytes derived by HKDF-SHA256 from a secret, bound to the round, a purpose and sites."""
     info = sum_round.header + purpose.encode() + b"".join(site.to_bytes(2, "little") for site in sites)
     return HKDF(SHA256(), 32, salt=None, info=info).derive(secret)
 
 
 def _exchange_keys(mine: bytes, theirs: bytes, site: int) -> bytes:
+    """SECRET: return the X25519 shared secret of two sites. Raises `ProtocolError`, which names the site, if its public
+    key is invalid.
+    """
     try:
         return X25519PrivateKey.from_private_bytes(mine).exchange(X25519PublicKey.from_public_bytes(theirs))
     except ValueError:
@@ -314,6 +329,7 @@ def _derive_pair_key(sum_round: SumRound, mine: bytes, theirs: bytes, site: int,
 
 
 def _derive_own_key(sum_round: SumRound, seed: bytes, site: int) -> bytes:
+    """SECRET: return the key of a site's self mask, from its seed."""
     return _derive_key(sum_round, seed, "own mask", site)
 
 
@@ -326,7 +342,7 @@ class PublicKeys(NamedTuple):
 
     @classmethod
     def from_bytes(cls, body: bytes) -> PublicKeys:
-        """Parse the body of a message of stage `KEYS`."""
+        """Parse the body of a message of stage `KEYS`: two X25519 keys and a commitment, 32 bytes each."""
         return cls(body[:32], body[32:64], body[64:])
 
 
@@ -334,6 +350,7 @@ STORED.readers[PublicKeys] = lambda parts: PublicKeys(*map(bytes.fromhex, parts)
 
 
 def _commit_to_seed(sum_round: SumRound, site: int, seed: bytes) -> bytes:
+    """Return the commitment to the seed of a site's self mask in this round, 32 bytes."""
     return sha256(sum_round.header + b"own seed" + site.to_bytes(2, "little") + seed).digest()
 
 
@@ -364,12 +381,12 @@ class SiteState:
     signed_list: tuple[tuple[int, ...], bytes] = ((), b"")
 
     def to_bytes(self) -> bytes:
-        """Return the state as JSON."""
+        """SECRET: return the state as JSON, for the caller to store."""
         return json.dumps(STORED.encode(self)).encode()
 
     @classmethod
     def from_bytes(cls, octets: bytes) -> SiteState:
-        """Parse the output of `to_bytes`."""
+        """SECRET: parse the output of `to_bytes`."""
         return STORED.decode_fields(cls, json.loads(octets))
 
 
@@ -378,7 +395,9 @@ Step = tuple[bytes, bytes]
 
 
 def advertise_keys(sum_round: SumRound, signer: Signer, randomness: RandomSource) -> Step:
-    """Draw the secrets of a round, and send their public keys."""
+    """Draw a site's secrets of a round; return its first state, and the message of stage `KEYS` with
+    their public keys.
+    """
     state = SiteState(randomness.random_bytes(32), randomness.random_bytes(32), randomness.random_bytes(32))
     public = [
         X25519PrivateKey.from_private_bytes(secret).public_key().public_bytes_raw()
@@ -391,7 +410,8 @@ def advertise_keys(sum_round: SumRound, signer: Signer, randomness: RandomSource
 def share_keys(
     sum_round: SumRound, signer: Signer, state: bytes, keys: Iterable[bytes], randomness: RandomSource
 ) -> Step:
-    """Send each holder an encrypted share of the seed of the self mask and of the masking key.
+    """Return the new state, and the message of stage `SHARES`: for each holder an encrypted share of the self mask's
+    seed and of the masking key.
 
     Arguments:
         sum_round: The round.
@@ -441,7 +461,8 @@ SEALED = 2 + 2 * SHARE + 16
 
 
 def mask_vector(sum_round: SumRound, signer: Signer, state: bytes, shares: Iterable[bytes], vector: Vector) -> Step:
-    """Store the shares of other sites, and send the masked vector behind its signed receipt.
+    """Return the new state with other sites' shares, and the message of stage `MASKED`: a signed receipt, then the
+    masked vector.
 
     Arguments:
         sum_round: The round.
@@ -490,7 +511,8 @@ def cut_receipt(sum_round: SumRound, masked: bytes) -> bytes:
 
 
 def sign_list(sum_round: SumRound, signer: Signer, state: bytes, receipts: Iterable[bytes]) -> Step:
-    """Sign the list of the sites in the sum and of their vectors, once per round.
+    """Return the new state, and the message of stage `SIGNED`: the signed list of the sites in the sum and of their
+    vectors; one list per round.
 
     Arguments:
         sum_round: The round.
@@ -519,7 +541,8 @@ def sign_list(sum_round: SumRound, signer: Signer, state: bytes, receipts: Itera
 
 
 def unmask(sum_round: SumRound, signer: Signer, state: bytes, signed: Iterable[bytes]) -> Step:
-    """Reveal shares: of the self-mask seed of each site in the sum, and of the masking key of each other site.
+    """Return the state, and the message of stage `OPENED`: shares of the self-mask seed of each site in the sum, and of
+    the masking key of each other site.
 
     Arguments:
         sum_round: The round.
@@ -541,12 +564,13 @@ def unmask(sum_round: SumRound, signer: Signer, state: bytes, signed: Iterable[b
 
 
 def _require_own_message(stage: int, signer: Signer, messages: Mapping[int, SignedMessage]) -> None:
-    """Refuse messages that leave this site out of the sum."""
+    """Refuse messages that leave this site out of the sum. Raises `ProtocolError`."""
     if signer.site not in messages:
         raise ProtocolError(STAGES[stage], "this site's own message is missing")
 
 
 def _require_quorum(sum_round: SumRound, signed: Iterable[bytes], digest: bytes) -> None:
+    """Refuse a list of sites that fewer than a quorum have signed. Raises `ProtocolError` with both numbers."""
     messages = _parse_stage(sum_round, SIGNED, signed, HASH)
     signature_count = sum(message.body == digest and digest != b"" for message in messages.values())
     if signature_count < sum_round.roster.quorum:
@@ -560,6 +584,9 @@ def _find_non_neighbours(sum_round: SumRound, site: int, state: SiteState) -> li
 
 
 def _open_sealed_share(sum_round: SumRound, site: int, state: SiteState, message: SignedMessage) -> tuple[bytes, bytes]:
+    """SECRET: return another site's shares of its seed and masking key for this site. Raises `ProtocolError` if they
+    are missing or cannot be decrypted.
+    """
     body = message.body[HASH:]
     for start in range(0, len(body), SEALED):
         sealed = body[start : start + SEALED]
@@ -639,7 +666,9 @@ def sum_vectors(sum_round: SumRound, messages: RoundMessages) -> Vector:
 def _parse_opened_shares(
     sum_round: SumRound, opened: Sequence[bytes], digest: bytes
 ) -> dict[tuple[int, int], dict[int, bytes]]:
-    """Return the revealed shares by (site, share type) and holder."""
+    """Return the revealed shares by site and share type (0: self-mask seed, 1: masking key), then by holder. Raises
+    `ProtocolError` if a message is about another list.
+    """
     shares: dict[tuple[int, int], dict[int, bytes]] = {}
     for holder, message in _parse_stage(sum_round, OPENED, opened).items():
         if message.body[:HASH] != digest:
@@ -676,6 +705,7 @@ def simulate_round(
     states = [b""] * len(signers)
 
     def collect_stage(stage: int, ask: Callable[[Signer], Step]) -> list[bytes]:
+        """Let all sites that have not dropped out take a stage; keep their states, and return their messages."""
         messages = []
         for signer in signers:
             if dropouts.get(signer.site, OPENED + 1) > stage:

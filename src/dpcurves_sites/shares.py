@@ -24,13 +24,13 @@ from dpcurves.noise.randomness import Randomness
 
 
 LARGEST_SCALE = 2**50
-"""Largest scale of the Laplace noise."""
+"""Scale of the Laplace noise at most, so that sums of many noises fit 64 bits."""
 AT_ONCE = 2**14
-"""Integers per batch: bounds the memory of large requests."""
+"""Integers that are drawn at once, which bounds the memory of large requests."""
 SURE = 2.0**-40
 """Distance from a floating-point probability beyond which a comparison with a uniform number is proven correct."""
 LARGEST_PLACE = 61
-"""Largest block whose integers fit 64 bits; points of higher blocks are drawn one by one."""
+"""Exponent of the largest block whose integers fit signed 64 bits; points of higher blocks are drawn one by one."""
 
 
 def sample_polya_differences(scale: Fraction, shape: Fraction, size: int, randomness: Randomness) -> NDArray[np.int64]:
@@ -93,11 +93,15 @@ class PolyaBlocks:
         return max(0, (ceil(self.scale) - 1).bit_length())
 
     def compute_factor(self, block: int) -> int:
-        """Return the inverse probability of proposing a block of the tail; 1 below the tail."""
+        """Return the inverse of the probability with which a block of the tail is proposed, a power of two; 1 below the
+        tail.
+        """
         return 1 << max(0, block - self.first_tail_block + 1)
 
     def bound_acceptance(self, block: int, integer: int, bits: int) -> tuple[Fraction, Fraction]:
-        """Bound the acceptance probability of a point, times ``2**bits``; the bounds converge as `bits` grows."""
+        """Return a lower and an upper bound of the acceptance probability of a point, times ``2**bits``; they converge
+        as `bits` grows.
+        """
         factor = Fraction(self.compute_factor(block) << block, integer)
         extra_bits = max(0, factor.numerator.bit_length() - factor.denominator.bit_length() + 2)
         low, high = bound_exp_neg(integer / self.scale, bits + extra_bits)
@@ -123,11 +127,12 @@ class PoissonNumber:
 
 @lru_cache(maxsize=64)  # a pure function of a public number
 def _build_poisson_table(mean: Fraction) -> InversionTable:
+    """Return the exact inversion table of a Poisson law, cached, because it is refined while numbers are drawn."""
     return InversionTable(PoissonNumber(mean))
 
 
 def _add_points(noise: NDArray[np.int64], law: PolyaBlocks, randomness: Randomness) -> None:
-    """Add the accepted points of both signs to each integer."""
+    """SECRET: draw the points of both signs of each integer, and add the accepted ones to `noise` in place."""
     block_count = law.first_tail_block + 1  # the blocks below the tail, plus one for the tail
     point_counts = _build_poisson_table(law.shape).sample(noise.size * 2 * block_count, randomness)
     streams = np.repeat(np.arange(point_counts.size), point_counts)
@@ -158,7 +163,7 @@ def _sample_geometric(size: int, randomness: Randomness) -> NDArray[np.int64]:
 
 
 def _sample_integers(blocks: NDArray[np.int64], randomness: Randomness) -> NDArray[np.int64]:
-    """Draw a uniform integer of each block: ``2**block`` plus `block` random bits."""
+    """Draw a uniform integer from ``2**block`` to below ``2**(block + 1)`` for each block number."""
     places = blocks.astype(np.uint64)
     low = (randomness.sample_words(blocks.size) >> np.uint64(1)) >> (np.uint64(WORD - 1) - places)
     return (np.uint64(1) << places | low).astype(np.int64)
@@ -167,6 +172,7 @@ def _sample_integers(blocks: NDArray[np.int64], randomness: Randomness) -> NDArr
 def _sample_acceptances(
     blocks: NDArray[np.int64], integers: NDArray[np.int64], law: PolyaBlocks, randomness: Randomness
 ) -> NDArray[np.bool_]:
+    """Decide for each point whether it is accepted: by doubles where these prove the comparison, else exactly."""
     words = randomness.sample_words(blocks.size)
     factors = np.ldexp(1.0 / integers, (blocks + np.maximum(0, blocks - law.first_tail_block + 1)).astype(np.intc))
     probabilities = factors * np.exp(integers / -float(law.scale))
@@ -180,7 +186,9 @@ def _sample_acceptances(
 
 
 def decide_acceptance(law: PolyaBlocks, block: int, integer: int, word: int, randomness: Randomness) -> bool:
-    """Decide exactly whether a uniform number with leading bits `word` is below the acceptance probability."""
+    """Return True if a uniform number with leading bits `word` is below the acceptance probability of a point; exact,
+    by further random bits where needed.
+    """
     bits = WORD
     while True:
         low, high = law.bound_acceptance(block, integer, bits)
@@ -196,8 +204,8 @@ def decide_acceptance(law: PolyaBlocks, block: int, integer: int, word: int, ran
 
 DEAREST = Fraction(1, 100)
 """Largest relative increase in variance that compensates for summing discrete Gaussians."""
-_GRAIN = 2**30
-_ENDS = [2.0**power for power in range(-40, 41)]
+_GRAIN = 2**30  # denominator of a raised variance, which keeps fractions short
+_ENDS = [2.0**power for power in range(-40, 41)]  # candidates for b in the proof of `gaussian_overhead`
 
 
 def gaussian_overhead(variance: float, shares: int) -> float:
@@ -243,6 +251,7 @@ def gaussian_overhead(variance: float, shares: int) -> float:
     spread = (1 + 2 * max(smallest_tail, 0.0)) / (1 - 2 * min(_bound_tail(variance), 0.25))
 
     def bound_at(end: float) -> float:
+        """Return the bound on the excess loss for one choice of b; infinity if it is useless."""
         power = 2 * (1 + 2 * end) * logarithm
         if power > 1:
             return inf
@@ -278,5 +287,7 @@ def gaussian_parameter(variance: Fraction, shares: int) -> Fraction:
 
 
 def sample_gaussian_share(variance: Fraction, shares: int, size: int, randomness: Randomness) -> NDArray[np.int64]:
-    """Draw one party's independent shares: discrete Gaussians of 1 / n of the total variance parameter."""
+    """Draw `size` independent discrete Gaussians with variance parameter ``variance / shares``: one party's shares of
+    noise.
+    """
     return discrete_gaussian.sample(variance / shares, size, randomness)

@@ -106,15 +106,17 @@ class RoundStore:
         )
 
     def has_answered(self, sum_round: SumRound, stage: int) -> bool:
-        """Return True if the stage was answered."""
+        """Return True if this site has stored an answer to a stage of a round."""
         return self._database.run_read(lambda connection: stage in _load_steps(connection, sum_round))
 
     def _store_vector(self, sum_round: SumRound, vector: Callable[[], Vector]) -> None:
+        """SECRET: compute and store the site's summand of a round, once, before it is masked."""
         stored = select(VECTORS.c.vector).where(*_round_conditions(VECTORS, sum_round))
         if self._database.run_read(lambda connection: connection.execute(stored).first()) is None:
             octets = vector().astype("<u8").tobytes()
 
             def insert_vector(connection: Connection) -> None:
+                """Store the summand unless another process has stored one."""
                 if connection.execute(stored).first() is None:  # another process may have been first
                     connection.execute(insert(VECTORS).values(**_round_columns(sum_round), vector=octets))
 
@@ -123,6 +125,9 @@ class RoundStore:
     def _answer_once(
         self, connection: Connection, sum_round: SumRound, stage: int, previous_messages: Sequence[bytes], payment: str
     ) -> bytes:
+        """Return the stored message of a stage, or take the step and store state and message in this transaction.
+        Raises `ProtocolError` if the request differs from the stored one or is out of order.
+        """
         messages_digest = sha256(
             b"".join(sorted({sha256(message).digest() for message in previous_messages}))
         ).hexdigest()
@@ -149,6 +154,9 @@ class RoundStore:
     def _take_step(
         self, connection: Connection, sum_round: SumRound, stage: int, state: bytes, previous_messages: Sequence[bytes]
     ) -> Taken:
+        """SECRET: return the new state and the message of a stage. Raises `ProtocolError` if a message of another site
+        is invalid.
+        """
         if stage == KEYS:
             return advertise_keys(sum_round, self._signer, self._randomness)
         if stage == SHARES:
@@ -162,7 +170,9 @@ class RoundStore:
 
 
 def _require_same_sites(connection: Connection, sum_round: SumRound, payment: str, sites: Sequence[int]) -> None:
-    """Refuse a list of other sites than in an earlier round under this payment, which may have the same noise."""
+    """Refuse a list of other sites than in an earlier round under this payment, which may have the same noise; store
+    the first list. Raises `ProtocolError`.
+    """
     task, sites_json = sum_round.roster.task.hex(), json.dumps(list(sites))
     query = select(LISTS.c.listed).where(LISTS.c.task == task, LISTS.c.payment == payment)
     earlier = connection.execute(query).scalar()
@@ -173,21 +183,26 @@ def _require_same_sites(connection: Connection, sum_round: SumRound, payment: st
 
 
 def _round_columns(sum_round: SumRound) -> dict[str, str]:
+    """Return the key columns of a round in this site's tables."""
     return {"task": sum_round.roster.task.hex(), "turn": f"{sum_round.number:016x}"}
 
 
 def _round_conditions(table: Table, sum_round: SumRound) -> list[ColumnElement[bool]]:
+    """Return the SQL conditions that select a round's rows of a table."""
     return [table.c[name] == value for name, value in _round_columns(sum_round).items()]
 
 
 def _load_steps(connection: Connection, sum_round: SumRound) -> dict[int, tuple[str, str, bytes, bytes]]:
+    """SECRET: return the answered stages of a round: header, digest of the messages answered to, state and message of
+    each.
+    """
     rows = connection.execute(select(STEPS).where(*_round_conditions(STEPS, sum_round)).order_by(STEPS.c.stage))
     return {row.stage: (row.place, row.given, row.state, row.message) for row in rows}
 
 
 Curve = TypeVar("Curve")
 TASK = 16
-"""Hexadecimal digits of a task's hash in the request id of a charge."""
+"""Hexadecimal digits of a task's hash that begin the request id of a charge in the ledger."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,7 +258,7 @@ class FederationTerms:
         return plans
 
     def plan_query(self, query: Query, loss: PrivacyLoss) -> Plan:
-        """Plan one round. Raises as `plan_question`."""
+        """Return the plan of one round. Reads no records. Raises as `plan_question`."""
         require_known_columns(self.columns, query.axes)
         return self.model.plan_query(query, loss, self.adjacency)
 
@@ -324,7 +339,7 @@ class Site:
             self._require_budget(Amount(remaining.currency, sum(prices.values())), remaining, "this question")
 
     def close(self) -> None:
-        """Close the records."""
+        """Close the records; the next answer opens them again."""
         if self._records is not None:
             self._records.close()
             self._records = None
@@ -363,6 +378,9 @@ class Site:
         return np.asarray(vector, dtype=np.uint64)
 
     def _charge_round(self, plan: Plan, allotment: Allotment) -> Grant:
+        """Charge this site's ledger for one round, and return the grant. Raises `BudgetExceeded` if the budget is too
+        small.
+        """
         item = plan.query.charged_query
         return self._ledger.charge(
             self._dataset, allotment.loss, purpose=f"a secure sum: {plan.made_by}",
@@ -375,14 +393,19 @@ class Site:
         return f"{self.roster.task.hex()[:TASK]}/{request}/{step_number}"
 
     def _require_budget(self, needed: Amount, remaining: Amount, purpose: str) -> None:
+        """Refuse a price above the remaining budget. Raises `BudgetExceeded` with both amounts."""
         if needed.billionths > remaining.billionths:
             raise BudgetExceeded("budget", f"site {self._number} has {remaining} left, and {purpose} needs {needed}")
 
     @property
     def _units(self) -> int | None:
+        """The public number of units of this site; None under add-remove."""
         return self._terms.units[self._number] if self._terms.units else None
 
     def _open_records(self) -> Records:
+        """SENSITIVE: return the records, opened and checked against the task's terms once. Raises `ValueError` if they
+        do not fit.
+        """
         if self._records is None:
             unit = self._terms.unit
             table_unit = (
@@ -400,6 +423,9 @@ class Site:
         return self._records
 
     def _require_agreed_records(self, records: Records) -> None:
+        """Refuse records that lack a column of the task, or have other numbers of units or more records than were
+        promised. Raises `ValueError`.
+        """
         terms = self._terms
         require_task_columns(records, terms.columns)
         if self._units is not None and records.units() != self._units:
@@ -433,7 +459,7 @@ class Federation:
         return cls(terms, lambda plan, allotment: terms.model.run(plan, sites, allotment, unused), sites)
 
     def plan(self, question: Question[Curve], loss: PrivacyLoss) -> Plans:
-        """Plan a question. Reads no records."""
+        """Return the plans of a question's rounds. Reads no records and charges nothing."""
         return self._terms.plan_question(question, loss)
 
     def ask(self, question: Question[Curve], loss: PrivacyLoss, request: str | None = None) -> Curve:
@@ -455,6 +481,7 @@ class Federation:
         budget = QuestionBudget.from_external_charge(name, loss.as_single_release(), charged_by_round=True)
 
         def reply(step: Step, allotment: Allotment) -> Release:
+            """Let the sites answer the query of one round."""
             return self._asked(self._terms.plan_query(step.query, allotment.loss), allotment)
 
         curve = ask_with_budget(question, self._terms.adjacency, self._terms.model, budget, reply)

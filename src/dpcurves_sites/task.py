@@ -139,6 +139,7 @@ class FederationTask(TaskDocument):
         return terms
 
     def to_fields(self) -> Mapping[str, Any]:
+        """Return the fields of the task document as JSON values."""
         model = self.model
         return {
             **STORED.encode_fields(self), "most_rows": self.most_rows, "tolerated": model.tolerated,
@@ -149,13 +150,16 @@ class FederationTask(TaskDocument):
 
     @classmethod
     def from_fields(cls, stored: Mapping[str, Any], tokens: Mapping[Role, Sequence[str]]) -> Self:
+        """Parse the task from the fields of its document. Raises `ValueError`, `KeyError` or `TypeError` if they are
+        invalid.
+        """
         model = SecureSum(len(stored["sites"]), stored["tolerated"], stored["absent"], stored["sites_per_unit"])
         unit = Unit(stored["unit"], stored["rows_per_unit"]) if stored["unit"] else EACH_RECORD
         columns = {name: ColumnKind(kind) for name, kind in stored["columns"]}
         return STORED.decode_fields(cls, stored, model=model, unit=unit, tokens=tokens, columns=columns)
 
     def sign_consent(self, key: Ed25519PrivateKey) -> bytes:
-        """Return a site's signed consent to the task."""
+        """Return a site's signature of the task's hash, by which it takes part, 64 bytes."""
         return key.sign(self._consent_text)
 
     def require_consents(self, signatures: Mapping[int, bytes]) -> None:
@@ -172,6 +176,7 @@ class FederationTask(TaskDocument):
 
     @property
     def _consent_text(self) -> bytes:
+        """The bytes that a site signs to take part in the task."""
         return b"dpcurves federation: takes part\n" + bytes.fromhex(self.hash)
 
 

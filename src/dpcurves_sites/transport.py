@@ -21,22 +21,22 @@ from urllib.parse import urlsplit
 LENGTH = 8
 """Bytes of a length prefix, little endian."""
 LARGEST = 2**30
-"""Bytes of a part."""
+"""Bytes of a part at most."""
 SITE_PATIENCE = 600.0
-"""Seconds: timeout of a site's batch, in which it counts."""
+"""Seconds to wait for a site's batch: the site may have to count its records first."""
 COORDINATOR_PATIENCE = 60.0
-"""Seconds: timeout of a request to the coordinator."""
+"""Seconds to wait for the coordinator's answer to a request."""
 PAUSE = 1.0
-"""Seconds between retries."""
+"""Seconds between retries of a request to the coordinator."""
 OVER = b"over"
 """The answer if the coordinator is gone."""
 
 
 def pack_parts(parts: Sequence[bytes]) -> bytes:
-    """Concatenate parts, each behind its length.
+    r"""Return parts as one byte string, each behind its length.
 
     >>> pack_parts([b"a", b""])
-    b'\\x01\\x00\\x00\\x00\\x00\\x00\\x00\\x00a\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x00'
+    b'\x01\x00\x00\x00\x00\x00\x00\x00a\x00\x00\x00\x00\x00\x00\x00\x00'
     """
     return b"".join(len(part).to_bytes(LENGTH, "little") + part for part in parts)
 
@@ -74,6 +74,7 @@ def receive_part(connection: socket.socket) -> bytes:
 
 
 def _receive_exactly(connection: socket.socket, size: int) -> bytes:
+    """Receive this many bytes from a stream. Raises `OSError` if it ends early."""
     received = bytearray()
     while len(received) < size:
         chunk = connection.recv(min(2**20, size - len(received)))
@@ -134,6 +135,9 @@ class Forwarder:
         return OVER if status == 0 else pack_parts([number, *(str(value).encode() for value in (status, unsent)), body])
 
     def _post_request(self, path: str, content: bytes, token: str, *, wait: bool) -> tuple[int, bytes]:
+        """Send one request until the coordinator answers; return status and body. With `wait`, an empty answer is asked
+        again. Status 0: the coordinator was down too long, or the forwarder must stop.
+        """
         last_contact = time.monotonic()
         while not self._over():
             connection = HTTPSConnection(

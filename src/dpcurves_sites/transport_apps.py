@@ -96,7 +96,7 @@ class SocketTransport:
             self._place.unlink()
 
     def fetch_batch(self, answer: bytes) -> bytes:
-        """Store the answer to a batch, then return the next batch, or nothing after the timeout."""
+        """Store the answer to the current batch, if it is one, and return the next batch; empty after the timeout."""
         with self._changed:
             if (
                 answer not in (b"", OVER)
@@ -110,6 +110,7 @@ class SocketTransport:
             return b"" if self._answer else self._batch
 
     def _accept_connections(self) -> None:
+        """Accept connections of the carrier, each in its own thread, until the socket is closed."""
         while True:
             try:
                 connection, _ = self._server.accept()
@@ -118,6 +119,7 @@ class SocketTransport:
             Thread(target=self._exchange_batch, args=(connection,), daemon=True).start()
 
     def _exchange_batch(self, connection: socket.socket) -> None:
+        """Receive an answer over one connection, and send the next batch; a broken connection is dropped."""
         with connection, suppress(OSError, ValueError):
             connection.settimeout(SITE_PATIENCE)
             connection.sendall(pack_parts([self.fetch_batch(receive_part(connection))]))
@@ -270,7 +272,7 @@ def read_sources(package: str, app: str) -> Mapping[str, str]:
 
 
 def write_files(folder: Path, texts: Mapping[str, str]) -> None:
-    """Write files below a folder."""
+    """Write texts by their paths below a folder; missing folders are created."""
     for name, text in texts.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)

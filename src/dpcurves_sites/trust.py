@@ -60,7 +60,7 @@ from . import shares
 from .secure_sum import KEYS, MASKED, OPENED, SHARES, SIGNED, Roster, RoundMessages, SumRound, cut_receipt, sum_vectors
 
 RING = 2**64
-"""Modulus of the sums."""
+"""Modulus of the sums, which are 64-bit words."""
 ROOM = 2**62
 """Largest exact sum over all sites: half of the signed range of the ring, so that noise cannot wrap around."""
 LINEAR_QUERIES = (CountQuery, SumQuery, PartitionQuery, RegionQuery)
@@ -69,7 +69,7 @@ MOST_PRICE = 64
 LARGEST_DEVIATION = 2**50
 """Largest standard deviation of the noise: sums of 64 bits must not wrap around."""
 LOOK = 64
-"""Even intervals of the pilot query."""
+"""Even intervals of the pilot query after which groups are cut."""
 LOOK_SHARE = Fraction(1, 10)
 """Budget fraction of the pilot query."""
 EVENLY = 0.02
@@ -165,7 +165,9 @@ class SecureSum:
 
     @property
     def honest_sites(self) -> int:
-        """The number of noise shares that sum to a curator's noise."""
+        """The number of noise shares that sum to a curator's noise: those of the sites that neither collude nor are
+        left out.
+        """
         return self.sites - self.tolerated
 
     @property
@@ -285,6 +287,7 @@ class SecureSum:
         if not query.is_dense:
 
             def count_prefixes(at: tuple[int, ...]) -> list[int]:
+                """SECRET: return the site's exact counts of records in the first slots, for each threshold."""
                 counts: list[int] = tabulate(records, PrefixQuery(query.axes, at)).tolist()
                 return counts
 
@@ -305,7 +308,9 @@ class SecureSum:
         return shares.sample_gaussian_share(noise.parameter, self.honest_sites, size, randomness)
 
     def _share_noise(self, noise: Noise, loss: PrivacyLoss) -> Noise:
-        """Return the noise of the sum of all sites' shares."""
+        """Return the law of the sum of all sites' noise shares, given a curator's noise. Raises `UnsupportedQuery` if
+        it does not fit 64 bits or differs too much from a discrete Gaussian.
+        """
         laplace = noise.family is Family.LAPLACE
         if noise.parameter > (LARGEST_DEVIATION if laplace else LARGEST_DEVIATION**2):
             raise UnsupportedQuery("epsilon, rho", f"{loss} needs more noise than sums of 64 bits can hold")
@@ -334,10 +339,11 @@ def clip_to_ring(sums: NDArray[Any], sites: int) -> IntArray:
 
 
 def _map_noises(law: Law, change: Any) -> Law:
-    """Apply `change` to every noise of a law."""
+    """Return a copy of a law with every noise replaced by `change` of it, also inside tuples and tiers."""
     copied: Any = law
 
     def map_value(value: Any) -> Any:
+        """Return a field's value with its noises replaced."""
         match value:
             case Noise():
                 return change(value)
@@ -352,10 +358,11 @@ def _map_noises(law: Law, change: Any) -> Law:
 
 
 def _compute_variance_growth(before: Law, after: Law) -> float:
-    """Return the largest ratio of variances of corresponding noises."""
+    """Return the largest ratio of the variances of corresponding noises of two laws; 1 without noises."""
     variances: list[float] = []
 
     def record_variance(noise: Noise) -> Noise:
+        """Append a noise's variance, and return the noise unchanged."""
         variances.append(noise.variance)
         return noise
 

@@ -78,10 +78,12 @@ class BlobStore:
 
 
 def _is_url(location: str) -> bool:
+    """Return True if the location is a URL for fsspec, not a path of this machine."""
     return "://" in location
 
 
 def _write_file(path: Path, content: bytes) -> None:
+    """Write a file atomically, readable by its owner only; missing folders are created. Raises `OSError`."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     draft = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
     try:
@@ -94,6 +96,7 @@ def _write_file(path: Path, content: bytes) -> None:
 
 
 def _import_fsspec() -> Any:
+    """Return the module fsspec. Raises `ValueError` with the command that installs it."""
     try:
         import fsspec
     except ImportError:
@@ -102,7 +105,9 @@ def _import_fsspec() -> Any:
 
 
 def _run_on_fsspec_file(url: str, work: Callable[[Any], Any], mode: str) -> Any:
-    """Run work on an open blob. An object store publishes it only when it is complete."""
+    """Return `work` of the open blob at a URL, in `mode` "rb" or "wb". An object store publishes a written blob only
+    when it is complete. Raises `ValueError` if fsspec lacks a package for the URL.
+    """
     try:
         with _import_fsspec().open(url, mode) as file:
             return work(file)

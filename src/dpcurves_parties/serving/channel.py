@@ -26,9 +26,9 @@ PATIENCE = 60.0
 LARGEST_MESSAGE = 2**30
 """Size limit of a response, in bytes."""
 SHORT = 2**16
-"""Bytes of a body that are sent together with the head."""
+"""Bytes of a body up to which it is sent together with the head, in one TLS record or a few."""
 LARGEST_PART = 2**20
-"""Bytes per read of a response of unknown length."""
+"""Bytes per read of a response of unknown length, at most."""
 EXPIRED = 10
 """OpenSSL's error code of an expired certificate."""
 
@@ -57,7 +57,9 @@ class Channel:
 
     @classmethod
     def from_certificate(cls, url: str, certificate: str, timeout: float = PATIENCE) -> Channel:
-        """Connect to a server with the certificate of a task document; no other authority is trusted."""
+        """Return a channel to the server with this certificate in PEM, from a task document; no other authority is
+        trusted. It connects at the first request.
+        """
         return cls(url, make_pinned_context(certificate), timeout)
 
     def get(self, path: str, token: str = "") -> bytes:
@@ -84,12 +86,15 @@ class Channel:
         self.close()
 
     def close(self) -> None:
-        """Close the connection."""
+        """Close the connection; the next request opens a new one."""
         if self._connection is not None:
             self._connection.close()
             self._connection = None
 
     def _request(self, method: str, path: str, body: bytes, token: str, **more: str) -> bytes:
+        """Send a request and return the response's body. Raises `ProtocolError` if the token is not printable ASCII,
+        the server cannot be reached, or its status is not 2xx.
+        """
         if not (target := path + token).isascii() or not target.isprintable() or " " in path:
             raise ProtocolError("token", "letters, digits and signs of ASCII are needed")
         headers = {"Authorization": f"Bearer {token}", **more} if token else more
@@ -101,6 +106,9 @@ class Channel:
         return message
 
     def _send_with_retry(self, method: str, path: str, body: bytes, headers: Mapping[str, str]) -> tuple[int, bytes]:
+        """Return status and body of the response; a request on a persistent connection that was lost is sent once more
+        on a new one.
+        """
         while True:
             was_kept = self._connection is not None
             try:
@@ -113,6 +121,9 @@ class Channel:
                     ) from None  # a persistent connection may have been closed: try once more
 
     def _exchange_once(self, method: str, path: str, body: bytes, headers: Mapping[str, str]) -> tuple[int, bytes]:
+        """Send one request over the open or a new connection; return status and body. Raises `OSError` or
+        `HTTPException`.
+        """
         address = urlsplit(self.url)
         if self._connection is None:
             self._connection = self._connect(address.hostname or "", address.port or 443)
@@ -139,6 +150,7 @@ class Channel:
         return answer.status, body_bytes
 
     def _connect(self, host: str, port: int) -> ssl.SSLSocket:
+        """Open a TLS connection that verifies the server. Raises `OSError`."""
         raw = socket.create_connection((host, port), self.timeout)
         try:
             raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -148,6 +160,9 @@ class Channel:
             raise
 
     def _classify_failure(self, error: Exception) -> ProtocolError:
+        """Return the error for a failed exchange: expired certificate, another certificate, timeout, refused or lost
+        connection.
+        """
         if isinstance(error, ssl.SSLCertVerificationError) and error.verify_code == EXPIRED:
             return ProtocolError(self.label, f"the certificate of {self.url} has expired; {self.renewal_advice}", 502)
         if isinstance(error, ssl.SSLCertVerificationError):
@@ -185,7 +200,9 @@ class ClosedOnReset(ssl.SSLSocket):
     """A TLS socket that closes if the peer is lost before the handshake. CPython leaves it open."""
 
     def recv(self, buflen: int = 1024, flags: int = 0) -> bytes:
-        """Receive bytes. Raises `OSError`: the connection was lost."""
+        """Receive at most `buflen` bytes, as any socket; close the socket if the peer is lost before the handshake.
+        Raises `OSError`.
+        """
         try:
             return super().recv(buflen, flags)
         except ConnectionError:

@@ -16,27 +16,27 @@ from .messages import ProtocolError, ServerFault
 
 
 def text_key_columns(*names: str) -> list[Column[str]]:
-    """Return text columns that make up the primary key."""
+    """Return new text columns of these names that make up a table's primary key."""
     return [Column(name, Text, primary_key=True) for name in names]
 
 
 def integer_key_columns(*names: str) -> list[Column[int]]:
-    """Return integer columns that make up the primary key, without autoincrement."""
+    """Return new 64-bit integer columns of these names that make up a table's primary key, without autoincrement."""
     return [Column(name, BigInteger, primary_key=True, autoincrement=False) for name in names]
 
 
 def text_columns(*names: str) -> list[Column[str]]:
-    """Return text columns."""
+    """Return new text columns of these names, which must not be NULL."""
     return [Column(name, Text, nullable=False) for name in names]
 
 
 def bytes_columns(*names: str) -> list[Column[bytes]]:
-    """Return byte columns."""
+    """Return new byte columns of these names, which must not be NULL."""
     return [Column(name, LargeBinary, nullable=False) for name in names]
 
 
 def integer_column(name: str) -> Column[int]:
-    """Return an integer column."""
+    """Return a new 64-bit integer column, which must not be NULL."""
     return Column(name, BigInteger, nullable=False)
 
 
@@ -107,10 +107,13 @@ class ServerDatabase(Transactions):
 def read_transaction(
     method: Callable[Concatenate[Any, Connection, Given], Result],
 ) -> Callable[Concatenate[Any, Given], Result]:
-    """Make a method run in one read transaction of its object's `_database`; it receives the connection."""
+    """Decorate a method of an object with a `_database`: it runs in one read transaction, whose connection it receives
+    first.
+    """
 
     @wraps(method)
     def run_in_transaction(self: Any, /, *given: Given.args, **named: Given.kwargs) -> Result:
+        """Call the method with a connection of one read transaction, and return its result."""
         result: Result = self._database.read_snapshot(lambda connection: method(self, connection, *given, **named))
         return result
 
@@ -120,10 +123,13 @@ def read_transaction(
 def write_transaction(
     method: Callable[Concatenate[Any, Connection, Given], Result],
 ) -> Callable[Concatenate[Any, Given], Result]:
-    """Make a method run in one durable write transaction of its object's `_database`; it receives the connection."""
+    """Decorate a method of an object with a `_database`: it runs in one durable write transaction, whose connection it
+    receives first.
+    """
 
     @wraps(method)
     def run_in_transaction(self: Any, /, *given: Given.args, **named: Given.kwargs) -> Result:
+        """Call the method with a connection of one durable write transaction, and return its result."""
         result: Result = self._database.write(lambda connection: method(self, connection, *given, **named))
         return result
 

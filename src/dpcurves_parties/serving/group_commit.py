@@ -46,11 +46,13 @@ class GroupCommit(Generic[Item, Result]):
         self._thread = ThreadPoolExecutor(1, "group commit")
 
     def submit(self, item: Item) -> Future[Result]:
-        """Write an item with the next group. The future ends when it is on disk, or was refused."""
+        """Queue an item for the next group; the returned future ends when the item is on disk, or with the error that
+        refused it.
+        """
         return self.submit_all([item])[0]
 
     def submit_all(self, items: Iterable[Item]) -> list[Future[Result]]:
-        """Write several items with the next group. Each future ends as one of `submit` does."""
+        """Queue several items for the next groups; return a future for each, as `submit` does."""
         entries = [(item, Future[Result]()) for item in items]
         with self._coming:
             self._waiting.extend(entries)
@@ -62,6 +64,9 @@ class GroupCommit(Generic[Item, Result]):
         return [future for _, future in entries]
 
     def _write_groups(self) -> None:
+        """Write groups of waiting items until none arrives for `LINGER` seconds; then call `on_idle`. Runs in the
+        writer thread.
+        """
         while group := self._take_group():
             outcomes = self._write_group([item for item, _ in group])
             for (_, future), outcome in zip(group, outcomes, strict=True):
@@ -72,6 +77,9 @@ class GroupCommit(Generic[Item, Result]):
         self._rest()
 
     def _take_group(self) -> list[tuple[Item, Future[Result]]]:
+        """Return the next group of waiting items with their futures, of at most `max_weight` unless a single item is
+        heavier; empty if none arrives.
+        """
         group, weight = list[tuple[Item, Future[Result]]](), 0
         with self._coming:
             self._coming.wait_for(lambda: self._waiting, LINGER)
@@ -85,6 +93,9 @@ class GroupCommit(Generic[Item, Result]):
         return group
 
     def _write_group(self, items: Sequence[Item]) -> Sequence[Result | BaseException]:
+        """Return the result or error of each item: of one transaction for all or, if that fails, of one transaction for
+        each.
+        """
         try:
             outcomes = self._write(items)
             if len(outcomes) != len(items):

@@ -43,7 +43,7 @@ def write_public(path: Path, text: str) -> None:
 
 
 def require_new(path: Path) -> None:
-    """Refuse an existing file. Raises `ValueError`."""
+    """Refuse a path at which a file exists. Raises `FileAlreadyExists`, a `ValueError`."""
     if path.exists():
         raise FileAlreadyExists(path)
 
@@ -58,6 +58,9 @@ def write_secret(path: Path, text: str) -> None:
 
 
 def _write_new(path: Path, text: str, mode: int) -> None:
+    """Write a new file with these permissions, atomically. Raises `ProtocolError` if it cannot be written,
+    `FileAlreadyExists` if it exists.
+    """
     try:
         is_first = publish_file(path, lambda draft: _write_draft(draft, text, mode))
     except OSError as error:
@@ -67,14 +70,15 @@ def _write_new(path: Path, text: str, mode: int) -> None:
 
 
 def _write_draft(draft: Path, text: str, mode: int) -> None:
+    """Write the text to a draft file and set its permissions, before it is published under its name."""
     draft.write_text(text, encoding="utf-8")
     draft.chmod(mode)
 
 
 DAYS = 825
-"""Lifetime of a certificate, in days."""
+"""Lifetime of a certificate, in days: the longest that common TLS clients accept."""
 PATIENCE = 5.0
-"""Seconds for which one of two files can exist without the other, because their writer writes one after the other."""
+"""Seconds to wait for the second of two files, which their writer writes one after the other."""
 POLL = 0.01
 """Seconds between polls for the other file."""
 
@@ -88,7 +92,9 @@ class CertificatePair:
 
     @classmethod
     def generate(cls, host: str) -> CertificatePair:
-        """Generate a certificate for a host."""
+        """Generate a P-256 key and a self-signed certificate for a host name or an IP address, valid from an hour ago
+        for 825 days.
+        """
         proof = generate_private_key(SECP256R1())
         key_format, encryption = serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
         key = proof.private_bytes(serialization.Encoding.PEM, key_format, encryption).decode()
@@ -132,7 +138,9 @@ class CertificatePair:
 
 
 def require_valid_certificate(certificate: str, remedy: str) -> None:
-    """Refuse to serve with an expired certificate. Raises `ProtocolError`."""
+    """Refuse to serve with an expired certificate, in PEM. Raises `ProtocolError` with its last day and
+    the `remedy`.
+    """
     end = x509.load_pem_x509_certificate(certificate.encode()).not_valid_after_utc
     if end <= datetime.now(UTC):
         raise ProtocolError("identity", f"its certificate expired on {end:%Y-%m-%d}; {remedy}")
@@ -153,6 +161,7 @@ def parse_host(url: str) -> str:
 
 
 def _make_alternative_name(host: str) -> x509.GeneralName:
+    """Return the certificate's name of a host: an IP address or a DNS name."""
     try:
         return x509.IPAddress(ip_address(host))
     except ValueError:
@@ -162,12 +171,14 @@ def _make_alternative_name(host: str) -> x509.GeneralName:
 PUBLIC, SEALING, PROOF, CERTIFICATE = "server.json", "sealing.key", "tls.key", "tls.pem"
 BEFORE = "before-"
 """Folders of rotated keys, inside the folder of their successors; with a number, from 1."""
-NEXT = "next"
+NEXT = "next"  # folder of complete new keys, until they are moved to their place
 FILES = (SEALING, PROOF, CERTIFICATE, PUBLIC)
 
 
 def _finish_rotation(folder: Path) -> None:
-    """Activate new keys after the old ones were moved; this also completes an interrupted rotation."""
+    """Move new keys that are complete to their place in the folder; nothing to do without any. This also completes an
+    interrupted rotation.
+    """
     next_folder = folder / NEXT
     if next_folder.exists():
         for name in FILES:
@@ -272,7 +283,7 @@ class Identity:
         return tuple(Identity.load(folder) for folder in folders)
 
     def find_identity(self, public: Server) -> Identity | None:
-        """Return the keys that a task names, current or rotated; None: it names another server."""
+        """Return the keys, current or rotated, whose public part a task names; None if it names another server."""
         return next((identity for identity in (self, *self.previous_identities) if identity.public == public), None)
 
     def require_valid(self) -> None:
@@ -285,12 +296,12 @@ class Identity:
 
     @property
     def certificate_file(self) -> Path:
-        """Path of the certificate."""
+        """Path of the certificate in PEM, inside the identity's folder."""
         return self.folder / CERTIFICATE
 
     @property
     def private_key_file(self) -> Path:
-        """Path of the certificate's private key."""
+        """Path of the certificate's private key in PEM, readable by its owner only."""
         return self.folder / PROOF
 
 

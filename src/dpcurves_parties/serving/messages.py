@@ -55,7 +55,7 @@ def parse_object(message: bytes, who: str) -> Mapping[str, Any]:
 
 
 def parse_refusal(message: bytes, default: str) -> str:
-    """Return the line of another machine's refusal, or a default if its message has none."""
+    """Return the text of the field `error` in another machine's refusal; `default` if the message has none."""
     try:
         error_line = json.loads(message)["error"]
     except (ValueError, KeyError, TypeError):

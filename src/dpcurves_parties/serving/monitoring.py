@@ -43,18 +43,21 @@ class Log:
     on_fault: Callable[[], object] = lambda: None
 
     def log_fault(self, line: str) -> None:
+        """Count a fault, and write its line to standard error in the chosen format."""
         self.on_fault()
         self._print(f"dpcurves: {line}" if self.line_format == PLAIN else self._format_entry("error", message=line))
 
     def log_request(self, **facts: object) -> None:
-        """Log a request, if requests are logged."""
+        """Write one line of JSON with a request's facts; nothing in the plain format."""
         if self.line_format == JSON:
             self._print(self._format_entry("info", **facts))
 
     def _format_entry(self, level: str, **facts: object) -> str:
+        """Return one log entry as a line of JSON, with the time in UTC to a millisecond."""
         return json.dumps({"time": datetime.now(UTC).isoformat(timespec="milliseconds"), "level": level, **facts})
 
     def _print(self, line: str) -> None:
+        """Write a line to standard error; nothing is raised if that fails."""
         with suppress(OSError):  # the disk of the log itself may be full
             print(line, file=sys.stderr, flush=True)
 
@@ -64,7 +67,7 @@ LOG = Log()
 
 
 def log_operator_message(line: str) -> None:
-    """Print a line for the operator."""
+    """Log a line for the operator as a fault of this process."""
     LOG.log_fault(line)
 
 
@@ -111,7 +114,10 @@ class ServerMetrics:
         """Wrap the app so that its requests are counted and logged."""
 
         async def count_requests(scope: MutableMapping[str, Any], receive: Any, send: Any) -> None:
+            """Serve a request, and count the status of its response."""
+
             async def send_counted(message: Mapping[str, Any]) -> None:
+                """Send a message of the response; count the request when the response starts."""
                 if message["type"] == "http.response.start":
                     self._count_response(scope, int(message["status"]))
                 await send(message)
@@ -121,6 +127,7 @@ class ServerMetrics:
         return count_requests
 
     def _count_response(self, scope: Mapping[str, Any], status: int) -> None:
+        """Count and log one response by method, route pattern and status."""
         method = scope["method"] if scope["method"] in METHODS else "other"
         route = str(getattr(scope.get("route"), "path", "none"))
         self._requests.labels(method, route, str(status)).inc()
@@ -150,6 +157,9 @@ class ServerMetrics:
             server.server_close()
 
     def _respond(self, environ: Mapping[str, Any], start: Callable[..., object]) -> list[bytes]:
+        """Answer one request for health, readiness or metrics (WSGI): status 503 if a check fails, 404
+        for another path.
+        """
         path = environ.get("PATH_INFO", "")
         if path == "/metrics":
             start("200 OK", [("Content-Type", "text/plain; version=0.0.4; charset=utf-8")])
@@ -168,11 +178,13 @@ class ServerMetrics:
         return [b"yes\n"]
 
     def _check_event_loop(self) -> None:
+        """Raise `TimeoutError` if the server's event loop does not respond within `ALIVE` seconds."""
         if self._loop is not None:
             asyncio.run_coroutine_threadsafe(asyncio.sleep(0), self._loop).result(ALIVE)
 
 
 def _count_connections(connections: Callable[[], Mapping[str, int]], state: str) -> float:
+    """Return the number of connections in a state, when the metrics are read."""
     return connections()[state]
 
 
@@ -188,4 +200,4 @@ class _QuietHandler(WSGIRequestHandler):
     timeout = ALIVE
 
     def log_message(self, format: str, *args: object) -> None:
-        """Suppress the request log."""
+        """Write nothing: monitoring requests are not logged."""

@@ -23,7 +23,7 @@ class MonitoringOptions:
     log: str = option("FORM", "Format of standard error: plain (faults) or json (also each request).", "plain")
 
     def create_monitoring(self) -> Monitoring:
-        """Return the monitoring settings."""
+        """Return the monitoring settings. Raises `Misuse` or `ValueError` if the format or the address is invalid."""
         from .monitoring import JSON, PLAIN, Monitoring
         from .server import Address
 

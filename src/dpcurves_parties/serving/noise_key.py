@@ -10,7 +10,7 @@ from dpcurves.mechanisms.linear import sample_noise
 from dpcurves.noise.randomness import Randomness
 
 MOST_KEPT = 2**18
-"""Size of the noise cache; the number of noises is unbounded."""
+"""Noises in the cache at most; it is emptied beyond, and noises are derived again."""
 FORMAT = 1
 """Version of the derivation of noise from keys. Any change of a noise, here or in a sampler, needs another number."""
 
@@ -52,6 +52,7 @@ class NoiseKey:
         return [noise for law_noise, size in law.noises for noise in sample_noise(law_noise, size, stream).tolist()]
 
     def _derive_block_noise(self, law: PathSums, facts: str, block: Block) -> int:
+        """SECRET: return one party's noise of one block, from the cache or derived from the key."""
         name = f"noise path {facts} {block[0]} {block[1]}"
         noise = self._drawn.get(name)
         if noise is None:  # another thread may clear the cache at any time
@@ -65,5 +66,6 @@ def format_noise_law(law: CountLaw) -> str:
 
 
 def _encode_law(law: CountLaw) -> str:
+    """Return all fields of a noise law as JSON, without the requested counts: equal texts give equal noise."""
     facts = {name: fact for name, fact in law.to_json((), None).items() if name != "at"}  # the requested counts
     return json.dumps(facts, sort_keys=True)

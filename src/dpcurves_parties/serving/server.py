@@ -58,7 +58,9 @@ class PeerConnection:
 
     @classmethod
     def from_transport(cls, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> PeerConnection:
-        """Take over a connection from its present protocol."""
+        """Take over a TLS transport from HTTP; return the connection, whose messages are read and
+        written from now on.
+        """
         reader = asyncio.StreamReader(LARGEST_MESSAGE, loop)  # neither party may block until the other reads
         protocol = asyncio.StreamReaderProtocol(reader, loop=loop)
         transport.set_protocol(protocol)
@@ -67,7 +69,7 @@ class PeerConnection:
         return cls(reader, asyncio.StreamWriter(transport, protocol, reader, loop), loop)
 
     def run_in_thread(self, work: Callable[[PeerConnection], object]) -> None:
-        """Run a session in a new thread."""
+        """Start a daemon thread that calls `work` with this connection."""
         Thread(target=work, args=(self,), daemon=True).start()
 
     def send(self, message: bytes) -> None:
@@ -83,22 +85,27 @@ class PeerConnection:
         return self._wait_for(self._receive_message())
 
     def close(self) -> None:
-        """Close the connection."""
+        """Close the connection from any thread; nothing happens if the event loop has ended."""
         with suppress(RuntimeError):  # a closed loop has closed its connections
             self.loop.call_soon_threadsafe(self.writer.close)
 
     async def _send_message(self, message: bytes) -> None:
+        """Write a message with its length prefix, and wait until the buffer has room."""
         self.writer.write(len(message).to_bytes(LENGTH, "little"))
         self.writer.write(message)
         await self.writer.drain()
 
     async def _receive_message(self) -> bytes:
+        """Read the next message by its length prefix. Raises `ProtocolError` if it is larger than allowed."""
         size = int.from_bytes(await self.reader.readexactly(LENGTH), "little")
         if size > LARGEST_MESSAGE:
             raise ProtocolError("peer", f"a message has at most {LARGEST_MESSAGE} bytes", 502)
         return await self.reader.readexactly(size)
 
     def _wait_for(self, coming: Coroutine[Any, Any, Result]) -> Result:
+        """Run a coroutine on the event loop from this thread, and return its result. Raises `ProtocolError` after the
+        timeout, or if the connection was lost.
+        """
         future = asyncio.run_coroutine_threadsafe(coming, self.loop)
         try:
             return future.result(PATIENCE)
@@ -111,9 +118,9 @@ class PeerConnection:
 
 # Admission control: a limited number of connections, shared by network addresses; the peer server is exempt.
 SECONDS = 10
-"""Default head timeout, in seconds."""
+"""Default of `Limits.head_timeout`, in seconds."""
 MOST_CONNECTIONS = 512
-"""Default limit of concurrent connections."""
+"""Default of `Limits.connections`: half of the usual limit of 1,024 open files of a process."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +158,7 @@ class ClientConnection(Protocol):
     network: str
 
     def abort(self) -> None:
-        """Abort the connection."""
+        """Close the connection at once, without sending what is buffered."""
         ...
 
 
@@ -215,7 +222,9 @@ class Admission:
         self._idle.add(connection)
 
     def admit_request(self, connection: ClientConnection, *, complete: bool) -> bool:
-        """Return whether a request may be answered whose head has arrived, or which is complete."""
+        """Return True if a request may be answered: its head has arrived (`complete` False), or all of it (`complete`
+        True). False if all places are taken by complete requests.
+        """
         if connection not in self._answered and connection not in self._receiving:
             if len(self._receiving) + len(self._answered) >= self._most:
                 if not self._receiving:
@@ -240,6 +249,7 @@ class Admission:
             timer.cancel()
 
     def _evict(self, connection: ClientConnection) -> None:
+        """Remove a connection from all pools and abort it."""
         self.remove(connection)
         connection.abort()
 
@@ -262,7 +272,7 @@ Talks = Callable[[PeerConnection, bytes], object]
 PEER = "dpcurves.peer"
 """Key in a connection's scope: the verified client certificate, if any."""
 BACKLOG = 2048
-"""Connections that the system queues before they are accepted."""
+"""Connections that the system queues before they are accepted, at most."""
 PAUSE = 0.1
 """Seconds to wait after the system refuses further connections."""
 BUSY = JSONResponse({"error": "server: it answers as many as it can; ask again later"}, 503)
@@ -288,6 +298,7 @@ class HttpConnection(HttpToolsProtocol):
         self._coming = self.loop.create_task(self._accept_tls(connection, context))
 
     async def _accept_tls(self, connection: socket.socket, context: ssl.SSLContext) -> None:
+        """Run the TLS handshake on the event loop; a client that fails leaves admission control."""
         try:
             connection.setsockopt(
                 socket.IPPROTO_TCP, socket.TCP_NODELAY, 1
@@ -297,6 +308,7 @@ class HttpConnection(HttpToolsProtocol):
             self._admission.remove(self)
 
     def abort(self) -> None:
+        """Close the connection at once, or stop its handshake."""
         if self.transport is not None:
             self.transport.abort()
         elif self._coming is not None:
@@ -319,11 +331,15 @@ class HttpConnection(HttpToolsProtocol):
         """Return the app with the client certificate in its scope; for a request that is not admitted, a refusal."""
 
         async def respond_if_admitted(scope: Mapping[str, Any], receive: Any, send: Any) -> None:
+            """Pass the request to the app, or answer with status 503 if it was not admitted."""
             await (app if self._admitted else BUSY)({**scope, PEER: certificate}, receive, send)
 
         return respond_if_admitted
 
     def _start_peer_session(self, transport: Any, certificate: bytes | None) -> None:
+        """Hand a connection that the peer server opened for a session to its handler; abort it if sessions or its
+        certificate are missing.
+        """
         self._admission.remove(self)
         if self._talks is None or certificate is None:
             transport.abort()
@@ -378,6 +394,7 @@ class Listener:
         self._taking = [loop.create_task(self._accept_connections(listening)) for listening in sockets]
 
     async def _accept_connections(self, listening: socket.socket) -> None:
+        """Accept connections from one socket for ever; pause after the system refuses one."""
         loop = asyncio.get_running_loop()
         while True:
             try:
@@ -449,7 +466,7 @@ def make_standalone_context(certificate: Path, key: Path) -> ssl.SSLContext:
 
 
 IDLE = 75
-"""Seconds after which a persistent connection of the peer server ends."""
+"""Seconds without a request after which uvicorn ends a persistent connection, the peer server's included."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -510,6 +527,7 @@ def serve(app: Any, settings: ServerSettings, ready: Callable[[], object], handl
     gc.collect()  # otherwise a full collection waits until long-lived objects have grown by a quarter
 
     async def run_server() -> None:
+        """Serve the app and the metrics until the process is stopped."""
         with watch.serve_metrics(settings.monitoring, asyncio.get_running_loop()):
             await _AnnouncingServer(config, admission, settings.context, ready, handle_session).serve()
 
@@ -530,6 +548,7 @@ class _AnnouncingServer(uvicorn.Server):
         self._admission, self._context, self._ready, self._talks = admission, context, ready, talks
 
     async def startup(self, sockets: Any = None) -> None:
+        """Open the listening sockets, and call `ready`. Raises `ProtocolError` if the address cannot be used."""
         await self.lifespan.startup()
         try:
             listening = open_listening_sockets(self.config.host, self.config.port)
@@ -541,6 +560,7 @@ class _AnnouncingServer(uvicorn.Server):
         self._ready()
 
     def _start_connection(self, connection: socket.socket) -> None:
+        """Start the handshake of an accepted connection under admission control."""
         HttpConnection(self._admission, self.config, self.server_state, self._talks).start_handshake(
             connection, self._context
         )

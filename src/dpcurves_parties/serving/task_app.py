@@ -27,7 +27,7 @@ BEGIN, SLOWEST = 10, 2**16
 
 
 async def render_error(request: Request, error: Exception) -> Response:
-    """Return a response with the error in one line."""
+    """Return a JSON response with the error's line and its status; status 500 for any error but `ProtocolError`."""
     status = error.status if isinstance(error, ProtocolError) else 500
     return JSONResponse({"error": str(error)}, status)
 
@@ -68,7 +68,7 @@ def _log_error(error: Exception) -> str:
 
 
 MOST_OF_ONE = 16
-"""Most concurrent request bodies of one bearer token."""
+"""Concurrent request bodies of one bearer token at most."""
 _on_their_way: Counter[str] = Counter()
 
 
@@ -95,6 +95,7 @@ async def read_body(request: Request, max_bytes: int) -> bytes:
 
 
 async def _read_stream(request: Request, max_bytes: int) -> bytes:
+    """Return the body of a request. Raises `ProtocolError` as soon as it exceeds `max_bytes`."""
     chunks, size = [], 0
     async for chunk in request.stream():
         size += len(chunk)
@@ -150,16 +151,26 @@ class TaskHandler(Protocol):
     """The service of one task, as far as all task types share it."""
 
     @property
-    def task(self) -> TaskDocument: ...
+    def task(self) -> TaskDocument:
+        """The task's public document."""
+        ...
 
     @property
-    def party(self) -> int: ...
+    def party(self) -> int:
+        """The number of this server in the task: 0 or 1."""
+        ...
 
-    def describe_status(self) -> bytes: ...
+    def describe_status(self) -> bytes:
+        """Return the public state of the task as JSON."""
+        ...
 
-    def close(self, message: bytes, /) -> bytes: ...
+    def close(self, message: bytes, /) -> bytes:
+        """Close the task for its coordinator, who sent this message; return the outcome as JSON."""
+        ...
 
-    def answer(self, message: bytes, analyst: int, /) -> bytes: ...
+    def answer(self, message: bytes, analyst: int, /) -> bytes:
+        """Return the response to a question of the analyst of this number, as JSON."""
+        ...
 
 
 Service = TypeVar("Service", bound=TaskHandler)
@@ -184,6 +195,7 @@ def _pass_path_parameters(handler: Handler) -> Callable[[Request], Awaitable[Res
     """Return a request handler that receives the parts of its path as arguments."""
 
     async def call_handler(request: Request) -> Response:
+        """Call the handler with the parts of the path, then the request."""
         return await handler(*request.path_params.values(), request)
 
     return call_handler
@@ -201,18 +213,18 @@ class TaskRouter(Generic[Service]):
         self._services, self._largest = services, largest
 
     async def show_status(self, task: str, _: Request) -> Response:
-        """Return the public state of the task."""
+        """Answer with the public state of a task, as JSON."""
         return await respond_from_thread(self.find_service(task).describe_status)
 
     async def close_task(self, task: str, request: Request) -> Response:
-        """Close the task for the coordinator."""
+        """Close the task for the coordinator, whose bearer token the request must have; answer with the outcome."""
         service = self.find_service(task)
         authenticate_bearer(service.task, request, Role.COORDINATOR, service.party)
         message = await read_body(request, self._largest)
         return await respond_from_thread(lambda: service.close(message))
 
     async def answer_question(self, task: str, request: Request) -> Response:
-        """Answer an analyst's question."""
+        """Answer a question of an analyst, whose bearer token the request must have."""
         service = self.find_service(task)
         analyst = authenticate_bearer(service.task, request, Role.ANALYST, service.party)
         self.count_question(task, analyst)
@@ -220,7 +232,7 @@ class TaskRouter(Generic[Service]):
         return await respond_from_thread(lambda: service.answer(message, analyst))
 
     def count_question(self, task: str, analyst: int) -> None:
-        """Count a question. Raises `ProtocolError`: the rate limit is exceeded."""
+        """Do nothing: analysts' questions have no rate limit here; subclasses may raise `ProtocolError` beyond one."""
 
     def find_service(self, task: str) -> Service:
         """Return the service of this task. Raises `ProtocolError`: the server has no task of this name."""

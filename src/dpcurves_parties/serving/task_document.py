@@ -34,7 +34,7 @@ class Role(Enum):
 
     @property
     def bearer(self) -> str:
-        """The holder of such a ticket, in words."""
+        """The holder of such a ticket, with its article, for messages: "an owner", "an analyst" or "a coordinator"."""
         return f"a {self.value}" if self is Role.COORDINATOR else f"an {self.value}"
 
 
@@ -60,7 +60,9 @@ class Ticket:
     proof_key: str = ""
 
     def derive_bearer_token(self, party: int) -> str:
-        """Return the bearer token for the server of this number; a task of one server has number 0."""
+        """SECRET: return the bearer token for the server of this number: its half of the token, a dot, and the hash of
+        the other half. A task of one server has number 0.
+        """
         ticket_halves = _split_token(self.token)
         return f"{ticket_halves[party]}.{_hash_half(ticket_halves[1 - party])}"
 
@@ -118,20 +120,23 @@ def find_bearer(task: TaskDocument, bearer_token: str, role: Role, party: int = 
 
 
 def _split_token(token: str) -> tuple[str, str]:
+    """SECRET: return the halves of a token for server 0 and server 1, of 64 hexadecimal digits each."""
     first, second = (sha256(f"dpcurves half {party}\n{token}".encode()).hexdigest() for party in (0, 1))
     return first, second
 
 
 def _hash_half(ticket_half: str) -> str:
+    """Return the hash of half a token, in 64 hexadecimal digits."""
     return sha256(b"dpcurves half\n" + ticket_half.encode()).hexdigest()
 
 
 def _hash_pair(first: str, second: str) -> str:
+    """Return the public hash of a token from the hashes of its two halves, in 64 hexadecimal digits."""
     return sha256(f"dpcurves token\n{first}\n{second}".encode()).hexdigest()
 
 
 MANY = 10_000
-"""Number of hashes from which they are packed."""
+"""Hashes in a list from which they are packed: fewer take little memory as strings."""
 _NAME = 32
 """Bytes of a hash."""
 _HASH = re.compile("[0-9a-f]{64}")
@@ -182,7 +187,7 @@ class PackedHashes(Sequence[str]):
 
     @cached_property
     def positions(self) -> Mapping[str, int]:
-        """Index of each hash."""
+        """Mapping from each hash, as 64 hexadecimal digits, to its index; the last index of equal hashes."""
         return _HashIndex(self._packed)
 
 
@@ -281,7 +286,9 @@ class TaskDocument(Document):
     @classmethod
     @abstractmethod
     def from_fields(cls, stored: Mapping[str, Any], tokens: Mapping[Role, Sequence[str]]) -> Self:
-        """Parse the output of `to_fields`."""
+        """Parse the output of `to_fields`. Raises `KeyError`, `TypeError` or `ValueError` if fields are missing or
+        invalid.
+        """
 
     def to_json(self) -> str:
         """Return the document; equal tasks have equal texts."""
@@ -302,6 +309,7 @@ class TaskDocument(Document):
         return json.JSONEncoder(indent=1, sort_keys=True).iterencode({**self.to_fields(), **head})
 
     def _matches_text(self, text: str) -> bool:
+        """Return True if the text is what `to_json` writes, up to white space around it."""
         position = len(text) - len(text.lstrip())
         for piece in self._iterate_json():
             if not text.startswith(piece, position):
@@ -323,6 +331,9 @@ class TaskDocument(Document):
 
     @classmethod
     def _parse_json(cls, text: str) -> Self:
+        """Parse a task without comparing its text. Raises `ProtocolError` for another kind or version, `ValueError` for
+        invalid fields.
+        """
         try:
             stored = json.loads(text)
             if stored["dpcurves"] != cls.KIND:

@@ -23,7 +23,7 @@ from .messages import ProtocolError
 
 EXTRA = "workers of a Dask cluster need an extra: pip install 'dpcurves[scale]'"
 TRIES = 5
-"""Most consecutive restarts after lost workers, without a job that finished in between."""
+"""Consecutive restarts after lost workers at most, without a job that finished in between."""
 STARTED = "forkserver" if "forkserver" in get_all_start_methods() else "spawn"
 """Start method of processes: where available, forks of a server process that has imported the needed modules."""
 Item = TypeVar("Item")
@@ -52,6 +52,7 @@ class InProcess(Workers):
     def map_reduce(
         self, work: Callable[[Item], Result], items: Sequence[Item], add: Callable[[Result, Result], Result]
     ) -> Result:
+        """Return the combined results, computed one after the other in this process."""
         return reduce(add, map(work, items))
 
 
@@ -66,6 +67,9 @@ class Processes(Workers):
     def map_reduce(
         self, work: Callable[[Item], Result], items: Sequence[Item], add: Callable[[Result, Result], Result]
     ) -> Result:
+        """Return the combined results of jobs on the pool's processes; jobs of killed processes are repeated. Raises
+        `ProtocolError` after more than `TRIES` restarts without a finished job.
+        """
         sums, lost = _TreeSum(add, len(items)), 0
         while missing_before := len(sums.missing):
             pool = self._ensure_pool(getattr(work, "__module__", __name__))
@@ -88,6 +92,7 @@ class Processes(Workers):
         return result
 
     def _ensure_pool(self, needed: str) -> ProcessPoolExecutor:
+        """Return the running pool; start one whose processes have imported the module `needed`."""
         with self._lock:
             if self._pool is None:
                 get_context(STARTED).set_forkserver_preload([needed])
@@ -95,6 +100,7 @@ class Processes(Workers):
             return self._pool
 
     def _discard_pool(self, pool: ProcessPoolExecutor) -> None:
+        """Forget a broken pool, so that the next call starts another, and stop its processes."""
         with self._lock:
             if self._pool is pool:
                 self._pool = None
@@ -109,11 +115,13 @@ def _exit_with_server() -> None:
 
 
 def _exit_after(server: BaseProcess) -> None:
+    """Wait until the server process ends, then end this process."""
     server.join()
     os._exit(0)
 
 
 def _iterate_completed(futures: Iterable[Future[Result]]) -> Iterable[Future[Result]]:
+    """Yield futures as they complete, several at a time if several have."""
     pending = set(futures)
     while pending:
         completed, pending = wait(pending, return_when="FIRST_COMPLETED")
@@ -135,7 +143,9 @@ class _TreeSum:
         self._parts: dict[tuple[int, int], Any] = {}
 
     def add_result(self, number: int, result: Any) -> None:
-        """Add the result of one item."""
+        """Add the result of item number `number`, which must be missing; combine it with neighbours that
+        have arrived.
+        """
         self.missing.remove(number)
         size, level = self._size, 0
         while size > 1:
@@ -161,6 +171,9 @@ class Dask(Workers):
     def map_reduce(
         self, work: Callable[[Item], Result], items: Sequence[Item], add: Callable[[Result, Result], Result]
     ) -> Result:
+        """Return the combined results of jobs on the cluster, added in a tree. Raises `ProtocolError` if no worker has
+        joined, or workers are killed repeatedly.
+        """
         client = self._ensure_client()
         for _ in range(TRIES):
             if not client.scheduler_info()["workers"]:
@@ -177,6 +190,7 @@ class Dask(Workers):
         raise ProtocolError("workers", "they were killed again and again; nothing is answered", 503)
 
     def _ensure_client(self) -> Any:
+        """Return the connected client; connect if there is none. Raises `ProtocolError` if no scheduler answers."""
         with self._lock:
             if self._client is None or self._client.status != "running":
                 try:
@@ -187,6 +201,7 @@ class Dask(Workers):
 
 
 def _import_distributed() -> Any:
+    """Return the module distributed. Raises `ValueError` with the command that installs it."""
     try:
         import distributed
     except ImportError:

@@ -75,12 +75,12 @@ def parse_digests(told: Mapping[str, Any], reports: int, size: int = DIGEST_SIZE
 
 
 def pack_flags(dropped: NDArray[np.bool_]) -> bytes:
-    """Encode a bit for each report."""
+    """Return one bit for each report, as bytes padded with zeros."""
     return np.packbits(dropped).tobytes()
 
 
 def unpack_flags(bits: bytes, reports: int) -> NDArray[np.bool_]:
-    """Decode the output of `pack_flags`."""
+    """Return the flags of `reports` reports from the bytes of `pack_flags`, as a mask."""
     return np.unpackbits(np.frombuffer(bits, np.uint8), count=reports).astype(bool)
 
 
@@ -154,7 +154,9 @@ class AnswerProofs:
     _own_proof: ShareProof | None = field(default=None, init=False)
 
     def prove_share(self, noise: NoiseKey, counts: NDArray[np.bool_] | None = None) -> OwnProof:
-        """Prove the answer share with this noise: of all reports, or of the accepted ones of `counts`."""
+        """SECRET: return the proof of the answer share with this noise, computed once: of all reports, or of those that
+        the mask `counts` accepts.
+        """
         with self._lock:
             if self._own_proof is None:
                 self._own_proof = self.prover.prove_share(self.proved_values.derive_noise(noise), counts)
@@ -230,11 +232,12 @@ class PlainCounting:
         )
 
     def make_cell_share(self, plan: Plan, post: Post | None) -> AnswerShare:
-        """Return this server's answer share for all cells."""
+        """SECRET: return this server's answer share for all cells; `post` is not needed without a check."""
         return AnswerShare(self._compute_values(plan), 0)
 
     @property
     def _proof(self) -> OwnProof | None:
+        """This server's proof of its answer share; None if the task's answers are not proved."""
         return None if self.proofs is None else self.proofs.prove_share(self.reports.noise_key)
 
     def _compute_values(self, plan: Plan) -> tuple[int, ...]:
@@ -247,7 +250,7 @@ class PlainCounting:
             return self._own_values
 
     def evaluate(self, asked: QuestionMessage) -> bytes:
-        """Refuse: reports of this task are not checked.
+        """Refuse the other server's request for digests: reports of this task are not checked.
 
         Raises:
             ProtocolError: always.
@@ -255,7 +258,7 @@ class PlainCounting:
         raise ProtocolError("question", NOT_CHECKED, 409)
 
     def settle(self, asked: QuestionMessage, message: bytes) -> bytes:
-        """Refuse: reports of this task are not checked.
+        """Refuse the other server's digests: reports of this task are not checked.
 
         Raises:
             ProtocolError: always.
@@ -347,6 +350,9 @@ class CheckedCounting:
     def _lead_checked(
         self, question: QuestionMessage, plan: Plan, asker: AskingAnalyst, dropped: bytes, post: Post
     ) -> AnswerShares:
+        """Return both answer shares after the check. Raises `ProtocolError` if the other server dropped other reports,
+        or has not checked its reports, or marks differ at these thresholds.
+        """
         dropped_count, provenance = int(unpack_flags(dropped, self.status.reports).sum()), self.status.provenance
         proof = self._proof(dropped)
         with ThreadPoolExecutor(1) as executor:
@@ -436,7 +442,9 @@ class CheckedCounting:
         return dropped
 
     def _record_check(self, evaluation: Evaluation | HistogramEvaluation, facts: Mapping[str, Any]) -> bytes:
-        """Store which reports failed, unless that is stored."""
+        """Compare digests with the other server's, store which reports failed, unless that was done, and return the
+        stored flags. Raises `ProtocolError` if fewer pass than the task demands.
+        """
         passed = evaluation.find_accepted(parse_digests(facts, *evaluation.digests.shape))
         if passed.sum() < self.task.least * self.status.reports:
             rule = (
@@ -448,6 +456,9 @@ class CheckedCounting:
     # answer shares
 
     def _proof(self, dropped: bytes) -> OwnProof | None:
+        """Return this server's proof of its answer share over the accepted reports; None if the task's answers are not
+        proved.
+        """
         if self.proofs is None:
             return None
         return self.proofs.prove_share(self.derive_noise_key(dropped), ~unpack_flags(dropped, self.status.reports))
@@ -464,6 +475,7 @@ class CheckedCounting:
         return make_answer_share(plan, accepted, self.allotment), marks_hash.hex()
 
     def _compute_cells(self, plan: Plan, dropped: bytes, counts: NDArray[np.bool_]) -> tuple[int, ...]:
+        """SECRET: return this server's answer share for all cells of the accepted reports, computed once."""
         with self._lock:
             cached = self._own_values
         if cached is None:
@@ -506,13 +518,20 @@ class TaskService(SharedTaskService[Task]):
 
     @property
     def noise_law_name(self) -> str:
+        """Name of the noise law of the task: format and parameters; a version that draws other noise has
+        another name.
+        """
         return format_noise_law(self.task.law(1))  # the law does not depend on the number of reports
 
     @property
     def askable(self) -> Task:
+        """The task itself, which checks the thresholds of a question."""
         return self.task
 
     def answer(self, message: bytes, analyst: int = 0) -> bytes:
+        """Answer an analyst: agree with the other server on the report set, charge once, and return both sealed answer
+        shares. Raises `ProtocolError` as the base class; nothing was revealed.
+        """
         analyst_question, stored = QuestionMessage.from_json(message, self.task), parse_object(message, "question")
         reply, asker = AnswerKey.from_fields(analyst_question, stored), AskingAnalyst(analyst, parse_envelope(stored))
         question = QuestionMessage.create(self.task, analyst_question.thresholds, analyst_question.question_id)
@@ -523,17 +542,25 @@ class TaskService(SharedTaskService[Task]):
         return encode_sealed_answer(reply, self.party, _to_answer(own_share, counting.status), peer_share)
 
     def submit_upload(self, owner: int, message: bytes) -> Future[bytes]:
+        """Queue the reports of an owner's DAP upload for both servers; the future holds the rejected reports. Raises
+        `ProtocolError` if the message is invalid or this is the helper.
+        """
         return self._leader.submit(owner, dap.parse_upload_request(message))
 
     def run_aggregation_job(self, message: bytes) -> bytes:
+        """Store, as the helper, the reports of the leader's aggregation job; return the outcome of each. Raises
+        `ProtocolError` if the message is invalid.
+        """
         return answer_aggregation_job(self, self._verifier, dap.parse_aggregation_job(message, self.task.hash))
 
     @cached_property
     def _leader(self) -> UploadLeader:
+        """The leader's queue of DAP uploads, created at the first one."""
         return UploadLeader(self, self._verifier)
 
     @cached_property
     def _verifier(self) -> ReportVerifier:
+        """The verification of reports on arrival, with this server's verification key."""
         return ReportVerifier(self.task, self.party, derive_verify_key(self._shared_secret, self.task.hash))
 
     def run_collection_job(self, message: bytes) -> bytes:
@@ -629,7 +656,8 @@ class TaskService(SharedTaskService[Task]):
         return self._ensure_counting().evaluate(question)
 
     def settle(self, message: bytes) -> bytes:
-        """Check all reports before the first answer.
+        """Check all reports with the other server's digests, before the first answer; return the flags of those that
+        failed.
 
         Raises:
             ProtocolError: the request is not allowed.
@@ -652,6 +680,7 @@ class TaskService(SharedTaskService[Task]):
         return status
 
     def _plan(self, question: QuestionMessage, counting: PlainCounting | CheckedCounting) -> Plan:
+        """Return the plan of the noisy counts that answer a question, for the number of accepted reports."""
         return self.task.plan(question.thresholds, counting.status.reports)
 
     def _ensure_counting(self) -> PlainCounting | CheckedCounting:
@@ -666,7 +695,10 @@ class TaskService(SharedTaskService[Task]):
     def _create_counting(
         self, status: TaskStatus, held: HeldReports, allotment: Allotment
     ) -> PlainCounting | CheckedCounting:
+        """SECRET: return the counting of these reports: checked or plain, and with proofs if the task asks for them."""
+
         def derive_noise_key(dropped: bytes) -> NoiseKey:
+            """SECRET: return the noise key of the accepted reports, given the flags of those that failed."""
             return self._noise.derive_noise_key(f"{status.report_set} without {dropped.hex()}")
 
         proofs = None
@@ -678,6 +710,7 @@ class TaskService(SharedTaskService[Task]):
         return PlainCounting(held.reports, allotment, status, proofs)
 
     def _hold_in_memory(self, status: TaskStatus) -> HeldReports:
+        """SECRET: load the accepted reports into memory, with their proof words if answers are proved."""
         encoding = self.task.encoding
         if isinstance(encoding, HistogramEncoding):
             shares = self._load_shares(status)
@@ -707,6 +740,9 @@ class TaskService(SharedTaskService[Task]):
             yield page
 
     def _join_words(self, words: Sequence[tuple[Words, list[bytes]]]) -> tuple[Words, list[bytes]] | None:
+        """SECRET: return the proof words ``(reports, analysts)`` and the seeds of all reports; None if answers are not
+        proved.
+        """
         if not self.task.proof_key_hashes:
             return None
         return np.concatenate([rows for rows, _ in words]), [seed for _, seeds in words for seed in seeds]
@@ -731,6 +767,7 @@ class TaskService(SharedTaskService[Task]):
         return self.identity.hpke_key.exchange(load_public_key(self.task.servers[1 - self.party].hpke_key))
 
     def _derive_noise_key(self, status: TaskStatus) -> NoiseKey:
+        """SECRET: return the key of this server's noise for the accepted report set."""
         return self._noise.derive_noise_key(str(status.report_set))
 
     def _derive_verify_key(self, status: TaskStatus) -> bytes:

@@ -51,7 +51,9 @@ CHECKED = "Checked: a report counts once, or is dropped. Not checked: whether it
 
 
 def list_assumptions(task: Task, *, proved: bool = True) -> tuple[str, ...]:
-    """Return the trust assumptions of a task, and of an answer that is `proved` if the task asks for proofs."""
+    """Return the trust assumptions of a task, one line each. `proved` is False for an answer that was accepted without
+    a valid proof.
+    """
     checked = BELIEVED if task.owners is Owners.UNCHECKED else CHECKED
     if not (task.proof_key_hashes and proved):
         return ASSUMED, checked
@@ -62,7 +64,7 @@ def list_assumptions(task: Task, *, proved: bool = True) -> tuple[str, ...]:
 
 
 def describe_task(task: Task) -> tuple[str, ...]:
-    """Return the lines that describe a task to people."""
+    """Return what a task counts, its servers, guarantee, errors and assumptions, one line of text each."""
     first, second = task.servers
     return (
         f"Task {task.name!r} counts {_describe_counts(task)}; its hash is {task.hash}",
@@ -76,12 +78,14 @@ def describe_task(task: Task) -> tuple[str, ...]:
 
 
 def _describe_counts(task: Task) -> str:
+    """Return the counted columns and cells of a task, in words."""
     other_columns = [str(axis.column) for axis in task.axes[:-1]]
     by = f" by {', '.join(other_columns)}" if other_columns else ""
     return f"{task.column}{by} on {task.grid.cells} cells from {task.grid.lower:g} to {task.grid.upper:g}"
 
 
 def _describe_owner_limit(task: Task) -> str:
+    """Return how many reports an owner may send, and the loss of an owner who sends them all, in words."""
     max_reports = task.reports_per_owner
     if max_reports == 1:
         return "and an owner sends one"
@@ -93,6 +97,9 @@ def _describe_owner_limit(task: Task) -> str:
 
 
 def _describe_reports(task: Task) -> tuple[str, ...]:
+    """Return the lines about a task's reports: their encoding and sizes, or their proofs; empty for tree reports
+    without proofs.
+    """
     encoding = task.encoding
     if not isinstance(encoding, HistogramEncoding):
         return _describe_proofs(task, encoding) if task.proof_key_hashes else ()
@@ -106,6 +113,7 @@ def _describe_reports(task: Task) -> tuple[str, ...]:
 
 
 def _describe_proofs(task: Task, encoding: TreeEncoding) -> tuple[str, ...]:
+    """Return the line about the sizes of reports and answer shares with and without proofs."""
     proved, value_count = task.answer_size(task.proved_at), task.proved_values.size
     return (
         f"Proofs: a report has {encoding.size} bytes for each server, {replace(encoding, proof_words=0).size}"
@@ -114,6 +122,7 @@ def _describe_proofs(task: Task, encoding: TreeEncoding) -> tuple[str, ...]:
 
 
 def _plan_example(task: Task) -> Plan:
+    """Return the plan of one count of one report, which has the error of every count."""
     return task.plan((1,), 1)
 
 
@@ -201,7 +210,7 @@ class Analyst:
         self.close()
 
     def close(self) -> None:
-        """Close the connection."""
+        """Close the connection to the server that is asked."""
         self._server.close()
 
     def ask(
@@ -223,6 +232,7 @@ class Analyst:
         round_number = 0
 
         def answer_step(step: Step, allotment: Allotment) -> Release:
+            """Ask the servers for the counts of one round of the question, and return their release."""
             nonlocal round_number
             message_id = None if question_id is None else f"{question_id}x{round_number}"
             round_number += 1
@@ -262,6 +272,9 @@ class Analyst:
         return tuple((proved_counts | counts)[threshold] for threshold in query.requested_slots)
 
     def _ask_values(self, at: tuple[int, ...], message_id: str | None) -> tuple[int, ...]:
+        """Return the noisy counts at thresholds, or of all cells, from both servers' answer shares. Raises
+        `ProtocolError` if a share is invalid, reports or noise have changed, or a proof fails.
+        """
         inquiry = SealedQuestion.create(QuestionMessage.create(self._task, at, message_id), self._party)
         message = inquiry.to_json(self._ticket, self._task.servers)
         path, token = f"/tasks/{self._task.hash}/answers", self._ticket.derive_bearer_token(self._party)
@@ -284,6 +297,9 @@ class Analyst:
     def _verify_values(
         self, plan: Plan, answer_shares: Sequence[tuple[int, ...]], bound: tuple[str, ...]
     ) -> tuple[int, ...]:
+        """Return the noisy counts of a proved answer. Raises `ProtocolError` if the proof fails or a count is
+        impossible, unless unproved answers are accepted.
+        """
         size = len(answer_shares[0]) // 2
         numbers, proofs = ([share[:size] for share in answer_shares], [share[size:] for share in answer_shares])
         values = combine_values(plan, numbers)
@@ -305,6 +321,7 @@ class Analyst:
             self.doubts |= {error.rule.partition(";")[0]}
 
     def _require_same_reports(self, named: tuple[str, int]) -> None:
+        """Refuse an answer from another report set than earlier ones. Raises `ProtocolError`."""
         if self._set not in (None, named):
             raise ProtocolError("server", "it answers from another set of reports than before", 502)
         self._set = named

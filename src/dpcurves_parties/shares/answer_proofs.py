@@ -86,9 +86,10 @@ LARGEST = 2**59
 """Bound on the values of an answer: below it, values differ modulo the prime."""
 SEED = 16
 """Bytes of a seed and of an AES-128 key."""
-_LOW, _HALF, _PART = np.uint64(PRIME), np.uint64(31), np.uint64(2**31 - 1)
+_LOW = np.uint64(PRIME)  # mask of the low 61 bits, which is the prime
+_HALF, _PART = np.uint64(31), np.uint64(2**31 - 1)  # bits of the lower half of a residue, and their mask
 _AT_ONCE = 2**19
-"""Numbers of masks that an owner holds in memory at once: 4 MB."""
+"""64-bit numbers of masks that an owner holds in memory at once: 4 MB."""
 
 
 # Arithmetic modulo the prime, on arrays of 64-bit words
@@ -101,23 +102,24 @@ def expand_key(key: bytes, count: int) -> Words:
 
 
 def _reduce(words: Words) -> Words:
-    """Reduce words modulo the prime."""
+    """Return 64-bit words modulo the prime, by one folding at bit 61."""
     folded = (words & _LOW) + (words >> np.uint64(61))
     return np.where(folded >= _LOW, folded - _LOW, folded)
 
 
 def _negate(words: Words) -> Words:
-    """Negate words that are at most the prime, whose bits are all 1."""
+    """Return the residues of the negated words, which must be at most the prime; 0 becomes the prime itself."""
     return words ^ _LOW
 
 
 def to_residues(numbers: Sequence[int] | NDArray[np.int64]) -> Words:
-    """Reduce integers of 64 bits modulo the prime."""
+    """Return signed 64-bit integers modulo the prime, as residues from 0 to the prime minus 1."""
     return (np.asarray(numbers, dtype=np.int64) % np.int64(PRIME)).astype(np.uint64)
 
 
 def inner_products(first: Words, second: Words) -> list[int]:
-    """Return inner products of rows, ``(rows, size)`` each, or one of them ``(size,)``.
+    """Return the inner products modulo the prime of residues ``(rows, size)`` with ``(rows, size)`` or ``(size,)``, as
+    integers.
 
     >>> inner_products(np.array([[PRIME - 1, 2]], np.uint64), np.array([PRIME - 1, 3], np.uint64))
     [7]
@@ -148,7 +150,7 @@ class ProvedValues(Protocol):
         """
 
     def derive_noise(self, key: NoiseKey) -> list[int]:
-        """SECRET: derive the noise of all values of one server."""
+        """SECRET: return one server's noise of all proved values, in their order."""
 
     def require_possible(self, counts: Sequence[int], reports: int) -> None:
         """Refuse proved values that are impossible for this number of reports with correctly drawn noise.
@@ -170,9 +172,11 @@ class ProvedCells(ProvedValues):
 
     @property
     def size(self) -> int:
+        """Number of values: all interval sums, and one for missing values if they are counted."""
         return self.law.size
 
     def compute_weights(self, coefficients: Words, slots: NDArray[np.int64]) -> Words:
+        """Return for each slot the sum modulo the prime of the coefficients of the intervals that contain it."""
         law = self.law
         weights, start = np.zeros((law.rows, law.cells), np.uint64), 0
         for level in law.levels:
@@ -187,9 +191,11 @@ class ProvedCells(ProvedValues):
         return np.append(weights.ravel(), np.uint64(0))[slots]
 
     def derive_noise(self, key: NoiseKey) -> list[int]:
+        """SECRET: return one server's noise of all interval sums."""
         return key.derive_sum_noise(self.law)
 
     def require_possible(self, counts: Sequence[int], reports: int) -> None:
+        """Refuse a value below 0 or above the number of reports by more than noise explains. Raises `ProtocolError`."""
         start = 0
         for noise, size in self.law.noises:
             bound = tail_bound((WeightedNoise(1, 1.0, noise),), RARE / (2 * self.size))
@@ -210,9 +216,11 @@ class ProvedEdges(ProvedValues):
 
     @property
     def size(self) -> int:
+        """Number of proved edges."""
         return self.law.size
 
     def compute_weights(self, coefficients: Words, slots: NDArray[np.int64]) -> Words:
+        """Return for each slot the sum modulo the prime of the coefficients of the edges above it."""
         total, tails = 0, [0]
         for coefficient in coefficients[::-1].tolist():
             total = (total + coefficient) % PRIME
@@ -220,9 +228,13 @@ class ProvedEdges(ProvedValues):
         return np.array(tails[::-1], np.uint64)[np.searchsorted(self.law.prefix_lengths, slots, "right")]
 
     def derive_noise(self, key: NoiseKey) -> list[int]:
+        """SECRET: return one server's noise of the counts below all proved edges."""
         return key.derive_path_noise(self.law, self.law.prefix_lengths)
 
     def require_possible(self, counts: Sequence[int], reports: int) -> None:
+        """Refuse counts that fall, or exceed the number of reports, by more than noise explains. Raises
+        `ProtocolError`.
+        """
         counts_by_edge = {0: 0, **dict(zip(self.law.prefix_lengths, counts, strict=True))}
         *_, largest = counts_by_edge
         falls = any(self._is_falling(counts_by_edge, lower, upper) for lower, upper in pairwise(counts_by_edge))
@@ -249,6 +261,9 @@ class ProvedEdges(ProvedValues):
                 raise ProtocolError("servers", NOT_BETWEEN, 502)
 
     def _is_falling(self, counts: Mapping[int, int], lower: int, upper: int) -> bool:
+        """Return True if the count at the upper edge is below the count at the lower one by more than
+        noise explains.
+        """
         return counts[upper] < counts[lower] - self.bound_noise_difference(lower, upper)
 
     @property
@@ -269,7 +284,7 @@ class ProvedEdges(ProvedValues):
 
 
 RARE = 2.0**-40
-"""Probability that an honest value is refused."""
+"""Probability that noise alone makes an honest server's value look impossible, for each comparison."""
 
 
 # Keys
@@ -289,12 +304,12 @@ class ProofKeys:
 
     @classmethod
     def generate(cls, analysts: int) -> Self:
-        """Generate keys for this number of analysts."""
+        """SECRET: draw a new secret, from which the keys of this number of analysts are derived."""
         return cls(secrets.token_hex(32), analysts)
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The key of each analyst."""
+        """SECRET: the key of each analyst, 64 hexadecimal digits each."""
         secret = bytes.fromhex(self.secret)
         return tuple(derive_key(secret, f"proofs for analyst {number}").hex() for number in range(self.analyst_count))
 
@@ -331,6 +346,7 @@ def derive_coefficients(key: str, task: str, size: int) -> Words:
 
 
 def _derive_mask(task: str, seed: bytes, count: int) -> Words:
+    """SECRET: return the mask of a report, `count` residues, from one server's seed of the report."""
     return expand_key(sha256(b"dpcurves mask\n" + bytes.fromhex(task) + seed).digest()[:16], count)
 
 
@@ -374,11 +390,13 @@ class OwnerProver:
         return words
 
     def _combine_masks(self, first: bytes, second: bytes) -> Words:
+        """SECRET: return the sum of both servers' masks of one report, one residue per value and per analyst."""
         count = self.proved_values.size + len(self.keys)
         return _reduce(_derive_mask(self.task, first, count) + _derive_mask(self.task, second, count))
 
 
 def _slice_parts(count: int, size: int) -> Iterator[slice]:
+    """Yield slices of reports whose masks of `size` numbers fit into memory at once."""
     step = max(1, _AT_ONCE // size)
     return (slice(start, min(start + step, count)) for start in range(0, count, step))
 
@@ -394,16 +412,18 @@ class ShareProof(NamedTuple):
 
     @property
     def hash(self) -> str:
-        """Hash of the masked noise, to which the server is bound."""
+        """SHA-256 of the masked noise in hexadecimal digits, to which the server is bound."""
         return hash_noise(self.masked_noise)
 
     def proof_for_analyst(self, analyst: int) -> tuple[int, ...]:
-        """Return the proof for one analyst, sent beside the answer share."""
+        """Return the proof for analyst number `analyst`: the masked noise, then the sum for this analyst, sent beside
+        the answer share.
+        """
         return *self.masked_noise, self.sums[analyst]
 
 
 def hash_noise(noise: Sequence[int]) -> str:
-    """Hash masked noise."""
+    """Return the SHA-256 of masked noise, in 64 hexadecimal digits."""
     return sha256(b"dpcurves masked noise\n" + np.asarray(noise, "<u8").tobytes()).hexdigest()
 
 
@@ -486,6 +506,6 @@ IMPOSSIBLE = "the proved numbers are none of so many reports with noise that was
 
 
 def require_words(words: Words) -> None:
-    """Refuse invalid words. Raises `ValueError`."""
+    """Refuse proof words that are not below the prime. Raises `ValueError`, which shows none of them."""
     if bool(np.any(words >= _LOW)):
         raise InvalidArgument("shares", "a proof word must be below 2**61 - 1")

@@ -28,11 +28,13 @@ from .histogram_reports import HistogramEncoding
 from .task import Task
 
 AHEAD = 1
-"""Largest lead of a client's clock, in time precisions of the task."""
-LARGEST_JOB, ROOM = 2**22, 2**9
-"""Size limit of an aggregation job, and largest overhead of a report beside its shares, in bytes."""
+"""Time precisions (days) by which a client's clock may be ahead."""
+LARGEST_JOB = 2**22
+"""Bytes of an aggregation job at most, unless a single upload is larger."""
+ROOM = 2**9
+"""Bytes of a report in an aggregation job beside its shares, at most: id, time, lengths and the leader's message."""
 GATHER = 0.1
-"""Seconds for which uploads are gathered while several arrive together; large jobs cost servers less."""
+"""Seconds for which uploads are gathered while several arrive together: a large job costs less per report."""
 NO_LEADER = "it is the helper of this task; reports go to the leader"
 
 
@@ -74,14 +76,16 @@ class ReportVerifier:
         )
 
     def encode_init_messages(self, stored: Sequence[StoredReport], verified: VerifiedCells | None) -> list[bytes]:
-        """Encode the leader's messages."""
+        """Return the leader's proof message of each report; empty contents for reports without proofs."""
         contents = [b""] * len(stored) if verified is None else [row.tobytes() for row in verified.messages]
         return [dap.encode_ping_pong_message(dap.INITIALIZE, content) for content in contents]
 
     def answer_messages(
         self, stored: Sequence[StoredReport], messages: Sequence[bytes]
     ) -> list[bytes | dap.ReportError]:
-        """Return the helper's answers to the leader's messages."""
+        """Return the helper's answer to the leader's message about each report: a proof message, or the reason of
+        rejection.
+        """
         verified = self.verify_reports(stored)
         size = 0 if verified is None else verified.scheme.message_size
         contents = [_parse_init_message(message, size) for message in messages]
@@ -201,7 +205,9 @@ class UploadLeader:
         )
 
     def _take_uploads(self, uploads: Sequence[OpenedUpload]) -> Sequence[bytes | Exception]:
-        """Answer some uploads, in jobs without repeated ids."""
+        """Store uploads at both servers, in jobs without repeated ids; return for each its rejected reports, encoded,
+        or its error.
+        """
         outcomes, remaining = dict[int, bytes | Exception](), list(range(len(uploads)))
         while remaining:
             now, ids = list[int](), set[bytes]()
@@ -215,6 +221,9 @@ class UploadLeader:
         return [outcomes[number] for number in range(len(uploads))]
 
     def _take_disjoint_uploads(self, uploads: Sequence[OpenedUpload]) -> list[bytes | Exception]:
+        """Store uploads without common ids at both servers; return for each its rejected reports,
+        encoded, or its error.
+        """
         shares = [stored.share for upload in uploads for _, stored in upload.valid_reports]
         are_shares = iter(_are_shares(self._service, shares) if shares else [])
         uploads = [upload.drop_invalid([next(are_shares) for _ in upload.valid_reports]) for upload in uploads]
@@ -414,7 +423,9 @@ class LeaderUpload:
         return sent
 
     def encode_upload_request(self, reports: Sequence[tuple[bytes, tuple[bytes, bytes]]]) -> bytes:
-        """Encode an `UploadRequest`."""
+        """Return the bytes of the draft's `UploadRequest` for reports given by id and by shares for server 0 and server
+        1.
+        """
         public = self._task.encoding.public_size
         return b"".join(
             self._encode_report(
@@ -426,6 +437,7 @@ class LeaderUpload:
         )
 
     def _encode_report(self, metadata: dap.ReportMetadata, public: bytes, shares: Sequence[bytes]) -> bytes:
+        """Return one report as the owner sends it: metadata, public share, and an input share sealed to each server."""
         bound, ciphertexts = self._task.configuration.encode_input_share_aad(metadata, public), []
         extensions = (), (dap.Extension(dap.TICKET, self.ticket.derive_bearer_token(1).encode()),)
         for party, share in enumerate(shares):
@@ -436,9 +448,11 @@ class LeaderUpload:
 
     @property
     def _task(self) -> Task:
+        """The task of the contribution."""
         return cast(Task, self.contribution.task)
 
     def _hpke_key(self, party: int) -> bytes:
+        """Return the HPKE public key of server 0 or 1, 32 bytes."""
         return bytes.fromhex(self._task.servers[party].hpke_key)
 
     def _fetch_config_ids(self, leader: Channel) -> None:

@@ -28,13 +28,15 @@ from dpcurves.trust.base import Answer, require_charged
 from ..serving.noise_key import NoiseKey
 
 SERVERS = 2
+"""Servers of a task, each with its own noise."""
 RING = 2**64
-"""Modulus of shares."""
+"""Modulus of shares, which are 64-bit words."""
 LARGEST_SCALE = 2**40
-"""Largest noise scale: beyond it, a sum of noises could wrap around the ring."""
+"""Noise scale at most, in records: beyond it, a sum of noises could wrap around the ring."""
 MOST_CELLS = 2**53
+"""Slots of a grid at most, so that their numbers are exact in JSON and in doubles."""
 MOST_SLOTS = 2**16 - 1
-"""Most slots that are counted one by one: about a minute of one core for 10**5 reports, unchecked."""
+"""Slots that are counted one by one at most: about a minute of one core for 10**5 reports, unchecked."""
 NAMED = "two servers that do not collude"
 
 
@@ -46,7 +48,7 @@ class Owners(Enum):
 
     @property
     def default_max_slots(self) -> int:
-        """Default limit of the slots that are counted one by one; checks make each slot slower."""
+        """Slots that are counted one by one at most, unless a task is told otherwise; checks make each slot slower."""
         return MOST_SLOTS if self is Owners.UNCHECKED else 2**12 - 1
 
 
@@ -180,7 +182,7 @@ def add_answer_shares(plan: Plan, answer_shares: Sequence[Sequence[int]]) -> tup
 
 
 def make_release(plan: Plan, counts: Sequence[int], allotment: Allotment) -> Release:
-    """Make the release of counts that the servers sent to an analyst and charged for.
+    """Return the release of noisy counts that the servers sent to an analyst and have charged for.
 
     Raises:
         ValueError: the number of counts differs from the requested one.
@@ -217,6 +219,9 @@ def _find_handler(plan: Plan) -> _QueryHandler:
 
 
 def _plan_prefixes(query: PrefixQuery, loss: PrivacyLoss, adjacency: Adjacency, owners: Owners) -> Plan:
+    """Return the plan of counts below thresholds, with the noise of both servers' paths. Raises `UnsupportedQuery` for
+    too many slots or too much noise.
+    """
     if query.slots > MOST_CELLS:
         raise UnsupportedQuery("grid", f"at most {MOST_CELLS} slots are shared, got {query.slots}")
     law = replace(path_law(query, loss, adjacency), missing=None).sum_over_parties(SERVERS)
@@ -225,6 +230,9 @@ def _plan_prefixes(query: PrefixQuery, loss: PrivacyLoss, adjacency: Adjacency, 
 
 
 def _plan_cells(query: CountQuery, loss: PrivacyLoss, adjacency: Adjacency, owners: Owners) -> Plan:
+    """Return the plan of the counts of all cells, with both servers' noise. Raises `UnsupportedQuery` for too many
+    slots or too much noise.
+    """
     if prod(query.shape) > MOST_SLOTS:
         rule = f"two servers count at most {MOST_SLOTS} slots one by one, got {prod(query.shape)}; take a coarser grid"
         raise UnsupportedQuery("grid", rule)
@@ -235,15 +243,20 @@ def _plan_cells(query: CountQuery, loss: PrivacyLoss, adjacency: Adjacency, owne
 
 
 def _require_room(parameter: Fraction, loss: PrivacyLoss) -> None:
+    """Refuse noise whose scale (pure loss) or variance (zero-concentrated loss) is too large for the ring. Raises
+    `UnsupportedQuery`.
+    """
     if parameter > (LARGEST_SCALE if loss.is_pure else LARGEST_SCALE**2):
         raise UnsupportedQuery("epsilon, rho", f"{loss} needs more noise than shares have room for")
 
 
 def _find_prefix_thresholds(plan: Plan) -> Sequence[int]:
+    """Return the thresholds above 0 of a plan of prefix counts, each once, in rising order."""
     return sorted({threshold for threshold in plan.law.require_type(PathSums).prefix_lengths if threshold})
 
 
 def _mask_prefixes(plan: Plan, holder: ShareHolder) -> tuple[int, ...]:
+    """SECRET: return a server's shares of prefix counts plus its own noise, modulo 2**64; 0 for the empty prefix."""
     law, at = plan.law.require_type(PathSums), _find_prefix_thresholds(plan)
     shares, noises = holder.sum_prefix_shares(at) if at else [], holder.noise_key.derive_path_noise(law, at)
     masked_counts = {each: (share + noise) % RING for each, share, noise in zip(at, shares, noises, strict=True)}
@@ -251,6 +264,7 @@ def _mask_prefixes(plan: Plan, holder: ShareHolder) -> tuple[int, ...]:
 
 
 def _list_cell_thresholds(plan: Plan) -> Sequence[int]:
+    """Return the numbers of slots of all prefixes: 1 to the number of cells."""
     law = plan.law.require_type(IntervalSums)
     return range(1, law.rows * law.cells + 1)
 

@@ -23,8 +23,9 @@ from .shared_records import AcceptedSums
 RING = 2**64
 """Modulus of answer shares."""
 RANDOM = 4 * 32
-"""Random bytes that sharing a record takes."""
+"""Bytes of randomness that sharing one record takes: two seeds and two blinds."""
 DAP_VERSION = b"dap-18"
+"""Version of the DAP draft, which begins the context of all streams."""
 VERIFY_KEY = 32
 """Bytes of the verification key."""
 CELLS_AT_ONCE = 2**18
@@ -59,6 +60,7 @@ class HistogramEncoding(ShareEncoding):
 
     @property
     def public_size(self) -> int:
+        """Bytes of the public share: one part of the joint randomness of each server."""
         return self.scheme.PUBLIC_SIZE
 
     @property
@@ -67,6 +69,7 @@ class HistogramEncoding(ShareEncoding):
         return self.size_for_party(0)
 
     def size_for_party(self, party: int) -> int:
+        """Return the bytes of a report for server 0, whose share is explicit, or server 1, whose share is a seed."""
         return self.public_size + self.scheme.input_size(party)
 
     def share_records(self, rows: NDArray[np.int64], randomness: Randomness) -> list[tuple[bytes, bytes]]:
@@ -107,6 +110,7 @@ class HistogramEncoding(ShareEncoding):
         self.scheme.require_shares(party, [share[self.public_size :] for share in shares])
 
     def warm(self) -> None:
+        """Compile the loops by sharing, verifying and accepting one report."""
         ((report_id, (first, second)),) = self.share_records_with_ids(np.zeros(1, np.int64), Randomness.from_system())
         both = [
             HistogramReports(self, party, [report_id], [share], bytes(VERIFY_KEY)).evaluate_thresholds((1,))
@@ -115,6 +119,7 @@ class HistogramEncoding(ShareEncoding):
         both[0].find_accepted(both[1].digests)
 
     def _slice_reports(self, count: int) -> list[slice]:
+        """Return slices of reports whose cells fit into memory at once; the last may end behind `count`."""
         step = max(1, CELLS_AT_ONCE // self.scheme.length)
         return [slice(start, start + step) for start in range(0, count, step)]
 
@@ -148,7 +153,9 @@ class HistogramReports:
         return HistogramEvaluation(tuple(at), self, totals, np.concatenate(messages), np.concatenate(seeds))
 
     def sum_cells(self, chosen: NDArray[np.bool_]) -> list[int]:
-        """SECRET: sum some of the reports."""
+        """SECRET: return this server's shares of the number of reports in each cell, over the reports of the mask
+        `chosen`, modulo `MODULUS`.
+        """
         totals, places = [0] * self.encoding.scheme.length, np.flatnonzero(chosen)
         for batch in self.encoding._slice_reports(len(places)):
             verified = self._verify_reports(places[batch].tolist())
@@ -156,6 +163,7 @@ class HistogramReports:
         return totals
 
     def _verify_reports(self, indices: Sequence[int]) -> VerifiedCells:
+        """SECRET: return this server's shares and messages of the reports with these indices."""
         public, shares = self.encoding.public_size, [self.shares[index] for index in indices]
         share_parts = [share[:public] for share in shares], [share[public:] for share in shares]
         ids = [self.ids[index] for index in indices]

@@ -65,6 +65,7 @@ class JobContext(NamedTuple):
 
 @lru_cache(maxsize=8)
 def _make_encoding(task: str, slots: int, proofs: int, is_checked: bool) -> TreeEncoding:
+    """Return the encoding of a task's tree reports at a worker, cached, because the engine compiles code."""
     return (CheckedTreeEncoding if is_checked else TreeEncoding)(slots, select_engine(bytes.fromhex(task)), proofs)
 
 
@@ -90,7 +91,9 @@ class JobSums(NamedTuple):
 
 
 def evaluate_job(work: JobRequest) -> JobSums:
-    """SECRET: compute the sums of one job at a worker."""
+    """SECRET: return a worker's sums of one job: shares of counts at thresholds or nodes, and digests; not intact if
+    the blob is missing or damaged.
+    """
     shares, counted = work.job.blob.read_bytes(), None
     if shares is None:
         return JobSums(np.zeros(len(work.thresholds), np.uint64), np.zeros((0, 0), np.uint8), is_intact=False)
@@ -108,7 +111,9 @@ def evaluate_job(work: JobRequest) -> JobSums:
 
 
 def add_sums(one: JobSums, other: JobSums) -> JobSums:
-    """SECRET: merge the sums of two groups of jobs, in this order."""
+    """SECRET: return the sums of two groups of jobs together, with the digests of the first before those of the second;
+    not intact if either is not.
+    """
     if not (one.is_intact and other.is_intact):
         return one._replace(is_intact=False)
     digests = np.concatenate([one.digests, other.digests]) if one.digests.size else one.digests
@@ -184,11 +189,15 @@ class CheckedJobs:
         return Evaluation(thresholds, self, tuple(sums.shares.tolist()), sums.digests)
 
     def sum_reports(self, report_mask: NDArray[np.bool_], thresholds: Sequence[int]) -> tuple[int, ...]:
-        """SECRET: return the sums over the reports of a mask."""
+        """SECRET: return this server's shares, modulo 2**64, of the numbers of reports in the first slots for each
+        threshold, over the reports of a mask.
+        """
         return tuple(self.jobs.compute_sums(thresholds, report_mask).shares.tolist())
 
     def sum_nodes(self, report_mask: NDArray[np.bool_], nodes: Sequence[Node]) -> NodeSums:
-        """SECRET: return the sums at nodes, and hashes of marks of each job, over the reports of a mask."""
+        """SECRET: return this server's shares of the counts in the left children of nodes, and hashes of marks of each
+        job, over the reports of a mask.
+        """
         sums = self.jobs.compute_sums((), report_mask, nodes)
         marks = sums.digests.reshape(-1, len(nodes), 32).swapaxes(0, 1)
         return NodeSums(sums.shares[:, None], marks.reshape(len(nodes), -1))

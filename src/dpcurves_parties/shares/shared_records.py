@@ -24,11 +24,11 @@ from .answer_proofs import OwnerProver, require_words
 
 Words = NDArray[np.uint64]
 SEED = 16
-"""Bytes of a seed."""
+"""Bytes of a server's seed in a report, an AES block."""
 RING = 2**64
 """Modulus of shares."""
 VALUES_AT_ONCE = 2**22
-"""Values of checked reports that are evaluated in one batch: 32 MB."""
+"""64-bit values of checked reports that are evaluated in one batch: 32 MB."""
 
 
 @dataclass(frozen=True)
@@ -59,10 +59,12 @@ class TreeEncoding(ShareEncoding):
 
     @property
     def public_size(self) -> int:
+        """Bytes of the public part: correction words, then one proof word for each analyst."""
         return 8 * (self.PUBLIC.record_words(self.domain) + self.proof_words)
 
     @property
     def size(self) -> int:
+        """Bytes of a report for one server: the public part and a seed."""
         return self.public_size + SEED
 
     def share_records(self, places: NDArray[np.int64], randomness: Randomness) -> list[tuple[bytes, bytes]]:
@@ -84,12 +86,14 @@ class TreeEncoding(ShareEncoding):
         return list(zip(first, second, strict=True))
 
     def _make_words(self, places: NDArray[np.int64], seeds: Sequence[Words]) -> Words:
+        """SECRET: return the proof words of records, ``(records, analysts)``; zeros without a prover."""
         if self.prover is None:
             return np.zeros((len(places), self.proof_words), np.uint64)
         first, second = map(_to_byte_rows, seeds)
         return self.prover.make_words(places, first, second)
 
     def warm(self) -> None:
+        """Compile the engine's loops by sharing and counting one record."""
         (share, _), *_ = self.share_records(np.zeros(1, dtype=np.int64), Randomness.from_system())
         crypto.prefix_sums(self.parse_keys(0, [share]), [0, self.slots], self.engine)
 
@@ -108,7 +112,9 @@ class TreeEncoding(ShareEncoding):
         return self.join_keys(party, [shares], len(shares))
 
     def join_keys(self, party: int, parts: Iterable[Sequence[bytes]], count: int) -> crypto.ComparisonKeys:
-        """SECRET: parse the keys of reports whose shares arrive in parts. Raises `ValueError`: as `parse_keys`."""
+        """SECRET: parse the keys of `count` reports whose shares arrive in parts. Raises `ValueError` as
+        `parse_keys`.
+        """
         return crypto.ComparisonKeys(*self._join_parts(party, parts, count))
 
     def parse_words(self, shares: Sequence[bytes]) -> tuple[Words, list[bytes]]:
@@ -154,6 +160,7 @@ class CheckedTreeEncoding(TreeEncoding):
         return crypto.CheckedKeys(*self._join_parts(party, parts, count))
 
     def warm(self) -> None:
+        """Compile the engine's loops by sharing and evaluating one checked record."""
         (share, _), *_ = self.share_records(np.zeros(1, dtype=np.int64), Randomness.from_system())
         crypto.evaluate_checked_keys(self.parse_checked_keys(0, [share]), [0, self.slots], self.engine, bytes(32))
 
@@ -198,7 +205,9 @@ class CheckedReports:
         return Evaluation(thresholds, self, *self.sum_keys(self.keys, thresholds))
 
     def sum_reports(self, report_mask: NDArray[np.bool_], thresholds: Sequence[int]) -> tuple[int, ...]:
-        """SECRET: return the sums over the reports of a mask."""
+        """SECRET: return this server's shares, modulo 2**64, of the numbers of reports in the first slots for each
+        threshold, over the reports of a mask.
+        """
         return self.sum_keys(self.keys[report_mask], thresholds)[0]
 
     def sum_nodes(self, report_mask: NDArray[np.bool_], nodes: Sequence[crypto.Node]) -> crypto.NodeSums:
@@ -235,7 +244,9 @@ class CheckedReports:
 
 
 def join_node_sums(one: crypto.NodeSums, other: crypto.NodeSums) -> crypto.NodeSums:
-    """SECRET: add the sums of two groups, and concatenate their hashes."""
+    """SECRET: return the sums at nodes over two groups of reports together, and the hashes of the first group's marks
+    before the second's.
+    """
     return crypto.NodeSums(one.left_counts + other.left_counts, np.concatenate([one.marks, other.marks], axis=1))
 
 
@@ -246,7 +257,9 @@ class CheckedShareHolder(Protocol):
         """SECRET: return the sums over all reports, and the digests to compare before any of them counts."""
 
     def sum_reports(self, report_mask: NDArray[np.bool_], thresholds: Sequence[int]) -> tuple[int, ...]:
-        """SECRET: return the sums over the reports of a mask."""
+        """SECRET: return this server's shares, modulo 2**64, of the numbers of reports in the first slots for each
+        threshold, over the reports of a mask.
+        """
 
     def sum_nodes(self, report_mask: NDArray[np.bool_], nodes: Sequence[crypto.Node]) -> crypto.NodeSums:
         """SECRET: return the sums at nodes, and hashes of marks of each block, over the reports of a mask that never
@@ -341,11 +354,14 @@ class AcceptedSums:
 
 
 def _to_byte_rows(words: Words) -> list[bytes]:
+    """Return each row of words as little-endian bytes."""
     return [row.tobytes() for row in np.ascontiguousarray(words, dtype="<u8")]
 
 
 def _split_shares(shares: Sequence[bytes], public_size: int) -> tuple[Words, Words]:
-    """Return the public parts and the seeds."""
+    """Return the public parts ``(reports, words)`` and the seeds ``(reports, 2)`` of shares. Raises `ValueError` if a
+    share has another size.
+    """
     if any(len(share) != public_size + SEED for share in shares):
         raise InvalidArgument("shares", f"{public_size + SEED} bytes are needed")
     words = np.frombuffer(b"".join(shares), dtype="<u8").astype(np.uint64, copy=False).reshape(len(shares), -1)

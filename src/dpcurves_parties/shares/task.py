@@ -41,17 +41,17 @@ ALWAYS_CHECKED = "reports of this encoding are always checked by the servers: as
 UNPROVED = "of reports of this encoding answers are not proved; take the tree, or do not check answers"
 TOO_FINE = "reports hold a number for each cell, and the grid has too many; take a coarser one, or the tree"
 CLASSES = 2
-"""Number of classes of a score."""
+"""Classes of a score's labels: positive and negative."""
 MOST_AT_ONCE = 4096
-"""Most thresholds in one message about unchecked reports."""
+"""Thresholds in one message about unchecked reports at most."""
 MOST_CHECKED_AT_ONCE = 64
-"""Most thresholds in one message. Each checked report is evaluated at all of them before it is known which reports
-count.
+"""Thresholds in one message about checked reports at most: each report is evaluated at all of them before it is known
+which reports count.
 """
 EVEN = 64
-"""Default number of thresholds at which answers are proved."""
+"""Thresholds at which answers are proved, unless the task names them."""
 LEAST = Fraction(1, 2)
-"""Default share of the reports that must pass the servers' check."""
+"""Fraction of the reports that must pass the servers' check, unless the task states another."""
 
 
 class CountKind(Enum):
@@ -166,6 +166,7 @@ class Task(SharedTask):
 
     @cached_property
     def encoding(self) -> TreeEncoding | HistogramEncoding:
+        """The encoding of the task's reports: one-hot vectors with a proof, or trees, checked or not."""
         if self.report_kind is ReportKind.HISTOGRAM:
             return HistogramEncoding(self.slots, self.hash)
         encoding_class = TreeEncoding if self.owners is Owners.UNCHECKED else CheckedTreeEncoding
@@ -184,6 +185,9 @@ class Task(SharedTask):
         )
 
     def make_owner_encoding(self, proof_key: str) -> TreeEncoding | HistogramEncoding:
+        """Return the encoding with which an owner makes reports; with a prover if answers are proved. Raises
+        `ProtocolError` if the ticket's key is not the task's.
+        """
         encoding = self.encoding
         if not self.proof_key_hashes or not isinstance(encoding, TreeEncoding):
             return encoding
@@ -205,7 +209,9 @@ class Task(SharedTask):
 
     @property
     def _even_edges(self) -> Sequence[int]:
-        """Return as many evenly spaced edges as fit into `EVEN` thresholds of all rows, a power of two."""
+        """The indices of evenly spaced edges, a power of two of them, as many as fit into `EVEN` thresholds of all
+        categories.
+        """
         query, extra = PrefixQuery(self.axes, prefix_lengths=()), 2 * (self.grid.outside is Outside.APART)
         edges = 2 ** ((EVEN // query.rows - extra).bit_length() - 1)
         return evenly_spaced_edges(edges, self.grid.cells)
@@ -321,6 +327,7 @@ class Task(SharedTask):
         return tuple(thresholds)
 
     def to_fields(self) -> dict[str, Any]:
+        """Return the fields of the task document as JSON values."""
         encoding = {"encoding": _describe_histogram(self.slots)} if self.report_kind is ReportKind.HISTOGRAM else {}
         default_fields = {"measured_in": self.measured_in, "owners": self.owners.value, "least": str(self.least)}
         unit = {"adjacency": Neighbours.REPLACE_ONE.value, "unit": "one report", "bits": self.bits}
@@ -328,6 +335,9 @@ class Task(SharedTask):
 
     @classmethod
     def from_fields(cls, stored: Mapping[str, Any], tokens: Mapping[Role, Sequence[str]]) -> Self:
+        """Parse the task from the fields of its document. Raises `ValueError`, `KeyError` or `TypeError` if they are
+        invalid.
+        """
         reported = ReportKind.HISTOGRAM if "encoding" in stored else ReportKind.TREE
         return STORED.decode_fields(cls, stored, tokens=tokens, report_kind=reported)
 
@@ -343,6 +353,7 @@ def _describe_histogram(slots: int) -> dict[str, object]:
 
 
 def _parse_axis(stored: Mapping[str, Any]) -> Axis | Categories:
+    """Return an axis with a grid, or categories, from JSON fields."""
     if "grid" in stored:
         return Axis(stored["column"], STORED.decode(Grid, stored["grid"]))
     return Categories(stored["column"], tuple(stored["values"]))
@@ -378,6 +389,9 @@ def _describe_axis_labels(axis: Axis | Categories) -> str:
 
 
 def _count_outside_apart(axes: tuple[Axis | Categories, ...]) -> tuple[Axis | Categories, ...]:
+    """Return the axes with all grids counting values outside in separate cells, so that axes can be
+    compared up to this.
+    """
     return tuple(
         Axis(axis.column, axis.grid.with_outside(Outside.APART)) if isinstance(axis, Axis) else axis for axis in axes
     )

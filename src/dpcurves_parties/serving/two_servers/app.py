@@ -45,7 +45,7 @@ from .task_types import SharedTask, load_task_type
 # HTTP application of a server: authorised requests and responses. Errors are one line; only faults are logged.
 AnyService = SharedTaskService[Any]
 FOR_PEER = 8
-"""Threads reserved for requests of the peer server."""
+"""Threads reserved for requests of the peer server, so that they never wait for analysts' questions."""
 PER_MINUTE = 1200
 """Default rate limit of questions a minute for each analyst: answers cost time, not privacy."""
 
@@ -161,6 +161,9 @@ class AggregatorRouter(TaskRouter[AnyService]):
         return Response(answer.body, media_type=resource.response_type, headers=headers)
 
     def _count_analyst(self, service: AnyService, request: Request) -> None:
+        """Authenticate an analyst and count its question. Raises `ProtocolError` for another ticket, or beyond the rate
+        limit.
+        """
         self.count_question(service.task.hash, authenticate_bearer(service.task, request, Role.ANALYST, service.party))
 
     def _find_dap_service(self, task: str, request: Request, media_type: str) -> AnyService:
@@ -173,6 +176,9 @@ class AggregatorRouter(TaskRouter[AnyService]):
         return service
 
     async def _accept_upload(self, task: str, request: Request) -> Response:
+        """Store an owner's upload as in the DAP draft; answer with the rejected reports, or with a problem if the
+        request is refused.
+        """
         try:
             service = self._find_dap_service(task, request, dap.UPLOAD)
             owner = await _authenticate_owner(service, request)
@@ -203,7 +209,7 @@ class AggregatorRouter(TaskRouter[AnyService]):
         self._rates[task].count_requests(analyst)
 
     async def answer_peer(self, task: str, what: str, request: Request) -> Response:
-        """Answer the peer server."""
+        """Answer the request `what` of the peer server, which must show its certificate."""
         service = self.find_service(task)
         _require_peer(service, request)
         if what not in service.PEER_REQUESTS:
@@ -251,6 +257,9 @@ def make_session_handler(services: Mapping[str, AnyService]) -> Callable[[PeerCo
     """Return the handler of two-party sessions that the peer server opens."""
 
     def run_session(line: PeerConnection, certificate: bytes) -> None:
+        """Read the first message of a session, find its task, and take part. Raises `ProtocolError` if the peer serves
+        no such task.
+        """
         message = line.receive()
         service = services.get(str(parse_object(message, "peer").get("task")))
         if service is None or certificate != _load_peer_certificate(service):
@@ -258,6 +267,7 @@ def make_session_handler(services: Mapping[str, AnyService]) -> Callable[[PeerCo
         service.follow_session(message, line)
 
     def handle_connection(line: PeerConnection, certificate: bytes) -> None:
+        """Run one session in this thread, log faults, and close the connection."""
         try:
             run_logged(lambda: run_session(line, certificate))
         finally:
@@ -267,6 +277,7 @@ def make_session_handler(services: Mapping[str, AnyService]) -> Callable[[PeerCo
 
 
 def _load_peer_certificate(service: AnyService) -> bytes:
+    """Return the certificate of the other server of a service's task, in DER."""
     return PEM_cert_to_DER_cert(service.task.servers[1 - service.party].certificate)
 
 

@@ -39,7 +39,7 @@ from .store import Decision, Offer, Store, StoredReport, TaskFrozen, TaskState, 
 from .task_types import VERSION, Askable, QuestionMessage, SharedTask, ShareEncoding, require_report_set
 
 SIZE = 32
-"""Bytes of a derived key."""
+"""Bytes of a key derived by HKDF-SHA256: the length of its hash."""
 DIGITS = re.compile("[0-9a-f]{64}")
 
 
@@ -97,8 +97,9 @@ def make_lost_key_error(party: int) -> ProtocolError:
 
 
 DECIDES, FOLLOWS = 0, 1
-NOBODY = None, None
-AGAIN = 409
+"""Numbers of the server that decides on the report set, and of the server that stores its decision."""
+NOBODY = None, None  # commitments of both servers before the decision
+AGAIN = 409  # HTTP status of a conflict: the request is allowed, but not in this state of the task
 
 
 @dataclass(repr=False)
@@ -176,6 +177,9 @@ class Closing:
         return json.dumps({**status.provenance, "owners": self.store.count_owners(self.task)}).encode()
 
     def _decide(self) -> None:
+        """Decide as server 0: compare hashes of parts with server 1, list parts that differ, and store the
+        intersection. Raises `ProtocolError` as `close`.
+        """
         attempt = secrets.token_hex(16)
         self.store.attempt(self.task, attempt)
         bits = report_set.choose_prefix_bits(self.store.read_status(self.task).reports)
@@ -217,7 +221,8 @@ class Closing:
         raise ProtocolError("reports", report_set.OTHER, AGAIN)
 
     def outcome(self, message: bytes) -> bytes:
-        """Return the outcome of an attempt for which server 1 is frozen. An attempt that is not running is cancelled.
+        """Return the state of server 0 for an attempt to close, for which server 1 is frozen, as JSON; an attempt that
+        is not running is cancelled.
 
         Raises:
             ProtocolError: this is server 1.
@@ -229,6 +234,7 @@ class Closing:
 
     @contextmanager
     def _lock_leading(self) -> Iterator[None]:
+        """Hold the lock of the running attempt. Raises `ProtocolError` if another request is closing the task."""
         if not self._leading.acquire(blocking=False):
             raise ProtocolError("task", "it is being closed already; ask again", AGAIN)
         try:
@@ -239,6 +245,9 @@ class Closing:
     def _agree_on_reports(
         self, theirs: report_set.ClosingMessage, listed: Mapping[int, bytes], ours: report_set.Rising, stored: int
     ) -> Decision:
+        """Return server 0's decision: the reports that both servers hold, and both commitments. Raises `UnlistedParts`
+        if more listings are needed, `ProtocolError` if there are no common reports or an earlier decision differs.
+        """
         first, second = theirs.commitments
         if first not in (None, self.commitment):
             raise make_lost_key_error(DECIDES)
@@ -302,6 +311,9 @@ class Closing:
     def _recompute_report_set(
         self, closing: report_set.ClosingMessage, ours: report_set.Rising, stored: int
     ) -> report_set.ReportSet:
+        """Return the report set of server 0's decision from this server's reports. Raises `UnlistedParts` if more
+        listings are needed, `ProtocolError` if the set differs.
+        """
         agreed = report_set.intersect_reports(self.task, ours, stored, closing.summary, closing.listings)
         if agreed.name != closing.report_set:
             raise ProtocolError("reports", report_set.OTHER, AGAIN)
@@ -319,15 +331,17 @@ class Closing:
             self.store.thaw(self.task, attempt)
 
     def _require_party(self, party: int) -> None:
+        """Refuse a request that belongs to the other server. Raises `ProtocolError`."""
         if self.party != party:
             raise ProtocolError("peer", f"server {party} is to be asked this, not server {self.party}", AGAIN)
 
 
 PARTS_AT_ONCE = 2**12
-"""Most parts listed in one message."""
+"""Parts that are listed in one message at most: with 64 reports of 32 bytes each, about 8 MB."""
 
 
 def _parse_bits(facts: Mapping[str, Any]) -> int:
+    """Return the number of prefix bits in a message. Raises `ProtocolError` if it is out of range."""
     bits = int(facts["bits"])
     if not 0 <= bits <= report_set.MOST_BITS:
         raise ProtocolError("peer", f"its answer {UNLIKE}", 502)
@@ -343,13 +357,13 @@ def _parse_parts(message: bytes, bits: int) -> list[int]:
 
 
 LARGEST_QUESTION = 2**18
-"""Size limit of a question, in bytes: enough for the most thresholds."""
+"""Bytes of a question at most: enough for as many thresholds as a task allows."""
 LARGEST_LISTING = 2**30
 """Size limit of the listings of parts, in bytes."""
 AT_ONCE = 4096
-"""Reports that are read in one page."""
+"""Reports whose shares are read from the database in one page, so that memory stays small."""
 SHORT = 2**13
-"""Size limit, in bytes, of a batch that counts as short."""
+"""Bytes of a batch up to which it is opened on the event loop, because a thread would take longer."""
 Of = TypeVar("Of", bound=SharedTask)
 OfPeer = Mapping[str, tuple[Callable[[Any, bytes], bytes], int]]
 CLOSES: OfPeer = MappingProxyType({
@@ -408,7 +422,7 @@ NO_DAP = "it takes no reports of the DAP draft"
 
 
 def allow_all_questions(analyst: int) -> None:
-    """Allow any number of questions, for services without an HTTP application."""
+    """Do nothing: allow any number of questions, for services without an HTTP application."""
 
 
 @dataclass(repr=False)
@@ -450,7 +464,7 @@ class SharedTaskService(ABC, Generic[Of]):
 
     @property
     def encoding(self) -> ShareEncoding:
-        """Encoding of reports."""
+        """The encoding by which owners share records and servers read shares."""
         return self.task.encoding
 
     @property
@@ -461,7 +475,7 @@ class SharedTaskService(ABC, Generic[Of]):
     @property
     @abstractmethod
     def askable(self) -> Askable:
-        """Questions that may be asked."""
+        """The questions that may be asked of the task, which check a message's thresholds."""
 
     @abstractmethod
     def answer(self, message: bytes, analyst: int = 0) -> bytes:
@@ -472,7 +486,7 @@ class SharedTaskService(ABC, Generic[Of]):
         """
 
     def warm(self) -> None:
-        """Compile code in advance, so that the first answer does not wait for it."""
+        """Compile the code of the task's encoding in advance, so that the first answer does not wait for it."""
         self.encoding.warm()
 
     def close(self, message: bytes) -> bytes:
@@ -551,6 +565,9 @@ class SharedTaskService(ABC, Generic[Of]):
             return _encode_outcome(offer, await loop.run_in_executor(None, self._store_offer, offer))
 
     def _open_batch(self, owner: int, message: bytes) -> Offer:
+        """SECRET: decrypt a batch; return its shares as an offer to the store. Raises `ProtocolError` if it is of
+        another task or server, was changed, or holds invalid shares.
+        """
         batch = report_set.parse_batch(
             message, self.task.hash, self.party, self.encoding.size_for_party(self.party) + report_set.OVERHEAD
         )
@@ -562,6 +579,9 @@ class SharedTaskService(ABC, Generic[Of]):
         return Offer(owner, batch.contribution, batch.earlier_policy, stored)
 
     def _store_offer(self, offer: Offer) -> int:
+        """Store an owner's reports; return how many were new. A frozen task is reopened first if its attempt was
+        cancelled.
+        """
         added = partial(self.store.add_reports, self.task.hash, self.task.reports_per_owner, offer)
         try:
             return added()
@@ -570,6 +590,9 @@ class SharedTaskService(ABC, Generic[Of]):
             return added()
 
     def _open_report(self, number: int, report: report_set.ReportShare, contribution: bytes) -> StoredReport:
+        """SECRET: decrypt one report of a batch, with the hashes under which it is stored. Raises `ProtocolError`,
+        which names its number, if it was changed or sealed to another server.
+        """
         info = report_set.encode_share_info(self.task.hash, self.party, contribution, report.id)
         share = report_set.open_share(report.encrypted_share, self.identity.hpke_key, info)
         if share is None or len(share) != self.encoding.size_for_party(self.party):
@@ -653,6 +676,9 @@ class SharedTaskService(ABC, Generic[Of]):
         return question.encode_answer((), self._require_closed().provenance)
 
     def _parse_peer_question(self, message: bytes) -> QuestionMessage:
+        """Parse a question that the peer server forwards. Raises `ProtocolError` if it is not allowed, or names another
+        report set or other noise.
+        """
         question = QuestionMessage.from_json(message, self.askable)
         require_report_set(parse_object(message, "question"), self._require_closed().provenance, report_set.OTHER)
         return question
@@ -666,9 +692,15 @@ class SharedTaskService(ABC, Generic[Of]):
         return status
 
     def _post_to_peer(self, endpoint: str, message: bytes) -> bytes:
+        """Send a request about this task to the peer server; return its response. Raises `ProtocolError` if it refuses
+        or cannot be reached.
+        """
         return self.peer.post(f"/tasks/{self.task.hash}/peer/{endpoint}", message)
 
     def _charge_ledger(self, status: TaskStatus) -> Allotment:
+        """Charge the task's whole loss, once, for the accepted report set and this noise law; return the payment for
+        the question. Raises `ServerFault` if the ledger refuses or cannot be written.
+        """
         # The noise law is named, too: another release of this program must not answer again if it draws other noise.
         paid_for = f"{self.task.hash} {status.report_set} {status.commitments} {self._noise.noise_law_name}"
         try:
@@ -710,4 +742,5 @@ class SharedTaskService(ABC, Generic[Of]):
 
 
 def _encode_outcome(offer: Offer, new: int) -> bytes:
+    """Return the numbers of new and of known reports of an offer, as JSON."""
     return json.dumps({"new": new, "known": len(offer.reports) - new}).encode()

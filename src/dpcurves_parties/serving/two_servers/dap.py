@@ -106,12 +106,12 @@ class ReportError(IntEnum):
 
 
 def encode_integer(value: int, size: int) -> bytes:
-    """Encode an integer."""
+    """Return a nonnegative integer as `size` big-endian bytes. Raises `OverflowError` if it does not fit."""
     return value.to_bytes(size, "big")
 
 
 def encode_vector(content: bytes, size: int) -> bytes:
-    """Encode a vector: its length in `size` bytes, then its bytes."""
+    """Return bytes preceded by their length, as a big-endian integer of `size` bytes."""
     return encode_integer(len(content), size) + content
 
 
@@ -123,11 +123,11 @@ class Reader:
 
     @property
     def is_done(self) -> bool:
-        """Whether the message is exhausted."""
+        """True if all bytes of the message were read."""
         return self._place == len(self._message)
 
     def read_bytes(self, size: int) -> bytes:
-        """Read this many bytes."""
+        """Return the next `size` bytes. Raises `ValueError` if fewer are left."""
         end = self._place + size
         if end > len(self._message):
             raise ValueError("cut off")
@@ -135,11 +135,13 @@ class Reader:
         return content
 
     def read_integer(self, size: int) -> int:
-        """Read an integer."""
+        """Return the next `size` bytes as a big-endian integer. Raises `ValueError` if fewer are left."""
         return int.from_bytes(self.read_bytes(size), "big")
 
     def read_vector(self, size: int) -> bytes:
-        """Read the content of a vector."""
+        """Return the bytes of the next vector, whose length prefix has `size` bytes. Raises `ValueError` if it is
+        truncated.
+        """
         return self.read_bytes(self.read_integer(size))
 
 
@@ -162,16 +164,16 @@ class Extension(NamedTuple):
 
     @classmethod
     def from_reader(cls, reader: Reader) -> Extension:
-        """Read an extension."""
+        """Read an extension: type of 2 bytes, then its data. Raises `ValueError` if it is truncated."""
         return cls(reader.read_integer(2), reader.read_vector(2))
 
     def to_bytes(self) -> bytes:
-        """Encode the extension."""
+        """Return the extension as bytes: type, then its data as a vector."""
         return encode_integer(self.extension_type, 2) + encode_vector(self.extension_data, 2)
 
 
 def encode_extensions(extensions: Iterable[Extension]) -> bytes:
-    """Encode a vector of extensions."""
+    """Return extensions as one vector of at most 65,535 bytes."""
     return encode_vector(b"".join(extension.to_bytes() for extension in extensions), 2)
 
 
@@ -184,7 +186,7 @@ class ReportMetadata(NamedTuple):
 
     @classmethod
     def from_reader(cls, reader: Reader) -> ReportMetadata:
-        """Read metadata."""
+        """Read the metadata of a report: id, time and public extensions. Raises `ValueError` if they are truncated."""
         return cls(
             reader.read_bytes(report_set.ID),
             reader.read_integer(8),
@@ -192,7 +194,7 @@ class ReportMetadata(NamedTuple):
         )
 
     def to_bytes(self) -> bytes:
-        """Encode the metadata."""
+        """Return the metadata as bytes of the draft's `ReportMetadata`."""
         return self.report_id + encode_integer(self.time, 8) + encode_extensions(self.public_extensions)
 
 
@@ -205,14 +207,14 @@ class HpkeCiphertext(NamedTuple):
 
     @classmethod
     def from_reader(cls, reader: Reader) -> HpkeCiphertext:
-        """Read a ciphertext."""
+        """Read a ciphertext. Raises `ValueError` if it is truncated, or its key or payload is empty."""
         ciphertext = cls(reader.read_integer(1), reader.read_vector(2), reader.read_vector(4))
         if not ciphertext.enc or not ciphertext.payload:
             raise ValueError("empty")
         return ciphertext
 
     def to_bytes(self) -> bytes:
-        """Encode the ciphertext."""
+        """Return the ciphertext as bytes of the draft's `HpkeCiphertext`."""
         return encode_integer(self.config_id, 1) + encode_vector(self.enc, 2) + encode_vector(self.payload, 4)
 
 
@@ -225,11 +227,11 @@ class ReportShare(NamedTuple):
 
     @classmethod
     def from_reader(cls, reader: Reader) -> ReportShare:
-        """Read a report share."""
+        """Read a report for one server. Raises `ValueError` if it is truncated."""
         return cls(ReportMetadata.from_reader(reader), reader.read_vector(4), HpkeCiphertext.from_reader(reader))
 
     def to_bytes(self) -> bytes:
-        """Encode the report share."""
+        """Return the report for one server as bytes of the draft's `ReportShare`."""
         return (
             self.report_metadata.to_bytes()
             + encode_vector(self.public_share, 4)
@@ -246,12 +248,12 @@ class Report(NamedTuple):
 
     @classmethod
     def from_reader(cls, reader: Reader) -> Report:
-        """Read a report."""
+        """Read a report for both servers. Raises `ValueError` if it is truncated."""
         metadata, public = ReportMetadata.from_reader(reader), reader.read_vector(4)
         return cls(metadata, public, (HpkeCiphertext.from_reader(reader), HpkeCiphertext.from_reader(reader)))
 
     def to_bytes(self) -> bytes:
-        """Encode the report."""
+        """Return the report for both servers as bytes of the draft's `Report`."""
         return (
             self.report_metadata.to_bytes()
             + encode_vector(self.public_share, 4)
@@ -259,7 +261,7 @@ class Report(NamedTuple):
         )
 
     def to_report_share(self, party: int) -> ReportShare:
-        """Return the report share of one server."""
+        """Return the part of the report for server 0 (leader) or server 1 (helper)."""
         return ReportShare(self.report_metadata, self.public_share, self.encrypted_input_shares[party])
 
 
@@ -272,6 +274,9 @@ Named = TypeVar("Named", "Report", "VerifyInit")
 
 
 def _decode_distinct_reports(message: bytes, decode_one: Callable[[Reader], Named], message_name: str) -> list[Named]:
+    """Decode the reports of a message. Raises `InvalidMessage`, which names the message, if it is truncated, empty, or
+    repeats an id.
+    """
     try:
         reports = decode_all(message, decode_one)
     except ValueError:
@@ -303,7 +308,7 @@ BATCH = 1
 
 
 def encode_ping_pong_message(kind: int, content: bytes) -> bytes:
-    """Encode a proof message."""
+    """Return a proof message of the VDAF draft's ping-pong topology: its type, then its content as a vector."""
     return encode_integer(kind, 1) + encode_vector(content, 4)
 
 
@@ -329,11 +334,11 @@ class VerifyInit(NamedTuple):
 
     @classmethod
     def from_reader(cls, reader: Reader) -> VerifyInit:
-        """Read a structure."""
+        """Read a report for the helper with the leader's proof message. Raises `ValueError` if it is truncated."""
         return cls(ReportShare.from_reader(reader), reader.read_vector(4))
 
     def to_bytes(self) -> bytes:
-        """Encode the structure."""
+        """Return the report and the leader's proof message as bytes of the draft's `VerifyInit`."""
         return self.report_share.to_bytes() + encode_vector(self.payload, 4)
 
 
@@ -367,20 +372,21 @@ class VerifyResp(NamedTuple):
 
     @classmethod
     def from_reader(cls, reader: Reader) -> VerifyResp:
-        """Read an answer."""
+        """Read the helper's answer about one report. Raises `ValueError` if it is truncated or of another type."""
         report_id, kind = reader.read_bytes(report_set.ID), reader.read_integer(1)
         if kind not in (CONTINUE, REJECT):
             raise ValueError("another kind of answer")
         return cls(report_id, reader.read_vector(4) if kind == CONTINUE else ReportError(reader.read_integer(1)))
 
     def to_bytes(self) -> bytes:
-        """Encode the answer."""
+        """Return the helper's answer as bytes of the draft's `VerifyResp`."""
         if isinstance(self.result, ReportError):
             return self.report_id + encode_integer(REJECT, 1) + encode_integer(self.result, 1)
         return self.report_id + encode_integer(CONTINUE, 1) + encode_vector(self.result, 4)
 
 
 CONTINUE, REJECT = 0, 2
+"""Types of the helper's answer about a report (`VerifyRespType`): a proof message, or a reason of rejection."""
 
 
 def parse_aggregation_job_response(message: bytes, report_ids: Sequence[bytes]) -> list[VerifyResp]:
@@ -495,6 +501,7 @@ def hpke_seal(plaintext: bytes, key: bytes, info: bytes, aad: bytes) -> tuple[by
 
 @lru_cache(64)
 def _load_public_key(key: bytes) -> KEMKeyInterface:
+    """Return a pyhpke key from 32 bytes of an X25519 public key, cached. Raises `ValueError` if they are none."""
     return KEMKey.from_pyca_cryptography_key(X25519PublicKey.from_public_bytes(key))
 
 
@@ -503,6 +510,7 @@ KEY = 32
 
 
 def _encode_hpke_suite() -> bytes:
+    """Return the identifiers of KEM, KDF and AEAD of the only suite used here, 2 bytes each."""
     return encode_integer(KEM, 2) + encode_integer(KDF, 2) + encode_integer(AEAD, 2)
 
 
@@ -517,6 +525,7 @@ class Vdaf(Enum):
 PRECISION = 86_400
 """Time precision, in seconds: a day."""
 LEADER_SELECTED = 2
+"""Batch mode of the draft: the leader selects the reports of a batch."""
 INFO = b"dpcurves"
 
 
@@ -542,6 +551,7 @@ class TaskConfiguration:
 
     @cached_property
     def _configuration_bytes(self) -> bytes:
+        """The configuration as bytes of the draft's `TaskConfiguration`, computed once."""
         urls = b"".join(encode_vector(server.url.rstrip("/").encode(), 2) for server in self.servers)
         mode = (
             encode_integer(PRECISION, 8)
@@ -599,7 +609,7 @@ class PlaintextInputShare(NamedTuple):
         return input_share
 
     def to_bytes(self) -> bytes:
-        """Encode the input share."""
+        """SECRET: return the input share and its extensions as bytes of the draft's `PlaintextInputShare`."""
         return encode_extensions(self.private_extensions) + encode_vector(self.payload, 4)
 
 
@@ -632,7 +642,7 @@ class HpkeKeys:
         return cls(numbered)
 
     def encode_config_list(self) -> bytes:
-        """Encode an `HpkeConfigList`."""
+        """Return the public keys with their configuration ids as bytes of the draft's `HpkeConfigList`."""
         configs = (
             encode_integer(config_id, 1) + _encode_hpke_suite() + encode_vector(_encode_public_key(key.public_key()), 2)
             for config_id, key in self.private_keys.items()
@@ -669,11 +679,14 @@ class HpkeKeys:
 
 @lru_cache(64)
 def _load_private_key(key: X25519PrivateKey) -> KEMKeyInterface:
+    """Return a pyhpke key from an X25519 private key, cached."""
     return KEMKey.from_pyca_cryptography_key(key)
 
 
 def derive_config_id(key: bytes) -> int:
-    """Return the configuration id of a server's key, unless another key of the server has it."""
+    """Return the preferred configuration id of a server's public key, 0 to 255; `HpkeKeys` takes the next free one if
+    another key has it.
+    """
     return sha256(b"dpcurves HPKE config\n" + key).digest()[0]
 
 
@@ -687,4 +700,5 @@ def parse_config_ids(message: bytes) -> dict[bytes, int]:
 
 
 def _encode_public_key(key: X25519PublicKey) -> bytes:
+    """Return the 32 bytes of an X25519 public key."""
     return key.public_bytes_raw()

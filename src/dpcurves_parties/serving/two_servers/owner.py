@@ -38,7 +38,7 @@ from .report_set import (
 from .task_types import SharedTask
 
 AT_ONCE = 1000
-"""Reports per batch."""
+"""Reports per batch at most; fewer if a report is large."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,9 @@ class UploadOutcome:
     new: int
 
     def add_outcome(self, coming: Future[UploadOutcome] | None) -> UploadOutcome:
-        """Add the outcome of a pending batch."""
+        """Return the sums of this outcome and of a pending batch's, for which it waits; this outcome if there is none.
+        Raises the batch's error.
+        """
         if coming is None:
             return self
         batch_outcome = coming.result()
@@ -57,6 +59,9 @@ class UploadOutcome:
 
 
 def _post_batch(path: str, token: str, server: Channel, message: bytes) -> UploadOutcome:
+    """Send one batch to a server; return how many reports it holds, and how many were new. Raises `ProtocolError` if
+    the server refuses.
+    """
     reply = parse_fields(server.post(path, message, token), "server", new=int, known=int)
     return UploadOutcome(reply["new"] + reply["known"], reply["new"])
 
@@ -128,6 +133,7 @@ class Contribution:
             yield name, encoding.share_records_with_ids(places[start : start + batch_size], stream)
 
     def _encode_batch(self, party: int, name: bytes, reports: Sequence[ReportShare]) -> bytes:
+        """Return the bytes of a batch of sealed reports for one server."""
         return encode_batch(self.task.hash, party, Batch(name, self.earlier_policy, reports))
 
     def send(self, ticket: Ticket, progress: Callable[[int], object], timeout: float = PATIENCE) -> UploadOutcome:
@@ -252,7 +258,9 @@ class AgreedReports:
 
 
 def path_of_agreed_reports(ticket: Path) -> Path:
-    """Return the path of the file beside a ticket."""
+    """Return the path of the file that holds the servers to a report set, beside an analyst's or the coordinator's
+    ticket.
+    """
     return ticket.with_name(ticket.name + ".closed")
 
 

@@ -30,12 +30,14 @@ def load_public_key(digits: str) -> X25519PublicKey:
 
 
 def seal_share(share: bytes, key: X25519PublicKey, info: bytes) -> bytes:
-    """Encrypt a share by HPKE, bound to the context `info`."""
+    """Encrypt a share by HPKE to a server's public key, bound to the context `info`; return the sealed bytes."""
     return _SUITE.encrypt(share, key, info)
 
 
 def open_share(message: bytes, key: X25519PrivateKey, info: bytes) -> bytes | None:
-    """Decrypt a share; None if it was sealed to another key or context, or changed."""
+    """SECRET: decrypt a share that was sealed to this key in the context `info`; None if it was sealed to another key
+    or context, or changed.
+    """
     try:
         return _SUITE.decrypt(message, key, info)
     except (InvalidTag, ValueError):
@@ -50,17 +52,17 @@ def encode_share_info(task: str, party: int, contribution: bytes, report: bytes)
 # A batch of sealed reports for one server: a header, then records of one size. Nothing may follow.
 MAGIC = b"DPCF"
 FORMAT = 2
-"""Version of the format."""
+"""Version of the format of batches; other versions are refused."""
 ID = 16
 """Bytes of a report id."""
 NAME = 32
 """Bytes of a hash or contribution id."""
 MOST_REPORTS = 4096
-"""Largest number of reports of a batch."""
+"""Reports of a batch at most."""
 LARGEST_BATCH = 2**23
-"""Size limit of a batch, in bytes."""
+"""Bytes of a batch at most."""
 LARGEST_SEALED = 2**16 - 1
-"""Size limit of a sealed share in bytes; its length field has two bytes."""
+"""Bytes of a sealed share at most: its length field has two bytes."""
 _HEADER = struct.Struct(f"<4sBBBHI{NAME}s{NAME}s")
 
 
@@ -100,7 +102,9 @@ class Batch(NamedTuple):
 
 
 def encode_batch(task: str, party: int, batch: Batch) -> bytes:
-    """Encode a batch."""
+    """Return a batch of sealed reports of equal size for one server as bytes: a header, then id and sealed share of
+    each.
+    """
     size, count = len(batch.reports[0].encrypted_share), len(batch.reports)
     facts = party, batch.earlier_policy.value, size, count, bytes.fromhex(task), batch.contribution
     return _HEADER.pack(MAGIC, FORMAT, *facts) + b"".join(
@@ -135,7 +139,7 @@ DIGEST = 16
 """Bytes of the digest of a report's public part."""
 RECORD = ID + DIGEST
 """Bytes of a report in a listing."""
-NONE = "00" * NAME
+NONE = "00" * NAME  # hexadecimal digits of no hash, in a message between servers
 OTHER = "the servers agreed on other sets of them or other noise; a store was put back, nothing is answered"
 
 Listing = Mapping[bytes, bytes]
@@ -159,12 +163,14 @@ class ReportSet(NamedTuple):
 
 
 def digest_public_share(public: bytes) -> bytes:
-    """Return the digest of the public part of a report."""
+    """Return the digest of the public part of a report, 16 bytes."""
     return sha256(b"dpcurves report\n" + public).digest()[:DIGEST]
 
 
 def hash_share(key: bytes, share: bytes) -> bytes:
-    """SECRET: hash a stored share of the report `key`, including its seed, to detect damage later."""
+    """SECRET: return the SHA-256 of a stored share of the report `key`, including its seed, by which damage is detected
+    later.
+    """
     return sha256(b"dpcurves share\n" + key + share).digest()
 
 
@@ -175,16 +181,16 @@ class ReportSetHash:
         self._hash = sha256(b"dpcurves report set 1\n" + bytes.fromhex(task) + reports.to_bytes(4, "big"))
 
     def add(self, key: bytes, digest: bytes) -> None:
-        """Add the next report."""
+        """Add the next report's id and digest; ids must rise."""
         self._hash.update(key + digest)
 
     def hexdigest(self) -> str:
-        """Return the name, after all reports were added."""
+        """Return the name of the set in 64 hexadecimal digits, after all reports were added."""
         return self._hash.hexdigest()
 
 
 def hash_report_set(task: str, reports: int, sorted_reports: Iterable[tuple[bytes, bytes]]) -> str:
-    """Return the name of a set of this many reports."""
+    """Return the name of a set of this many reports, in 64 hexadecimal digits; ids must rise."""
     name = ReportSetHash(task, reports)
     for key, digest in sorted_reports:
         name.add(key, digest)
@@ -200,29 +206,29 @@ EACH = 64
 others.
 """
 MOST_BITS = 24
-"""Largest number of prefix bits."""
+"""Prefix bits at most: 2**24 parts, whose hashes take half a gigabyte."""
 
 
 def choose_prefix_bits(reports: int) -> int:
-    """Return the number of prefix bits that partition this many reports."""
+    """Return the number of leading bits of report ids that partition this many reports into parts of about 64."""
     return min(MOST_BITS, (max(reports, 1) // EACH).bit_length())
 
 
 def split_by_prefix(
     sorted_reports: Iterable[tuple[bytes, bytes]], bits: int
 ) -> Iterator[tuple[int, list[tuple[bytes, bytes]]]]:
-    """Iterate over non-empty parts, with their numbers."""
+    """Yield the non-empty parts of reports in rising order of ids: the number of each part, and its ids and digests."""
     for number, group in groupby(sorted_reports, lambda report: int.from_bytes(report[0][:4], "big") >> (32 - bits)):
         yield number, list(group)
 
 
 def find_first_id(part: int, bits: int) -> bytes:
-    """Return the smallest id of a part."""
+    """Return the smallest report id of part number `part`, if the first `bits` bits select the part."""
     return (part << (8 * ID - bits)).to_bytes(ID, "big")
 
 
 def hash_part(task: str, some: Iterable[tuple[bytes, bytes]]) -> bytes:
-    """Hash a part of some reports, in rising order of ids."""
+    """Return the SHA-256 of a part of a task's reports: ids and digests in rising order of ids."""
     return sha256(b"dpcurves part 1\n" + bytes.fromhex(task) + b"".join(map(b"".join, some))).digest()
 
 
@@ -239,14 +245,14 @@ class PartHashes(NamedTuple):
 
     @classmethod
     def from_reports(cls, task: str, sorted_reports: Iterable[tuple[bytes, bytes]], bits: int) -> PartHashes:
-        """Compute the hashes of some reports."""
+        """Compute the hashes of all ``2**bits`` parts of a server's reports, whose ids must rise."""
         hashes = bytearray(hash_part(task, ()) * 2**bits)
         for number, part_reports in split_by_prefix(sorted_reports, bits):
             hashes[NAME * number : NAME * (number + 1)] = hash_part(task, part_reports)
         return cls(bits, bytes(hashes))
 
     def hash_of_part(self, part: int) -> bytes:
-        """Return the hash of a part."""
+        """Return the hash of part number `part`, 32 bytes."""
         return self.hashes[NAME * part : NAME * (part + 1)]
 
 
@@ -300,7 +306,9 @@ def intersect_reports(
 
 
 def encode_listings(listed: Mapping[int, bytes]) -> bytes:
-    """Encode listings of parts: number of the part, and of its reports; ids and digests."""
+    """Return listings of parts as bytes: for each the part's number, the number of its reports, and their ids and
+    digests.
+    """
     head = struct.Struct(">II")
     return b"".join(head.pack(number, len(listing) // RECORD) + listing for number, listing in sorted(listed.items()))
 
@@ -327,12 +335,13 @@ CUT = "its listing of reports is cut off, or something follows it"
 
 
 def _parse_listing(some: bytes) -> Listing:
+    """Return the digests of a listing's reports by their ids; of repeated ids the last."""
     starts = range(0, len(some), RECORD)
     return {some[start : start + ID]: some[start + ID : start + RECORD] for start in starts}
 
 
 def group_consecutive(parts: Iterable[int]) -> Iterator[tuple[int, int]]:
-    """Group consecutive parts: return the first and last of each run.
+    """Yield the first and the last number of each run of consecutive parts, in rising order.
 
     >>> list(group_consecutive([3, 4, 5, 9]))
     [(3, 5), (9, 9)]
@@ -363,7 +372,9 @@ class ClosingMessage(NamedTuple):
     listings: Mapping[int, bytes]
 
     def to_bytes(self) -> bytes:
-        """Encode the message."""
+        """Return the message as bytes: three hashes (zeros for unknown ones), prefix bits, hashes of parts, and
+        listings.
+        """
         names = b"".join(bytes.fromhex(name or NONE) for name in (self.report_set, *self.commitments))
         return names + bytes([self.summary.prefix_bits]) + self.summary.hashes + encode_listings(self.listings)
 
@@ -387,4 +398,5 @@ class ClosingMessage(NamedTuple):
 
 
 def _parse_optional_hash(name: str) -> str | None:
+    """Return a hash in hexadecimal digits; None if all are zeros."""
     return None if name == NONE else name

@@ -37,7 +37,7 @@ from .task_types import Answer, QuestionMessage
 WORD = 16
 """Bytes of a nonce."""
 HALVES = 2
-"""Number of answer shares."""
+"""Answer shares of one answer: one of each server."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -64,7 +64,7 @@ class AnswerKey:
 
     @property
     def fields(self) -> dict[str, str]:
-        """Fields as plain objects."""
+        """Key and nonce as fields of a message, both as hexadecimal digits."""
         return {"key": self.key, "word": self.nonce}
 
     def seal_answer_share(self, party: int, answer_share: Answer) -> str:
@@ -91,6 +91,7 @@ class AnswerKey:
         return _parse_answer_share(party, facts, struct.unpack(f"<{self.question.answer_size}Q", numbers))
 
     def _encode_info(self, party: int) -> bytes:
+        """Return the HPKE context of a server's sealed answer share: party, question and nonce."""
         return _encode_hpke_info(b"half", party, {**self.question.fields, "word": self.nonce})
 
 
@@ -99,6 +100,9 @@ OTHERS = "their halves are from different sets of reports, or with different noi
 
 
 def _parse_answer_share(party: int, message: bytes, numbers: Sequence[int]) -> Answer:
+    """SECRET: return a server's answer share from its facts, in JSON, and its numbers. Raises `ProtocolError` if a fact
+    is missing or of another type.
+    """
     try:
         facts = json.loads(message)
         fits = type(facts["reports"]) is int and facts["reports"] > 0 and type(facts["dropped"]) is int
@@ -229,11 +233,15 @@ def _encode_envelope_info(question: QuestionMessage, party: int) -> bytes:
 
 
 def _encode_hpke_info(purpose: bytes, party: int, facts: Mapping[str, object]) -> bytes:
+    """Return the HPKE context for one purpose and server: a label and a hash of the facts to which a
+    message is bound.
+    """
     digest = sha256(json.dumps(facts, sort_keys=True).encode()).digest()
     return b"dpcurves " + purpose + b" 1\n" + bytes([party]) + digest
 
 
 def _encode_base64(octets: bytes) -> str:
+    """Return bytes as Base64 text."""
     return b64encode(octets).decode()
 
 

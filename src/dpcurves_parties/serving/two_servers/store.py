@@ -116,13 +116,14 @@ def lock_task(connection: Connection, task: str) -> None:
 
 
 def select_status(connection: Connection, task: str) -> TaskStatus:
-    """Read the state of a task."""
+    """Return the state of a task, which must have a row, in the caller's transaction."""
     columns = TASKS.c.state, TASKS.c.reports, TASKS.c.set, TASKS.c.commitments, TASKS.c.attempt
     row = connection.execute(select(*columns).where(TASKS.c.task == task)).one()
     return TaskStatus(TaskState(row.state), row.reports, row.set, _parse_commitments(row.commitments), row.attempt)
 
 
 def _parse_commitments(written: str | None) -> tuple[str, str] | None:
+    """Return the noise commitments of server 0 and server 1 from their stored text; None before the task is closed."""
     if written is None:
         return None
     first, second = written.split(" ")
@@ -130,7 +131,7 @@ def _parse_commitments(written: str | None) -> tuple[str, str] | None:
 
 
 def update_task(connection: Connection, task: str, **facts: object) -> None:
-    """Update a task that is locked."""
+    """Set columns of a task's row, in a transaction that has locked it."""
     connection.execute(update(TASKS).where(TASKS.c.task == task).values(**facts))
 
 
@@ -208,7 +209,7 @@ class Store:
 
     @write_transaction
     def create_task(self, connection: Connection, task: str) -> None:
-        """Create the row of a task, if it is new."""
+        """Create the row of a task, open and without reports, if there is none."""
         acquire_lock(connection, task)
         if connection.execute(select(TASKS.c.task).where(TASKS.c.task == task)).first() is None:
             connection.execute(insert(TASKS), {"task": task, "state": TaskState.OPEN.value, "reports": 0})
@@ -238,7 +239,10 @@ class Store:
         return [future.exception() or future.result() for future in futures]
 
     def _write_uploads(self, uploads: Sequence[Upload]) -> Sequence[int | Exception]:
+        """Store uploads in one transaction, in their order; return for each the number of new reports, or its error."""
+
         def write_groups(connection: Connection) -> list[int | Exception]:
+            """Store uploads task by task; those that may replace earlier reports are stored singly."""
             outcomes: list[int | Exception] = []
             for task, group in groupby(uploads, key=lambda outcome: outcome.task):
                 state = TaskState(connection.execute(_STATE, {"of": task}).scalar_one())
@@ -257,6 +261,7 @@ class Store:
         """Return the exclusive or of the hashes of all report ids, by which the DAP draft compares batches."""
 
         def xor_id_hashes(connection: Connection) -> int:
+            """Return the XOR of SHA-256 of all report ids as an integer."""
             hashes = (int.from_bytes(sha256(report_id).digest()) for report_id, _ in _iterate_digests(connection, task))
             return reduce(xor, hashes, 0)
 
@@ -362,7 +367,8 @@ class Store:
 
     @write_transaction
     def record_dropped(self, connection: Connection, task: str, bits: bytes) -> bytes:
-        """Store which reports failed the check, a bit for each, unless that was done; return the stored bits.
+        """Store once which reports failed the check, a bit for each in the order of ids; return the stored bits, these
+        or earlier ones.
 
         Raises:
             ProtocolError: the stored bits were damaged.
@@ -440,7 +446,7 @@ _MORE = update(TASKS).where(TASKS.c.task == _OF).values(reports=TASKS.c.reports 
 
 
 FIRST_ANALYZED = 1_000
-"""Number of reports after which PostgreSQL's planner statistics are updated."""
+"""Reports after which PostgreSQL's planner statistics are first updated; then after ten times as many, and so on."""
 
 
 def _analyze(connection: Connection) -> None:
@@ -456,7 +462,7 @@ def _group_key(upload: Upload) -> int:
 
 
 def _refuse_uploads(state: TaskState, uploads: Sequence[Upload]) -> list[Exception]:
-    """Return the errors of all uploads if the task accepts none."""
+    """Return an error for each upload if the task is closed or frozen; an empty list if it is open."""
     if state is TaskState.CLOSED:
         return [NoMoreReports() for _ in uploads]
     return [TaskFrozen() for _ in uploads] if state is TaskState.FROZEN else []
@@ -542,7 +548,7 @@ def _select_page(connection: Connection, task: str, last: bytes, size: int) -> S
 
 
 AT_ONCE = 4096
-"""Reports whose ids and digests are read in one page."""
+"""Reports whose ids and digests are read from the database in one page."""
 
 
 def _iterate_digests(
@@ -560,11 +566,15 @@ def _iterate_digests(
 
 
 def _select_listing(connection: Connection, task: str) -> Listing:
+    """Return the digests of all stored reports of a task by their ids."""
     rows = connection.execute(select(REPORTS.c.id, REPORTS.c.digest).where(REPORTS.c.task == task))
     return {row.id: row.digest for row in rows}
 
 
 def _read_dropped_bits(connection: Connection, task: str, size: int) -> bytes | None:
+    """Return the `size` bytes of flags of reports that failed the check; None before the check. Raises `ProtocolError`
+    if they were damaged.
+    """
     stored = connection.execute(select(TASKS.c.dropped).where(TASKS.c.task == task)).scalar_one()
     if stored is None:
         return None
@@ -575,4 +585,5 @@ def _read_dropped_bits(connection: Connection, task: str, size: int) -> bytes | 
 
 
 def _hash_dropped_bits(task: str, bits: bytes) -> bytes:
+    """Return the SHA-256 of a task's flags of failed reports, which is stored behind them."""
     return sha256(b"dpcurves dropped\n" + bytes.fromhex(task) + bits).digest()

@@ -25,6 +25,7 @@ from .report_set import ID
 VERSION = 6
 """Version of the protocol of two servers."""
 LONGEST_ID = 64
+"""Characters of the id of a question, and of its nonce, at most."""
 
 
 class Askable(Protocol):
@@ -35,10 +36,12 @@ class Askable(Protocol):
         """Hash of the task."""
 
     def parse_thresholds(self, at: object) -> tuple[int, ...]:
-        """Validate the thresholds of a message. Raises `ProtocolError`."""
+        """Return the thresholds of a message, which `at` gives as JSON values. Raises `ProtocolError` if they are
+        invalid.
+        """
 
     def answer_size(self, at: Sequence[int]) -> int:
-        """Return the number of values in the response."""
+        """Return the number of values in the response to a question at these thresholds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +66,13 @@ class QuestionMessage:
 
     @classmethod
     def create(cls, task: Askable, at: tuple[int, ...], question: str | None = None) -> QuestionMessage:
-        """Create a new message."""
+        """Return a message of a task's question at these thresholds, with a new nonce; `question` is the id of a
+        question that is repeated.
+        """
         return cls(task.hash, question or secrets.token_hex(8), at, secrets.token_hex(16), task.answer_size(at))
 
     def to_json(self, **more: object) -> bytes:
-        """Encode the message."""
+        """Return the message's fields, and further ones, as JSON."""
         return json.dumps({**self.fields, **more}).encode()
 
     @classmethod
@@ -89,7 +94,9 @@ class QuestionMessage:
         return cls(task.hash, str(names[0]), thresholds, str(names[1]), task.answer_size(thresholds))
 
     def encode_answer(self, numbers: tuple[int, ...], provenance: Mapping[str, object], **more: object) -> bytes:
-        """Encode the answer to this message, from this report set."""
+        """Return the answer to this message as JSON: its own fields, the values, the report set and noise, and further
+        fields.
+        """
         return json.dumps({**self.fields, **provenance, "numbers": numbers, **more}).encode()
 
     def parse_answer(self, message: bytes, who: str) -> Answer:
@@ -110,7 +117,9 @@ class QuestionMessage:
         return Answer(tuple(numbers or ()), name, reports)
 
     def parse_reply(self, message: bytes, who: str) -> Mapping[str, Any]:
-        """Return the object in a message that names this question. Raises `ProtocolError`."""
+        """Return the JSON object of a reply by `who`. Raises `ProtocolError` if it is none, or names another question
+        or nonce.
+        """
         stored = parse_object(message, who)
         if any(stored.get(name) != value for name, value in self.fields.items()):
             raise ProtocolError(who, "it answered another question, or an earlier one", 502)
@@ -194,7 +203,7 @@ class ShareEncoding(Protocol):
         """Bytes of a report for one server."""
 
     def share_records(self, rows: IntArray, randomness: Randomness, /) -> list[tuple[bytes, bytes]]:
-        """SECRET: share each record between server 0 and server 1."""
+        """SECRET: return the shares of each record for server 0 and for server 1, as bytes."""
 
     def share_records_with_ids(
         self, rows: IntArray, randomness: Randomness, /
@@ -204,14 +213,16 @@ class ShareEncoding(Protocol):
         return [(randomness.random_bytes(ID), shares_of_record) for shares_of_record in shares]
 
     def size_for_party(self, party: int) -> int:
-        """Return the bytes of a report for one server."""
+        """Return the bytes of a report for server 0 or server 1; here equal for both."""
         return self.size
 
     def require_shares(self, party: int, shares: Sequence[bytes]) -> None:
         """Refuse invalid shares. Raises `ValueError`: a share is not of this task."""
 
     def warm(self) -> None:
-        """Compile code in advance, so that the first answer does not wait for it."""
+        """Compile code in advance, so that the first answer does not wait for it; some encodings have nothing to
+        compile.
+        """
 
 
 class SharedTask(TaskDocument, ABC):
