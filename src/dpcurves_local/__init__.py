@@ -9,7 +9,7 @@ __all__ += ["CountUse"]
 
 
 def __getattr__(name: str) -> Any:
-    """Import a name where it is used."""
+    """Return the public name, imported at its first use. Raises `AttributeError` for an unknown name."""
     if name == "CountUse":
         from dpcurves.queries import CountUse
 

@@ -21,7 +21,7 @@ from .reported_pairs import DebiasedReports
 
 # The law of randomised reports about one tiling: public support probabilities of a report.
 MOST_REPORTS = 2**50
-"""Limit on the number of reports: sums of counts stay exact in 64-bit integers."""
+"""Reports at most: sums of counts then stay exact in 64-bit integers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class LevelReports:
 
     @property
     def joint_probabilities(self) -> tuple[Fraction, Fraction]:
-        """Probabilities that two answers are both supported."""
+        """Probabilities that a report supports two given answers: the true one and another, and two others."""
         return self.p_true_and_other, self.p_two_others
 
     @property
@@ -75,7 +75,7 @@ class LevelReports:
 
     @property
     def first_cells(self) -> IntArray:
-        """First cells of the intervals."""
+        """First cells of the intervals as an array, in rising order."""
         return places_to_array(self.starts)
 
     @property
@@ -125,9 +125,9 @@ def _compute_covariances(
 
 
 MANY = 1000
-"""Expected number of false reports from which their binomial number counts as normal; its skewness is below 0.04."""
+"""Expected false reports from which their binomial number is simulated as normal: its skewness is below 0.04."""
 MOST_DRAWN = 10**9
-"""Largest number of people that are sampled without replacement; a limit of NumPy."""
+"""People that are sampled without replacement at most; a limit of NumPy."""
 
 
 def simulate_errors(law: AggregatedReports, draws: int, generator: np.random.Generator) -> FloatArray:
@@ -188,6 +188,7 @@ def _sample_people_by_level(
 
 
 def _sample_hypergeometric(people: IntArray, size: int, draws: int, generator: np.random.Generator) -> IntArray:
+    """Draw samples of `size` people without replacement; return their numbers by cell, ``(draws, cells)``."""
     return np.asarray(generator.multivariate_hypergeometric(people, size, size=draws, method="marginals"))
 
 
@@ -325,10 +326,13 @@ class AggregatedReports(NoisySums):
 
     @property
     def size(self) -> int:
+        """Number of released tallies: one per interval and row of each level, and one per level for missing values if
+        `whole`.
+        """
         return self.rows * sum(len(level.starts) for level in self.levels) + self.whole * len(self.levels)
 
     def blank_values(self) -> tuple[int, ...]:
-        """Expected tallies of answers that are true for no person."""
+        """Return the expected tallies of answers that are true for no person, rounded."""
         tallies = [np.full(self.rows * len(level.starts), round(level.expected_false_support)) for level in self.levels]
         missing = [round(level.expected_false_support) for level in self.levels] if self.whole else []
         return (*np.concatenate(tallies).tolist(), *missing)
@@ -501,11 +505,12 @@ class AggregatedReports(NoisySums):
 
     @property
     def _known_total(self) -> int | None:
+        """The number of people, if the law includes all answers; else None."""
         return self.people if self.whole else None
 
     @property
     def parts(self) -> tuple[Part, ...]:
-        """The levels, with the noise of a debiased count."""
+        """Number of intervals and noise of a debiased count of each level; no noise for levels without reports."""
         noises = iter(self.nested_law.levels)
         no_noise = Noise(Family.GAUSSIAN, Fraction(0))
         return tuple(
@@ -518,10 +523,13 @@ class AggregatedReports(NoisySums):
         return self.nested_law.bounds
 
     def apply_strategy(self, cells: Any) -> list[Any]:
-        """Sum cells over the intervals of each level."""
+        """Return the sums of cells ``(rows, cells)`` over the intervals of each level, one array per level."""
         return [sum_over_intervals(cells, level.first_cells) for level in self.levels]
 
     def with_rows(self, rows: int) -> AggregatedReports:
+        """Return the law of `rows` rows of the table, without shares of cells; their tallies are part of
+        a larger table.
+        """
         return replace(self, rows=rows, whole=False, shares=None)
 
     def noise_by_source(self, total: int | None) -> FloatArray:
@@ -536,6 +544,9 @@ class AggregatedReports(NoisySums):
         return level.debias_tallies(np.asarray(values, dtype=np.float64))
 
     def count_missing_and_present(self, values: Sequence[int], total: int | None) -> tuple[float, float] | None:
+        """Return the estimated numbers of people with a missing value and with a value; None if the law is of some rows
+        only.
+        """
         if not self.whole:
             return None
         missing = float(self.reconstruct(np.asarray(values, dtype=np.float64), None)[1])
@@ -546,16 +557,21 @@ class AggregatedReports(NoisySums):
         return {**NoisySums.to_json(self, values, total), "missing": None}
 
     def _fields_to_json(self) -> dict[str, Any]:
+        """Return the fields that are stored with a release; `about_all` only if it is true."""
         fields = {"tallied": STORED.encode(self.levels), "whole": self.whole}
         return {**fields, "about_all": True} if self.about_all else fields
 
     @classmethod
     def json_schema(cls) -> Rule:
+        """Return the JSON schema of a stored release; `whole` is required."""
         rule = super(AggregatedReports, cls).json_schema()
         return {**rule, "required": [*rule["required"], "whole"]}
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
+        """Parse the law from a stored release. Raises `KeyError` or `ValueError` if fields are missing
+        or inconsistent.
+        """
         levels = STORED.decode(tuple[LevelReports, ...], stored["tallied"])
         rows, cells, whole = int(stored["rows"]), int(stored["cells"]), bool(stored["whole"])
         return cls(rows, cells, levels, whole, about_all=bool(stored.get("about_all", False)))

@@ -34,7 +34,7 @@ from .task import Task
 from .trust import ReportAggregator
 
 AT_ONCE = 2**14
-"""Reports per batch when reports are added one by one."""
+"""Reports that are joined to one batch when they are added one by one."""
 
 
 class Collection:
@@ -58,7 +58,7 @@ class Collection:
 
     @property
     def reports(self) -> int:
-        """Number of people who were counted."""
+        """Number of people whose report was counted."""
         return sum(self._tables.reports)
 
     def add_file(self, path: str | Path) -> None:
@@ -70,16 +70,17 @@ class Collection:
         self.add(map_report_file(path))
 
     def add(self, data: bytes | memoryview) -> None:
-        """Add reports as they were sent, concatenated."""
+        """Count the reports in concatenated messages; damaged, invalid and repeated ones are only counted as such."""
         for records in self.task.report_format.parse_reports(data):
             self._add_batch(records)
 
     def add_each(self, reports: Iterable[bytes]) -> None:
-        """Add reports one by one."""
+        """Count reports that arrive one by one, in batches of 16,384."""
         for batch in _split_batches(reports):
             self.add(b"".join(batch))
 
     def _add_batch(self, records: ReportBatch) -> None:
+        """Count the valid reports of new people in a batch, and the numbers of refused and repeated ones."""
         batches, is_valid = self._tables.sort_by_level(self.task.expand_messages(records))
         all_valid = bool(is_valid.all())
         self.refused += records.damaged_count + int(len(is_valid) - is_valid.sum())
@@ -127,13 +128,15 @@ class SortedNameSet:
         return sum(map(len, self._runs))
 
     def mark_new(self, names: Octets) -> BoolArray:
-        """Mark the pseudonyms that are neither in the set nor earlier in this list, and add them."""
+        """Return a mask of the pseudonyms that are neither in the set nor earlier in this list, and add them."""
         is_new, run = self.find_new(names)
         self.insert_run(run)
         return is_new
 
     def find_new(self, names: Octets) -> tuple[BoolArray, NDArray[np.uint64]]:
-        """Mark the pseudonyms that are new to the set and to this list, and encode them for `insert_run`."""
+        """Return a mask of the pseudonyms that are new to the set and to this list, and these as sorted integers for
+        `insert_run`. The set is unchanged.
+        """
         numbers = names_to_numbers(names)
         order = _sort_indices(numbers)
         ordered, is_new = numbers[order], np.zeros(len(numbers), dtype=np.bool_)
@@ -145,7 +148,7 @@ class SortedNameSet:
         return is_new, ordered[is_first]
 
     def list_names(self) -> NDArray[np.uint64]:
-        """Return all pseudonyms, sorted."""
+        """Return all pseudonyms of the set as sorted integers."""
         return np.sort(np.concatenate([np.zeros(0, dtype=np.uint64), *self._runs]))
 
     def insert_run(self, run: NDArray[np.uint64]) -> None:
@@ -194,6 +197,7 @@ def aggregate(reports: Iterable[bytes] | str | Path, task: Task) -> Any:
 
 
 def _split_batches(reports: Iterable[bytes]) -> Iterator[list[bytes]]:
+    """Yield lists of up to `AT_ONCE` reports."""
     iterator = iter(reports)
     while batch := list(islice(iterator, AT_ONCE)):
         yield batch
@@ -250,7 +254,8 @@ class Inviter:
         return self.private_key.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw).hex()
 
     def sign_invitation(self, task: Task, person: str) -> str:
-        """Sign the invitation of a person, which only that person should receive.
+        """SECRET: return the invitation of a person as Base64 text, the pseudonym and its signature; only that person
+        should receive it.
 
         Raises:
             ValueError: the task names another key, or the person has no name.
@@ -279,4 +284,5 @@ def verify_invitation(task: Task, invitation: str) -> bytes:
 
 
 def _encode_signed_name(task: Task, name: bytes) -> bytes:
+    """Return the bytes that an invitation signs: a label, the task's hash and the pseudonym."""
     return LABEL + bytes.fromhex(task.hash) + name

@@ -60,6 +60,7 @@ def _split_value(axes: Sequence[Axis | Categories], value: Any) -> list[Any]:
 
 
 def _find_cell(axis: Axis, value: Any) -> int:
+    """SECRET: return the index of the cell that holds a value; the number of cells if it is missing. Raises nothing."""
     return int(axis.grid.cell_of(np.array([_parse_number(value)]))[0])
 
 
@@ -72,6 +73,7 @@ def _parse_number(value: Any) -> float:
 
 
 def _to_float(value: Any) -> float:
+    """SECRET: return a number as a float; infinity with its sign if it is too large."""
     try:
         return float(value)
     except OverflowError:
@@ -92,9 +94,9 @@ def _find_category(axis: Categories, value: Any) -> int:
 
 
 PARTS = 2**32
-"""Denominator of rounding probabilities."""
+"""Denominator of rounding probabilities: 32 random bits decide."""
 FINEST = 2**20
-"""Largest number of fine cells, which resolve where a number lies between two cell middles."""
+"""Fine cells of a grid at most, which resolve where a number lies between two cell middles."""
 
 
 class Rounding(StrEnum):
@@ -157,10 +159,13 @@ class StochasticRounding:
 
     @property
     def _fine_cells_per_cell(self) -> int:
+        """Number of fine cells in each cell of the grid."""
         return FINEST // self.axis.grid.cells
 
     def find_probabilities(self, fine: IntArray) -> tuple[IntArray, IntArray]:
-        """Return the cell before each fine cell, and the probability of the next one in units of 1 / `PARTS`."""
+        """Return for each fine cell the cell whose middle lies below it, and the probability of the next cell, in units
+        of ``1 / PARTS``.
+        """
         twice = (
             2 * self._fine_cells_per_cell
         )  # positions in half fine cells, so that the middles of fine cells are integers
@@ -169,7 +174,9 @@ class StochasticRounding:
         return np.clip(lower_cell, 0, self.axis.grid.cells - 1), np.where(inside, offset * PARTS // twice, 0)
 
     def round_cells(self, fine: IntArray, randomness: Randomness) -> IntArray:
-        """Draw a cell for each fine cell; missing values stay missing. SECRET argument `fine`."""
+        """SECRET: return a cell for each fine cell, drawn so that its expected middle is the fine cell's; missing
+        values stay missing.
+        """
         cells, chances = self.find_probabilities(fine)
         words = np.frombuffer(randomness.random_bytes(4 * len(fine)), dtype="<u4").astype(np.int64)
         missing = fine == self.axis.grid.cells * self._fine_cells_per_cell
@@ -178,7 +185,7 @@ class StochasticRounding:
 
 TABLE = "CREATE TABLE IF NOT EXISTS kept (task TEXT, person TEXT, report BLOB NOT NULL, PRIMARY KEY (task, person))"
 WAIT = 60.0
-"""Seconds that a process waits while another process has locked the memo file."""
+"""Seconds to wait while another process has locked the memo file, before it is an error."""
 
 
 @dataclass(frozen=True)
@@ -220,6 +227,9 @@ class ReportMemo:
 
     @contextmanager
     def _open_store(self) -> Iterator[sqlite3.Connection]:
+        """Open the database with its table. Raises `ValueError` if it is locked for too long, damaged or of another
+        format.
+        """
         try:
             with closing(sqlite3.connect(self.path, timeout=WAIT, isolation_level=None)) as store:
                 store.execute(TABLE)

@@ -18,11 +18,11 @@ from dpcurves.noise.randomness import Randomness
 
 Numbers = NDArray[np.uint64]
 _FIRST, _MOST_AT_FIRST = 2**12, 2**22
-"""Slots of a new hash table: lower and upper limit."""
+"""Slots of a new hash table at least and at most, before it grows."""
 _AHEAD = 32
-"""Numbers whose slots are prefetched together."""
+"""Numbers whose slots are read ahead together, because memory latency dominates."""
 _WORD = 64
-"""Bits of a pseudonym."""
+"""Bits of a pseudonym as an integer."""
 DRAWN = np.uint64(1 << 31)
 """The bit of a pseudonym that is set if it is random, and clear if it is a hash of a name.
 
@@ -32,24 +32,26 @@ it.
 
 
 def normalize_name(person: str) -> str:
-    """Normalise case, compatible characters (NFKC), and spaces around and within a name."""
+    """Return a person's name in normal form: without case, with compatible characters replaced (NFKC), and single
+    spaces.
+    """
     return " ".join(normalize("NFKC", normalize("NFKC", person).casefold()).split())
 
 
 def names_to_numbers(names: Octets) -> Numbers:
-    """Convert pseudonyms to integers, in the order of `HashedNameSet.list_names`."""
+    """Return pseudonyms ``(people, 8)`` bytes as little-endian integers, in whose order sets list names."""
     return np.ascontiguousarray(names).view(f"<u{NAME}").reshape(-1).astype(np.uint64, copy=False)
 
 
 def set_drawn_bit(names: Octets, drawn: bool) -> Octets:
-    """Set the bit of these pseudonyms that marks random ones."""
+    """Return the pseudonyms ``(people, 8)`` with the bit that marks random ones set or cleared."""
     numbers = names_to_numbers(names)
     numbers = numbers | DRAWN if drawn else numbers & ~DRAWN
     return numbers.astype(f"<u{NAME}").view(np.uint8).reshape(-1, NAME)
 
 
 def has_drawn_names(names: Octets) -> bool:
-    """Return whether any pseudonym is random, so that the same person has a different one in another round."""
+    """Return True if any pseudonym is random, so that the same person has a different one in another round."""
     return bool((names_to_numbers(names) & DRAWN).any())
 
 
@@ -70,7 +72,7 @@ class HashedNameSet:
         self._table = np.zeros(min(max(places, _FIRST), _MOST_AT_FIRST) + 1, dtype=np.uint64)
 
     def mark_new(self, names: Octets) -> BoolArray:
-        """Mark the pseudonyms that are neither in the set nor earlier in this table, and add them."""
+        """Return a mask of the pseudonyms that are neither in the set nor earlier in this table, and add them."""
         numbers = np.ascontiguousarray(names.view(f"<u{NAME}").reshape(-1), dtype=np.uint64)
         while 4 * (self.count + len(numbers)) > 3 * (len(self._table) - 1):
             old_table, zero = self._table[:-1], self._table[-1]
@@ -84,7 +86,7 @@ class HashedNameSet:
         return is_new
 
     def list_names(self) -> Numbers:
-        """Return all pseudonyms, sorted."""
+        """Return all pseudonyms of the set as sorted integers."""
         slots = self._table[:-1]
         zero = np.zeros(int(self._table[-1] != 0), dtype=np.uint64)
         return np.sort(np.concatenate([zero, slots[slots != 0]]))
@@ -124,9 +126,9 @@ NAME = 8
 COUNT, CHECK = 8, 4
 """Bytes of a header's number of records with its checksum, and of a record's checksum."""
 MOST_AT_ONCE = 2**17
-"""Largest number of records of a batch."""
+"""Records of a batch at most, which bounds memory."""
 WINDOW = 2**16
-"""Bytes that are searched for the next header in one step."""
+"""Bytes that are searched for the next header in one step after damage."""
 Octets = NDArray[np.uint8]
 
 
@@ -188,26 +190,29 @@ class ReportFormat:
         return NAME + self.message_octets + CHECK
 
     def encode_report(self, name: bytes, message: bytes) -> bytes:
-        """Encode the report of one person."""
+        """Return the report of one person, of a pseudonym of 8 bytes and a message, as a part of one record."""
         rows = np.frombuffer(name, dtype=np.uint8)[None], np.frombuffer(message, dtype=np.uint8)[None]
         return self.encode_reports(*rows)
 
     def encode_reports(self, names: Octets, messages: Octets) -> bytes:
-        """Encode the records of many people as one part."""
+        """Return the records of many people, pseudonyms ``(people, 8)`` and messages ``(people,
+        octets)``, as one part.
+        """
         return self.header_prefix + encode_count(len(names)) + self._append_checksums(names, messages).tobytes()
 
     def encode_reports_singly(self, names: Octets, messages: Octets) -> bytes:
-        """Encode the records of many people as a part each, as they would send them one by one."""
+        """Return the records of many people as one part each, as they would send them one by one."""
         heads = np.tile(np.frombuffer(self.single_header, dtype=np.uint8), (len(names), 1))
         return np.concatenate([heads, self._append_checksums(names, messages)], axis=1).tobytes()
 
     def _append_checksums(self, names: Octets, messages: Octets) -> Octets:
+        """Return records with their checksums, ``(people, record_size)`` bytes."""
         content = np.concatenate([names, messages], axis=1)
         checks = self._compute_checksums(content).astype("<u4").view(np.uint8).reshape(-1, CHECK)
         return np.concatenate([content, checks], axis=1)
 
     def parse_reports(self, data: bytes | memoryview) -> Iterator[ReportBatch]:
-        """Iterate over the valid records of this task, in batches.
+        """Yield the records of this task with valid checksums, in batches.
 
         After damage, parsing continues at the next header of the task; the bytes in between count as one damaged
         record.
@@ -249,6 +254,7 @@ class ReportFormat:
         return count if header == self.header_prefix + encode_count(count) else None
 
     def _view_records(self, view: memoryview, position: int, records: int) -> Octets:
+        """Return the bytes of consecutive records as rows, without a copy."""
         flat = np.frombuffer(view[position : position + records * self.record_size], dtype=np.uint8)
         return flat.reshape(records, self.record_size)
 
@@ -297,17 +303,19 @@ class ReportFormat:
 
     @cached_property
     def _checksum_weights(self) -> NDArray[np.uint32]:
+        """The odd weights of the bytes in a record's checksum, which depend on the task."""
         source = Randomness.from_key(self.task * 2, "checks")
         return source.sample_words(NAME + self.message_octets).astype(np.uint32) | np.uint32(1)
 
 
 def _sum_weighted_octets(content: Octets, weights: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    """Add the first weight and each byte times its weight."""
+    """Return the checksum of each row: the first weight plus each byte times its weight, modulo 2**32."""
     return np.asarray((content.astype(np.uint32) * weights).sum(axis=1, dtype=np.uint32) + weights[0])
 
 
 @compile_loop
 def _fill_weighted_sums(content: Octets, weights: NDArray[np.uint32], sums: NDArray[np.uint32]) -> None:
+    """Write the checksum of each row: the compiled twin of `_sum_weighted_octets`."""
     for row in range(len(content)):
         total = weights[0]
         for column in range(content.shape[1]):
@@ -327,5 +335,5 @@ def map_report_file(path: str | Path) -> memoryview:
 
 
 def encode_count(records: int) -> bytes:
-    """Encode a header's number of records, with a checksum that detects any changed byte."""
+    """Return a header's number of records as 8 bytes, with a checksum that detects any changed byte."""
     return records.to_bytes(4, "little") + (records * 2654435761 + 1 & 0xFFFFFFFF).to_bytes(4, "little")

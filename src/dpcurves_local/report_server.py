@@ -47,9 +47,11 @@ except ImportError:  # platforms without this lock
     fcntl = None  # type: ignore[assignment]
 
 ROWS = 2**16
-"""Records per group of writes, and per batch when the file is read at startup."""
-ROOM, LEAST_ROOM = 10, 100_000
-"""Default capacity of a store: ten times the people of the task, and at least 100,000 reports."""
+"""Records per group of writes at most, and per batch when the file is read at startup."""
+ROOM = 10
+"""Reports per person of the task that a store takes, unless --most states a limit."""
+LEAST_ROOM = 100_000
+"""Reports that a store takes at least, unless --most states a limit."""
 OTHER = "there is a file of this name that holds something else than reports of this task; it is not written to"
 
 
@@ -105,11 +107,13 @@ class ReportStore:
         raise trouble
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the file, which releases its lock."""
         os.close(self._file)
 
     def _write_pending(self, offers: Sequence[PendingReports]) -> list[int | Exception]:
-        """Return the number of new reports of each request, which are now on disk and known."""
+        """Return the number of new reports of each request, which are now on disk and in the set of names; all requests
+        share one sync. Raises `OSError` if the disk fails.
+        """
         if self._broken:
             raise OSError(EIO, "an earlier report failed halfway: start the server again")
         names, messages = (np.concatenate(columns) for columns in zip(*offers, strict=True))
@@ -128,7 +132,9 @@ class ReportStore:
         return [int(request.sum()) for request in np.split(is_new, ends)]
 
     def _write_until_full(self, offers: Sequence[PendingReports]) -> list[int | Exception]:
-        """Write requests one after another, as long as a whole request fits."""
+        """Write requests one after another, as long as a whole request fits; return the number of new reports or the
+        error of each.
+        """
         if len(offers) > 1:
             return [outcome for offer in offers for outcome in self._write_pending([offer])]
         rule = f"it holds {self.reports} of at most {self.most} reports, and these exceed the limit"
@@ -138,7 +144,9 @@ class ReportStore:
         return [ProtocolError("store", rule, 507)]
 
     def _append_bytes(self, content: bytes) -> None:
-        """Write at the end of the valid part, over the rest of an earlier attempt."""
+        """Write and sync bytes at the end of the valid part of the file. Raises `OSError`; the file then ends where it
+        did.
+        """
         if not content:
             return
         remaining = memoryview(content)
@@ -154,6 +162,9 @@ class ReportStore:
         self._end += len(content)
 
     def _recover_file(self) -> None:
+        """Read the names of all stored reports, and cut off an incomplete record at the end. Raises `ValueError` if the
+        file holds anything but reports of this task.
+        """
         data = map_report_file(self._path)
         valid_size = len(data) - len(data) % self._stride
         for start in range(0, valid_size, ROWS * self._stride):
@@ -170,13 +181,18 @@ class ReportStore:
         self._end = valid_size
 
     def _require_headers(self, heads: Octets, expected_head: bytes) -> None:
-        """Require valid bytes, or zeros: a power failure leaves zeros in blocks that had not reached the disk."""
+        """Refuse a file whose record headers are neither this task's nor zeros: a power failure leaves zeros in blocks
+        that had not reached the disk. Raises `ValueError`.
+        """
         if not np.all((heads == np.frombuffer(expected_head, dtype=np.uint8)) | (heads == 0)):
             os.close(self._file)
             raise InvalidArgument("store", OTHER)
 
 
 def _open_locked(path: Path) -> int:
+    """Open or create the file, readable by its owner only, and lock it. Raises `OSError`, or `ValueError` if a running
+    server has locked it.
+    """
     file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     try:
         if fcntl is not None:
@@ -194,7 +210,7 @@ def _open_locked(path: Path) -> int:
 
 
 LARGEST = 2**20
-"""Size limit of a message in bytes, unless a single report is larger."""
+"""Bytes of a message at most, unless a single report is larger."""
 
 
 class DeliveryCounts(NamedTuple):
@@ -261,6 +277,7 @@ class Quota:
 
     @cached_property
     def _rate_limits(self) -> list[tuple[RateLimiter, bool]]:
+        """The limiters in use, each with True if it counts each network address separately."""
         limits = ((self.per_address, True, "of one address"), (self.total, False, "of all"))
         return [
             (RateLimiter(limit, "reports", "wait a minute, or send fewer at a time", f"taken {whose}"), per_address)
@@ -276,7 +293,7 @@ class Quota:
 
 NO_QUOTA = Quota()
 THREADS = 64
-"""Most requests that share one sync of the disk."""
+"""Threads that store reports: as many requests share one sync of the disk at most."""
 
 
 class ReportReceiver:
@@ -304,7 +321,9 @@ class ReportReceiver:
         return max(LARGEST, len(self.task.report_format.single_header) + self.task.report_format.record_size)
 
     def encode_status(self) -> bytes:
-        """Encode the public status: the number of stored reports, including people of an earlier round."""
+        """Return as JSON the task, the number of stored reports, the capacity, and the numbers of repeated and refused
+        reports since the start.
+        """
         facts = {"task": self.task_name, "reports": self._store.reports, "most": self._store.most}
         return json.dumps({**facts, "repeated": self.repeated, "refused": self.refused}).encode()
 
@@ -370,11 +389,12 @@ class ReportReceiver:
         return json.dumps({"new": new_count, "known": accepted_count - new_count, "refused": invalid_count}).encode()
 
     def _store_reports(self, batches: Sequence[tuple[Octets, Octets]]) -> int:
-        """Write names and messages to the disk, and count the new ones."""
+        """Write names and messages to the disk; return how many names were new."""
         names, messages = zip(*batches, strict=True)
         return self._store.add(np.concatenate(names), np.concatenate(messages))
 
     def _count_refused(self, wrong: int, repeated: int) -> None:
+        """Add to the numbers of refused and of repeated reports, from any thread."""
         with self._lock:
             self.refused += wrong
             self.repeated += repeated
@@ -385,17 +405,21 @@ def create_app(reception: ReportReceiver) -> Starlette:
     threads = ThreadPoolExecutor(THREADS, "report")
 
     def require_task(task: str) -> None:
+        """Refuse a request about another task. Raises `ProtocolError`."""
         if task != reception.task_name:
             raise ProtocolError("task", "this server has another task, not this one", 404)
 
     async def send_document(_: Request) -> Response:
+        """Answer with the task document."""
         return Response(reception.task.to_json() + "\n", media_type="application/json")
 
     async def send_status(task: str, _: Request) -> Response:
+        """Answer with the public status of the task."""
         require_task(task)
         return await respond_from_thread(reception.encode_status)
 
     async def accept_reports(task: str, request: Request) -> Response:
+        """Store the reports in a request's body, with the invitation in its header if the task requires one."""
         require_task(task)
         name = reception.verify_invitation(request)
         message = await read_body(request, reception.max_message_size)

@@ -32,7 +32,9 @@ class DebiasedReports:
     extra_true_variance: float
 
     def make_pair_form(self, kernel: FloatArray) -> PairForm:
-        """Return the sum of a kernel (cells, cells) over ordered pairs of different people with a value."""
+        """Return the bilinear form whose sum is that of a kernel ``(cells, cells)`` over ordered pairs of different
+        people with a value.
+        """
         padded = np.zeros((len(self.counts),) * 2)
         padded[:-1, :-1] = kernel
         return PairForm(self, padded)
@@ -61,7 +63,9 @@ class DebiasedReports:
         return sqrt(max(self.people * self.common_variance, 0.0))
 
     def deviation_of_mean(self, kernel: FloatArray, population: bool) -> float:
-        """Return the standard deviation of the U-statistic if answers had these shares."""
+        """Return the standard deviation of the U-statistic, if the true answers had these shares; with `population`,
+        sampling of people included.
+        """
         return self.make_centred_form(kernel, self.mean(kernel)).find_deviation(population) / self.pair_count
 
     def make_centred_form(self, kernel: FloatArray, mean: float) -> PairForm:
@@ -71,7 +75,7 @@ class DebiasedReports:
         return self.make_pair_form(kernel - mean)
 
     def likely(self, shares: FloatArray) -> DebiasedReports:
-        """Return these reports with the expected counts of these shares."""
+        """Return reports of as many people whose counts are the expected ones under these shares of answers."""
         return replace(self, counts=self.people * shares)
 
 
@@ -147,5 +151,7 @@ class PairForm:
         return max(2.0 * people * (people - 1) * (2 * (people - 2) * float(linear_variance) + two), 0.0)
 
     def find_deviation(self, population: bool) -> float:
-        """Return the standard deviation of the sum."""
+        """Return the standard deviation of the sum, for these people or, with `population`, for randomly
+        sampled ones.
+        """
         return sqrt(self.variance_for_population() if population else self.variance_for_records())

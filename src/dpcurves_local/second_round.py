@@ -48,7 +48,7 @@ ONE, ZERO = 0, 1
 KEY = "local_second_round"
 _FIELDS = KEY, "task", "before", "curve", "first", "chances", "names", "earlier"
 _SAID = Context(prec=6, rounding=ROUND_CEILING)
-"""Epsilons of both rounds are printed with six digits, rounded up."""
+"""Decimal context of a printed epsilon of both rounds: six significant digits, rounded up."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -80,6 +80,7 @@ class TwoRoundArea(UStatistic):
 
 
 def _describe_losses(area: TwoRoundArea) -> str:
+    """Return the line about the loss of a person who reported in one round and of one who reported in both."""
     derivation = "exact, given the published curve" if area.is_exact else "an upper bound: the sum of both rounds"
     if area.repeats_refused:
         return (
@@ -171,34 +172,40 @@ class SecondRound(Task):
 
     @cached_property
     def plan(self) -> Plan:
-        """Return the plan of one randomised bit of each person."""
+        """The plan of one randomised bit of each person."""
         axis = Axis(self.question.column, Grid(0, 1, cells=1))
         adjacency = ReplaceOne(EACH_RECORD, self.people)
         return Local().plan_query(CountQuery((axis,), CountUse.CELLS), self.loss.as_single_release(), adjacency)
 
     @property
     def memo_key(self) -> str:
+        """Hash of the first round's task, so that a device stores one report for both rounds."""
         return self.first_task_hash
 
     @property
     def axes(self) -> Sequence[Axis | Categories]:
+        """The column of scores on the grid of the first round."""
         return (Axis(self.question.column, self.question.grid),)
 
     @property
     def _salt(self) -> str:
-        """The account under which names are hashed, shared with the first round; older documents use the task's."""
+        """The account under which names are hashed: that of the first round; the task's own in older documents without
+        names.
+        """
         return self.hash if self.names is None else self.first_task_hash
 
     @cached_property
     def _sorted_names(self) -> Numbers:
+        """The pseudonyms of the first round as integers, sorted; empty if unknown."""
         return names_to_numbers(self._name_rows)
 
     @property
     def _name_rows(self) -> Octets:
+        """The pseudonyms of the first round as rows of 8 bytes; none if unknown."""
         return np.frombuffer(self.names or b"", dtype=np.uint8).reshape(-1, NAME)
 
     def mark_repeats(self, names: Octets) -> BoolArray:
-        """Mark the names that reported in the first round."""
+        """Return a mask of the pseudonyms that reported in the first round; all False if its names are unknown."""
         numbers = names_to_numbers(names)
         if not len(self._sorted_names):
             return np.zeros(len(numbers), dtype=np.bool_)
@@ -244,7 +251,9 @@ class SecondRound(Task):
         )
 
     def _add_losses(self, statistic: UStatistic, people: tuple[int, int], repeats_refused: bool) -> TwoRoundArea:
-        """Add the numbers of people and the privacy statement to the estimate."""
+        """Return the estimate with the numbers of people, the losses of one and of both rounds, and the privacy
+        statement.
+        """
         losses: dict[str, Any] = {"loss_in_one_round": self.loss, "loss_in_both_rounds": self.loss_in_both_rounds}
         losses["is_exact"] = self.earlier is not None and self.loss.is_pure
         area = TwoRoundArea(**vars(statistic), people=people, repeats_refused=repeats_refused, **losses)
@@ -259,13 +268,16 @@ class SecondRound(Task):
         )
 
     def _draw_answers(self, slots: IntArray, source: Randomness) -> IntArray:
-        """Draw a 1 with the probability of each slot: if 32 uniform bits are below it."""
+        """SECRET: return the slot `ONE` with the published probability of each score's slot, else `ZERO`."""
         thresholds = np.array([*self.one_probabilities, PARTS // 2], dtype=np.uint64)
         words = np.frombuffer(source.random_bytes(4 * len(slots)), dtype="<u4").astype(np.uint64)
         return np.where(words < thresholds[slots], ONE, ZERO)
 
     @classmethod
     def from_json(cls, text: str) -> SecondRound:
+        """Parse the output of `to_json`. Raises `ValueError` if the text is no second round, of another version, or
+        damaged.
+        """
         try:
             stored = json.loads(text)
             version, before, chances = stored[KEY], stored["before"], tuple(stored["chances"])
@@ -286,6 +298,7 @@ class SecondRound(Task):
         return cls(task.question, task.loss, task.people, before, curve, first_class, chances, **first_round)
 
     def to_json(self) -> str:
+        """Return the document as JSON; its bytes decide its hash."""
         document = {
             "before": self.first_task_hash,
             "curve": json.loads(self.curve),
@@ -390,7 +403,7 @@ def read_task(path: str | Path) -> Task:
 
 
 PARTS = 2**32
-"""Denominator of published probabilities."""
+"""Denominator of published probabilities: 32 random bits decide."""
 
 
 class FirstClass(StrEnum):
@@ -466,6 +479,7 @@ def estimate_area(curve: CDF, first_class: FirstClass, bits: BitCounts) -> UStat
     """
 
     def find_ends(level: float, population: bool) -> tuple[float, float]:
+        """Return the endpoints of the interval at a level, for these people or for the population."""
         edge_errors = simulate_edge_errors(curve, population) * (1 if first_class is FirstClass.NEGATIVES else -1)
         lower, upper = (samples[:, None] for samples in bits.sample_means(len(edge_errors)))
         low = [basic_interval(0.0, column, level)[0] for column in (edge_errors - lower).T]

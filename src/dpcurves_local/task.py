@@ -39,6 +39,7 @@ from .trust import Coins, Local, convert_to_epsilon, count_message_octets, find_
 
 # Candidate numbers of cells for a kernel over pairs: more cells reduce the discretisation error and add noise.
 MOST_CELLS = 2**10
+"""Cells of the finest candidate grid; the kernel is a table of cells by cells."""
 
 
 def choose_grid(kernel: Function, lower: float, upper: float, *, people: int, loss: PrivacyLoss) -> Grid:
@@ -82,6 +83,7 @@ def predict_error(kernel: Function, grid: Grid, people: int, loss: PrivacyLoss) 
 
 
 def _list_candidate_grids(lower: float, upper: float) -> Iterator[Grid]:
+    """Yield grids of 2, 4, ..., 1,024 cells of equal width."""
     cells = 2
     while cells <= MOST_CELLS:
         yield Grid(lower, upper, cells=cells)
@@ -89,7 +91,7 @@ def _list_candidate_grids(lower: float, upper: float) -> Iterator[Grid]:
 
 
 _HALF = 32
-"""Bits of each half of a pseudonym."""
+"""Bits of each half of a pseudonym: the upper one decides the level, the lower one the index."""
 
 
 @dataclass(frozen=True)
@@ -115,7 +117,9 @@ class PublicCoinResponses:
     plan: Plan
 
     def randomize_slots(self, names: Octets, slots: IntArray, randomness: Randomness) -> Reports:
-        """Return the randomised bits of these people, a byte each. SECRET argument `slots`."""
+        """SECRET: return the randomised bits of these people, a byte each, at the level and index of
+        their pseudonyms.
+        """
         law, source = self.plan.law.require_type(AggregatedReports), randomness.expand()
         levels, numbers = self._derive_coins(names)
         bits = np.zeros((len(slots), self.OCTETS), dtype=np.uint8)
@@ -152,13 +156,15 @@ class PublicCoinResponses:
 
     @property
     def _randomisers(self) -> list[HadamardResponse]:
+        """The Hadamard response of each level."""
         randomisers = find_randomisers(self.plan.law.require_type(AggregatedReports), self.plan.loss)
         return [randomiser for randomiser in randomisers if isinstance(randomiser, HadamardResponse)]
 
 
 VERSION = 1
+"""Version of the task document and of the format of reports."""
 MOST_PEOPLE = 2**31
-"""Largest number of people of a task."""
+"""People of a task at most."""
 KEY = re.compile("[0-9a-f]{64}")
 
 
@@ -231,6 +237,7 @@ class Task(Document):
 
     @property
     def _trust_model(self) -> Local:
+        """The local model with the task's aim and coins."""
         return Local(self.aim, self.coins)
 
     @cached_property
@@ -241,6 +248,7 @@ class Task(Document):
 
     @cached_property
     def _public_coins(self) -> PublicCoinResponses | None:
+        """The responses with public coins; None if devices draw their own."""
         return PublicCoinResponses(self.plan) if self.coins is Coins.PUBLIC else None
 
     @property
@@ -255,6 +263,7 @@ class Task(Document):
 
     @cached_property
     def _stochastic_rounding(self) -> StochasticRounding | None:
+        """The stochastic rounding of the task; None for simple rounding."""
         return (
             StochasticRounding.from_question(self.question, self.plan.query.axes)
             if self.rounding is Rounding.CHANCE
@@ -274,7 +283,7 @@ class Task(Document):
         return curve if self._stochastic_rounding is None else replace(curve, privacy=curve.privacy.with_notes(ROUNDED))
 
     def _draw_answers(self, slots: IntArray, source: Randomness) -> IntArray:
-        """Return the slots to report for the slots of values. SECRET argument."""
+        """SECRET: return the slots to report for the slots of values: rounded at random, or unchanged."""
         return (
             slots
             if self._stochastic_rounding is None
@@ -282,7 +291,9 @@ class Task(Document):
         )
 
     def randomize_slots(self, names: Octets, slots: IntArray, source: Randomness) -> Octets:
-        """Return the messages of these people. SECRET argument `slots`."""
+        """SECRET: return the randomised messages of these people, ``(people, octets)``, for the slots of
+        their values.
+        """
         answers = self._draw_answers(slots, source)
         if self._public_coins is None:
             return make_messages(self.plan, answers, source)
@@ -297,7 +308,9 @@ class Task(Document):
         )
 
     def mark_repeats(self, names: Octets) -> BoolArray:
-        """Mark the names of people who reported in an earlier round; a single round has no earlier one."""
+        """Return a mask of the pseudonyms that reported in an earlier round: all False, because a single
+        round has none.
+        """
         return np.zeros(len(names), dtype=np.bool_)
 
     def randomize(
@@ -362,11 +375,17 @@ class Task(Document):
         return self._make_report(int(slots[0]), person, memo, Randomness.from_system())
 
     def _find_slots(self, table: Any, column: str | None, delimiter: str) -> IntArray:
+        """SECRET: return the slots of the values of a table's rows; `column` renames the task's only column. Raises
+        `ValueError` if a column is missing or of another type.
+        """
         axes = self.axes if column is None else self._rename_axis(column)
         with open_records(table, unit=EACH_RECORD, key=bytes(32), delimiter=delimiter) as records:
             return records.places(axes)
 
     def _rename_axis(self, column: str) -> Sequence[Axis | Categories]:
+        """Return the task's axes with the table's column name. Raises `ValueError` if the task asks about several
+        columns.
+        """
         if len(self.axes) != 1:
             raise InvalidArgument(
                 "column", "the task asks about several columns: rename those of the table as in the task"
@@ -374,6 +393,9 @@ class Task(Document):
         return (replace(self.axes[0], column=column),)
 
     def _make_report(self, slot: int, person: str | None, memo: ReportMemo | None, source: Randomness) -> bytes:
+        """SECRET: return the report of one value: the memo's first one, or a new one. Raises `ValueError` for a memo
+        without a person, or a person who has reported in another round.
+        """
         if memo is not None and person is None:
             raise InvalidArgument("person", "a report is stored for a person: name the person")
         is_random = person is None
@@ -383,6 +405,7 @@ class Task(Document):
             raise InvalidArgument("person", "this person has reported in the first round, and reports once")
 
         def draw_report() -> bytes:
+            """SECRET: draw and encode a report of the value."""
             return self.report_format.encode_reports(
                 stored_name, self.randomize_slots(stored_name, np.array([slot], dtype=np.int64), source)
             )
@@ -415,6 +438,7 @@ class Task(Document):
 
     @property
     def _salt(self) -> str:
+        """The account under which names are hashed: the task's own."""
         return self.hash
 
     @classmethod
@@ -458,6 +482,7 @@ class Task(Document):
 
 
 def _parse_aim(word: object) -> CountUse | None:
+    """Return the aim in a document; None without. Raises `ValueError` for an unknown word."""
     if word not in (None, CountUse.AREA.name.lower()):
         raise InvalidArgument("aim", "it is an area, or none")
     return None if word is None else CountUse.AREA

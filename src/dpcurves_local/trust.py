@@ -33,15 +33,17 @@ from .responses.bernoulli_sampler import sample_uniform
 from .responses.randomiser import LONGEST, Reports, make_contiguous, mark_zero_tails
 
 MOST_CELLS = 2**20
-"""Largest number of cells of all rows together: the size of the tables of one level."""
+"""Cells of all rows together at most: the size of the tables of one level."""
 _LEVELS = {CountUse.CELLS: 10, CountUse.PREFIXES: 10, CountUse.AREA: 20}
-"""Largest number of levels. The mean of a curve depends mostly on coarse intervals: finer ones need few people."""
+"""Levels of a tree at most, by use of the counts. The mean of a curve (`AREA`) depends mostly on coarse intervals, so
+more levels, the finer with few people, can help.
+"""
 _TILTS = {
     CountUse.CELLS: (Fraction(1, 2), Fraction(1), Fraction(2)),
     CountUse.PREFIXES: (Fraction(1, 2), Fraction(1), Fraction(2)),
     CountUse.AREA: (Fraction(1, 2), Fraction(5, 8), Fraction(3, 4), Fraction(7, 8), Fraction(1)),
 }
-"""Ratio of the numbers of people of a level and of the level above it."""
+"""Candidates for the ratio of the numbers of people of a level and of the level above it, by use of the counts."""
 _FINE = 2**40
 """Denominator to which epsilon is rounded down if the loss is a rho."""
 _INDEX = 4
@@ -103,7 +105,9 @@ def plan_reports(query: Query, loss: PrivacyLoss, adjacency: Adjacency, coins: C
 
 
 def convert_to_epsilon(loss: PrivacyLoss) -> Fraction:
-    """Return the pure privacy loss of one report."""
+    """Return the pure loss of one report that a loss allows: its epsilon, or for a rho ``sqrt(2 rho)``, rounded down to
+    2**-40.
+    """
     if loss.epsilon is not None:
         return loss.epsilon
     doubled = 2 * loss.rho * _FINE**2
@@ -125,6 +129,7 @@ def find_randomisers(law: AggregatedReports, loss: PrivacyLoss) -> tuple[Randomi
 def _choose_law(  # noqa: PLR0917
     rows: int, cells: int, use: CountUse, loss: PrivacyLoss, people: int, coins: Coins
 ) -> AggregatedReports:
+    """Return the levels, their numbers of people and randomisers with the least predicted error, from public facts."""
     trees = sorted({_compute_widths(cells, levels) for levels in range(1, _LEVELS[use] + 1)}, key=len)
     table = _LevelTable(rows, cells, people, convert_to_epsilon(loss), _WAYS[coins])
     split = [
@@ -171,12 +176,16 @@ def _compute_widths(cells: int, levels: int) -> tuple[int, ...]:
 
 
 def _build_tree(table: _LevelTable, widths: tuple[int, ...], tilt: Fraction) -> AggregatedReports:
+    """Return the law of a tree with these widths, each person reporting about one level; people are divided in the
+    ratio `tilt`.
+    """
     reports = _split_people(table.people, len(widths), tilt)
     levels = (_build_level(table, width, count) for width, count in zip(widths, reports, strict=True))
     return AggregatedReports(table.rows, table.cells, tuple(levels))
 
 
 def _build_level(table: _LevelTable, width: int, reports: int, max_octets: int = LONGEST) -> LevelReports:
+    """Return the law of one level: the randomiser with the least error whose reports are short enough."""
     starts = range(0, table.cells, width)
     randomiser = choose_randomiser(table.rows * len(starts) + 1, table.epsilon, max_octets, table.randomisers)
     return LevelReports(starts, reports, randomiser.NAME, *randomiser.support)
@@ -200,7 +209,9 @@ def _split_people(people: int, levels: int, tilt: Fraction) -> list[int]:
 
 
 def _predict_error(law: AggregatedReports, use: CountUse) -> float:
-    """Return, depending on `use`, the mean variance of prefixes, the variance of their mean, or that of a cell."""
+    """Return what `use` minimises: the mean variance of prefix counts, the variance of their mean, or the variance of a
+    cell's count.
+    """
     if use is CountUse.AREA:
         return law.area_variance()
     if use is CountUse.PREFIXES:
@@ -221,7 +232,7 @@ class Person:
 
 
 MOST_PEOPLE = 2**31
-"""Largest number of people of a plan."""
+"""People of a plan at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,6 +273,9 @@ class Local:
         return replace(plan, made_by=f"each person at home: {plan.made_by}")
 
     def _apply_aim(self, query: Query) -> Query:
+        """Return the query with the use that the aim states. Raises `UnsupportedQuery` if the question asks for no
+        curve.
+        """
         if self.aim is None:
             return query
         counts = query.as_kind(CountQuery)
@@ -351,11 +365,11 @@ class ReportAggregator:
         self._about_all = plan.law.require_type(AggregatedReports).about_all
 
     def mark_valid_messages(self, messages: Reports) -> BoolArray:
-        """Mark the rows of (rows, octets) that are valid messages under this plan."""
+        """Return a mask of the rows ``(rows, octets)`` that are valid messages under this plan."""
         return self.sort_by_level(messages)[1]
 
     def add_messages(self, messages: Reports) -> None:
-        """Count the valid messages, and the number of invalid ones."""
+        """Add the reports of valid messages to the tallies, and the number of invalid messages to `refused`."""
         batches, is_valid = self.sort_by_level(messages)
         self.refused += int(len(is_valid) - is_valid.sum())
         self.count_reports(batches, is_valid)
@@ -370,7 +384,9 @@ class ReportAggregator:
         return batches, is_valid
 
     def count_reports(self, about: list[LevelBatch], counted: BoolArray) -> None:
-        """Count the reports of rows that `sort_by_level` returned; all must be valid."""
+        """Add the reports that `sort_by_level` returned to the tallies, where `counted` is True for their row; these
+        must be valid.
+        """
         for number, (randomiser, (rows, reports, _)) in enumerate(zip(self._ways, about, strict=True)):
             is_counted = counted[rows]
             selected = reports if is_counted.all() else reports[is_counted]
@@ -378,12 +394,14 @@ class ReportAggregator:
             self.reports[number] += len(selected)
 
     def _split_all_levels(self, messages: Reports) -> list[LevelBatch]:
-        """Split messages that hold a report about every level."""
+        """Return the reports of each level from messages that hold one about every level."""
         level_messages = np.split(messages, np.cumsum([randomiser.octets for randomiser in self._ways])[:-1], axis=1)
         return [LevelBatch(slice(None), reports, np.True_) for reports in level_messages]
 
     def _split_single_levels(self, messages: Reports) -> list[LevelBatch]:
-        """Split messages about one level each; rows are copied only if levels are mixed."""
+        """Return the reports of each level from messages about one level each; rows are copied only if
+        levels are mixed.
+        """
         levels, contiguous, batches = (
             np.ascontiguousarray(messages[:, 0]),
             make_contiguous(messages),
@@ -437,6 +455,7 @@ def adjust_plan(plan: Plan, reports: Sequence[int]) -> Plan:
 
 
 def _find_plan_randomisers(plan: Plan) -> tuple[Randomiser, ...]:
+    """Return the randomiser of each level of a plan."""
     return find_randomisers(plan.law.require_type(AggregatedReports), plan.loss)
 
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 BATCH = 2**15
-"""Number of reports of a missing value that are simulated to measure the time per report."""
+"""Reports of a missing value that are randomised to measure the time per report."""
 
 
 @dataclass(frozen=True)
@@ -87,6 +87,7 @@ def plan_local(
 
 
 def _make_level_table(law: AggregatedReports) -> Table:
+    """Return the table of levels, with their intervals, people and randomisers, and the weight of one report."""
     from rich.table import Table
 
     table = Table(caption="weight: by how many people one report can shift a count", caption_justify="left")
@@ -120,6 +121,7 @@ def _describe_report(task: Task) -> str:
 
 
 def _make_protocol_table(grid: Grid, loss: PrivacyLoss, positives: int, negatives: int) -> Table:
+    """Return the table of ways to estimate the area under the ROC curve, by forecast standard error."""
     from rich.table import Table
 
     from .. import compare_area_protocols
@@ -263,6 +265,7 @@ def send(source: SourceOptions, reporter: ReportOptions, way: ConnectionOptions)
 
 
 def _is_report_file(source: SourceOptions) -> bool:
+    """Return True if the source is an existing file that begins like reports of the local model."""
     from ..report_file import MAGIC
 
     try:

@@ -56,6 +56,9 @@ class KernelOption:
 
 
 def _format_intervals(interval: Callable[..., tuple[float, float]], level: float, output: Output, digits: str) -> str:
+    """Return the intervals at a level in words: for these records and, if the output asks for it, for
+    the population.
+    """
     populations = (False, True) if output.population else (False,)
     ends = (interval(level, population=population) for population in populations)
     words = (
@@ -178,6 +181,9 @@ class TaskOptions(PairStatisticOptions):
         )  # fmt: skip
 
     def _make_two_column_question(self, column: ColumnOptions, grid: Grid) -> Histogram2DQuestion:
+        """Return the question for the table of two columns. Raises `Misuse` if the second column is missing, or a unit
+        is given.
+        """
         from dpcurves.curves import Histogram2DQuestion
         from dpcurves.data import Grid
 
@@ -188,6 +194,9 @@ class TaskOptions(PairStatisticOptions):
         return Histogram2DQuestion(column.column, self.and_column, grid, Grid.parse(self.and_grid))
 
     def _make_score_question(self, label: str, column: ColumnOptions, grid: Grid) -> RocQuestion:
+        """Return the question for the ROC curve of scores and labels. Raises `Misuse` if an option does
+        not fit labels.
+        """
         from dpcurves.curves import RocQuestion
 
         if self.curve not in (None, "roc"):
@@ -209,7 +218,7 @@ class NewFile:
     out: str = option("FILE", "The file to write.")
 
     def write(self, made: bytes) -> None:
-        """Write the file. Raises `Misuse`: it cannot be written."""
+        """Write bytes to the file, replacing an older one. Raises `Misuse` if it cannot be written."""
         try:
             Path(self.out).write_bytes(made)
         except OSError as error:
@@ -221,7 +230,9 @@ class LocalTaskDocument(TaskDocument):
     """Option for the document of a task in the local model."""
 
     def read_task(self) -> Task:
-        """Read the task."""
+        """Return the task of the document, of one round or of a second round. Raises `ValueError` if it cannot be read
+        or is no task.
+        """
         from .. import read_task
 
         return read_task(self.task)
@@ -252,7 +263,7 @@ class ReportFiles:
     reports: list[str] = argument("REPORTS...", "Files of reports.")
 
     def collect_reports(self, asked: Task) -> Collection:
-        """Return the collection of all reports in these files."""
+        """Count the reports of all files for a task. Raises `ValueError` if a file cannot be read."""
         from .. import Collection
 
         collection = Collection(asked)
@@ -420,12 +431,13 @@ def _print_area(second_round: SecondRound, received: ReportFiles, output: Output
 
 
 def describe_collection(collection: Collection) -> str:
-    """Return a line with the numbers of counted, repeated and refused reports."""
+    """Return one line with the numbers of counted, repeated and refused reports, and of those of an earlier round."""
     line = f"reports: {collection.reports} counted, {collection.repeated} repeated, {collection.refused} refused"
     return f"{line}, {collection.met} of people who reported in the first round" if collection.met else line
 
 
 def _choose_view(task: Task, output: Output) -> View[Any]:
+    """Return how the task's curve is shown, with the options of the output."""
     from dpcurves.curves import Histogram2DQuestion, HistogramQuestion, RocQuestion
 
     if isinstance(task.question, Histogram2DQuestion):

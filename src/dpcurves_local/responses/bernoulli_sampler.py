@@ -17,21 +17,21 @@ from dpcurves.noise.randomness import Randomness
 Words = NDArray[np.uint16]
 Octets = NDArray[np.uint8]
 BITS = 64
-"""Bits of a Bernoulli probability."""
+"""Binary digits of a Bernoulli probability."""
 WHOLE = 1 << BITS
 """Denominator of Bernoulli probabilities."""
 FEW_PLACES = 3
-"""Most binary digits of a probability for which each draw combines single random bits."""
+"""Binary digits of a probability up to which each draw combines single random bits; measured."""
 _BYTE, _REST = 8, 56
 """Bits of the uniform integer that are drawn first, and the others."""
 _HALF = 32
 """Bits of a random word of `sample_uniform`."""
 _COINS = 8
-"""Draws per table lookup: one byte."""
+"""Bernoulli draws per table lookup: one byte."""
 _SHORT, _LONG, _ALL = 16, 64, _COINS * BITS
 """Random bits that decide a byte of draws: 64 suffice with probability 1 - 2**-56, 512 always."""
 _GROUP = 32
-"""Words that are looked up before their group is searched for undecided ones."""
+"""Random words that are looked up before their group is searched for undecided ones."""
 
 
 def round_down(probability: Fraction) -> int:
@@ -60,19 +60,23 @@ def sample_bernoulli(parts: int, size: int, randomness: Randomness) -> BoolArray
 
 
 def count_binary_places(parts: int) -> int:
-    """Return the number of binary digits of a probability."""
+    """Return the number of binary digits of the probability ``parts / WHOLE``: 64 minus the trailing zeros; 0 for
+    probability 0.
+    """
     return BITS - ((parts & -parts).bit_length() - 1) if parts else 0
 
 
 def sample_bernoulli_rows(parts: int, size: int, octets: int, randomness: Randomness) -> Octets:
-    """Draw the bits of `sample_bernoulli` packed eight to a byte, shape (size, octets)."""
+    """Draw independent bits that are 1 with probability exactly ``parts / WHOLE``, packed eight to a byte, ``(size,
+    octets)``.
+    """
     draw = _sample_by_places if count_binary_places(parts) <= FEW_PLACES else _sample_by_octets
     return draw(parts, size * octets, randomness).reshape(size, octets)
 
 
 def _sample_by_places(numerator: int, size: int, randomness: Randomness) -> Octets:
-    """Draw bits whose probability has few binary digits, from one random bit per digit, from the lowest set digit
-    upwards.
+    """Draw bytes of bits whose probability has few binary digits, from one random bit per digit, from the lowest set
+    digit upwards.
 
     If the probability so far is c, "and" with a random bit gives ``c / 2``, "or" gives ``(1 + c) / 2``.
     """
@@ -117,7 +121,7 @@ class _OctetTable(NamedTuple):
     upper_ends: NDArray[np.uint64]
 
     def sample_undecided(self, words: Words, randomness: Randomness) -> Octets:
-        """Draw the bytes that 16 bits do not decide."""
+        """Draw the bytes for words whose 16 bits do not decide, by further random bits."""
         upper = words.astype(np.uint64) << np.uint64(_LONG - _SHORT)
         bits = upper | (randomness.sample_words(words.size) >> np.uint64(_SHORT))
         octets = np.searchsorted(self.upper_ends, bits)
@@ -130,6 +134,7 @@ class _OctetTable(NamedTuple):
 
 @lru_cache(maxsize=64)  # a pure function of public facts
 def _make_octet_table(numerator: int) -> _OctetTable:
+    """Return the table for probability ``numerator / WHOLE``, cached."""
     probabilities = [
         numerator**ones * (WHOLE - numerator) ** (_COINS - ones) for ones in map(int.bit_count, range(2**_COINS))
     ]
@@ -142,7 +147,7 @@ def _make_octet_table(numerator: int) -> _OctetTable:
 
 
 def _look_up_octets(words: Words, decided: _OctetTable, octets: Octets) -> IntArray:
-    """Write the bytes that 16 bits decide, and return the positions of the others."""
+    """Write the bytes that 16 bits decide into `octets`, and return the positions of the undecided ones."""
     np.take(decided.octet_by_word, words, out=octets, mode="wrap")
     return np.flatnonzero(words >= decided.decided_words)
 
@@ -157,6 +162,7 @@ def _look_up_octets_compiled(words: Words, decided: _OctetTable, octets: Octets)
 def _fill_octets(
     words: Words, by_word: Octets, decided_words: int, octets: Octets, undecided_positions: IntArray
 ) -> int:
+    """Write the decided bytes, and the positions of undecided words; return the number of these."""
     undecided, grouped = 0, len(words) // _GROUP * _GROUP
     for start in range(0, grouped, _GROUP):  # in groups, few of which contain an undecided word
         largest = words[start]
@@ -198,7 +204,7 @@ _HALFWORDS = 2**16
 _TRY, _LOOKED_UP = 12.0, 4.0
 """Cost, in random bytes, of inserting or removing an element, and of looking up a byte of draws; measured."""
 _TRIES, _AT_ONCE = 32, 2**15
-"""Random words that are drawn per unfinished set, and at once."""
+"""Random words that are drawn per unfinished set, and at most at once."""
 _ONE, _TWO, _FOUR, _TOP = (np.uint64(shift) for shift in (1, 2, 4, 56))
 """Shifts of a population count of 64 bits."""
 _PAIRS, _FOURS, _EIGHTS, _EACH = (np.uint64((2**64 - 1) // divisor) for divisor in (3, 5, 17, 255))

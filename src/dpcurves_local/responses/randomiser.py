@@ -38,7 +38,7 @@ Reports = NDArray[np.uint8]
 """Bytes of reports, shape (reports, octets), little-endian."""
 
 MOST_ANSWERS = 2**24
-"""Largest number of answers of a randomiser."""
+"""Answers of a randomiser at most."""
 
 
 class Support(NamedTuple):
@@ -144,11 +144,11 @@ class Randomiser(ABC):
 
     @abstractmethod
     def _draw_reports(self, answers: IntArray, randomness: Randomness) -> Reports:
-        """Draw a report for each true answer."""
+        """SECRET: draw an independent report for each true answer, as rows ``(answers, octets)``."""
 
     @abstractmethod
     def mark_valid_reports(self, received: Reports) -> BoolArray:
-        """Mark the rows of (rows, octets) that are possible reports."""
+        """Return a mask of the rows ``(rows, octets)`` that are possible reports."""
 
     @abstractmethod
     def count_support(self, reports: Reports) -> IntArray:
@@ -182,11 +182,11 @@ class Randomiser(ABC):
 
 
 _AT_ONCE = 2**19
-"""Bytes of reports that are drawn in one batch."""
+"""Bytes of reports that are drawn in one batch, which bounds memory."""
 
 
 def to_octets(numbers: IntArray, octets: int) -> Reports:
-    """Encode integers as little-endian rows of this many bytes each."""
+    """Return nonnegative integers as rows of `octets` little-endian bytes; higher bytes are dropped."""
     octet_rows = np.ascontiguousarray(numbers, dtype="<i8").view(np.uint8).reshape(-1, 8)
     return np.ascontiguousarray(octet_rows[:, :octets])
 
@@ -239,12 +239,12 @@ def to_words(rows: Reports) -> NDArray[np.uint64]:
 
 
 def count_octets_needed(numbers: int) -> int:
-    """Return how many bytes distinguish this many integers."""
+    """Return how many bytes distinguish `numbers` different integers, at least 1."""
     return max(1, ((numbers - 1).bit_length() + 7) // 8)
 
 
 _BITS_AT_ONCE = 2**22
-"""Bits of reports that are counted in one batch."""
+"""Bits of reports that are counted in one batch, which bounds memory."""
 _BITS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little").astype(np.int64)
 
 
@@ -255,6 +255,7 @@ class BitVectorRandomiser(Randomiser):
 
     @property
     def octets(self) -> int:
+        """Length of a report in bytes: one bit per answer."""
         return (self.answers + 7) // 8
 
     def count_supported(self, report: bytes) -> int:
@@ -276,9 +277,10 @@ class BitVectorRandomiser(Randomiser):
 
     @abstractmethod
     def _mark_valid_weights(self, received: Reports) -> BoolArray:
-        """Mark the rows whose number of set bits is possible."""
+        """Return a mask of the rows whose number of set bits is possible."""
 
     def count_support(self, reports: Reports) -> IntArray:
+        """Return how many reports set each answer's bit."""
         if not loops_are_compiled():
             return _sum_bits(reports, self.answers)
         value_counts = np.zeros((self.octets, 256), dtype=np.int64)
@@ -287,7 +289,7 @@ class BitVectorRandomiser(Randomiser):
 
 
 def set_true_bits(rows: Reports, answers: IntArray, is_set: BoolArray) -> None:
-    """Set or clear the bit of each row's answer. SECRET arguments."""
+    """SECRET: set the bit of each row's answer where `is_set` is true, and clear it elsewhere, in place."""
     if loops_are_compiled():
         _fill_true_bits(rows, answers, is_set)
         return
@@ -297,6 +299,7 @@ def set_true_bits(rows: Reports, answers: IntArray, is_set: BoolArray) -> None:
 
 @compile_loop
 def _fill_true_bits(rows: Reports, answers: IntArray, is_set: BoolArray) -> None:
+    """SECRET: set or clear the bit of each row's answer: the compiled form of `set_true_bits`."""
     for row in range(len(rows)):
         octet, bit = answers[row] >> 3, 1 << (answers[row] & 7)
         rows[row, octet] = rows[row, octet] & ~bit | bit * is_set[row]
@@ -352,29 +355,36 @@ class KaryRandomisedResponse(Randomiser):
 
     @cached_property
     def support(self) -> Support:
+        """The exact support probabilities: a report supports one answer, so never two."""
         even_part = Fraction(WHOLE - self._truth_parts, WHOLE * self.answers)
         return Support(Fraction(self._truth_parts, WHOLE) + even_part, even_part, Fraction(0), Fraction(0))
 
     @property
     def octets(self) -> int:
+        """Length of a report in bytes: the number of an answer."""
         return count_octets_needed(self.answers)
 
     def find_probability(self, answer: int, report: bytes) -> Fraction:
+        """Return the probability of the true answer if the report contains it, else that of each other answer."""
         return self.support.p_true if int.from_bytes(report, "little") == answer else self.support.p_other
 
     def list_reports(self) -> Iterator[bytes]:
+        """Yield the reports of all answers."""
         return (answer.to_bytes(self.octets, "little") for answer in range(self.answers))
 
     def _draw_reports(self, answers: IntArray, randomness: Randomness) -> Reports:
+        """SECRET: draw the true answer with probability a, else a uniform one."""
         is_true = sample_bernoulli(self._truth_parts, len(answers), randomness)
         return to_octets(
             np.where(is_true, answers, sample_uniform(self.answers, len(answers), randomness)), self.octets
         )
 
     def mark_valid_reports(self, received: Reports) -> BoolArray:
+        """Return a mask of the rows that contain the number of an answer."""
         return from_octets(received) < self.answers
 
     def count_support(self, reports: Reports) -> IntArray:
+        """Return how many reports contain each answer."""
         return np.bincount(from_octets(reports), minlength=self.answers)
 
 
@@ -409,45 +419,55 @@ class HadamardResponse(Randomiser):
 
     @cached_property
     def support(self) -> Support:
+        """The exact support probabilities: p for the true answer, 1/2 for each other, independent for two others."""
         p_true = Fraction(self._true_sign_parts, WHOLE)
         return Support(p_true, Fraction(1, 2), p_true / 2, Fraction(1, 4))
 
     @property
     def octets(self) -> int:
+        """Length of a report in bytes: an index and a bit."""
         return count_octets_needed(2 * self.index_count)
 
     def find_probability(self, answer: int, report: bytes) -> Fraction:
+        """Return p or ``1 - p``, as the bit is the true sign at the index or not, divided by the number of indices."""
         index, bit = divmod(int.from_bytes(report, "little"), 2)
         is_true_sign = (index & answer).bit_count() % 2 == bit
         return (self.support.p_true if is_true_sign else 1 - self.support.p_true) / self.index_count
 
     def list_reports(self) -> Iterator[bytes]:
+        """Yield the reports of both bits at every index."""
         return (report.to_bytes(self.octets, "little") for report in range(2 * self.index_count))
 
     def _draw_reports(self, answers: IntArray, randomness: Randomness) -> Reports:
+        """SECRET: draw a uniform index and the noisy sign at it for each answer."""
         words = np.frombuffer(randomness.random_bytes(4 * len(answers)), dtype="<u4").astype(np.int64)
         index = words & (self.index_count - 1)
         return self.encode_reports(index, self.draw_bits(answers, index, randomness))
 
     def draw_bits(self, answers: IntArray, index: IntArray, randomness: Randomness) -> IntArray:
-        """Draw the reported bit for each answer, given public indices."""
+        """SECRET: return the reported bit of each answer at a public index: its sign, flipped with probability ``1 -
+        p``.
+        """
         flipped = ~sample_bernoulli(self._true_sign_parts, len(answers), randomness)
         return compute_parity(answers & index) ^ flipped
 
     def encode_reports(self, index: IntArray, bits: IntArray) -> Reports:
-        """Encode these bits at these indices as reports."""
+        """Return the reports with these bits at these indices, ``(reports, octets)``."""
         return to_octets(index << 1 | bits, self.octets)
 
     def mark_valid_reports(self, received: Reports) -> BoolArray:
+        """Return a mask of the rows whose index exists."""
         return from_octets(received) < 2 * self.index_count
 
     def count_support(self, reports: Reports) -> IntArray:
-        """Count by the fast Walsh-Hadamard transform of the signs at each index."""
+        """Return how many reports support each answer, by the fast Walsh-Hadamard transform of the signs
+        at each index.
+        """
         bit_counts = np.bincount(from_octets(reports), minlength=2 * self.index_count).reshape(-1, 2)
         return ((len(reports) + walsh_hadamard(bit_counts[:, 0] - bit_counts[:, 1])) // 2)[: self.answers]
 
     def count_support_of(self, answer: int, reports: Reports) -> int:
-        """Count the reports that support one answer directly, without a table of all answers."""
+        """Return how many reports support one answer, directly, without a table of all answers."""
         numbers = from_octets(reports)
         return int(np.count_nonzero(compute_parity(numbers >> 1 & answer) == (numbers & 1)))
 
@@ -502,6 +522,7 @@ class SubsetSelection(BitVectorRandomiser):
 
     @property
     def _size_fraction(self) -> Fraction:
+        """The fraction ``1 / (1 + e)`` of the answers, nearly, that minimises the variance of rare answers."""
         below = bound_exp_neg_above(self.epsilon)
         return below / (1 + below)
 
@@ -513,6 +534,7 @@ class SubsetSelection(BitVectorRandomiser):
 
     @cached_property
     def support(self) -> Support:
+        """The exact support probabilities of uniform sets that hold the true answer with probability p."""
         p_true, size, others = Fraction(self._inclusion_parts, WHOLE), self.size, self.answers - 1
         p_other_if_true, p_other_if_false = Fraction(size - 1, others), Fraction(size, others)
         pairs = max(others * (others - 1), 1)
@@ -524,21 +546,25 @@ class SubsetSelection(BitVectorRandomiser):
         )
 
     def find_probability(self, answer: int, report: bytes) -> Fraction:
+        """Return the probability of a set of d answers, which depends only on whether it holds the true one."""
         p_true, others = Fraction(self._inclusion_parts, WHOLE), self.answers - 1
         if self.is_supported(answer, report):
             return p_true / comb(others, self.size - 1)
         return (1 - p_true) / comb(others, self.size)
 
     def list_reports(self) -> Iterator[bytes]:
+        """Yield all sets of d answers."""
         for chosen in combinations(range(self.answers), self.size):
             yield sum(1 << answer for answer in chosen).to_bytes(self.octets, "little")
 
     def _draw_reports(self, answers: IntArray, randomness: Randomness) -> Reports:
+        """SECRET: draw a uniform set of d answers, which holds the true one with probability p."""
         is_included = sample_bernoulli(self._inclusion_parts, len(answers), randomness)
         rows = sample_uniform_sets(answers, is_included, self.answers, self.size, randomness)
         return rows.view(np.uint8)[:, : self.octets]
 
     def _mark_valid_weights(self, received: Reports) -> BoolArray:
+        """Return a mask of the rows with exactly d set bits."""
         return np.asarray(count_set_bits(received) == self.size, dtype=np.bool_)
 
 
@@ -562,6 +588,7 @@ class UnaryEncoding(BitVectorRandomiser):
 
     @cached_property
     def support(self) -> Support:
+        """The exact support probabilities of independent bits: 1/2 for the true answer, q for each other."""
         p_true, p_other = Fraction(1, 2), Fraction(self._false_bit_parts, WHOLE)
         return Support(p_true, p_other, p_true * p_other, p_other**2)
 
@@ -572,9 +599,11 @@ class UnaryEncoding(BitVectorRandomiser):
         return Fraction(1, 2) * p_other**others * (1 - p_other) ** (self.answers - 1 - others)
 
     def list_reports(self) -> Iterator[bytes]:
+        """Yield all bit vectors."""
         return (bits.to_bytes(self.octets, "little") for bits in range(2**self.answers))
 
     def _draw_reports(self, answers: IntArray, randomness: Randomness) -> Reports:
+        """SECRET: draw independent bits: of the true answer with probability 1/2, of all others with probability q."""
         people = len(answers)
         rows = sample_bernoulli_rows(self._false_bit_parts, people, self.octets, randomness)
         rows[:, -1] &= self.last_octet_mask
@@ -582,13 +611,14 @@ class UnaryEncoding(BitVectorRandomiser):
         return rows
 
     def _mark_valid_weights(self, received: Reports) -> BoolArray:
+        """Return True for every row: any number of set bits is possible."""
         return np.ones(len(received), dtype=np.bool_)
 
 
 RANDOMISERS: tuple[type[Randomiser], ...] = (KaryRandomisedResponse, HadamardResponse, SubsetSelection, UnaryEncoding)
 """All randomisers, with distinct `NAME` attributes. To add a randomiser, write a class above and add it here."""
 LONGEST = 64
-"""Default size limit of a report, in bytes; a longer report is not used even if its error is smaller."""
+"""Bytes of a report at most, by default; a longer report is not used even if its error is smaller."""
 
 
 def make_randomiser(name: str, answers: int, epsilon: Fraction) -> Randomiser:

@@ -31,7 +31,7 @@ from .noise_circuits import FiniteLaplace, Response, choose_response
 from .queries import KernelForm, Overlaps, PairAnswers, PairQuery, PairSum
 
 # Kernels: functions of two people's values as circuits, whose mean over pairs is estimated.
-MOST_BITS = 48  # bits of one value at most, so that sums of a few values fit into 62 bits
+MOST_BITS = 48  # bits of one value at most
 MOST_OUTPUT = 62  # bits of a kernel's value at most, without sign, so that 64-bit integers hold it
 TRIED = 256
 """Pairs of pseudorandom public values on which a kernel's symmetry is checked."""

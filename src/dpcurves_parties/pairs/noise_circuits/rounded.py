@@ -457,7 +457,7 @@ def _is_private(parts: _Numerators, denominator: int, decay: Fraction) -> bool:
 
 
 WIDEST = 48  # bits of the range of values at most
-FINEST = 6  # bits of the number of steps at most: 64 steps, beyond which rounding adds little variance
+FINEST = 6  # bits of the number of steps at most, that is 64 steps
 LARGEST_FACTOR = 63  # largest odd factor by which values are multiplied to fill a power of two
 SPARED = Fraction(1, 200)
 """Largest unused fraction of the power-of-two range; with more, values are multiplied by a factor to fill it better."""
