@@ -102,7 +102,9 @@ class LevelReports:
         return variance / gain**2
 
     def debias_tallies(self, tallies: FloatArray) -> DebiasedReports:
-        """Return the debiased answers, with the covariance of `find_debiased_variance` (the same proof)."""
+        """Return the unbiased estimates, per answer, of the numbers of reporting people whose true answer it is, from
+        tallies ``(..., answers)``; their covariance is that of `find_debiased_variance`.
+        """
         counts = (tallies - self.expected_false_support) / float(self.gain)
         common, true = (float(self.find_debiased_variance(share, sum_is_known=True)) for share in (0.0, 1.0))
         return DebiasedReports(
@@ -378,7 +380,9 @@ class AggregatedReports(NoisySums):
         )
 
     def debias_levels(self, tallies: Sequence[FloatArray], missing: Sequence[FloatArray]) -> FloatArray:
-        """Return unbiased counts of all people from the tallies of the reported levels."""
+        """Return the unbiased counts of all people at each reported level, from its tallies and its tally of missing
+        values.
+        """
         scales = [self.people / level.reports / float(level.gain) for level in self.reported_levels]
         counts, missing_counts = (
             [
@@ -390,8 +394,8 @@ class AggregatedReports(NoisySums):
         return self.combine_levels(counts, missing_counts)
 
     def combine_levels(self, counts: Sequence[FloatArray], missing: Sequence[FloatArray]) -> FloatArray:
-        """Concatenate the counts of all levels and the combined count of missing values, as `nested_law` orders
-        them.
+        """Return the counts of all levels concatenated, and last the weighted mean of their counts of missing values,
+        in the order of `nested_law`.
         """
         if not self.whole:
             return np.concatenate(list(counts), axis=-1)
@@ -402,11 +406,14 @@ class AggregatedReports(NoisySums):
         return np.concatenate([*counts, np.asarray(combined)], axis=-1)
 
     def reconstruct(self, values: FloatArray, total: int | None) -> tuple[FloatArray, FloatArray]:
-        """Reconstruct cells by least squares. The number of people is the number of reports; `total` is not used."""
+        """Return the counts of cells that fit the debiased counts of all levels best (least squares). The number of
+        people is the number of reports; `total` is not used.
+        """
         return self.nested_law.reconstruct(self.debias(values), self._known_total)
 
     def prefix_variances(self, total_is_public: bool) -> FloatArray:
-        """Return the variances if people are spread evenly over all cells.
+        """Return the variance of the count of the first m cells of a row, for m from 0 to the number of cells, if
+        people are spread evenly over all cells.
 
         With samples drawn *with* replacement the errors of levels would be independent. The levels together are a
         sample without replacement that contains every person, so for any unbiased weights the variance is smaller by
@@ -519,7 +526,7 @@ class AggregatedReports(NoisySums):
 
     @property
     def bounds(self) -> IntArray:
-        """Interval bounds of the finest reported level."""
+        """First cells of the intervals of the finest reported level, as `IntervalSums.bounds`."""
         return self.nested_law.bounds
 
     def apply_strategy(self, cells: Any) -> list[Any]:
@@ -533,7 +540,9 @@ class AggregatedReports(NoisySums):
         return replace(self, rows=rows, whole=False, shares=None)
 
     def noise_by_source(self, total: int | None) -> FloatArray:
-        """Return the noise by source if debiased counts were independent; see `nested_law`."""
+        """Return the noise by source as `IntervalSums.noise_by_source` of `nested_law`, as if debiased counts were
+        independent.
+        """
         return self.nested_law.noise_by_source(self._known_total)
 
     def randomised_answers(self, values: Sequence[int]) -> DebiasedReports | None:

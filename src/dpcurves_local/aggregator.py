@@ -62,7 +62,7 @@ class Collection:
         return sum(self._tables.reports)
 
     def add_file(self, path: str | Path) -> None:
-        """Add the reports of a file.
+        """Count the reports in a file; damaged, invalid and repeated ones are only counted as such.
 
         Raises:
             ValueError: the file cannot be read.
@@ -102,7 +102,7 @@ class Collection:
         return self._tables.release(allotment, seeded=False)
 
     def curve(self) -> Any:
-        """Compute the curve of the task's question from the reports so far.
+        """Return the curve of the task's question, estimated from the reports counted so far.
 
         Warns:
             CurveWarning: each of the curve's `notes`.
@@ -171,7 +171,7 @@ def _sort_indices(numbers: NDArray[np.uint64]) -> IntArray:
 
 
 def aggregate(reports: Iterable[bytes] | str | Path, task: Task) -> Any:
-    """Compute the curve of a task from the reports of people.
+    """Return the curve of a task, estimated from the reports of people.
 
     Reports that are damaged or of another task are left out, and a person is counted once. Use `Collection` for the
     numbers of these reports, and for several files.

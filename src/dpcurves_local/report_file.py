@@ -168,7 +168,9 @@ class ReportFormat:
 
     @property
     def header_prefix(self) -> bytes:
-        """The header without its number of records."""
+        """The header without its number of records: magic, version, bytes of a message, and the beginning of the task's
+        hash; equal in all parts of the task.
+        """
         return MAGIC + bytes([self.version]) + self.message_octets.to_bytes(3, "little") + self.task
 
     @classmethod
@@ -181,7 +183,7 @@ class ReportFormat:
 
     @property
     def single_header(self) -> bytes:
-        """The header of a single record."""
+        """The complete header of a part that holds one record."""
         return self.header_prefix + encode_count(1)
 
     @property

@@ -63,8 +63,8 @@ class DebiasedReports:
         return sqrt(max(self.people * self.common_variance, 0.0))
 
     def deviation_of_mean(self, kernel: FloatArray, population: bool) -> float:
-        """Return the standard deviation of the U-statistic, if the true answers had these shares; with `population`,
-        sampling of people included.
+        """Return the standard deviation of the U-statistic of a kernel for people whose true answers have the shares
+        that these counts estimate; with `population`, sampling of people included.
         """
         return self.make_centred_form(kernel, self.mean(kernel)).find_deviation(population) / self.pair_count
 

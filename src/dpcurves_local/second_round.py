@@ -235,7 +235,8 @@ class SecondRound(Task):
     def compute_curve(
         self, reply: Callable[[Step, Allotment], Release], *, repeated_people: int | None = None
     ) -> TwoRoundArea:
-        """Compute the area under the ROC curve from the aggregated bits.
+        """Return the area under the ROC curve, estimated from the first round's curve and the aggregated bits of the
+        second.
 
         Its loss is the loss of one round if repeats were refused and no repeat was found.
         """

@@ -271,7 +271,7 @@ class Task(Document):
         )
 
     def compute_curve(self, reply: Callable[[Step, Allotment], Release], *, repeated_people: int | None = None) -> Any:
-        """Compute the requested curve from the aggregated reports.
+        """Return the curve of the task's question, estimated from the aggregated reports.
 
         Args:
             reply: Returns the aggregated reports.

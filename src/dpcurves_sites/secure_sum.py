@@ -292,6 +292,7 @@ def recover_secret(shares: Mapping[int, bytes], threshold: int) -> bytes:
 WORDS_AT_ONCE = 2**15
 """64-bit words of a mask that are derived at once, which bounds the memory of masking."""
 _ZEROS = bytes(8 * WORDS_AT_ONCE)
+"""Zero bytes of `WORDS_AT_ONCE` words, whose encryption is the mask's key stream."""
 
 
 def _derive_key(sum_round: SumRound, secret: bytes, purpose: str, *sites: int) -> bytes:

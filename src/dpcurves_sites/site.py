@@ -345,7 +345,8 @@ class Site:
             self._records = None
 
     def answer(self, plan: Plan, allotment: Allotment, stage: int, previous_messages: Sequence[bytes]) -> bytes:
-        """Return the site's message of a stage, as in `SiteHolder`.
+        """Return this site's signed message of a stage of the round that answers the plan; a repeated request gets the
+        stored message.
 
         Stage `KEYS` checks the budget and the columns; stage `MASKED` charges, counts and adds noise, once.
 
@@ -371,7 +372,9 @@ class Site:
         )
 
     def _build_vector(self, plan: Plan, allotment: Allotment) -> Vector:
-        """SECRET: charge, count, and add this site's shares of the noise."""
+        """SECRET: charge the site's ledger, then return its summand of the round: exact sums of its records plus its
+        shares of the noise, modulo 2**64.
+        """
         grant = self._charge_round(plan, allotment)
         memory = self._ledger.memory_of(grant, allotment.part)
         vector = self._terms.model.build_vector(plan, self._open_records(), memory, self._randomness)

@@ -123,7 +123,7 @@ class FederationTask(TaskDocument):
 
     @cached_property
     def terms(self) -> FederationTerms:
-        """The agreed terms.
+        """The facts on which all sites agree: model, roster, adjacency, unit, budget, columns and row bound.
 
         Raises:
             ValueError: They are inconsistent.

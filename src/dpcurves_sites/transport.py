@@ -42,7 +42,7 @@ def pack_parts(parts: Sequence[bytes]) -> bytes:
 
 
 def unpack_parts(octets: bytes) -> list[bytes]:
-    """Split the output of `pack_parts`.
+    """Return the parts that `pack_parts` joined.
 
     Raises:
         ValueError: It is truncated.
@@ -61,7 +61,7 @@ def unpack_parts(octets: bytes) -> list[bytes]:
 
 
 def receive_part(connection: socket.socket) -> bytes:
-    """Receive one part from a stream.
+    """Return the next part of a stream, without its length.
 
     Raises:
         OSError: The stream ended early, or the part is too long.
@@ -85,7 +85,7 @@ def _receive_exactly(connection: socket.socket, size: int) -> bytes:
 
 
 def exchange_batch(socket_path: str, answer: bytes) -> bytes:
-    """Pass the answer to a batch to a site, and fetch its next batch.
+    """Pass the answer to a site's batch over the site's socket, and return the site's next batch.
 
     Arguments:
         socket_path: The socket of the site's process.

@@ -181,7 +181,7 @@ class SecureSum:
 
     @property
     def holders(self) -> tuple[type, ...]:
-        """The type of each party."""
+        """The type of each data holder: one `SiteHolder` for every site."""
         return (SiteHolder,) * self.sites
 
     def build_roster(self, task: bytes, keys: Sequence[bytes]) -> Roster:

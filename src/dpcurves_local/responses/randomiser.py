@@ -246,6 +246,7 @@ def count_octets_needed(numbers: int) -> int:
 _BITS_AT_ONCE = 2**22
 """Bits of reports that are counted in one batch, which bounds memory."""
 _BITS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little").astype(np.int64)
+"""The 8 bits of each byte from 0 to 255, lowest first, ``(256, 8)``."""
 
 
 class BitVectorRandomiser(Randomiser):

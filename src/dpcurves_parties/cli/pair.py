@@ -100,7 +100,9 @@ class EarlierRecords:
     )
 
     def parse_earlier(self) -> EarlierPolicy:
-        """Return the choice as it is sent to the servers."""
+        """Return what servers do with other records sent with the same ticket before, from --earlier: refuse the new
+        ones or replace the earlier ones. Raises `Misuse` for another word.
+        """
         from ..serving.two_servers.report_set import EarlierPolicy
 
         return of.parse_choice(
@@ -535,5 +537,5 @@ def _options_from_split(by: Categories | None, names: frozenset[str]) -> dict[st
 
 
 def _describe_dropped(reports: int) -> tuple[str, ...]:
-    """Return one line on reports that failed the servers' check; empty if none did."""
+    """Return one line that says how many reports failed the servers' check; empty if none did."""
     return (f"dropped: {reports} reports that failed the servers' check",) if reports else ()

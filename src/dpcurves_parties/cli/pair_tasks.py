@@ -70,7 +70,9 @@ class Parties:
     least: str = option("SHARE", "With --check owners: fraction of the reports that must pass.", "0.5")
 
     def parse_check(self) -> Owners:
-        """Return whether servers check owners' reports."""
+        """Return `Owners.CHECKED` if --check names owners, so that servers verify each report; else `Owners.UNCHECKED`.
+        Raises `Misuse` for another word.
+        """
         from ..shares.function_shares import Owners
 
         checked, unchecked = Owners.CHECKED, Owners.UNCHECKED
@@ -78,7 +80,9 @@ class Parties:
         return parse_choice("check", self.check, choices)
 
     def create_proof_keys(self) -> ProofKeys | None:
-        """Return keys for proofs of answers, if servers must prove them."""
+        """Return new secret keys, one for each analyst, for proofs of answers; None if --check does not
+        name answers.
+        """
         from ..shares.answer_proofs import ProofKeys
 
         return ProofKeys.generate(parse_integer("analysts", self.analysts)) if "answers" in self.check else None
@@ -93,7 +97,7 @@ class Parties:
             raise Misuse("least", f"must be a fraction from 0 to 1, got {self.least!r}") from None
 
     def read_servers(self, count: int) -> tuple[Server, ...]:
-        """Read the public descriptions of the servers.
+        """Return the URL, certificate and public keys of each server, from the `count` files that --servers names.
 
         Raises:
             Misuse: the number of files is not `count`.
@@ -116,7 +120,9 @@ class Parties:
         return create_task(draft, numbers, Path(self.out), Path(self.tickets), proofs)
 
     def parse_reports(self) -> int:
-        """Return the most reports of one owner. Raises `Misuse` if the number was not given."""
+        """Return the most reports that one owner may send, from --reports-per-owner. Raises `Misuse` if the option is
+        missing.
+        """
         if self.reports_per_owner is None:
             raise Misuse("reports-per-owner", "give the most reports of one owner; there is no default")
         return parse_integer("reports-per-owner", self.reports_per_owner)
@@ -261,7 +267,8 @@ class PairOptions:
         return parse_choice("trust", self.trust, {trust.value: trust for trust in Trust})
 
     def parse_columns(self) -> tuple[tuple[str, int], ...]:
-        """Return the columns that the kernel reads, with their widths in bits.
+        """Return the name of each column that the kernel reads, with the bits of its unsigned integers, in the order
+        typed.
 
         Raises:
             Misuse: columns or bits are missing, or their numbers differ.
@@ -277,7 +284,8 @@ class PairOptions:
         return tuple(zip(names, sizes, strict=True))
 
     def create_draft(self, price: LossOptions, parties: Parties, commitment: str) -> PairTask:
-        """Return the task before its tickets are made.
+        """Return the task of pairs without tokens, which tickets add later; `commitment` is the hash of the seed of the
+        pairs.
 
         Raises:
             Misuse: a required option is missing or invalid.

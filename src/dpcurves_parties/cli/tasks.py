@@ -154,7 +154,9 @@ class Classes(of.SplitOptions):
     )
 
     def parse_categories(self) -> Categories | None:
-        """Return the two classes, or the categories, or None. Raises `Misuse` if both are given."""
+        """Return the task's two classes (--label) or its categories (--by); None if neither was typed. Raises `Misuse`
+        if both were, or --by names several columns.
+        """
         from dpcurves.curves.question import parse_class_labels
 
         by = super().parse_categories()
@@ -186,7 +188,9 @@ class OtherColumns:
     )
 
     def parse_columns(self) -> tuple[Axis | Categories, ...]:
-        """Return the columns. Raises `Misuse` if one is invalid or repeated."""
+        """Return the axis of each further column (--beside), in the order typed; empty without. Raises `Misuse` if one
+        is invalid or repeated.
+        """
         return tuple(map(_parse_column, self.beside or ()))
 
 
@@ -217,7 +221,9 @@ class ReportForm:
     ] = "tree"
 
     def parse_encoding(self) -> ReportKind:
-        """Return the kind of the reports."""
+        """Return the kind of reports that --encoding names: comparison keys (trees) or one-hot vectors. Raises `Misuse`
+        for another word.
+        """
         from ..shares.task import ReportKind
 
         return of.parse_choice("encoding", self.encoding, {kind.value: kind for kind in ReportKind})
@@ -235,7 +241,9 @@ class ProvedEdges:
     proved_points: str | None = of.optional("N", "Like --proved-at, for a number of evenly spaced edges.")
 
     def find_indices(self, grid: Grid) -> tuple[int, ...] | None:
-        """Return the indices of the edges; None if none were given. Raises `Misuse` if both options are given."""
+        """Return the indices in the grid of the edges whose counts servers prove, of --proved-at or --proved-points;
+        None if neither was typed. Raises `Misuse` if both were.
+        """
         if self.proved_points is None:
             return None if self.proved_at is None else of.parse_nearest_edges(self.proved_at, grid, "proved-at")
         if self.proved_at is not None:

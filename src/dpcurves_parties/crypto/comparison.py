@@ -200,7 +200,9 @@ class _Walk:
     def visit(
         self, public: PublicShare, state: PathState, level: int, first: int, last: int
     ) -> Iterator[tuple[int, Words]]:
-        """Yield the values at thresholds number `first` to `last`, whose paths agree down to `level`."""
+        """Yield the original position and the unsigned values ``(keys, words)`` of the sorted thresholds number `first`
+        to below `last`, whose paths agree down to `level`; `state` is consumed.
+        """
         if first == last:
             return
         low, high = self._path(first), self._path(last - 1)
@@ -394,7 +396,9 @@ class _CheckedWalk:
     engine: Engine
 
     def values(self, public: CheckedShare, root: _Node, transcript: _Transcript) -> Iterator[tuple[int, Words]]:
-        """Yield the values at all thresholds; at the last cell the value is the root's weight."""
+        """Yield the original position of each threshold and the unsigned values ``(keys, words)`` of all keys at it; a
+        threshold of the domain's last cell gets the root's weight.
+        """
         inner_count = sum(threshold + 1 < 1 << self.domain.bits for threshold, _ in self.thresholds)
         yield from self.visit(public, root, (0, inner_count), transcript)
         yield from ((position, root.weights) for _, position in self.thresholds[inner_count:])
@@ -402,8 +406,8 @@ class _CheckedWalk:
     def visit(
         self, public: CheckedShare, node: _Node, among: tuple[int, int], transcript: _Transcript
     ) -> Iterator[tuple[int, Words]]:
-        """Yield the values at thresholds number ``among[0]`` to ``among[1]``, which lie within the node's range of
-        cells.
+        """Yield the original position and the values of the sorted thresholds number ``among[0]`` to below
+        ``among[1]``, which lie in the node's range of cells; the hashes of all expanded nodes go to the transcript.
         """
         (first, last), begin = among, node.index << self.domain.bits - node.level
         while first < last and self.thresholds[first][0] + 1 == begin:
@@ -524,12 +528,14 @@ class NodeMarkKey(NamedTuple):
 
     @classmethod
     def from_verification_key(cls, verification_key: bytes) -> NodeMarkKey:
-        """Derive the key from the verification key, by HKDF-SHA256."""
+        """Return the mark key that both servers derive from their common verification key by HKDF-SHA256."""
         stream = HKDF(SHA256(), 16 * (_MARKED + 1), salt=None, info=_MARKS).derive(verification_key)
         return cls(stream[:16], np.frombuffer(stream[16:], "<u8").astype(np.uint64).reshape(_MARKED, 2))
 
     def compute_marks(self, blocks: Words) -> Words:
-        """Return the marks ``(keys, 2)`` of rows of blocks ``(5, keys, 2)``."""
+        """Return one mark of 128 bits for each key, ``(keys, 2)``, from its five blocks ``(5, keys, 2)``: the XOR of
+        their AES encryptions after each position's mask was added.
+        """
         masked = (blocks ^ self.masks[:, None]).reshape(-1, 2)
         return np.asarray(np.bitwise_xor.reduce(encrypt_blocks(self.key, masked).reshape(blocks.shape), axis=0))
 
@@ -564,7 +570,9 @@ class NodeWalk:
     _cached_seeds: dict[Node, Words] = field(default_factory=dict)
 
     def evaluate_nodes(self, nodes: Sequence[Node]) -> NodeSums:
-        """Return sums and marks of nodes; parents come before their children."""
+        """Return, for each node, this server's share of the number of cells in its left child, and the SHA-256 of all
+        keys' marks. Nodes are pairs of level and index; parents come before their children.
+        """
         domain, party = self.keys.domain, self.keys.seeds.party
         reached, left_counts, marks = {(0, 0): self.keys.seeds.words, **self._cached_seeds}, [], []
         for node in nodes:
@@ -590,7 +598,9 @@ class NodeWalk:
         return reached[node]
 
     def _evaluate_node(self, node: Node, seeds: Words) -> tuple[Words, Words]:
-        """Return the sum of the left children's weights, ``(words,)``, and marks ``(keys, 2)``."""
+        """Return the sum over all keys of the left child's unsigned weights, ``(words,)``, and the marks of all keys at
+        the node, ``(keys, 2)``.
+        """
         public, ring, level = self.keys.public, self.keys.domain.ring, node[0]
         if isinstance(self.engine, FastEngine) and self.engine.has_node_evaluation and ring.words == 1:
             total, marks = self.engine.evaluate_node(node, seeds, 1 - self.keys.seeds.party, public, self.mark_key)

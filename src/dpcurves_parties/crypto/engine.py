@@ -142,7 +142,9 @@ def control_mask(seeds: Words) -> Words:
 
 
 def right_turn_mask(cells: Words, bits: int, level: int) -> Words:
-    """Return a mask of cells: ones where the path to a cell of `bits` bits turns right at a level."""
+    """Return a mask of cells, one word each: all ones where the path from the root to a cell of `bits` bits turns right
+    at `level`, else zeros.
+    """
     return -((cells >> np.uint64(bits - 1 - level)) & _ONE)
 
 
@@ -288,7 +290,9 @@ class _Cipher:
         self._context: CipherContext = Cipher(algorithms.AES128(key), modes.ECB()).encryptor()
 
     def encrypt(self, blocks: Words, out: Words) -> Words:
-        """Encrypt contiguous blocks ``(count, 2)`` into a buffer that is one block longer."""
+        """Write AES of contiguous blocks ``(count, 2)`` into `out`, which must be one block longer, as OpenSSL demands;
+        return the view of the written blocks.
+        """
         self._context.update_into(_octets(blocks), _octets(out))
         return out[: len(blocks)]
 
@@ -314,7 +318,9 @@ class _Ciphers:
         self.value, self.other_value = _Cipher(keys.value), _Cipher(keys.other_value)
 
     def expand_values(self, seeds: Words, ring: Ring) -> tuple[Words, Words]:
-        """Return the values added when turning left, and when turning right, ``(keys, words)`` each."""
+        """Return the pseudorandom numbers that seeds ``(keys, 2)`` expand to: those of the left children, and those of
+        the right children, ``(keys, words)`` each.
+        """
         block = self.value.expand_blocks(seeds)
         if ring.words == 1:
             return block[:, :1], block[:, 1:]

@@ -26,7 +26,7 @@ from dpcurves.arrays import compile_loop
 # after a change of the emitter.
 GROUPS = 4  # registers whose AES rounds are interleaved, because a round takes several cycles
 ROUNDS = 10  # rounds of AES-128 (FIPS 197, section 5)
-_I64 = ir.IntType(64)
+_I64 = ir.IntType(64)  # LLVM's type of a 64-bit word
 _TOP = 1 << 63  # control bit in the second word of a seed
 _TOOLS: Any = cgutils
 _SUFFIX = {1: "", 2: ".256"}  # of LLVM's AES intrinsics, by blocks per register
@@ -83,7 +83,9 @@ class AesEmitter:
         ]
 
     def load(self, base: Any, first: Any, stride: int, kind: Any) -> list[Any]:
-        """Load one register per group from an array with `stride` words per key."""
+        """Emit loads of one register per group, of consecutive keys from key `first` on, from an array with `stride`
+        words per key; return the registers.
+        """
         return [
             self._load(self._pointer(base, first, group * self.lanes, stride, kind)) for group in range(self.groups)
         ]
@@ -102,7 +104,7 @@ class AesEmitter:
         return self.builder.bitcast(self.builder.gep(base, [self.builder.mul(key, _I64(stride))]), kind.as_pointer())
 
     def _load(self, pointer: Any) -> Any:
-        """Emit a load that may be aligned to 8 bytes only, as rows of NumPy arrays are."""
+        """Emit a load that need be aligned to 8 bytes only, as rows of NumPy arrays are; return its value."""
         loaded = self.builder.load(pointer)
         loaded.align = 8
         return loaded
@@ -176,7 +178,9 @@ class AesEmitter:
         return [self.builder.xor(*operands) for operands in zip(blocks, masked, strict=True)]
 
     def turn_corrections(self, turns: Any, first: Any, level: Any) -> list[Any]:
-        """Return the further correction of right children's control bits, relative to left children's."""
+        """Return what right children's control bits are corrected by in addition to left children's: one register per
+        group, nonzero in the control bit only, from the bit of `level` of each key's `turns`.
+        """
         shift = self.broadcast(self.builder.sub(_I64(63), level), self.narrow)
         words = [self.builder.shl(bits, shift) for bits in self.load(turns, first, 1, self.narrow)]
         return [self.builder.and_(self.place_high_words(word), self.control_bits()) for word in words]
@@ -189,7 +193,9 @@ class AesEmitter:
 
 @define_intrinsic("state", "public", "round_keys", "first", "level", "lanes", "words", "turn", "groups")
 def _descend_level(context: Any, builder: Any, kinds: Any, arguments: Any) -> None:
-    """Expand nodes to the next level of the tree, in place."""
+    """Emit one step of the descent: seeds and values of some keys move in place to the child on the side `turn` of the
+    next level.
+    """
     first, level, (lanes, words, turn, groups) = arguments[3], arguments[4], (kind.literal_value for kind in kinds[5:])
     code = AesEmitter(context, builder, lanes, words, groups)
     pointers = [entry for number in range(3) for entry in code.data_pointers(kinds[number], arguments[number])]
@@ -248,7 +254,9 @@ def compile_descent(lanes: int, words: int) -> Callable[..., None]:
 
 @define_intrinsic("owner", "public", "round_keys", "first", "bit", "level", "lanes", "words")
 def _correct_level(context: Any, builder: Any, kinds: Any, arguments: Any) -> None:
-    """Write the correction words of one level; replace both servers' seeds by the seeds one level deeper."""
+    """Emit the writing of one level's correction words of some keys, and the replacement of both servers' seeds by
+    those of the child on the path to the cell.
+    """
     (first, bit, level), (lanes, words) = arguments[3:6], (kind.literal_value for kind in kinds[6:])
     code = AesEmitter(context, builder, lanes, words, 1)
     pointers = [entry for number in range(2) for entry in code.data_pointers(kinds[number], arguments[number])]
@@ -295,7 +303,7 @@ def _correct_seeds(code: AesEmitter, right: Any, left_difference: Any, right_dif
 def _correct_values(
     code: AesEmitter, masks: list[Any], children: list[list[Any]], at: tuple[Any, Any], first: Any
 ) -> None:
-    """Write the value correction, and the sum `owed` one level deeper.
+    """Emit the writing of the value corrections of some keys, and of the sums `owed` one level deeper on the path.
 
     `children` holds the value blocks of the left and of the right children, each for both servers.
     """
@@ -446,8 +454,8 @@ def compile_leaf_sums(lanes: int, words: int) -> Callable[..., None]:
 HASH_GROUPS = 2  # messages whose SHA-256 rounds are interleaved
 MESSAGE_WORDS = 6  # 64-bit words of a message: prefix (2), level, node number, seed (2)
 _DIGEST_WORDS = 4  # 64-bit words of a SHA-256 digest
-_I32, _WIDE = ir.IntType(32), ir.IntType(64)
-_FOUR = ir.VectorType(_I32, 4)
+_I32, _WIDE = ir.IntType(32), ir.IntType(64)  # LLVM's types of a 32-bit word of SHA-256 and of a 64-bit word
+_FOUR = ir.VectorType(_I32, 4)  # LLVM's type of a register of four 32-bit words
 
 
 def _primes(count: int) -> list[int]:
@@ -470,9 +478,10 @@ def _cube_root(number: int) -> int:
     return low
 
 
-# The first 32 bits of the fractional parts of roots of primes (FIPS 180-4, sections 4.2.2 and 5.3.3).
 ROUND_WORDS = [_cube_root(prime << 96) % 2**32 for prime in _primes(64)]
+"""SHA-256's 64 round constants: the first 32 fractional bits of cube roots of primes (FIPS 180-4, section 4.2.2)."""
 START_WORDS = [isqrt(prime << 64) % 2**32 for prime in _primes(8)]
+"""SHA-256's initial state: the first 32 fractional bits of square roots of 8 primes (FIPS 180-4, section 5.3.3)."""
 
 
 class _Sha256Emitter:
@@ -488,7 +497,7 @@ class _Sha256Emitter:
         return self.builder.call(function, registers)
 
     def swap_bytes(self, register: Any) -> Any:
-        """Reverse the bytes of each word."""
+        """Return the register with the bytes of each 32-bit word reversed, because SHA-256 reads big-endian words."""
         kind = ir.FunctionType(_FOUR, [_FOUR])
         return self.builder.call(
             _TOOLS.get_or_insert_function(self.builder.module, kind, "llvm.bswap.v4i32"), [register]
@@ -504,7 +513,7 @@ class _Sha256Emitter:
         return self.builder.bitcast(self.builder.gep(base, [start]), _FOUR.as_pointer())
 
     def load_message(self, base: Any, message: Any) -> list[Any]:
-        """Load the sixteen words of a message's block."""
+        """Return the block of a message of 48 bytes with SHA-256's padding: four registers of four big-endian words."""
         loaded = []
         for number in range(3):
             register = self.builder.load(self.register_pointer(base, message, MESSAGE_WORDS, number))
@@ -520,7 +529,9 @@ class _Sha256Emitter:
         )
 
     def four_rounds(self, state: tuple[Any, Any], words: Any, number: int) -> tuple[Any, Any]:
-        """Return state words (f, e, b, a) and (h, g, d, c) after rounds ``4 * number`` to ``4 * number + 3``."""
+        """Return both registers of the SHA-256 state, words (f, e, b, a) and (h, g, d, c), after four rounds from round
+        ``4 * number`` on.
+        """
         first, second = state
         keyed = self.builder.add(words, ir.Constant(_FOUR, ROUND_WORDS[4 * number : 4 * number + 4]))
         second = self.call_instruction("rnds2", second, first, keyed)
@@ -595,7 +606,9 @@ def _expand_blocks(context: Any, builder: Any, kinds: Any, arguments: Any) -> No
 
 @define_intrinsic("planes", "written", "round_keys", "first", "lanes", "groups")
 def _mark_blocks(context: Any, builder: Any, kinds: Any, arguments: Any) -> None:
-    """Write the XOR of the encrypted blocks of each key. Blocks of the same position form a plane."""
+    """Emit the marks of some keys: for each the XOR of the AES encryptions of its blocks, one from each array in
+    `arguments[0]`.
+    """
     lanes, groups = (kind.literal_value for kind in kinds[4:])
     code = AesEmitter(context, builder, lanes, 1, groups)
     target, key = (data_pointer(context, builder, kinds[n], arguments[n]) for n in (1, 2))
@@ -740,7 +753,7 @@ class _GateEmitter(AesEmitter):
 
 @define_intrinsic("labels", "written", "public", "first", "lanes", "groups")
 def _garble(context: Any, builder: Any, kinds: Any, arguments: Any) -> None:
-    """Write tables and output labels of 0 for some instances of an AND gate."""
+    """Emit the garbler's work for some instances of an AND gate: write both tables and the output's labels of 0."""
     first, (lanes, groups) = arguments[3], (kind.literal_value for kind in kinds[4:])
     code, build = _GateEmitter(context, builder, lanes, 1, groups), builder
     labels, targets, (schedule, offsets) = (code.data_pointers(kinds[number], arguments[number]) for number in range(3))
@@ -775,7 +788,7 @@ def _half_gates(code: _GateEmitter, offset: Any, inputs: Any, hashes: Any) -> tu
 
 @define_intrinsic("labels", "tables", "written", "public", "first", "lanes", "groups")
 def _evaluate(context: Any, builder: Any, kinds: Any, arguments: Any) -> None:
-    """Write the output labels of some instances of an AND gate."""
+    """Emit the evaluator's work for some instances of an AND gate: write the output's labels."""
     first, (lanes, groups) = arguments[4], (kind.literal_value for kind in kinds[5:])
     code, build = _GateEmitter(context, builder, lanes, 1, groups), builder
     labels, tables, (output,), (schedule,) = (
@@ -803,7 +816,9 @@ def _evaluate(context: Any, builder: Any, kinds: Any, arguments: Any) -> None:
 
 @define_intrinsic("key", "rounds", "lanes")
 def _expand_aes_key(context: Any, builder: Any, kinds: Any, arguments: Any) -> None:
-    """Write the AES-128 round keys ``(11, 2 * lanes)``, repeated per block of a register (FIPS 197, section 5.2)."""
+    """Emit the eleven AES-128 round keys of a public key, written as ``(11, 2 * lanes)`` words, each repeated for all
+    blocks of a register (FIPS 197, section 5.2).
+    """
     base, target = (data_pointer(context, builder, kinds[n], arguments[n]) for n in (0, 1))
     code, build, lanes = _GateEmitter(context, builder, 1, 1, 1), builder, kinds[2].literal_value
     words = ir.VectorType(ir.IntType(32), 4)

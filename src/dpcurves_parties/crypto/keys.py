@@ -218,7 +218,7 @@ class ServerKeys(Generic[Public]):
 
     @property
     def domain(self) -> Domain:
-        """The domain of the cells that the keys encode."""
+        """The domain of the cells that these keys encode."""
         return self.public.domain
 
     def to_bytes(self) -> bytes:
@@ -332,7 +332,7 @@ class CheckedShare(CorrectionWords):
         return {"seeds": (levels, 2), "values": (levels, words), "proofs": (levels, PROOF_WORDS), "turns": (1, 1)}
 
     def fingerprints(self) -> Words:
-        """Return BLAKE2b-256 of each row, ``(keys, 4)``, cached because correction words do not change."""
+        """Return the BLAKE2b-256 of each key's correction words, ``(keys, 4)``, cached because they do not change."""
         if not self._fingerprints:
             self._fingerprints.append(hash_rows(self.records(), 32, b"").view(np.uint64))
         return self._fingerprints[0]

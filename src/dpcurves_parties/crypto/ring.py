@@ -114,7 +114,9 @@ class Ring:
 
 
 Z64 = Ring(1)
+"""The ring of integers modulo 2**64, in one word each."""
 Z128 = Ring(2)
+"""The ring of integers modulo 2**128, in two words each."""
 
 
 MOST_BITS = 64  # bits of the largest domain: a cell fits into one word

@@ -592,7 +592,7 @@ def _evaluate_part(
 # that turn base keys into labels, and the tables. Both sides are deterministic given randomness and received messages,
 # so an interrupted party resumes by replaying the session from the start.
 _LABEL = 16  # bytes of the correction that turns a base key into a label
-_ONLY = slice(0, 1)
+_ONLY = slice(0, 1)  # the instances of a job that has a single one
 
 
 def garble_one(job: Job, values: Given, randomness: RandomByteSource) -> Talk[list[Bits]]:

@@ -38,10 +38,11 @@ SUITE = hpke.Suite(hpke.KEM.X25519, hpke.KDF.HKDF_SHA256, hpke.AEAD.AES_128_GCM)
 KEY_SIZE = 32  # bytes of an X25519 or Ed25519 public key (RFC 7748, RFC 8032)
 SIGNATURE_SIZE = 64  # bytes of an Ed25519 signature (RFC 8032)
 BUNDLE_SIZE = 2 * KEY_SIZE + SIGNATURE_SIZE
+"""Bytes of a key bundle: an X25519 key, an Ed25519 key, and the signature of both."""
 OVERHEAD = KEY_SIZE + 16 + SIGNATURE_SIZE
 """Bytes that encryption and signature add to a message: the encapsulated key, the tag of 16 bytes and the signature."""
-_PRIME = 2**255 - 19  # the field of Curve25519; `_CURVE` is the parameter d of edwards25519 (RFC 7748, section 4.1)
-_CURVE = -121665 * pow(121666, -1, _PRIME) % _PRIME
+_PRIME = 2**255 - 19  # elements of the field of Curve25519 (RFC 7748, section 4.1)
+_CURVE = -121665 * pow(121666, -1, _PRIME) % _PRIME  # parameter d of edwards25519 (RFC 7748, section 4.1)
 AGGREGATOR = -1
 """Number of the aggregator, to whom output shares are addressed."""
 

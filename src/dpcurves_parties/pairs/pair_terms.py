@@ -205,18 +205,20 @@ class AgreementProtocol(Protocol):
 
     @property
     def task_hash(self) -> bytes:
-        """Hash of the agreement's terms."""
+        """SHA-256 of all terms of the agreement; both people of a meeting must have the same."""
 
     @property
     def max_meetings(self) -> int:
-        """Most meetings that a person enters."""
+        """Largest number of meetings that one person may enter under this agreement, which bounds the person's loss."""
 
     @property
     def value_count(self) -> int:
         """Number of values that a person supplies."""
 
     def build_job(self, meeting: Meeting) -> Job:
-        """Return the computation that both people of a meeting run."""
+        """Return the two-party computation that both people of a meeting run: circuit, input widths and a name unique
+        to the meeting.
+        """
 
     def require_meeting(self, meeting: Meeting, person: int) -> None:
         """Refuse a meeting that was not agreed on.
@@ -267,7 +269,7 @@ class PairTerms:
 
     @property
     def max_meetings(self) -> int:
-        """Most meetings that a person enters."""
+        """Largest number of meetings that one person may enter: the pairing's pairs per person."""
         return self.pairing.pairs_per_person
 
     def build_agreement(self, seed: bytes) -> Agreement:
@@ -303,12 +305,12 @@ class Agreement:
 
     @property
     def task_hash(self) -> bytes:
-        """Hash of the terms."""
+        """SHA-256 of the terms of this agreement."""
         return self.terms.task_hash
 
     @property
     def max_meetings(self) -> int:
-        """Most meetings that a person enters."""
+        """Largest number of meetings that one person may enter: that of the terms."""
         return self.terms.max_meetings
 
     @property
@@ -321,7 +323,9 @@ class Agreement:
         return tuple(meeting for meeting in self.meetings if person in meeting.people)
 
     def build_job(self, meeting: Meeting) -> Job:
-        """Return the kernel of both people's values, with noise from random bits of both."""
+        """Return the two-party computation of a meeting: the kernel of both people's values, with noise from random
+        bits of both.
+        """
         return build_answers_job(meeting.name, self.terms.kernel, self.terms.response, 1)
 
     def require_meeting(self, meeting: Meeting, person: int) -> None:

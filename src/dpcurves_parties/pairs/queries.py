@@ -435,11 +435,13 @@ class PairAnswers(PairLaw):
 
     @property
     def size(self) -> int:
-        """Three sums."""
+        """Number of released integers: three sums over the pairs."""
         return 3
 
     def blank_values(self) -> tuple[int, ...]:
-        """Return the expected sums if all values were in the middle of the range, rounded."""
+        """Return the three sums that are released without a question: their expectations if all values were in the
+        middle of the range, rounded.
+        """
         middle = float(self.offset + self.gain * Fraction(self.least + self.most, 2))
         return round(self.pairs * middle), round(self.pairs * middle), round(self.one_shared / 2 * middle**2)
 
@@ -458,7 +460,7 @@ class PairSum(PairLaw):
 
     @property
     def size(self) -> int:
-        """One sum."""
+        """Number of released integers: the one noisy sum over all pairs."""
         return 1
 
     @property
@@ -468,5 +470,7 @@ class PairSum(PairLaw):
         return 2 * exp(-rate) / expm1(-rate) ** 2
 
     def blank_values(self) -> tuple[int, ...]:
-        """Return the sum if all values were in the middle of the range."""
+        """Return the sum that is released without a question: the exact one if all values were in the middle of the
+        range.
+        """
         return (self.pairs * (self.least + self.most) // 2,)

@@ -89,7 +89,9 @@ class RelayStore:
         return self._database.read_snapshot(lambda connection: load_seed(connection, task))
 
     def store_seed(self, task: str, seed: bytes) -> None:
-        """Store the seed. Later key bundles are refused."""
+        """Store the seed that the coordinator has revealed for a task, once; key bundles that arrive
+        later are refused.
+        """
         self._database.write(lambda connection: store_seed(connection, task, seed))
 
     def load_bundle(self, task: str, person: int) -> bytes | None:
@@ -261,7 +263,8 @@ class Relay:
         return self.store.load_message(self.task.hash, slot) or b""
 
     def answer(self, message: bytes, analyst: int = 0) -> bytes:
-        """Return an analyst's answer: sums over the answers of the pairs so far, and the set of these pairs.
+        """Return an analyst's answer as JSON: the released sums over the noisy answers of the pairs that have finished,
+        the seed, and one bit for each pair, set if it has finished.
 
         Raises:
             ProtocolError: the seed is not revealed yet, or no pair has answered.
@@ -285,7 +288,7 @@ class Relay:
 
     @property
     def terms_hash(self) -> bytes:
-        """Hash of the task's terms."""
+        """SHA-256 of the task's terms, to which people's bundles and messages are bound."""
         return self.task.terms.task_hash
 
     @property

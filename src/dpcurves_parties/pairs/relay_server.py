@@ -63,7 +63,7 @@ class RelayServer:
     monitoring: Monitoring = UNWATCHED
 
     def create_relays(self) -> dict[str, Relay]:
-        """Return a relay for each task.
+        """Return a relay for each task of this server, by the task's hash, all on one database.
 
         Raises:
             ValueError: a task names another server, or the database cannot be opened.

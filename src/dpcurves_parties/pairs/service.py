@@ -157,7 +157,7 @@ class PairQuestions:
 
     @property
     def hash(self) -> str:
-        """The hash of the task."""
+        """SHA-256 of the task's document."""
         return self.task.hash
 
     def parse_thresholds(self, at: object) -> tuple[int, ...]:
@@ -186,7 +186,7 @@ class PeerConnector:
     timeout: float
 
     def connect(self) -> Connection:
-        """Open a connection.
+        """Return a new TLS connection to the other server, over which one session runs.
 
         Raises:
             ProtocolError: the other server cannot be reached, or fails to authenticate.
@@ -232,7 +232,9 @@ class PairService(SharedTaskService[PairTask]):
 
     @property
     def noise_law_name(self) -> str:
-        """How the noise is drawn. It is drawn once and stored."""
+        """Name of the noise law, which a repeated charge must equal: noise is drawn once in a session and stored, not
+        derived from a key.
+        """
         return DRAWN_AS
 
     @property
@@ -257,7 +259,7 @@ class PairService(SharedTaskService[PairTask]):
         return reply
 
     def accept_seed(self, message: bytes) -> bytes:
-        """Store the seed of the pairs.
+        """Store the seed of the pairs that the coordinator opens in this message; return an empty JSON object.
 
         Raises:
             ProtocolError: the seed does not match the task's commitment, or the task is not closed.
@@ -311,7 +313,8 @@ class PairService(SharedTaskService[PairTask]):
         return question.encode_answer(release.values, {"set": status.report_set, "reports": status.reports})
 
     def lead_session(self, message: bytes) -> bytes:
-        """Open a session on request of the other server, which has no answer yet.
+        """Run the session as server 0 because the other server, which was asked and has no answer yet, requests it;
+        return an answer without values.
 
         Raises:
             ProtocolError: the question cannot be answered, or this is server 1.
@@ -363,7 +366,9 @@ class PairService(SharedTaskService[PairTask]):
         return session.pairs.build_release(bits, allotment)
 
     def _prepare_session(self, status: TaskStatus) -> tuple[PairSession, Allotment]:
-        """Charge the ledger; only then may this server take part."""
+        """Return this server's session for the closed report set and the payment for it: the ledger is charged here,
+        before the computation starts.
+        """
         pairs, shares = self._find_pairs(status), self._load_shares(status)
         session = PairSession(pairs, status, self.party, self.task.encoding.decode_columns(shares))
         return session, self._charge_ledger(status)

@@ -92,7 +92,7 @@ class Connection:
             raise ProtocolError("peer", "TLS authentication failed, or the connection was lost", 502) from None
 
     def send(self, message: bytes) -> None:
-        """Send one message.
+        """Send one message with its length in front, and read meanwhile what arrives.
 
         Raises:
             ProtocolError: the connection was lost.
@@ -109,7 +109,9 @@ class Connection:
         self.sent_bytes += LENGTH + len(message)
 
     def _send_all(self, remaining: memoryview, timeout: float | None) -> None:
-        """Send, and receive meanwhile. If both ends only sent, both would block on full buffers (deadlock)."""
+        """Send the bytes in `remaining`, and move arriving bytes to the buffer meanwhile: if both ends only sent, both
+        would block on full buffers (deadlock).
+        """
         while remaining:
             try:
                 remaining = remaining[self.tls_socket.send(remaining) :]
@@ -121,7 +123,7 @@ class Connection:
                     self._fill_buffer()
 
     def _fill_buffer(self) -> None:
-        """Read the available bytes, without waiting for more."""
+        """Append to the buffer what has arrived and can be read without waiting."""
         with suppress(ssl.SSLWantReadError, ssl.SSLWantWriteError):
             while True:
                 data = self.tls_socket.recv(_PIECE)
@@ -130,7 +132,7 @@ class Connection:
                 self._buffer += data
 
     def receive(self) -> bytes:
-        """Return the next message.
+        """Wait for the other end's next message, at most the timeout, and return it without its length.
 
         Raises:
             ProtocolError: the connection was lost, timed out, or announced a message that is too long.
@@ -173,7 +175,7 @@ def _connection_error(error: OSError) -> ProtocolError:
 
 
 def run_protocol(talk: Talk[Result], connection: Endpoint) -> Result:
-    """Run one party's side of a protocol, and return its result.
+    """Run one party's generator of messages over a connection, and return the generator's result.
 
     Raises:
         ProtocolError: a message was not the next message of the protocol, or the connection was lost. The run is
@@ -378,7 +380,7 @@ class TaskPairs:
 
     @cached_property
     def plan(self) -> Plan:
-        """Plan of the computation.
+        """The plan of the release: the kernel, its noise, and the number of people and pairs, all public.
 
         Raises:
             ProtocolError: there are too few people.

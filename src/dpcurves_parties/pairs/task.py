@@ -199,7 +199,7 @@ class PairTask(SharedTask):
 
     @cached_property
     def kernel(self) -> Kernel:
-        """Kernel of the task, on its columns."""
+        """The kernel that the task names, on the task's columns."""
         return KERNELS[self.kernel_name].with_columns(**{column: Unsigned(bits) for column, bits in self.columns})
 
     @property
@@ -342,7 +342,7 @@ def write_seed(ticket: Path, seed: bytes) -> Path:
 
 
 def read_seed(ticket: Path, task: PairTask) -> bytes:
-    """Read the seed of a task.
+    """Return the seed of 32 bytes that `write_seed` stored beside the coordinator's ticket.
 
     Raises:
         ValueError: the file is missing or holds another seed. The message shows nothing of it.

@@ -67,11 +67,15 @@ class Transactions:
         return self.run_transaction(self.database.run_read, work)
 
     def write(self, work: Work[Result]) -> Result:
-        """Run `work` in a durable transaction. Raises `ProtocolError`: `work` raised it, or the database fails."""
+        """Run `work` in a durable transaction, and return its result, which is on disk by then. Raises `ProtocolError`
+        if `work` raised it, or the database fails.
+        """
         return self.run_transaction(self.database.run_write, work)
 
     def run_transaction(self, transact: Callable[[Work[Result]], Result], work: Work[Result]) -> Result:
-        """Run `work` in a transaction; a database failure is reported to clients, and its cause to the operator."""
+        """Return the result of `work` in a transaction that `transact` runs. A database failure raises `ServerFault`,
+        which tells clients that the server failed and the operator why.
+        """
         try:
             return transact(work)
         except ProtocolError:

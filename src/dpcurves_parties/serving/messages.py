@@ -40,7 +40,7 @@ def parse_fields(message: bytes, who: str, **facts: type) -> Mapping[str, Any]:
 
 
 def parse_object(message: bytes, who: str) -> Mapping[str, Any]:
-    """Return the object in a message.
+    """Return the JSON object that a message consists of; `who` names its sender in the error.
 
     Raises:
         ProtocolError: the message is invalid.

@@ -176,7 +176,7 @@ class Pool:
         return visit in self._groups.get(visit.network, ())
 
     def add(self, connection: ClientConnection) -> None:
-        """Append a connection, unless the pool contains it."""
+        """Append a connection as the newest of its address, unless the pool contains it."""
         if connection not in self:
             self._groups.setdefault(connection.network, {})[connection] = None
             self._count += 1
@@ -211,7 +211,9 @@ class Admission:
         self._timers: dict[ClientConnection, asyncio.TimerHandle] = {}
 
     def mark_idle(self, connection: ClientConnection) -> None:
-        """Mark a connection as new or answered: its head timeout begins."""
+        """Count a connection, new or with its last request answered, as idle, and start its head timeout; the oldest
+        idle connection of the busiest address is aborted if there are too many.
+        """
         if connection in self._idle:
             return
         while len(self._idle) >= self._most:
@@ -242,7 +244,7 @@ class Admission:
         return {"idle": len(self._idle), "receiving": len(self._receiving), "answered": len(self._answered)}
 
     def remove(self, connection: ClientConnection) -> None:
-        """Remove a connection that was closed, or belongs to the peer server."""
+        """Stop counting a connection, which was closed or belongs to the peer server, and cancel its timeout."""
         for pool in (self._idle, self._receiving, self._answered):
             pool.discard(connection)
         if timer := self._timers.pop(connection, None):
@@ -276,6 +278,7 @@ BACKLOG = 2048
 PAUSE = 0.1
 """Seconds to wait after the system refuses further connections."""
 BUSY = JSONResponse({"error": "server: it answers as many as it can; ask again later"}, 503)
+"""Response, with status 503, to a request that admission control has no place for."""
 LARGEST_HEAD = 2**16
 """Size limit, in bytes, of a request's head and of trailing data after a chunked body."""
 
@@ -348,7 +351,7 @@ class HttpConnection(HttpToolsProtocol):
         PeerConnection.from_transport(transport, self.loop).run_in_thread(lambda line: talks(line, certificate))
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Update admission control after the connection was lost."""
+        """Stop counting the lost connection in admission control."""
         super().connection_lost(exc)
         self._admission.remove(self)
 
@@ -361,22 +364,24 @@ class HttpConnection(HttpToolsProtocol):
         self._update_admission()
 
     def on_headers_complete(self) -> None:
-        """Update admission control: the head of a request is complete."""
+        """Restart the count of bytes that limits the next head, because the head of a request is complete."""
         self._beside_bodies = 0
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
-        """Update admission control: part of the body has arrived."""
+        """Restart the count of bytes that limits the next head, because these bytes belong to a body."""
         self._beside_bodies = 0
         super().on_body(body)
 
     def on_response_complete(self) -> None:
-        """Update admission control: the request was answered."""
+        """Mark the connection as idle, because its request was answered."""
         super().on_response_complete()
         self._update_admission()
 
     def _update_admission(self) -> None:
-        """Report the state of the connection to admission control."""
+        """Mark this connection in admission control as idle, or its request as arriving or complete; does nothing for
+        the peer server or a closing connection.
+        """
         if self._is_peer or self.transport.is_closing():
             return
         if self.cycle is None or self.cycle.response_complete:

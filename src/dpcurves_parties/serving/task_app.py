@@ -73,7 +73,7 @@ _on_their_way: Counter[str] = Counter()
 
 
 async def read_body(request: Request, max_bytes: int) -> bytes:
-    """Read the body of a request.
+    """Return the body of a request, at most `max_bytes` long.
 
     Raises:
         ProtocolError: it exceeds `max_bytes`, or arrives too slowly; or the bearer token has too many concurrent
@@ -131,7 +131,9 @@ class RateLimiter:
     _lock: Lock = field(default_factory=Lock, init=False)
 
     def count_requests(self, client: Hashable, requests: int = 1) -> None:
-        """Count requests. Raises `ProtocolError`: they exceed the limit of this minute."""
+        """Add `requests` of a client to this minute's count. Raises `ProtocolError` with status 429 if the count then
+        exceeds `per_minute`.
+        """
         with self._lock:
             minute = int(time.monotonic() // MINUTE)
             if minute != self._minute or len(self._counts) > MOST_KEPT:

@@ -67,7 +67,7 @@ class Ticket:
         return f"{ticket_halves[party]}.{_hash_half(ticket_halves[1 - party])}"
 
     def write(self, path: Path) -> None:
-        """Write to a new file that only its owner can read.
+        """Write this ticket, which is secret, to a new file that only its owner can read.
 
         Raises:
             ValueError: the file exists, or the folder is not writable.
@@ -76,7 +76,7 @@ class Ticket:
 
     @classmethod
     def load(cls, path: str | Path, role: Role) -> Ticket:
-        """Load the ticket in a file, if it has this role.
+        """Return the ticket in a file, which must have this role.
 
         Raises:
             ValueError: the file is unreadable, or has no ticket of this role. The error contains nothing of the file.
@@ -228,7 +228,7 @@ class Document(ABC):
 
     @abstractmethod
     def to_json(self) -> str:
-        """Return the document; equal facts have equal texts."""
+        """Return the document as JSON text; equal facts have equal texts, so equal hashes."""
 
     @classmethod
     @abstractmethod
@@ -237,7 +237,9 @@ class Document(ABC):
 
     @cached_property
     def hash(self) -> str:
-        """SHA-256 of the document, in 64 hexadecimal digits."""
+        """SHA-256 of `PREFIX` and the document's text, in 64 hexadecimal digits, by which all parties
+        name the document.
+        """
         return sha256(self.PREFIX + self.to_json().encode()).hexdigest()
 
     @classmethod
@@ -270,7 +272,7 @@ class TaskDocument(Document):
 
     @cached_property
     def bearers(self) -> Mapping[Role, Mapping[str, int]]:
-        """Number of each ticket holder, by role and hash of the token."""
+        """Numbers of the ticket holders, from 0 within each role, by role and by public hash of the token."""
         hashes_by_role = {role: self.tokens.get(role, ()) for role in Role}
         return {
             role: names.positions
@@ -291,12 +293,14 @@ class TaskDocument(Document):
         """
 
     def to_json(self) -> str:
-        """Return the document; equal tasks have equal texts."""
+        """Return the whole document as JSON text; equal tasks have equal texts, so equal hashes."""
         return "".join(self._iterate_json())
 
     @cached_property
     def hash(self) -> str:
-        """SHA-256 of the document, in 64 hexadecimal digits."""
+        """SHA-256 of the prefix and the document's text, in 64 hexadecimal digits, by which tickets and messages name
+        the task.
+        """
         digest = sha256(self.PREFIX)
         for piece in self._iterate_json():
             digest.update(piece.encode())

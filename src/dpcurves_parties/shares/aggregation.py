@@ -163,7 +163,8 @@ class AnswerProofs:
             return OwnProof(self, self._own_proof)
 
     def record_peer_hash(self, own: ShareProof, told: Mapping[str, Any]) -> tuple[str, ...]:
-        """Return the noise hashes of servers 0 and 1, after storing the other server's.
+        """Return the noise hashes of servers 0 and 1. The other server's, from its message `told`, is stored at the
+        first answer and must stay the same.
 
         Raises:
             ProtocolError: the other server sent no hash, or sent another hash before.
@@ -241,7 +242,9 @@ class PlainCounting:
         return None if self.proofs is None else self.proofs.prove_share(self.reports.noise_key)
 
     def _compute_values(self, plan: Plan) -> tuple[int, ...]:
-        """Compute thresholds directly, and the proved answer or all cells once; concurrent requests wait for it."""
+        """SECRET: return this server's answer share for the plan: counts at thresholds computed anew, the proved answer
+        or all cells computed once, while concurrent requests wait.
+        """
         if not plan.query.is_dense and (self.proofs is None or plan.query.requested_slots != self.proofs.thresholds):
             return make_answer_share(plan, self.reports, self.allotment)
         with self._lock:

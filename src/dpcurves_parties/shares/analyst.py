@@ -155,7 +155,9 @@ class TaskPlanner:
     task: Task
 
     def plan(self, workload: Workload[Answer], loss: PrivacyLoss, adjacency: Adjacency) -> Strategy[Answer]:
-        """Return the plan of a question to the servers."""
+        """Return the rounds of a question as plans whose counts the servers answer; costs and errors come from the task
+        alone.
+        """
         return FunctionShares(self.task.owners).plan(workload, loss, adjacency)
 
     def plan_query(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:

@@ -368,7 +368,8 @@ class OwnerProver:
     keys: tuple[str, ...]
 
     def make_words(self, slots: NDArray[np.int64], first: Sequence[bytes], second: Sequence[bytes]) -> Words:
-        """Compute the words of some reports, ``(reports, analysts)``.
+        """SECRET: return the proof word of each report for each analyst, ``(reports, analysts)``, as residues below the
+        prime.
 
         Args:
             slots: Slots of the records.

@@ -115,7 +115,9 @@ class FunctionShares:
         return (ShareHolder,) * SERVERS
 
     def plan(self, workload: Workload[Answer], loss: PrivacyLoss, adjacency: Adjacency) -> Strategy[Answer]:
-        """Plan on a fixed grid: owners encode their records once, and later rounds choose thresholds."""
+        """Return the rounds of a workload on a fixed grid: owners encode their records once, and later rounds choose
+        thresholds.
+        """
         return choose_one_round(workload, Setting(loss, adjacency))
 
     def plan_query(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
@@ -128,7 +130,8 @@ class FunctionShares:
         return replace(plan, made_by=f"{NAMED}, owners {self.owners.value}: {plan.made_by}, by each server")
 
     def run(self, plan: Plan, holders: Sequence[ShareHolder], allotment: Allotment, randomness: Randomness) -> Release:
-        """Run both servers in one process. Their noise comes from their own secrets.
+        """Return the release of both servers, run in one process. Their noise comes from their own keys, so
+        `randomness` is not used.
 
         Raises:
             ValueError: the payment is for another loss.
@@ -150,7 +153,7 @@ def make_answer_share(plan: Plan, holder: ShareHolder, allotment: Allotment) -> 
 
 
 def combine_release(plan: Plan, answer_shares: Sequence[Sequence[int]], allotment: Allotment) -> Release:
-    """Combine both answer shares to a release.
+    """Return the release that both servers' answer shares add up to.
 
     Raises:
         ValueError: there are not two answer shares with the requested number of integers modulo 2**64.
@@ -159,7 +162,7 @@ def combine_release(plan: Plan, answer_shares: Sequence[Sequence[int]], allotmen
 
 
 def combine_values(plan: Plan, answer_shares: Sequence[Sequence[int]]) -> tuple[int, ...]:
-    """Combine both answer shares to the values of the release.
+    """Return the released noisy counts, as signed integers, that both servers' answer shares add up to.
 
     Raises:
         ValueError: there are not two answer shares with the requested number of integers modulo 2**64.
@@ -270,7 +273,9 @@ def _list_cell_thresholds(plan: Plan) -> Sequence[int]:
 
 
 def _mask_cells(plan: Plan, holder: ShareHolder) -> tuple[int, ...]:
-    """Mask sums of shares, which wrap around the ring; the missing cell's share omits a public constant."""
+    """SECRET: return a server's shares, modulo 2**64, of all interval sums and of the missing cell, plus its own noise.
+    The missing cell's share omits the number of reports, which is public.
+    """
     law = plan.law.require_type(IntervalSums)
     below = np.array(holder.sum_prefix_shares(_list_cell_thresholds(plan)), dtype=np.uint64)
     cells = np.diff(below, prepend=np.uint64(0)).reshape(law.rows, law.cells)

@@ -143,7 +143,9 @@ class HistogramReports:
     verify_key: bytes
 
     def evaluate_thresholds(self, at: Sequence[int]) -> HistogramEvaluation:
-        """SECRET: sum all reports, and compute the messages for the other server that decide which of them count."""
+        """SECRET: return this server's evaluation of all reports: sums below the thresholds `at`, and the proof
+        messages with which both servers decide which reports count.
+        """
         totals, messages, seeds = [0] * self.encoding.scheme.length, [], []
         for batch in self.encoding._slice_reports(len(self.ids)):
             verified = self._verify_reports(range(len(self.ids))[batch])

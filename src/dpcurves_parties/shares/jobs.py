@@ -26,6 +26,7 @@ from .shared_records import CheckedReports, CheckedTreeEncoding, Evaluation, Sha
 
 DAMAGED = "a share in its jobs was damaged or is gone; nothing is answered. Start the server again: it makes them anew"
 NONE = NoiseKey(bytes(32))
+"""Public noise key of 32 zero bytes, for reports at workers, which add no noise: the server adds it to their sums."""
 
 
 class EvaluationJob(NamedTuple):

@@ -195,26 +195,34 @@ class Response(ABC):
 
     @abstractmethod
     def variance(self, value: int) -> float:
-        """Return the variance of the answer about its mean, given the exact value, in squared answer units."""
+        """Return the variance of the answer, given the exact value, in squared units of the answer
+        (before debiasing).
+        """
 
     def decode_answers(self, codes: Places) -> Places:
-        """Decode answers from the unsigned integers on the wires; one integer or an array."""
+        """Return the answers, signed if `answers` has negative ones, for the unsigned integers on the output wires; an
+        array for an array.
+        """
         modulus = 1 << self.width
         return self.answers.start + (codes - self.answers.start) % modulus
 
     @property
     def width(self) -> int:
-        """Number of bits of an answer."""
+        """Number of bits, and of output wires, of an answer."""
         return (len(self.answers) - 1).bit_length()
 
     @property
     def max_variance(self) -> float:
-        """Largest variance of the debiased answer about one value, in squared steps."""
+        """Largest variance, over all exact values, of one debiased answer (the answer minus `offset`, divided by
+        `gain`), in squared units of the value.
+        """
         return max(self.variance(value) for value in (*self._endpoints, self._middle)) / float(self.gain) ** 2
 
     @property
     def max_total_variance(self) -> float:
-        """Largest variance of the debiased answer about random values, in squared steps."""
+        """Largest variance of the debiased answer about a random value, its own variance included, over all laws of the
+        value; in squared units of the value.
+        """
         noise_variance = sum(self.variance(end) for end in self._endpoints) / 2 / float(self.gain) ** 2
         value_variance = (self._endpoints[1] - self._endpoints[0]) ** 2 / 4
         return max(noise_variance + value_variance, self.variance(self._middle) / float(self.gain) ** 2)

@@ -127,13 +127,15 @@ class FiniteLaplace:
 
     @cached_property
     def samplers(self) -> tuple[BernoulliSampler, ...]:
-        """Samplers of the digits, lowest first, and of the sign."""
+        """The Bernoulli samplers of the magnitude's binary digits, lowest first, then the sampler of the sign."""
         rates = [(1 << digit) * self.rate for digit in range(self.digits)]
         return tuple(_find_sampler(rate, self.tolerance) for rate in [*rates, self.rate])
 
     @property
     def random_widths(self) -> tuple[int, ...]:
-        """Width in bits of each random integer."""
+        """Widths in bits of the uniform random integers of one noise: one for each sampler, in order; then, unless
+        `is_full_circle`, one that decides whether the noise is replaced, and its replacement.
+        """
         widths = tuple(sampler.width for sampler in self.samplers)
         return widths if self.is_full_circle else (*widths, RARE, self.width)
 
@@ -144,9 +146,7 @@ class FiniteLaplace:
         return sampler_ands if self.is_full_circle else sampler_ands + RARE - 1 + self.width
 
     def compute_noise(self, draws: Sequence[int]) -> int:
-        """Return the noise for these uniform random integers of `random_widths`, in ``-2**(width - 1), ..., 2**(width -
-        1) - 1``.
-        """
+        """Return the noise for these uniform random integers of `random_widths`, a signed integer of `width` bits."""
         *digits, sign = (draw < sampler.numerator for draw, sampler in zip(draws, self.samplers, strict=False))
         noise = sum(1 << position for position, is_set in enumerate(digits) if is_set)
         noise = ~noise if sign else noise
@@ -176,7 +176,9 @@ class FiniteLaplace:
         )
 
     def probability(self, noise: int) -> Fraction:
-        """Return the exact probability of a noise value."""
+        """Return the exact probability, a dyadic fraction, of the noise that is congruent to `noise` modulo
+        ``2**width``.
+        """
         signed = self.to_signed(noise)
         magnitude = ~signed if signed < 0 else signed
         bits = [magnitude >> digit & 1 for digit in range(self.digits)] + [int(signed < 0)]
@@ -522,7 +524,9 @@ class RoundedResponse(Response):
 
     @cached_property
     def scale(self) -> _Scale:
-        """Scale that maps values onto the range."""
+        """The odd factor that multiplies values minus `least`, and the width of the range ``2**width`` that they then
+        fill up to a small rest.
+        """
         candidates = [
             _Scale(factor, (self.span * factor - 1).bit_length()) for factor in range(1, LARGEST_FACTOR + 1, 2)
         ]

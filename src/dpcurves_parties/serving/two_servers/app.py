@@ -119,7 +119,9 @@ class AggregatorRouter(TaskRouter[AnyService]):
             service.count_question = self._rates[task].count_requests
 
     async def accept_reports(self, task: str, request: Request) -> Response:
-        """Accept a batch from an owner; for a task that is named as in the DAP draft, an upload."""
+        """Store a batch of an owner's reports, and answer with the numbers of new and of known ones; at a path with the
+        DAP draft's task id, store an upload instead.
+        """
         if len(task) == dap.TASK_ID:
             return await self._accept_upload(task, request)
         service = self.find_service(task)
@@ -128,15 +130,17 @@ class AggregatorRouter(TaskRouter[AnyService]):
         return await respond_from_future(service.store_batch_async(owner, message))
 
     async def accept_aggregation_job(self, task: str, request: Request) -> Response:
-        """Answer the peer server, which forwards reports as a leader of the DAP draft."""
+        """Store, as the helper, the reports that the leader of the DAP draft forwards; answer with the
+        outcome of each.
+        """
         return await self._create_resource(AGGREGATION, task, request, _require_peer, self._others)
 
     async def answer_collection_job(self, task: str, request: Request) -> Response:
-        """Answer a collection job of the DAP draft by an analyst."""
+        """Answer an analyst's collection job of the DAP draft, as the leader, with both sealed aggregate shares."""
         return await self._create_resource(COLLECTION, task, request, self._count_analyst, None)
 
     async def answer_aggregate_share(self, task: str, request: Request) -> Response:
-        """Answer the leader of the DAP draft, which collects for an analyst."""
+        """Answer, as the helper of the DAP draft, with the aggregate share that the leader requests for an analyst."""
         return await self._create_resource(AGGREGATE_SHARE, task, request, _require_peer, self._others)
 
     async def _create_resource(
@@ -198,14 +202,16 @@ class AggregatorRouter(TaskRouter[AnyService]):
         )
 
     async def enrol(self, task: str, request: Request) -> Response:
-        """Enrol the token of an owner, who shows an invitation."""
+        """Store the hash of an owner's own token, for an owner who shows the invitation in its ticket."""
         service = self.find_service(task)
         owner = authenticate_bearer(service.task, request, Role.OWNER, service.party)
         message = await read_body(request, LARGEST_QUESTION)
         return await respond_from_thread(lambda: service.enrol(owner, message))
 
     def count_question(self, task: str, analyst: int) -> None:
-        """Count a question. Raises `ProtocolError`: the rate limit is exceeded."""
+        """Count one question of an analyst. Raises `ProtocolError` with status 429 beyond the task's rate limit of
+        questions a minute.
+        """
         self._rates[task].count_requests(analyst)
 
     async def answer_peer(self, task: str, what: str, request: Request) -> Response:

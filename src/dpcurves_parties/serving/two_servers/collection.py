@@ -66,18 +66,24 @@ class NoiseSecret:
     def from_identity(
         cls, identity: Identity, ledger: Ledger, dataset: str, party: int, noise_law_name: str
     ) -> NoiseSecret:
-        """Derive the secret from the server's and its ledger's keys. If either is lost, the secret is lost for ever."""
+        """Return the secret of a server's task: the server's private key and its ledger's key of the data set. If
+        either is lost, the secret is lost for ever.
+        """
         # The server's own key is included because both ledgers might, by mistake, have been given the same key.
         secret = identity.hpke_key.private_bytes_raw() + ledger.dataset_key(dataset)
         return cls(secret, party, noise_law_name)
 
     @property
     def commitment(self) -> str:
-        """Commitment to the secret, sent to the peer server, which later requires it."""
+        """Public commitment to the secret, in hexadecimal digits, sent to the peer server, which later requires the
+        same one.
+        """
         return derive_key(self.secret, f"commitment of party {self.party} to {self.noise_law_name}").hex()
 
     def derive_noise_key(self, name: str) -> NoiseKey:
-        """Derive the noise key of one report set."""
+        """SECRET: return the key of this server's noise for the report set of this name; equal names
+        give equal noise.
+        """
         return NoiseKey(derive_key(self.secret, f"noise of party {self.party} for {name}"))
 
 
@@ -162,7 +168,8 @@ class Closing:
     # Server 0
 
     def lead(self) -> bytes:
-        """Decide, unless that was done before, and inform server 1.
+        """Close the task as server 0: decide which reports count, unless that was decided before, and send the decision
+        to server 1. Return the report set, the commitments and the number of owners as JSON.
 
         Raises:
             ProtocolError: as `close`; or this is server 1.
@@ -277,7 +284,8 @@ class Closing:
         ).to_bytes()
 
     def list_parts(self, message: bytes) -> bytes:
-        """List some parts of the stored reports.
+        """Return the listings of the parts of the stored reports that server 0 names in this message: ids and digests,
+        as bytes.
 
         Raises:
             ProtocolError: this is server 0, or the parts are invalid.
@@ -289,7 +297,8 @@ class Closing:
         )
 
     def commit(self, message: bytes) -> bytes:
-        """Store server 0's decision; or return the parts in which stored reports differ, to receive their listings.
+        """Store server 0's decision as server 1, and return an empty list of parts; if stored reports differ, store
+        nothing and return the parts whose listings are needed.
 
         Raises:
             ProtocolError: this is server 0, or has lost its key or accepted reports, or stored another decision.
@@ -320,7 +329,7 @@ class Closing:
         return agreed
 
     def reopen(self) -> None:
-        """Accept reports again, if the attempt to close the task was cancelled.
+        """Ask server 0 how the running attempt to close the task ended, and accept reports again if it was cancelled.
 
         Raises:
             ProtocolError: the peer server is unreachable.

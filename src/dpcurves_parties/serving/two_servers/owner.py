@@ -109,7 +109,9 @@ class Contribution:
         return cls(task, slots, secret, earlier_policy, proof)
 
     def iterate_batches(self) -> Iterator[tuple[bytes, bytes]]:
-        """Iterate over batches, each with its part for server 0 and its part for server 1."""
+        """Yield the sealed reports in batches, each as bytes for server 0 and bytes for server 1; a repetition yields
+        the same reports.
+        """
         for name, reports in self.iterate_shared_reports():
             first, second = (
                 seal_reports(self.task, party, name, ((report_id, shares[party]) for report_id, shares in reports))

@@ -280,7 +280,7 @@ class Store:
 
     @write_transaction
     def attempt(self, connection: Connection, task: str, attempt: str) -> None:
-        """Record an attempt to close the task. Reports are still accepted.
+        """Store the id of a running attempt to close the task, which a decision must name; reports are still accepted.
 
         Raises:
             ProtocolError: there are no reports.
@@ -301,7 +301,7 @@ class Store:
 
     @write_transaction
     def freeze(self, connection: Connection, task: str, attempt: str) -> TaskStatus:
-        """Accept no reports while this attempt to close lasts, unless the task is closed."""
+        """Accept no reports while this attempt to close lasts, unless the task is closed; return the state before."""
         lock_task(connection, task)
         status = select_status(connection, task)
         if status.state is not TaskState.CLOSED:
@@ -330,7 +330,7 @@ class Store:
 
     @write_transaction
     def thaw(self, connection: Connection, task: str, attempt: str | None) -> None:
-        """Accept reports again, if this attempt froze the task."""
+        """Accept reports again if this attempt, and no later one, froze the task."""
         lock_task(connection, task)
         status = select_status(connection, task)
         if (status.state, status.attempt) == (TaskState.FROZEN, attempt):
@@ -340,7 +340,8 @@ class Store:
     def decide(
         self, connection: Connection, task: str, decide: Callable[[Rising, int], Decision], attempt: str | None = None
     ) -> None:
-        """Store the decision about the reports, once, and delete the others.
+        """Close the task: store the decision that `decide` computes from the stored reports, once, and delete the
+        reports that it leaves out.
 
         Args:
             task: Hash of the task.
@@ -389,7 +390,7 @@ class Store:
 
     @write_transaction
     def enrol(self, connection: Connection, task: str, owner: int, token: str) -> None:
-        """Store the hash of an owner's own token, once. The operation is idempotent.
+        """Store the hash of an owner's own token, once; the same token may be stored again.
 
         Raises:
             ProtocolError: the owner enrolled another token before, or another owner enrolled this token.

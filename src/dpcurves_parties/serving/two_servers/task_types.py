@@ -77,7 +77,8 @@ class QuestionMessage:
 
     @classmethod
     def from_json(cls, message: bytes, task: Askable) -> QuestionMessage:
-        """Parse the question in a message about this task.
+        """Return the question in an analyst's or a server's message, after checking version, task,
+        thresholds and nonce.
 
         Raises:
             ProtocolError: it is invalid, or of another task or version, or its thresholds are not allowed.
@@ -100,7 +101,7 @@ class QuestionMessage:
         return json.dumps({**self.fields, **provenance, "numbers": numbers, **more}).encode()
 
     def parse_answer(self, message: bytes, who: str) -> Answer:
-        """Parse the answer to this question.
+        """Return the numbers in the answer of `who` to this question, and the report set and noise that they come from.
 
         Raises:
             ProtocolError: it does not match the question. The error contains nothing of it.
@@ -127,7 +128,7 @@ class QuestionMessage:
 
     @property
     def fields(self) -> dict[str, object]:
-        """Fields of the message, and of any answer to it, as plain objects."""
+        """Version, task, question id, thresholds and nonce, as plain objects: an answer must repeat them."""
         return {
             "version": self.version, "task": self.task, "question": self.question_id, "at": list(self.thresholds),
             "nonce": self.nonce,
