@@ -69,7 +69,8 @@ class HazardPrior(NamedTuple):
         return np.full(cells, np.log(2 * np.log(2) / cells))
 
     def basis_matrix(self, cells: int) -> FloatArray:
-        """Return the matrix that maps independent standard normal numbers to log hazards, (cells, numbers)."""
+        """Return the matrix that maps independent standard normal parameters to deviations of log hazards from their
+        prior mean, (cells, parameters)."""
         position = (np.arange(cells) + 0.5) / cells
         columns = [np.full((cells, 1), self.level), self.slope * (np.log(position) + 1)[:, None]]
         if self.smooth:
@@ -137,7 +138,7 @@ class _PosteriorFit(NamedTuple):
 def estimate_shrunken_hazards(
     events: NoisyCounts, censored: NoisyCounts, records: NoisyCounts, generator: np.random.Generator
 ) -> HazardPosterior | None:
-    """Estimate the hazard of each cell in the Kaplan-Meier estimate of the records.
+    """Return posterior draws of the hazard of each cell in the Kaplan-Meier estimate of the records, with weights.
 
     None if no prior fits: noise can produce counts that no hazards explain.
 
@@ -170,7 +171,8 @@ def estimate_shrunken_hazards(
 
 
 def _fit_priors(model: _CountModel, draws: FloatArray) -> Iterator[_PosteriorFit]:
-    """Fit each pair of priors; skip pairs under which a covariance matrix cannot be factorised."""
+    """Yield the posterior under each pair of priors of events and censoring; pairs are skipped if a covariance
+    matrix cannot be factorised."""
     for priors in product(EVENTS, CENSORED):
         try:
             yield model.fit_hazards(*priors, draws)
@@ -233,6 +235,8 @@ class _CountModel(NamedTuple):
     def _sample_posterior(
         self, usual: FloatArray, basis: FloatArray, at: FloatArray, draws: FloatArray
     ) -> _PosteriorFit:
+        """Return draws of hazards around the posterior mode `at`, and Laplace's approximation of the log marginal
+        likelihood. `draws` are standard normal, (draws, parameters)."""
         blocks = len(self.counts) // 2
         expected, slopes = self._expect_counts_and_slopes(usual + basis @ at)
         factor = self._factor_covariance(expected)
@@ -288,26 +292,34 @@ class _CountModel(NamedTuple):
         return expected, slopes
 
     def _sampling_covariance(self, expected: FloatArray) -> FloatArray:
-        """Return the multinomial covariance of the counts."""
+        """Return the multinomial covariance of the counts, (2 * blocks + 1, 2 * blocks + 1), given their
+        expectation."""
         multinomial = np.diag(np.maximum(expected, LEAST_EXPECTED))
         return np.asarray(multinomial - np.outer(expected, expected) / expected.sum())
 
     def _factor_covariance(self, expected: FloatArray) -> tuple[FloatArray, bool]:
+        """Return the Cholesky factor of sampling plus noise covariance of the counts, as `scipy.linalg.cho_factor`
+        does; a small multiple of the trace is added to the diagonal."""
         total = self._sampling_covariance(expected) + self.noise
         total[np.diag_indices(len(total))] += ROUNDING * np.trace(total)
         factor, lower = cho_factor(total, lower=True)
         return np.asarray(factor), bool(lower)
 
     def _negative_log_posterior(self, factor: tuple[FloatArray, bool], expected: FloatArray, at: FloatArray) -> float:
+        """Return minus the log posterior density of the parameters `at`, up to a constant, with `factor` as the
+        covariance of the counts."""
         off = self.counts - expected
         return 0.5 * float(off @ cho_solve(factor, off) + at @ at)
 
 
 def _posterior_precision(factor: tuple[FloatArray, bool], slopes: FloatArray) -> FloatArray:
+    """Return the inverse posterior covariance of the parameters: expected curvature of the likelihood plus the
+    identity of the prior. `slopes` are derivatives of expected counts by parameters."""
     return np.asarray(slopes.T @ cho_solve(factor, slopes) + np.eye(slopes.shape[1]))
 
 
 def _sum_blocks(counts: NoisyCounts, width: int) -> NoisyCounts:
+    """Return counts and noise summed over blocks of `width` neighbouring cells, along the last axis."""
     if width == 1:
         return counts
     starts = np.arange(0, len(counts.counts), width)
@@ -327,6 +339,7 @@ def _spread_over_cells(block_counts: FloatArray, counts: NoisyCounts, width: int
     even = (block_counts / sizes)[..., block]
 
     def deviations_from_even(each: FloatArray) -> FloatArray:
+        """Return the difference of the count of each cell from the mean of its block, (..., cells)."""
         return np.asarray(each - (np.add.reduceat(each, np.arange(0, cells, width), axis=-1) / sizes)[..., block])
 
     apart = deviations_from_even(counts.counts)
