@@ -341,7 +341,7 @@ def _notes_on_split_cells(
         grid: The grid of the cells.
         known, below: See `notes_on_end_cells`.
         noise: Standard deviations of the counts of both end cells.
-        single: True for cells that hold a single value, shape ``(cells,)``.
+        is_single: True for cells that hold a single value, shape ``(cells,)``.
     """
     edges, below = grid.edges, np.maximum.accumulate(below)
     counts, wide = np.diff(below), np.diff(np.append(0, np.cumsum(~is_single))[known]) > 0

@@ -65,7 +65,8 @@ def simultaneous_band(
 
 
 def simultaneous_errors(deviations: Iterable[FloatArray], level: float) -> FloatArray:
-    """Return bounds that hold for the noise of all points with probability `level`: a multiple of each deviation.
+    """Return bounds of the absolute noise that hold at all points with probability `level`, (points,): a common
+    multiple of each standard deviation.
 
     For any scaling of the points, the largest scaled deviation of further draws has the law of the noise's. So chunks
     are read once: if the first chunk has `PILOT` draws, or is the only one, it both scales and counts; else the first
@@ -98,7 +99,7 @@ def is_noisy(scale: FloatArray) -> BoolArray:
 
 
 def estimate_scales(chunks: Iterator[FloatArray]) -> tuple[FloatArray, Iterator[FloatArray]]:
-    """Return the standard deviations of the points, and the chunks that count."""
+    """Return the standard deviations of the points, (points,), and the iterator of chunks that count for quantiles."""
     squares, draws, remaining_chunks = np.zeros(1), 0, chunks
     for chunk in chunks:
         remaining_chunks = chunks if draws > 0 else chain([chunk], chunks)
@@ -109,7 +110,7 @@ def estimate_scales(chunks: Iterator[FloatArray]) -> tuple[FloatArray, Iterator[
 
 
 def monotone_hull(lower: FloatArray, upper: FloatArray) -> Band:
-    """Return the hull of non-decreasing curves in [0, 1] between `lower` and `upper`.
+    """Return the smallest band that contains all non-decreasing curves in [0, 1] between `lower` and `upper`.
 
     Where no curve fits, because noise exceeds the allowance of the band, lower and upper are swapped.
     """
@@ -199,7 +200,8 @@ def safe_rank(draws: int, level: float, slack: float = SLACK) -> int:
 
 
 def _binomial_tails(draws: int, share: float) -> FloatArray:
-    """Return the upper tail probabilities P(X >= 0), P(X >= 1), ... of a binomial X with `share` below 1.
+    """Return the upper tail probabilities P(X >= 0), P(X >= 1), ... P(X >= draws) of a binomial X with `share` below
+    1.
 
     Sums of the binomial law. (Importing SciPy's would take longer than a small curve takes.)
     """
@@ -312,7 +314,7 @@ class Sample(NamedTuple):
     variance_factors: FloatArray | None = None
 
     def simulate_sampling_errors(self, draws: int) -> FloatArray:
-        """Simulate sampling errors of the shares as Brownian bridges: (draws, points)."""
+        """Return simulated sampling errors of the shares, as Brownian bridges: (draws, points)."""
         cell_shares = np.diff(self.likely, prepend=0.0, append=1.0)
         if self.variance_factors is not None:
             cell_shares = cell_shares * self.variance_factors
@@ -323,7 +325,8 @@ class Sample(NamedTuple):
 
 
 def clip_unseen_shares(likely: FloatArray, units: float) -> FloatArray:
-    """Clip shares to at least `RARE` units on either side, except 0 at the first point and 1 at the last.
+    """Return the shares clipped so that at least `RARE` units lie on either side, except 0 at the first point and 1
+    at the last.
 
     >>> clip_unseen_shares(np.array([0.0, 0.0, 0.5, 1.0, 1.0]), 100).tolist()
     [0.0, 0.03, 0.5, 0.97, 1.0]

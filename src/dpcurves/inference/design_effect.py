@@ -27,7 +27,7 @@ class WeightRatios(NamedTuple):
 
 
 def estimate_weight_ratios(weights: FloatArray, squares: FloatArray, noise: float) -> WeightRatios:
-    """Estimate the weight ratio of all records and of each group, which scales the sampling error of weighted counts.
+    """Return the weight ratio of all records and of each group, which scale the sampling error of weighted counts.
 
     The sampling standard deviation of a weighted count is the root of the sum of squared weights. In units of the cap
     no square exceeds its weight, so a ratio of 1 is always conservative. The ratio of a group is shrunk towards the

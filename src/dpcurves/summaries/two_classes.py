@@ -14,7 +14,7 @@ from ..arrays import FloatArray
 
 
 def as_numbers(name: str, given: ArrayLike) -> FloatArray:
-    """Convert a number, or an array of numbers, to doubles; errors name the argument `name`.
+    """Return a number, or an array of numbers, as an array of doubles; the errors name the argument `name`.
 
     Raises:
         TypeError: `given` holds no numbers.
@@ -109,7 +109,9 @@ def project_to_simplex(values: FloatArray, total: float) -> FloatArray:
 
 
 def isotonic_projection(values: FloatArray, weights: FloatArray | None = None) -> FloatArray:
-    """Return the closest non-decreasing sequence in (weighted) least squares, by pooling adjacent violators.
+    """Return the closest non-decreasing sequence in (weighted) least squares, by pooling adjacent violators, of
+    values with independent noise. For noise that is shared along a tree or a chain see
+    `smoothing.isotonic_projection`.
 
     Its distance from a non-decreasing truth is at most the distance of `values`.
 
@@ -187,7 +189,7 @@ def roc_points(positive: FloatArray, negative: FloatArray) -> tuple[FloatArray, 
 
 
 def auc(fpr: FloatArray, tpr: FloatArray) -> FloatArray:
-    """Return the area under a curve (..., points), by trapezoids."""
+    """Return the area under a curve (..., points), by trapezoids: (...)."""
     return np.asarray(np.trapezoid(tpr, fpr, axis=-1))
 
 
@@ -217,7 +219,8 @@ def cumulate_from_top(cells: FloatArray) -> FloatArray:
 
 
 def monotone_counts_above(cells: FloatArray) -> FloatArray:
-    """Return counts above each threshold, (cells + 1,), made non-decreasing and clipped at 0."""
+    """Return counts above each threshold, (cells + 1,), from counts of cells of increasing scores; made
+    non-decreasing by `isotonic_projection` and clipped at 0."""
     cumulated = cumulate_from_top(cells)
     cumulated[1:] = isotonic_projection(cumulated[1:])
     return np.maximum(cumulated, 0)
@@ -228,7 +231,7 @@ AREA_STEPS = 2**20
 
 
 def auc_of_steps(steps: int) -> float:
-    """Convert an area that was released in steps of ``2**-20``, clipped to [0, 1]."""
+    """Return the area under the ROC curve that was released in steps of ``2**-20``, clipped to [0, 1]."""
     return min(max(steps / AREA_STEPS, 0.0), 1.0)
 
 
