@@ -520,6 +520,8 @@ def _note_on_bounds(pilot: PilotEstimate, low: float, high: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _AutoRangeSummaryQuestion:
+    """Base of questions for count, sum, mean or variance with automatic clipping bounds."""
+
     is_plan_shown_first: ClassVar[bool] = True
     MOMENT: ClassVar[int] = 1
     IS_SUM: ClassVar[bool] = False

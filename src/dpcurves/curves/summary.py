@@ -621,6 +621,8 @@ def accept_bounds(kind: Kind) -> Kind:
 @accept_bounds
 @dataclass(frozen=True, slots=True)
 class _BoundedQuestion:
+    """Base of questions for sum, mean, variance or all of them of a column between public bounds."""
+
     column: str
     lower: float
     upper: float

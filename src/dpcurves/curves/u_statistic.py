@@ -389,6 +389,7 @@ class _MeasuredCells:
         about, found = float(statistic(self.likely_counts)), float(statistic(self.unbiased_counts))
 
         def compute_interval(level: float, population: bool) -> tuple[float, float]:
+            """Return the interval at `level` from simulated errors of the statistic."""
             return compute_basic_interval(found, statistic(self.simulate_counts(population)) - about, level, population)
 
         value, notes = min(max(found - self._estimate_bias(statistic, about), least), most), self.curve.notes

@@ -120,7 +120,7 @@ class SmoothPosterior(NamedTuple):
     log_occam_factor: float
 
     def node_law(self, layout: Layout) -> PriorLaw:
-        """Return the law of the nodes of a tree."""
+        """Return the law of the nodes of a tree: the share of the density in each, and the overdispersion."""
         return PriorLaw(
             self.cumulative_shares[layout.begin + layout.width] - self.cumulative_shares[layout.begin],
             self.overdispersion,
@@ -172,6 +172,8 @@ class _Basis(NamedTuple):
 
 
 class _Fit(NamedTuple):
+    """A fit of the density: coefficients, probabilities of bins, whitened residuals, and log-cost of fitting."""
+
     coefficients: FloatArray
     probabilities: FloatArray
     residual: FloatArray
@@ -186,7 +188,8 @@ class _WhitenedCounts(NamedTuple):
     basis: _Basis
 
     def fit(self, amplitude: float, start: FloatArray, steps: int) -> _Fit:
-        """Find the most likely coefficients by Gauss-Newton, and their cost by the Laplace approximation."""
+        """Return the most likely coefficients, by Gauss-Newton steps from `start`, and their cost by the Laplace
+        approximation. `amplitude` is the prior standard deviation of the first wave."""
         precision = self.basis.prior + self.basis.waves / amplitude**2
         coefficients, (loss, probabilities, residual) = start, self._evaluate(start, precision)
         for _ in range(steps):
@@ -208,7 +211,7 @@ class _WhitenedCounts(NamedTuple):
         return _Fit(coefficients, probabilities, residual, float(log_occam_factor))
 
     def _evaluate(self, coefficients: FloatArray, precision: FloatArray) -> tuple[float, FloatArray, FloatArray]:
-        """Return half the squares of residuals and coefficients, probabilities of bins, and residuals."""
+        """Return half the sum of squares of residuals and scaled coefficients, probabilities of bins, and residuals."""
         logarithm = self.basis.functions @ coefficients
         probabilities = self.basis.width * np.exp(logarithm - logarithm.max())
         probabilities /= probabilities.sum()
@@ -216,6 +219,7 @@ class _WhitenedCounts(NamedTuple):
         return float(residual @ residual + (precision * coefficients) @ coefficients) / 2, probabilities, residual
 
     def _jacobian(self, probabilities: FloatArray, precision: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the derivatives of the expected whitened counts by the coefficients, and the curvature of the loss."""
         functions = self.basis.functions
         jacobian = (self.design * probabilities) @ (functions - probabilities @ functions)
         return jacobian, jacobian.T @ jacobian + np.diag(precision)
@@ -224,7 +228,8 @@ class _WhitenedCounts(NamedTuple):
 def fit_smooth_density(
     interval_counts: IntervalCounts, cells: int, total: float, places: FloatArray | None = None
 ) -> SmoothPosterior | None:
-    """Fit a smooth density; None if cells or counts are few or exact, or no density fits, or it is too steep.
+    """Return the smooth density of records along an axis; None if cells or counts are few or exact, or no density
+    fits, or it is too steep. `total` is the number of records, `cells` the number of cells.
 
     Generalised least squares, where records scatter about the density multinomially or more by a fitted factor. Laplace
     noise is a mixture of Gaussian laws: large residuals get larger variances by expectation maximisation, which yields
@@ -310,6 +315,8 @@ def fit_smooth_density(
 
 @lru_cache(maxsize=8)  # a pure function of a public number
 def _build_basis(cells: int) -> _Basis:
+    """Return the bins of an axis of `cells` cells, and the functions whose linear combination is a log-density;
+    cached."""
     # Bins have the widths of heap nodes, so that their edges are edges of nodes.
     bin_width = 1 << max(0, (cells - 1).bit_length() - BINS.bit_length() + 1)
     inner, bins = np.arange(bin_width, cells, bin_width, dtype=np.float64), -(-cells // bin_width)
@@ -333,7 +340,10 @@ def _build_basis(cells: int) -> _Basis:
 
 
 def _fit_overdispersion(scatter: FloatArray, variance: FloatArray, residual: FloatArray) -> float:
+    """Return the most likely of the candidate variance factors of records over multinomial variation."""
+
     def log_likelihood(overdispersion: float) -> float:
+        """Return the log-likelihood of the residuals under this variance factor, up to a constant."""
         root = np.linalg.cholesky(overdispersion * scatter + np.diag(variance))
         whitening = np.linalg.solve(root, residual)
         return float(-whitening @ whitening / 2 - np.log(root.diagonal()).sum())
@@ -365,7 +375,7 @@ def _reweight_variances(
 
 
 def collect_interval_counts(measurements: Measurements, upward: UpwardEstimate) -> IntervalCounts:
-    """Collect independent counts: wide nodes by themselves, narrow nodes with all nodes below them."""
+    """Return counts with independent noise: wide nodes by themselves, narrow nodes with all nodes below them."""
     layout = measurements.layout
     is_wide = layout.width * TUNING.frontier > layout.cells
     is_reached, is_opened = np.zeros((2, layout.nodes), dtype=np.bool_)
@@ -461,6 +471,6 @@ def _scale_positions(edges: FloatArray, counts: FloatArray) -> FloatArray:
 
 
 def _density_probability(splits: TreeEstimate, density: SmoothPosterior) -> float:
-    """Return the posterior probability that the density fits better than splits alone."""
+    """Return the posterior probability that the density fits the splits better than their mixture prior."""
     odds = splits.law_log_odds + density.log_occam_factor - TUNING.prior_log_odds
     return float(np.exp(-np.logaddexp(0.0, -odds)))
