@@ -14,13 +14,13 @@ Member = TypeVar("Member", bound=Enum)
 Exact = Fraction | Decimal | int | float | str
 
 MAX_SHOWN_LENGTH = 60
-"""Characters of a value that an error message shows."""
+"""Characters of a value that an error message shows, at most; of a longer one it shows the length."""
 MAX_NUMBER_LENGTH = 400
-"""Characters of an exact number: enough for the numerator and denominator of a double."""
+"""Characters of an exact number, at most: enough for the numerator and denominator of a double."""
 MAX_EXPONENT = 300
-"""Largest absolute power of ten of an exact number, close to the range of doubles (1e308)."""
+"""Power of ten of an exact number, largest absolute value, close to the range of doubles (1e308)."""
 MAX_INTEGER_BITS = 256
-"""Bits of an integer argument. Longer integers overflow doubles in later steps and do not fit in a message."""
+"""Bits of an integer argument, at most. Longer integers overflow doubles in later steps and do not fit in a message."""
 
 
 def describe_value(value: object) -> str:
@@ -102,7 +102,7 @@ class ServiceUnavailable(ProtocolError):
 
 
 UNAVAILABLE_STATUSES = (503, 504)
-"""HTTP status codes: service unavailable, gateway timeout."""
+"""HTTP status codes after which a retry may help: service unavailable, gateway timeout."""
 
 
 def parse_choice(name: str, value: object, choices: type[Member], *, also: str = "") -> Member:

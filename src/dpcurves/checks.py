@@ -22,11 +22,15 @@ from .session import Session, answer_steps, plan_question
 from .trust import Central, TrustModel, run_conversation
 
 ONE = PrivacyLoss.pure(1)
+"""Privacy loss of the planned conversations in the checks, pure epsilon 1: any value would do."""
 LOSSES = ONE, PrivacyLoss.zcdp(Fraction(1, 2))
 HUGE = PrivacyLoss.pure(10**9)
+"""Privacy loss, pure epsilon: noise at it is 0 with all but negligible probability, so that answers can be compared
+with the records. Only for synthetic records."""
 ABSURD = 2**40
-"""A count far beyond any table. Noise can produce any integer, so the checks send extreme ones."""
+"""Records: a count far beyond any table. Noise can produce any integer, so the checks send extreme ones."""
 UNITS = 1000
+"""Units of the tables in the checks of bounded contribution: any number would do."""
 
 
 class Failure(AssertionError):

@@ -67,9 +67,10 @@ Call = TypeVar("Call", bound=Callable[..., Any])
 Values: TypeAlias = Any
 """One-dimensional values: a list, a NumPy or Arrow array, or a series of pandas or Polars."""
 NOISELESS_EPSILON = 10**9
-"""Epsilon at which integer noise is 0 with all but negligible probability."""
+"""Epsilon at which integer noise is 0 with all but negligible probability; only for public rows."""
 PLACES = {"adjacency": 1, "groups": 2, "bins": 2, "epsilon": 3, "rho": 3, "randomness": 5}
-"""Ranks of arguments in a signature. Arguments without a default have rank 0, all other arguments rank 4."""
+"""Ranks of arguments in the signature of a shortcut, lowest first. Arguments without a default have rank 0, all other
+arguments rank 4."""
 
 NO_RANGE = "weights are summed along public cells: give a grid"
 WEIGHTED_HINT = "sums of weights use no hint: leave it out"

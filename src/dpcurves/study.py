@@ -28,10 +28,11 @@ from .strategies.choice import find_unlisted
 from .trust import TrustModel
 
 ALL = Fraction(1)
+"""Fraction of the budget of a study: the whole."""
 ALARMS = 0.05
-"""Default probability of a false alarm of drift."""
+"""Probability of a false alarm of drift, by default."""
 BILLION = 10**9
-"""Ledger units per epsilon or rho."""
+"""Ledger units per epsilon or rho: the ledger counts whole billionths."""
 OWN = ("name", "share", "since", "alarms", "title", "text")
 NUMBERS = ("epsilon", "rho", "delta")
 KNOWN = (*NUMBERS, "question", "title", "text", "source", "labels", "categories")

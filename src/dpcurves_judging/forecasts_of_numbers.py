@@ -33,6 +33,7 @@ from .counted_numbers import (
 )
 
 MOST_QUANTILES = 50
+"""Quantiles of a forecast, at most."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

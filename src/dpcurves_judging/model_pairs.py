@@ -56,21 +56,18 @@ MOST_CELLS = 128  # cells of a score, at most
 
 @dataclass(frozen=True)
 class Tuning:
-    """Numbers of the forecast error that chooses cells and releases.
-
-    Attributes:
-        rounding_error: Error of a difference of areas by rounding to c even cells, times c squared; measured.
-        noise_factor: Noise of the difference, over cells times the noise of a count, divided by records.
-        usual_records: Number of records that is assumed where it is private.
-        paired_error: Sampling error of a difference with known covariance, times the root of the number of records.
-        worst_error: Sampling error of two areas in the worst case, times the root of the number of records.
-    """
+    """Numbers of the forecast error that chooses cells and releases."""
 
     rounding_error: float = 0.2
+    """Error of the difference of two areas by rounding scores to c even cells, times c squared; measured."""
     noise_factor: float = 1.155
+    """Ratio of the noise of the difference, times the records, to the cells times the noise of a count."""
     usual_records: int = 5000
+    """Records: assumed where their number is private."""
     paired_error: float = 0.4
+    """Sampling error of a difference whose covariance is known, times the square root of the records."""
     worst_error: float = 1.2
+    """Sampling error of two areas whose covariance is unknown, so in the worst case, times the same root."""
 
 
 TUNING = Tuning()

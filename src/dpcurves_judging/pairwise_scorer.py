@@ -29,6 +29,7 @@ from .counted_numbers import CountedNumbers, Statistic, Tables, divide_counts
 from .cross_fitting import MOST_FOLDS, Folds, HeldOut
 
 MOST_FEATURES = 16
+"""Columns of features, at most: their products get equal shares of the budget."""
 SCORES = Grid(-3, 3, cells=32)
 """Cells of held-out scores, in standard deviations that follow from released sums."""
 COUNTED = Fraction(1, 20)  # budget fraction of the counts of both classes in each fold

@@ -58,8 +58,11 @@ from .survival_readings import (
 )
 
 MOST_CAUSES = 32
-LEAST_EVENTS = 1e-9  # minimum number of events of a cell, to divide by
-SHARES_DIFFER = 0.2  # prior standard deviation over time of the fraction of a cause
+"""Kinds of event, at most."""
+LEAST_EVENTS = 1e-9
+"""Events of a cell: lower limit, so that a share of them has a divisor."""
+SHARES_DIFFER = 0.2
+"""Share of a cause among the events: prior standard deviation over time."""
 ANY = "all causes together"
 
 

@@ -29,33 +29,31 @@ from .inference import RiskTable
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """Parameters of the estimator.
-
-    Attributes:
-        least_at_risk: Minimum number at risk, in records, where noise hides it.
-        blocks: Maximum number of blocks of adjacent cells with weights of their own.
-        spread: Prior coefficient of variation of the hazard over time.
-        departure: Standard deviation over time of the log ratio that weights and intervals allow for.
-        numbers: Maximum of cells times draws, unless that leaves fewer draws than `draws`.
-        draws: Minimum number of noise draws.
-        largest: Largest absolute log ratio that is searched.
-        pilot: Largest absolute log ratio at which weights are computed.
-        rounds: Number of times that weights are recomputed at the ratio they gave.
-    """
+    """Numbers that steer the estimate of a hazard ratio."""
 
     least_at_risk: float = 0.5
+    """Records: the number at risk counts as at least this many where noise hides it."""
     blocks: int = 64
+    """Blocks of neighbouring cells with weights of their own, at most: more would fit the noise."""
     spread: float = 1.0
+    """Coefficient of variation of the hazard over time, as a prior."""
     departure: float = 0.2
+    """Log ratio: its standard deviation over time that weights and intervals allow for."""
     numbers: int = 2**17
+    """Cells times draws, at most, unless that leaves fewer draws than `draws`: it bounds memory."""
     draws: int = 1000
+    """Draws of noise, at least."""
     largest: float = 8.0
+    """Log ratio: the largest absolute value that is searched; a ratio of 3,000."""
     pilot: float = 4.0
+    """Log ratio: the largest absolute value at which weights are computed; a ratio of 55."""
     rounds: int = 3
+    """Recomputations of the weights, each at the ratio that the weights before gave."""
 
 
 TUNING = Tuning()
-LEAST_VARIANCE = 1e-12  # squared events; regularises matrices of empty cells
+LEAST_VARIANCE = 1e-12
+"""Squared events: added to variances, so that matrices of empty cells have an inverse."""
 MOST_HAZARD = 0.95  # largest hazard of a cell in the simulation model
 PRECISION = 1e-10  # of a log ratio
 SECANT = 0.05  # first step of the secant method, in log ratio

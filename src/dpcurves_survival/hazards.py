@@ -23,10 +23,11 @@ from threadpoolctl import threadpool_limits
 from dpcurves.arrays import FloatArray
 
 MOST_BLOCKS = 96
-"""Cells that are modelled separately; more cells are merged into blocks of neighbours."""
+"""Blocks of neighbouring cells that are modelled separately, at most; more cells are merged."""
 DRAWS = 16
 """Draws of hazards per prior, in antithetic pairs."""
-LEAST_AT_RISK = 0.5  # records
+LEAST_AT_RISK = 0.5
+"""Records: the number at risk counts as at least this many when it is divided by."""
 LEAST_EXPECTED = 1e-3  # records
 ROUNDING = 1e-9  # relative
 NEGLIGIBLE = 1e-3  # variance relative to the largest, or posterior probability
@@ -39,7 +40,7 @@ SHORTEST = 0.05
 SETTLED = 0.02
 """Change of the standardised parameters below which Newton's method has converged."""
 RANGE = -12.0, 2.5
-"""Limits of log hazards."""
+"""Log hazards of a block: smallest and largest value, so that exponentials are normal doubles."""
 
 
 class HazardPrior(NamedTuple):
@@ -87,12 +88,15 @@ EVENTS = (
     HazardPrior(0.7, 0.4, 0.8, 0.15, 0.0), HazardPrior(0.7, 0.4, 0.0, 1.0, 1.5),
     HazardPrior(0.5, 0.0, 0.0, 1.0, 0.0, straight=True),
 )  # fmt: skip
+"""Priors of the log hazard of events, whose posterior means are averaged by their probability; the numbers are the
+fields of `HazardPrior`, chosen on the laws of `benchmarks/survival_few.py`."""
 CENSORED = (
     HazardPrior(1.0, 0.4, 0.0, 1.0, 0.0),
     HazardPrior(1.0, 0.4, 0.8, 0.2, 0.0),
     HazardPrior(1.0, 0.4, 0.0, 1.0, 1.5),
 )
-"""Chosen on the laws of `benchmarks/survival_few.py`."""
+"""Priors of the log hazard of censoring, chosen on the laws of `benchmarks/survival_few.py`; the numbers are the fields
+of `HazardPrior`."""
 
 
 class NoisyCounts(NamedTuple):

@@ -19,15 +19,18 @@ from dpcurves.summaries.two_classes import isotonic_projection
 
 
 DEVIATIONS = 4.0
-"""z-score of a number at risk below which a cell and all later cells give no information."""
+"""Standard deviations of the noise of a number at risk: below, a cell and all later cells give no information."""
 FOLLOW_UP_Z = 2.5
-"""z-score of a number at risk from which a cell is followed; noise alone exceeds it in about 1 of 100 cells."""
+"""Standard deviations of the noise of a number at risk from which a cell is followed; noise alone exceeds it in about 1
+of 100 cells."""
 LEAST_AT_RISK = 0.5
+"""Records: the number at risk counts as at least this many when it is divided by."""
 LEAST_FLOOR = 1e-9
-"""Smallest remaining fraction of one record at risk, so that survival has a logarithm."""
+"""Record at risk: remaining fraction of one, at least, so that survival has a logarithm."""
 HALF = 0.5
+"""Survival of the median."""
 FEWEST_AT_RISK = 5.0
-"""Number at risk up to which bands for the population give no information."""
+"""Records at risk, up to which bands for the population give no information."""
 
 
 class AtRisk(NamedTuple):
@@ -392,7 +395,8 @@ def _estimate_unconstrained_survival(found: AtRisk) -> FloatArray:
 LEAST_VARIANCE = 1e-9
 """Squared records: added where neither sampling nor noise moves the events, so that any difference is significant."""
 LEAST_MOVE = 0.5
-"""Standard deviations: a test whose statistic is shifted by less rejects at level 5 % with probability at most 8 %."""
+"""Standard deviations of a test statistic: if it is shifted by less, the test rejects at level 5 % with probability at
+most 8 %."""
 
 
 class LogRankScore(NamedTuple):
@@ -554,8 +558,10 @@ def _estimate_monotone_hazards(group: AtRisk) -> FloatArray:
 
 
 LEAST_RISK_OF_TABLES = 1.0
+"""Records: the number at risk counts as at least this many in the tests of groups, where noise may hide it."""
 LEAST_SPREAD = 1e-12
 MOST_HAZARD = 1 - 1e-6
+"""Hazard of a cell, at most, so that survival stays above 0."""
 
 
 class Curves(NamedTuple):

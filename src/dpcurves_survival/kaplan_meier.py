@@ -128,11 +128,12 @@ def notes_on_log_rank_bias(tables: Sequence[EventTable], noises: Sequence[EventT
 
 
 MOST_CELLS = 2**14
+"""Cells of time, at most."""
 QUIET = 0.05
-"""Standard deviation of noise, in records, below which counts are used without shrinkage."""
+"""Records: standard deviation of noise below which counts are used without shrinkage."""
 EVERYWHERE = "the band at every time"
 LEVEL = 0.95
-"""Confidence level of numbers at risk on plots."""
+"""Probability of the bands and of the intervals of numbers at risk on plots."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

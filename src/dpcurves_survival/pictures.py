@@ -23,19 +23,19 @@ if TYPE_CHECKING:
 
 
 LETTERS = 7.0
-"""Font size of the at-risk table, in points."""
+"""Points: font size of the table of numbers at risk."""
 ROW_HEIGHT = 9.5
-"""Height of a row, in points."""
+"""Points: height of a row of that table."""
 BELOW_TICKS = 22.0
-"""Distance of the first row from the axis, in points."""
+"""Points: distance of its first row from the axis."""
 AT_RISK = "number at risk"
 SURE = "number at risk (±: simultaneous 95% intervals for these records)"
 MOST = 6
-"""Maximum number of times in an at-risk table."""
+"""Times in that table, at most."""
 NARROW = 2.8
-"""Width below which there is no room for an at-risk table, in inches."""
+"""Inches: width of axes below which there is no room for that table."""
 LONGEST_NAME = 12
-"""Characters of a group name."""
+"""Characters of the name of a group beside that table."""
 GROUP, DARK, PALE = "at risk", "#333333", "#cccccc"
 
 
@@ -170,9 +170,9 @@ AXES = MappingProxyType({
     "people": "number needed to treat", "cumulative hazard": "cumulative hazard",
 })  # fmt: skip
 NOTHING = MappingProxyType({"ratio": 1.0, "difference of shares": 0.0, "difference of times": 0.0})
-"""Value of no difference, by scale."""
+"""Value that means no difference, by scale: where the reference line is drawn."""
 RATIOS = (0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5, 10), (*np.arange(2, 10) / 10, *np.arange(10, 20) / 10, 2, 2.5, 3)
-"""Ticks of ratios; and more, where these are few."""
+"""Ticks on an axis of ratios; and more of them, where these are few."""
 THIN, THICK, WITHIN, LONGEST = 1.1, 5.0, 0.4, 64
 
 

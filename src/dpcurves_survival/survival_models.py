@@ -38,9 +38,9 @@ from .kaplan_meier import event_categories
 from .survival_readings import SHARE, Estimate
 
 LEAST = 0.02
-"""Smallest probability of observation to divide by."""
+"""Probability of being observed that is divided by, at least."""
 LEAST_RECORDS = 0.5
-"""Smallest number of records to divide by."""
+"""Records that are divided by, at least; fewer count as none."""
 
 
 class HorizonCounts(NamedTuple):
@@ -114,6 +114,7 @@ class HorizonCounts(NamedTuple):
 
 
 MOST_COUNTS = 2**14
+"""Counts of a table of scores, times and events, at most."""
 FIFTIETHS = Grid(0, 1, cells=50)
 
 

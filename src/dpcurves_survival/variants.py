@@ -537,6 +537,7 @@ SETTLED = 1e-13
 MIXED = 0.1
 """Weight of the uniform law in the starting masses: a cell of mass 0 would keep it."""
 LEAST = 1e-300
+"""Records: the divisor that replaces 0, far below any count."""
 STANDS_OUT = 3.0
 """z-score of the count of a pair of cells from which it is taken for records."""
 
@@ -724,6 +725,7 @@ MOST_IN_PAIRS = 64
 DRAWS = 400
 """Draws of noise; a curve is estimated for each."""
 PLACE = 26
+"""Index of the first random stream of these simulations."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -55,9 +55,9 @@ MOST_IN_ALL = 10_000
 LARGEST_WHOLE = 2**53
 """The largest integer up to which doubles represent all integers."""
 LEAST_BOUND = 1e-290
-"""The smallest nonzero bound, in units of the column: a narrower cell holds zeros alone."""
+"""Units of the column: the smallest nonzero bound. A narrower cell holds zeros alone."""
 EVEN = 1e-6
-"""Relative difference of numbers that are treated as equal, and the smallest share of records."""
+"""Ratio: numbers that differ by less are treated as equal. Also the smallest share of records beyond a bound."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,7 +44,7 @@ LOOKED = Fraction(1, 5)
 NOTHING = "no range was significant above the noise: {}"
 """Note if the pilot queries found no occupied decade."""
 QUARTILES = (0.25, 0.5, 0.75)
-"""Default quantile levels."""
+"""Quantile levels that a question asks for by default."""
 WIDE = 3
 """Cells: an interval of the first pilot query with this many cells was refined; zero has its own cell."""
 

@@ -35,11 +35,9 @@ PROMISED = 0.95
 CAPPED = "no interval seemed wide enough: this is the widest that was tried"
 """Note if the search ended at the largest interval."""
 SMALLEST_UNIT = 2.0**-30
-"""Unit if the magnitude of values is unknown: bounds are then powers of two from a billionth.
-
-Each comparison of the search has noise: further intervals with few records cost no budget, only a small probability
-that noise ends the search at one of them.
-"""
+"""Units of the column: the unit of the bounds if the magnitude of values is unknown, about a billionth. Bounds are then
+powers of two from there. Each comparison of the search has noise: further intervals with few records cost no budget,
+only a small probability that noise ends the search at one of them."""
 
 
 @dataclass(frozen=True, repr=False)

@@ -35,7 +35,7 @@ MOST_SMALL = 20
 MOST_ROWS = 60
 """Categories in an HTML summary."""
 QUARTILES = (0.25, 0.5, 0.75)
-"""Quantile levels of a row in a picture of medians."""
+"""Quantile levels that a row shows in a picture of medians: box ends and median."""
 EACH = "individual interval"
 """Label of intervals that hold one by one."""
 UNNAMED = "the column of the categories is missing"

@@ -23,11 +23,11 @@ from .result import PlotArguments, notes_on_dependence, notes_on_width
 from .score_groups import GroupIntervalResult, GroupQuestion, Numbers, ScoreGroups
 
 SHARES = GroupBudgetFractions(cuts=Fraction(1, 5), counts=Fraction(3, 5), sums=Fraction(1, 5))
-"""Budget fractions of a calibration curve."""
+"""Budget fractions of a calibration curve: cuts of the groups, counts of both classes, and sums of scores."""
 NUMBERS: Numbers = (50.0, 4), (200.0, 6), (1500.0, 10), (20_000.0, 14), (inf, 20)
-"""Number of groups, by records in standard deviations of the noise of a count: these have the smallest error after
-`smooth_shares`, chosen on the same laws as its constants. Of equally good numbers the smaller one gives narrower
-intervals."""
+"""Pairs of a signal-to-noise ratio (records over the noise standard deviation of a count) up to which a row applies,
+and the number of groups. These have the smallest error after `smooth_shares`, on the laws on which its constants were
+chosen. Of equally good numbers the smaller one gives narrower intervals."""
 LEVEL = 0.95
 """Confidence level of the intervals that notes describe."""
 MANY = 20
@@ -152,10 +152,10 @@ def _estimate_shares(groups: ScoreGroups) -> FloatArray:
 
 
 TEST_SHARES = GroupBudgetFractions(cuts=Fraction(1, 10), counts=Fraction(2, 3), sums=Fraction(7, 30))
-"""Budget fractions of a Hosmer-Lemeshow test."""
+"""Budget fractions of a Hosmer-Lemeshow test: cuts of the groups, counts of both classes, and sums of scores."""
 TEST_NUMBERS: Numbers = (350.0, 4), (1050.0, 5), (inf, 10)
-"""Number of groups, by records in standard deviations of the noise of a count: about the highest power against a wrong
-model, with enough groups to show where it is wrong."""
+"""Pairs as in `NUMBERS`, for a test: about the highest power against a wrong model, with enough groups to show where it
+is wrong."""
 DROWNED = 3
 """Signal-to-noise ratio of the mean group below which a note says that noise hides the groups."""
 

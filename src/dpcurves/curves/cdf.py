@@ -260,7 +260,7 @@ def _pair_inner_and_outer_limits(lower: FloatArray, upper: FloatArray) -> FloatA
 
 
 LEVEL = 0.95
-"""Confidence level of intervals in HTML summaries."""
+"""Probability of intervals in HTML summaries, and of the band that the note on an unknown curve refers to."""
 
 
 class HasQuantiles(Protocol):

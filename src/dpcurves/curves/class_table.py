@@ -214,15 +214,15 @@ class BandedTableResult(ClassTableResult):
 
 
 GROUPS = 10
-"""Groups of equal size in the expected calibration error."""
+"""Groups of equal size in the expected calibration error: the usual number."""
 NOTED_WITH_CHANCE = 0.95
 """Confidence with which a class may be noise alone before a note says so."""
 NEGATIVE = (0,)
-"""Statistics that need negatives."""
+"""Class indices (0 is the negative class, 1 the positive one) that a statistic needs: negatives alone."""
 POSITIVE = (1,)
-"""Statistics that need positives."""
+"""Class indices that a statistic needs: positives alone."""
 EITHER = (0, 1)
-"""Statistics that need both classes."""
+"""Class indices that a statistic needs: both."""
 Ends = tuple[float, float]
 
 NEARLY_ALL = 0.95

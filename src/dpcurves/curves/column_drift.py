@@ -35,14 +35,14 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 GROUPS = 10
-"""Bins of the population stability index, about even in the reference."""
+"""Bins of the population stability index, about even in the reference: the usual number."""
 LEAST = 0.5
 """Records that an empty bin counts as, since the index takes logarithms of shares."""
 SAFE = 0.75
 """Fraction of the false alarm probability for which thresholds are simulated, since the simulated law itself comes from
 noisy counts. At probability 0.05, 0.038 to 0.043 of 1,000 unchanged windows alarm (`benchmarks/judging_models.py`)."""
 FIRST_STREAM = 60
-"""Number of the first random stream of a drift; each window uses two."""
+"""Index of the first random stream of a drift; each window uses two. Other statistics use other indices."""
 Curve = CDF | Histogram
 
 

@@ -36,27 +36,28 @@ from .result import EACH, CompositeResult, PlotArguments, refuse_damaged, result
 from .summary import COUNT, HALF, SUM, Summary, SummaryByCategory
 
 MOST_PARTS = 2**14
-"""Parts: the largest number, which bounds memory and time."""
+"""Disjoint parts of the records, at most, which bounds memory and time."""
 MOST_TOTALS = 2**11
-"""Totals: the largest number; a matrix of totals by parts is inverted."""
+"""Totals over parts, at most: a matrix of totals by parts is inverted."""
 DRAWS = 5000
 """Draws of the simulated noise, for small tables."""
 LEAST_DRAWS = 1000
-"""Draws of the simulated noise: the smallest number, for large tables."""
+"""Draws of the simulated noise, at least, for large tables."""
 NUMBERS = 2**24
-"""Simulated numbers in all draws together, which bounds memory."""
+"""Simulated numbers in all draws together, about, which bounds memory to 128 MB."""
 DRAWS_OF_SAMPLES = 400
-"""Draws for intervals of the population: the smallest number."""
+"""Draws for intervals of the population, at least."""
 NUMBERS_OF_SAMPLES = 2**21
-"""Simulated numbers for intervals of the population, approximately."""
+"""Simulated numbers for intervals of the population, about."""
 SQUARES = 5
 """Number of the random stream for sums of squares."""
 CONTRADICTION = 0.001
-"""p-value up to which a note says that releases contradict each other."""
+"""p-value up to which a note says that releases contradict each other; of consistent sets of releases about 1 in 1,000
+gets it."""
 EVERYTHING = "all"
 """Category of a column that was added up."""
 TINY = 1e-12
-"""Relative tolerance of floating-point comparisons."""
+"""Ratio: relative tolerance of comparisons of doubles."""
 MOST_MOVES = 500
 """Records that are moved to improve crossing totals: the largest number."""
 MOST_TRIED = 32

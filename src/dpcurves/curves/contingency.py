@@ -35,13 +35,13 @@ from .result import IntervalResult, PlotArguments, notes_on_dependence
 from .summary import COUNT, Summary, SummaryByCategory
 
 MOST_CELLS = 2**12
-"""Pairs of categories: the largest number."""
+"""Pairs of categories of both columns, at most."""
 DRAWS = 2000
 """Draws of the simulated noise, for small tables."""
 AT_ONCE = 2**24
-"""Simulated numbers in all draws together, which bounds memory."""
+"""Simulated numbers in all draws together, which bounds memory to 128 MB."""
 LEAST = 0.5
-"""Records: fewer count as none."""
+"""Records: a row or column with fewer counts as empty."""
 LEAST_SIDE = 2
 """Occupied rows, and columns, that a test of independence needs."""
 

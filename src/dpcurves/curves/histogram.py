@@ -248,6 +248,7 @@ def _sum_between(cells: FloatArray, at: Places) -> FloatArray:
 JOINED = "counts are estimates that join cells of like counts: they have a bias that nobody knows, and no intervals"
 CLAMPED = "cells at the ends of a grid also hold all values beyond it"
 MOST_CELLS = 2**20
+"""Cells of a plane, at most: 8 MB of counts."""
 GRID = "a Grid, as in Grid(0, 100, cells=64),"
 
 
@@ -343,8 +344,8 @@ def require_estimator(estimator: object) -> None:
 
 
 PLANE_NOISE = 2.0
-"""Assumed standard deviation of the noise of an estimated count, relative to a direct count at the whole privacy loss;
-it is larger because pilot queries use a fraction of the budget."""
+"""Ratio: assumed noise standard deviation of an estimated count over that of a direct count at the whole privacy loss.
+It is above 1 because pilot queries use a fraction of the budget."""
 
 
 def notes_on_plane(estimated: EstimatedTable, axes: tuple[Axis, Axis], setting: Setting) -> tuple[str, ...]:

@@ -19,17 +19,18 @@ from ..display import format_number
 from ..queries import CountQuery, PartitionQuery, PrefixQuery, Query, WeightQuery
 
 DEVIATIONS = 5
-"""z-score of a count of outside records from which a note mentions it, in standard deviations of its noise."""
+"""Standard deviations of the noise of a count of outside records, from which a note mentions it."""
 LEAST_SHARE = 0.01
-"""Smallest share of the records that a note mentions."""
+"""Share of the records outside, from which a note mentions it."""
 FOLLOWED_BEYOND = 0.5
-"""Smallest share of times above a grid that a note mentions: a grid may legitimately end before the follow-up does."""
+"""Share of the times above a grid, from which a note mentions it: a grid may well end before the follow-up does."""
 BEYOND_HORIZON = 0.95
-"""Smallest share of times above a grid that a note mentions if the grid ends at a horizon, as for a survival model."""
+"""Share of the times above a grid, from which a note mentions it if the grid ends at a horizon, as for a survival
+model."""
 LEFT_BEFORE = 0.2
-"""Smallest share of exits before the first edge that a note mentions if records enter late."""
+"""Share of exits before the first edge, from which a note mentions it if records enter late."""
 CLIPPED = 0.05
-"""Smallest share of values beyond the bounds of a mean or a sum that a note mentions: bounds may legitimately clip a
+"""Share of the values beyond the bounds of a mean or a sum, from which a note mentions it: bounds may well clip a
 tail."""
 
 

@@ -24,7 +24,7 @@ from .question import require_independent
 LEAST = 1e-6
 """Smallest standard deviation of the noise that counts as noise, relative to the discretization error."""
 UNSEEN = 3.0
-"""Expected number of people of whom a sample may have none, with probability ``exp(-3)``, 5 %."""
+"""People: the expected number of whom a sample may have none, with probability ``exp(-3)``, 5 %."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +100,7 @@ def compute_basic_interval(
 
 MOST_DRAWS, VALUES = 1000, 2**22
 PLACE = 8
-"""Number of the first random stream; other statistics use other streams."""
+"""Index of the first random stream of these simulations; other statistics use other indices."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -235,6 +235,7 @@ class MergedCellCounts:
 ROUNDED = "values were rounded by chance to middles of cells: a cell also has some of what lies beside it"
 """Note of a histogram whose values were rounded to the middles of cells at random."""
 MOST_CELLS = 2**12
+"""Cells of a curve whose pairs are summed, at most: a matrix of 128 MB."""
 MOST_APART = 4.0
 """z-score of the number of people with a value from which a mean is known."""
 

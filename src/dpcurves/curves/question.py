@@ -111,6 +111,7 @@ Key: TypeAlias = Category | tuple[Category, ...]
 
 CATEGORIES = 'Categories, as in Categories("ward", ("a", "b")),'
 MOST_COMBINATIONS = 2**16
+"""Combinations of categories of several grouping columns, at most: each has a row of counts."""
 
 
 def parse_grouping(by: object) -> tuple[Categories, ...]:
@@ -173,7 +174,7 @@ def format_key(key: Key) -> str:
 _OPPOSITES: dict[Category, Category] = {
     1: 0, 0: 1, -1: 1, "1": "0", "0": "1", "-1": "1", "true": "false", "false": "true",
 }  # fmt: skip
-"""The negative label for each usual positive label."""
+"""The negative label for each usual positive label. The keys are labels as written in data, the values too."""
 
 
 ARGUMENTS = ("neg_label", "pos_label")

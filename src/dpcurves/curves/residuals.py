@@ -149,6 +149,7 @@ MOST_POINTS = 5000
 LEFT_OUT = 0.005
 """Share of the records within the bounds that plots may leave out, along each axis."""
 MOST_CELLS_OF_AXIS = 256
+"""Cells along each axis of a plane of residuals, at most."""
 DOUBTFUL = 0.1
 """A note warns if the bounds may leave out at least this share of the records."""
 HARDLY_ANY = "nobody knows how many of them the bounds cover"
@@ -493,9 +494,9 @@ def _parse_rows(rows: Any, columns: int) -> FloatArray:
 CUTS, MERGES, COUNTS, SUMS = Fraction(3, 20), Fraction(1, 10), Fraction(3, 5), Fraction(3, 20)
 SHARES = conversation.GroupBudgetFractions(CUTS, COUNTS, SUMS, MERGES)
 LEVEL = 0.95
-"""The default probability that the mean residual of a bin lies within the envelope if the model is right."""
+"""Probability, by default, that the mean residual of a bin lies within the envelope if the model is right."""
 TOLERANCE = 0.05
-"""Noise standard deviation of the mean residual of a bin above which the bin is merged with the next."""
+"""Residuals: noise standard deviation of the mean residual of a bin above which it is merged with the next."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -42,40 +42,40 @@ if TYPE_CHECKING:
 
 
 DEVIATIONS_OF_MISSING = 8
-"""z-score from which a count of missing records is noted."""
+"""Standard deviations of noise: a count of missing records is noted from there on."""
 LEAST_SHARE = 0.01
-"""Share of the records from which missing records, or records in an end cell, are noted."""
+"""Share of the records: as many missing records, or records in an end cell, are noted; fewer hardly move a curve."""
 LITTLE = 1e-300
-"""Divisor in the place of zero."""
+"""Records: the divisor that replaces 0, far below any count."""
 
 
 @dataclass(frozen=True)
 class Tuning:
-    """Thresholds of the notes on a curve.
-
-    Attributes:
-        reason_z: z-score from which the records that are missing for one reason are noted.
-        row_z: z-score below which a row of counts may be noise alone.
-        end_z: z-score by which an end cell must exceed its expected count.
-        end_ratio: Ratio to the expected count that an end cell must exceed.
-        end_neighbours: Number of neighbouring cells from which the count of an end cell is extrapolated.
-        neighbour_z: Smallest count of a neighbour that is divided by, in standard deviations of the noise.
-        nearly_all: Share of the records that counts as nearly all.
-        many_cells: Number of cells from which a grid is checked for records in few cells.
-        few_cells: Number of cells that are too few for nearly all records.
-        few_cells_z: Number of records, in standard deviations of the noise, from which that check is made.
-    """
+    """Thresholds of the notes on a curve."""
 
     reason_z: int = 5
+    """Standard deviations of noise: the records that are missing for one reason are noted from this count on."""
     row_z: int = 3
+    """Standard deviations of the noise of the sum of a row: below this, the row may be noise alone and its curve is
+    unknown."""
     end_z: float = 8.0
+    """Standard deviations of noise by which an end cell must exceed its expected count before a note says that values
+    may be clipped."""
     end_ratio: float = 3.0
+    """Ratio to the expected count that an end cell must exceed as well, so that a smooth density that rises towards the
+    end gives no note."""
     end_neighbours: int = 4
+    """Cells next to an end cell, from which its expected count is extrapolated."""
     neighbour_z: float = 4.0
+    """Standard deviations of noise: a smaller count of a neighbour counts as this much when it is divided by."""
     nearly_all: float = 0.95
+    """Share of the records that counts as nearly all of them."""
     many_cells: int = 32
+    """Cells: grids with at least this many are checked for records that lie in few cells."""
     few_cells: int = 5
+    """Cells: a note says that the grid is too wide if nearly all records lie in at most this many."""
     few_cells_z: float = 100.0
+    """Records, in standard deviations of the noise of a count, from which that check is made."""
 
 
 TUNING = Tuning()
@@ -171,7 +171,7 @@ SEVERAL = "all intervals are for these records, not for the population: a unit m
 EACH = "individual interval"
 """Name of intervals that cover pointwise, not simultaneously."""
 MOST_SHADED = 2**16 + 1
-"""Points up to which bands and intervals are simulated for plots and files; more would take too long."""
+"""Points of a curve: bands and intervals of more are not simulated for plots and files, since that takes too long."""
 SCOPES: Mapping[str, bool] = MappingProxyType({RECORDS: False, POPULATION: True})
 """Scopes of intervals by name; true for the population."""
 ONLY_RECORDS: Mapping[str, bool] = MappingProxyType({RECORDS: False})
@@ -207,7 +207,7 @@ def interval_scopes(privacy: PrivacyStatement, *, population: bool = True) -> Ma
 PACKAGE = str(Path(__file__).parents[1])
 """Folder whose frames are skipped when a warning names the caller."""
 WIDEST = 0.5
-"""Width from which an interval of a share is no information: without records it is at most 1/2 on either side."""
+"""Width of an interval of a share from which it is no information: without records each end is at most 1/2 away."""
 TOO_WIDE = f"is wider than {WIDEST:g}"
 NARROW = (
     'ask with outside="apart" (--outside apart), which counts these by themselves; if there are many, the grid is too '
@@ -910,9 +910,9 @@ class ReleasedResult(Result, ABC):
 
 
 LONGEST_SOURCE = 200
-"""Characters of the name and version of a data set, at most."""
+"""Characters of the name and version of a data set, at most: a line in a privacy statement."""
 LONGEST_FACT = 120
-"""Characters of a fact in the one-line repr, at most: a column's name and its description."""
+"""Characters of a fact in the one-line repr, at most: the name of a column and its description."""
 
 
 def _set_source(thing: Any, source: str) -> Any:

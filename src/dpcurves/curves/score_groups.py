@@ -80,6 +80,7 @@ def find_group_number(records: float, setting: conversation.Setting, numbers: Nu
 
 
 MOST_GROUPS = 1000
+"""Groups of scores that may be cut, at most."""
 
 
 class GroupIntervals(Protocol):

@@ -123,7 +123,8 @@ def _format_factors(ratios: list[float]) -> str:
 
 
 MOST_CELLS = 2**12
-"""Intervals simulate the noise of both classes in each cell, some thousand times: of so many in 0.8 GB of memory."""
+"""Cells of the scores, at most. Intervals simulate the noise of both classes in each cell, some thousand times: of so
+many in 0.8 GB of memory."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

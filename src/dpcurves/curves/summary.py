@@ -57,6 +57,7 @@ LEVEL, MOST_ROWS = 0.95, 100
 HALF = 2**18
 """Steps from the middle of the bounds to an end: values are rounded to the nearest step before they are summed."""
 DRAWS = 5000
+"""Draws of the simulated noise: the ends of an interval of level 0.95 have 125 draws beyond them."""
 COUNT, SUM, MEAN, VARIANCE = "count", "sum", "mean", "variance"
 ALL_FOUR = COUNT, SUM, MEAN, VARIANCE
 READ = {1: (COUNT,), 2: (COUNT, SUM, MEAN), 3: ALL_FOUR, 4: ALL_FOUR}
@@ -523,7 +524,7 @@ def _scale_interval(ends: tuple[float, float], factor: float, shift: float, roun
 
 
 LARGEST_BOUND = 1e100
-"""The largest bound: squares of it, and sums of these squares, are finite doubles."""
+"""Units of the column: the largest bound. Squares of it, and sums of these squares, are finite doubles."""
 
 
 def build_bounds_cell(lower: float, upper: float) -> Grid:
@@ -541,18 +542,21 @@ def build_bounds_cell(lower: float, upper: float) -> Grid:
 
 
 ONE_MOMENT = Fraction(1, 3), Fraction(2, 3)
+"""Budget fractions of counts and of sums, for means."""
 TWO_MOMENTS = Fraction(1, 4), Fraction(1, 2), Fraction(1, 4)
-"""Budget fractions of counts, sums and sums of squares."""
+"""Budget fractions of counts, of sums and of sums of squares, for variances."""
 MOMENTS = {1: ONE_MOMENT, 2: TWO_MOMENTS}
 MOSTLY_VARIANCE = Fraction(5, 12), Fraction(5, 24), Fraction(1, 8)
-"""Budget fractions for a variance of many records, without their count: sums, squares, and counts of a few cells."""
+"""Budget fractions for a variance of many records, beside 1/4 for their count: of sums, of squares, and of counts of a
+few cells."""
 SPREAD_CELLS, RECORDS_TO_SPREAD = 32, 2000.0
 """Number of cells; and the signal-to-noise ratio from which they are counted: records divided by the noise standard
 deviation of a count at the whole loss. Chosen on the laws of `benchmarks/interval_against_error.py` (replace-one,
 epsilon 1, 30 releases): with these counts intervals of 3,000 records were 0.8 to 1.05 times as wide, of 30,000 records
 0.45 to 0.9 times."""
 MOSTLY_MEAN = Fraction(2, 7), Fraction(4, 7), Fraction(1, 7)
-"""Budget fractions for a mean: squares get little, since they only determine the sampling variance."""
+"""Budget fractions for a mean: of counts, of sums and of squares. Squares get little, since they only determine the
+sampling variance."""
 WATCHED = Fraction(1, 32)
 """Budget fraction for counting values beyond declared bounds: at epsilon 1, 226 records are 5 standard deviations of
 this noise (replace-one: 453). All other noise is 3 % larger."""

@@ -36,6 +36,7 @@ from .question import require_independent
 MOST_CELLS = 2**10
 """Cells of a kernel, at most: a finer grid is merged evenly."""
 MOST_DRAWS = 1000
+"""Draws of the simulated noise, at most."""
 TRIES = 8
 """Iterations for the ends of a Gini coefficient: each squares the error."""
 ROWS, BIAS_DRAWS = 64, 128

@@ -32,9 +32,9 @@ from .question import build_privacy_statement
 SQUARES = Fraction(1, 8)
 """Budget fraction of the sums of squared weights."""
 MOST_GROUPS = 8
-"""Largest number of groups of cells in which squared weights are summed."""
+"""Groups of cells in which squared weights are summed, at most."""
 CLEAR = 10.0
-"""Smallest signal-to-noise ratio of a group, its weight over the noise standard deviation of its squares; there are
+"""Signal-to-noise ratio of a group, at least: its weight over the noise standard deviation of its squares. There are
 fewer groups otherwise."""
 
 

@@ -31,14 +31,16 @@ SPREAD_HALF = 2**8
 """Steps from the middle of the bounds to an end, for squared distances: values are rounded to a step before these are
 weighted and summed."""
 DRAWS = 5000
+"""Draws of the simulated noise: the ends of an interval of level 0.95 have 125 draws beyond them."""
 STATISTICS = COUNT, SUM, MEAN
 ONES = Weights("weight", 1.0)
 SHARES = Fraction(1, 4), Fraction(1, 2), Fraction(1, 8), Fraction(1, 8)
-"""Budget fractions of weights, weighted values, squared weights, and squared weights times squared distances."""
+"""Budget fractions: of weights, of weighted values, of squared weights, and of squared weights times squared
+distances."""
 KNOWN = 0.95
 """Confidence with which the sum of weights must exceed noise; otherwise sum and mean are unknown."""
 CLEAR = 1.0
-"""z-score that is added to a released sum of squares when it bounds a variance."""
+"""Standard deviations of noise that are added to a released sum of squares when it bounds a variance."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -15,9 +15,9 @@ from ..arrays import FloatArray, IntArray
 from ..laws import LEAST_VARIANCE, IntervalSums
 
 WHOLE = 1
-"""The root node, which has all cells."""
+"""Index of the root node, which holds all cells; as in a heap, node n has the children 2n and 2n + 1."""
 FEWEST_WITH_ENDS = 4
-"""Number of cells below which no cells lie between the ends that could be halved."""
+"""Cells: with fewer, no cells lie between both end cells that could be halved."""
 
 
 class Halving(NamedTuple):

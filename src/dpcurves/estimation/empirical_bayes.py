@@ -19,7 +19,8 @@ from .binary_tree import WHOLE, Halving, Layout, Measurements
 ROUGHNESS = np.array([0.0, *(4.0**-k for k in range(6, 0, -1))])
 """Variances of smooth splits beyond the binomial variance, in squared counts of the parent."""
 LEFTOVER = 1 / 16
-"""Scale of the smaller half of a one-sided split, in counts of the parent; one kind has no leftover at all."""
+"""Records of the smaller half of a one-sided split, in counts of the parent: the scale of their half-normal prior. One
+kind of split has no leftover at all."""
 SMOOTH = len(ROUGHNESS)
 """Number of smooth kinds."""
 KINDS = SMOOTH + 2
@@ -28,32 +29,31 @@ KINDS = SMOOTH + 2
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """Numbers that steer the estimate; `strategies.prefixes` says on which data they were chosen.
-
-    Attributes:
-        prior_splits: Splits. Weight of the prior of the kinds.
-        rounds: Iterations of expectation maximisation.
-        rough_share: Share of its maximum that the expected square of a rough split exceeds. Its halves form a class.
-        informative_ratio: Prior variance over noise variance below which a split is not informative.
-        even_probability: Prior probability that records lie evenly over the whole grid.
-        variance_inflation: Factor on the variances of splits when an estimate is used to weight another one.
-        negligible_probability: Posterior probability of evenness below which that model is left out.
-    """
+    """Numbers that steer the estimate; `strategies.prefixes` says on which data they were chosen."""
 
     prior_splits: float = 1.0
+    """Splits: weight of the prior of the kinds against the observed splits."""
     rounds: int = 12
+    """Iterations of expectation maximisation."""
     rough_share: float = 0.25
+    """Share of its maximum, the squared count of the parent, that the expected square of a rough split exceeds; such
+    splits form a class of their own."""
     informative_ratio: float = 0.01
+    """Prior variance of a split over the variance of its noise: below this, the split is not informative and keeps its
+    prior mean."""
     even_probability: float = 0.5
+    """Prior probability that records lie evenly over the whole grid."""
     variance_inflation: float = 5.0
+    """Factor on the posterior variances of splits where they weight this estimate against another one."""
     negligible_probability: float = 1e-9
+    """Posterior probability of evenness below which that model is left out of the average."""
 
 
 TUNING = Tuning()
 _AT_ONCE = 2**13
-"""Rows that are processed at once: their arrays fit in the cache."""
+"""Rows that are processed at once, so that their arrays fit in the cache."""
 _LEAST_EXCESS = 1e-6
-"""Excess kurtosis below which noise is treated as Gaussian."""
+"""Excess kurtosis of the noise below which it is treated as Gaussian."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -310,7 +310,8 @@ def _interpolate_arrays(both: FloatArray, trust: FloatArray) -> FloatArray:
 
 
 _TURN = 3.75
-"""Point that the substitution (x - _TURN) / (x + _TURN) maps to 0."""
+"""Point x that the substitution ``(x - _TURN) / (x + _TURN)`` maps to 0: the value of Shepherd and Laframboise
+(1981)."""
 _COEFFICIENTS = (
     1.8207953144217294e-08, 8.506913358851907e-09, -2.1759244986628574e-07, -2.7657093836640687e-08,
     1.7029934016673209e-06, -1.0085305819264207e-06, -1.1407979622076559e-05, 2.2410222381498155e-05,
@@ -318,7 +319,8 @@ _COEFFICIENTS = (
     -0.009746580495721479, 0.028362276745721345, -0.05869339849573224, 0.09230432122781818, -0.10880393014607208,
     0.08227673848703723, 0.0035854154855230586, -0.14024059858550464, 1.2375126308378275,
 )  # fmt: skip
-"""Coefficients, highest first, in (x - _TURN) / (x + _TURN), of (1 + 2x) exp(x**2) erfc(x) for x >= 0."""
+"""Coefficients of the polynomial for ``(1 + 2x) exp(x**2) erfc(x)`` at x >= 0, without a unit: that of the highest
+power of ``(x - _TURN) / (x + _TURN)`` first. They interpolate at 21 Chebyshev nodes."""
 
 
 class NormalTail(NamedTuple):
@@ -369,7 +371,8 @@ def normal_tail(points: FloatArray) -> NormalTail:
 
 
 PRIOR = np.array([3.0, 2.0, 1.5, 1.0, 1.0, 0.7, 0.5, 4.0, 0.5]) / 14.2
-"""Prior weights of the kinds: nearly even splits are more likely than rough ones."""
+"""Probabilities of the kinds of splits before counts are seen, in the order of `KINDS`; they sum to 1. Nearly even
+splits are more likely than rough ones."""
 END_PRIOR = np.array([0.1 / SMOOTH] * SMOOTH + [0.7, 0.2])
 """Prior weights for outermost cells, of which it is open whether they hold anything rather than how much."""
 

@@ -122,9 +122,9 @@ def _scale_law(law: IntervalSums, scale: float) -> IntervalSums:
 
 
 MOST_INTERVALS = 512
-"""Number of intervals above which an earlier tiling is ignored: earlier counts help most where intervals are wide."""
+"""Intervals of an earlier tiling: with more it is ignored, since earlier counts help most where intervals are wide."""
 NEARLY_NOTHING = 1e-9
-"""Ratio to the largest variance. Lower limit of variances, because nested counts may be collinear."""
+"""Ratio to the largest variance: lower limit of variances, because nested counts may be collinear."""
 PrefixMeasurement = tuple[int, int, float, float]
 """A measurement: first cell, cell behind the last, number of records, variance."""
 

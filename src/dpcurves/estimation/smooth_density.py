@@ -30,75 +30,74 @@ from .empirical_bayes import (
 )
 
 BINS = 128
-"""Maximum number of bins of constant density, besides the first and the last cell."""
+"""Bins of constant density, besides the first and the last cell, at most: they bound the time of a fit."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """Numbers that steer the fit.
-
-    Attributes:
-        frontier: Nodes with at most 1 / `frontier` of the cells are read together with all nodes below them.
-        fewest_cells: Cells below which no density is fitted.
-        fewest_counts: Counts below which no density is fitted.
-        exact_variance: Squared records. Variance below which counts are nearly exact, so that a density adds nothing.
-        waves: Number of cosine waves.
-        line_deviation: Prior standard deviation of the coefficient of the line; this and the next three hardly matter.
-        parabola_deviation: Prior standard deviation of the coefficient of the parabola.
-        end_deviation: Prior standard deviation of the coefficients of the logarithms of distances from the ends.
-        clipped_deviation: Prior standard deviation of the log-ratio by which the outermost cells hold more.
-        fading: Power of the wave number with which the prior standard deviation of waves falls.
-        amplitudes: Prior standard deviations of the first wave, averaged over.
-        pilot_amplitude: Prior standard deviation of the first wave in the rounds that fit the noise.
-        overdispersions: Candidate variance factors of records over multinomial variation; the most likely is used.
-        largest_overdispersion: Variance factor above which a density says little about the data.
-        least_gain: Log-likelihood that the first fit must gain over even records.
-        prior_log_odds: Prior log-odds against a smooth density.
-        certain: Posterior probability above which estimates from splits alone are not averaged in.
-        least_variance: Squared records per record. Lower limit of variances, below which nested counts are collinear.
-        negligible_scatter: Multinomial variance over noise variance below which counts of narrow nodes are ignored.
-        laplace_kurtosis: Excess kurtosis of Laplace noise.
-        occupied_z: Standard deviations of splits above which uneven cells are taken to hold records.
-        tail_share: Share of the records on either side that may lie beyond the scale of uneven cells.
-        precise_ratio: Records per bin over the noise standard deviation above which uneven cells get no density.
-        largest_misfit: Squared residuals of the first fit over their expectation above which no density is fitted.
-        largest_bin_share: Share of the records in a bin of several cells above which the bin is too wide: the density
-            within it is not constant.
-        steps: Maximum numbers of Gauss-Newton steps, in two rounds that fit the noise and in the last round.
-        least_promise: Log-likelihood gain that a Gauss-Newton step must promise to be taken.
-        gain_share: Share of the promised gain that a step must realise.
-        least_length: Shortest length of a step, as a fraction of the full step.
-    """
+    """Numbers that steer the fit of a smooth density."""
 
     frontier: int = 64
+    """Nodes with at most 1 / `frontier` of the cells are read together with all nodes below them."""
     fewest_cells: int = 32
+    """Cells: with fewer, no density is fitted."""
     fewest_counts: int = 4
+    """Released counts: with fewer, no density is fitted."""
     exact_variance: float = 1.0
+    """Squared records: noise of a smaller variance leaves counts nearly exact, so that a density adds nothing."""
     waves: int = 12
+    """Cosine waves in the logarithm of the density."""
     line_deviation: float = 5.0
+    """Log density: prior standard deviation of the coefficient of the straight line. This and the next three hardly
+    matter."""
     parabola_deviation: float = 8.0
+    """Log density: prior standard deviation of the coefficient of the parabola."""
     end_deviation: float = 1.5
+    """Exponent of a distance from an end of the grid: its prior standard deviation."""
     clipped_deviation: float = 3.0
+    """Log ratio by which the outermost cells hold more than the density says, since they hold clipped values: prior
+    standard deviation."""
     fading: float = 2.0
+    """Power of the wave number with which the prior standard deviation of waves falls."""
     amplitudes: tuple[float, ...] = (0.1, 0.7, 4.0)
+    """Log density: prior standard deviations of the first wave; the fits with each are averaged."""
     pilot_amplitude: float = 2.0
+    """Log density: prior standard deviation of the first wave in the rounds that fit the overdispersion."""
     overdispersions: tuple[float, ...] = (1.0, 2.0, 5.0, 15.0)
+    """Ratios of the variance of records around the density to multinomial variance; the most likely one is used."""
     largest_overdispersion: float = 2.0
+    """Ratio of the same variances: with a larger one the density says little about the data and gets no weight."""
     least_gain: float = 4.0
+    """Log-likelihood that the first fit must gain over even records; otherwise the fit stops there."""
     prior_log_odds: float = 2.0
+    """Log odds, before counts are seen, against a smooth density."""
     certain: float = 0.99
+    """Posterior probability of the density above which estimates from splits alone are not averaged in."""
     least_variance: float = 1e-6
+    """Squared records per record: lower limit of variances, since nested counts are collinear below it."""
     negligible_scatter: float = 0.1
+    """Multinomial variance over noise variance below which the counts of narrow nodes are ignored."""
     laplace_kurtosis: float = 3.0
+    """Excess kurtosis of Laplace noise, which is 3."""
     occupied_z: float = 2.0
+    """Standard deviations of splits above which uneven cells are taken to hold records."""
     tail_share: float = 0.001
+    """Share of the records on either side that may lie beyond the scale of uneven cells."""
     precise_ratio: float = 100.0
+    """Records per bin over the noise standard deviation above which uneven cells get no density: counts are precise."""
     largest_misfit: float = 6.0
+    """Ratio of the squared residuals of the first fit to their expectation above which no density is fitted."""
     largest_bin_share: float = 0.08
+    """Share of the records in a bin of several cells above which the bin is too wide for a constant density within
+    it."""
     steps: tuple[int, int, int] = (8, 2, 20)
+    """Gauss-Newton steps, at most: in each of two rounds that fit the overdispersion, and in the last round."""
     least_promise: float = 1e-2
+    """Log-likelihood that a Gauss-Newton step must promise to gain; otherwise the fit has converged."""
     gain_share: float = 1e-4
+    """Share of the promised gain that a step must realise; otherwise it is halved."""
     least_length: float = 1e-3
+    """Fraction of the full Gauss-Newton step below which halving stops."""
 
 
 TUNING = Tuning()

@@ -27,7 +27,7 @@ from ..summaries.two_classes import isotonic_projection
 from .joint_estimate import shrink_estimate
 
 FAN = 4
-"""Largest number of intervals that are compared at once: small shifts over long stretches must remain visible."""
+"""Intervals that are compared at once, at most: small shifts over long stretches must remain visible."""
 
 
 def insert_levels(measurements: Sequence[LevelMeasurement]) -> Iterator[LevelMeasurement]:
@@ -62,11 +62,11 @@ def _join_siblings(parent: NDArray[np.int64], measurement: LevelMeasurement) -> 
 
 
 LEAST_RECORDS = 0.5
-"""Records. Lower limit of the size of the classes together, so that shares have odds."""
+"""Records of both classes together: lower limit, so that shares have odds."""
 EXACT = 1e-6
-"""Squared records. Lower limit of variances in the fit."""
+"""Squared records: lower limit of variances in the fit, far below the noise of any count."""
 STEEPEST = 30.0
-"""Largest absolute log-odds: beyond, doubles would round a probability to 0 or 1."""
+"""Log odds: largest absolute value. Beyond, doubles would round a probability to 0 or 1."""
 
 
 class Departures(NamedTuple):
@@ -210,21 +210,18 @@ def _project_monotone(cells: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """Numbers that steer `smooth_shares`.
-
-    Attributes:
-        amplitudes: Share. Candidate standard deviations of a curve from its line; the most likely is used.
-        reach: Scores. Length scale of the bends of a curve.
-        line_deviation: Prior standard deviation of the level of the line, and of its slope around 1.
-        least_probability: Least probability of a class in binomial variances.
-        least_group: Records. Least size of a group in binomial variances.
-    """
+    """Numbers that steer `smooth_shares`."""
 
     amplitudes: tuple[float, ...] = (0.0, 0.02, 0.05, 0.1, 0.2, 0.4)
+    """Shares: candidate standard deviations of a curve of shares from its line; the most likely one is used."""
     reach: float = 0.2
+    """Normal scores: distance over which bends of a curve are correlated."""
     line_deviation: float = 1.0
+    """Log odds: prior standard deviation of the level of the line, and of its slope around 1."""
     least_probability: float = 0.02
+    """Probability of a class that binomial variances use at least, so that none is 0."""
     least_group: float = 1.0
+    """Records of a group that binomial variances use at least."""
 
 
 TUNING = Tuning()

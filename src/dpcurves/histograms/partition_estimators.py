@@ -72,7 +72,8 @@ def _cluster_greedily(
 
 
 AHP_THRESHOLD = 0.35
-"""Factor of ``log(cells) / epsilon``, below which a noisy count is set to 0 (from the paper)."""
+"""Factor of ``log(cells) / epsilon``, in records, below which a noisy count is set to 0: the value of the paper (Zhang,
+Chen, Xu, Meng and Xie 2014)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +171,7 @@ class DawaEstimator:
 
 
 PRIVTREE_FRACTION = Fraction(1, 5)
-"""Default budget fraction of the partition of `PrivTreeEstimator`."""
+"""Budget fraction of the partition of `PrivTreeEstimator`, by default."""
 
 
 @dataclass(frozen=True, slots=True)

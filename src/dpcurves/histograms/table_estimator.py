@@ -149,7 +149,7 @@ FOR_TOTAL = Fraction(1, 20)
 """Budget fraction of a count of all records, if an estimator needs their number and it is private."""
 
 TOTAL_ROUND = -1
-"""Round number of that count, which differs from the rounds of the estimator."""
+"""Index of the round that counts all records; it differs from the rounds of the estimator, which count from 0."""
 
 
 def count_regions(

@@ -267,9 +267,9 @@ def _largest_accepted_area(
 
 
 LARGE = 0.03
-"""Standard deviation of the noise of an area at which both estimates of `combine_areas` have equal weight."""
+"""Area: standard deviation of its noise at which both estimates of `combine_areas` have equal weight."""
 FEW_DRAWS = 100
-"""Number of noise draws; it estimates that standard deviation to within about a tenth."""
+"""Draws of noise for the standard deviation of an area, which they estimate to within about a tenth."""
 
 
 def combine_areas(curve: tuple[FloatArray, FloatArray], cells: FloatArray, class_counts: RankedClassCounts) -> float:

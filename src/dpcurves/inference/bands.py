@@ -27,13 +27,13 @@ Band = tuple[FloatArray, FloatArray]
 ROUNDING = 1e-9  # a standard deviation below this part of the largest one is the rounding of an exact point
 HALVINGS = 40
 LEAST_LEVEL = 0.505
-"""Smallest probability with which an end holds."""
+"""Probability with which an end of an interval holds, at least: barely more than the median."""
 PILOT = 200
-"""Draws that set the scale of points, if draws come in chunks that are not stored."""
+"""Draws that set the scale of each point, if draws come in chunks that are not stored."""
 SLACK = 0.002
-"""Largest shortfall of a simulated level."""
+"""Probability by which a simulated level may fall short of the stated one."""
 RISK = 0.025
-"""Probability of a larger shortfall."""
+"""Probability that a simulated level falls short by more than `SLACK`."""
 
 
 def simultaneous_band(
@@ -232,7 +232,8 @@ def dkw_bound(units: float, level: float) -> float:
 
 
 GUARD = 1.0
-"""Squared records added to the variance of sampled counts: a count of zero may come from a mean of a few records."""
+"""Squared records that are added to the variance of sampled counts: a count of zero may come from a mean of a few
+records."""
 
 
 def simultaneous_mean_ends(  # noqa: PLR0917
@@ -292,9 +293,10 @@ def join_intervals(one: FloatArray, other: FloatArray) -> FloatArray:
 
 
 LEVELLED = 0.1
-"""Added to ``F * (1 - F)`` in the variance of a deviation: larger values make the width of the band more even."""
+"""Variance of one record that is added to ``F * (1 - F)`` in the variance of a deviation: larger values make the width
+of the band more even."""
 RARE = 3.0
-"""Smallest expected number of units beyond each point: with this mean, none may be observed."""
+"""Units expected beyond each point, at least: with this mean, none is observed with probability 5 %."""
 
 
 class Sample(NamedTuple):

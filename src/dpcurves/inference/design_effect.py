@@ -9,9 +9,9 @@ import numpy as np
 from ..arrays import FloatArray
 
 LEAST_RATIO = 2.0**-10
-"""Lower limit of the sum of squared weights, as a fraction of the cap times the sum of weights."""
+"""Ratio of the sum of squared weights to the cap times the sum of weights: lower limit, so that none is 0."""
 SPREAD = 4.0
-"""Lower limit of the ratio of a group: the ratio of all records divided by this number."""
+"""Ratio: that of a group is at least the ratio of all records divided by this number."""
 
 
 class WeightRatios(NamedTuple):

@@ -65,7 +65,7 @@ def _search_end(excess: Excess, inside: FloatArray, end: FloatArray) -> FloatArr
 
 HALF = 0.5
 FAR_OFF = 12.0
-"""Search limit for a number of positives, in standard deviations of sampling, and in records."""
+"""Standard deviations of sampling, and records: search limit for a number of positives."""
 
 
 def share_intervals(groups: GroupCounts, noise: GroupNoise, normal: FloatArray | None, level: float) -> FloatArray:
@@ -192,16 +192,17 @@ def _simulate_binomial(mean: FloatArray, share: FloatArray, normal: FloatArray) 
 Ends = tuple[float, float]
 Errors = Callable[[], FloatArray]
 KNOWN = 0.95
-"""Level at which a count must exceed the noise of an empty table, or its value is unknown."""
+"""Probability with which a count must exceed the noise of an empty table; otherwise its value is unknown."""
 FAR = 60.0
 """Signal-to-noise ratio (records / noise standard deviation) above which counts are always known."""
 WHOLE = 1e-6
-"""Rounding error of an integer in double precision."""
+"""Records: rounding error of a whole number in double precision, so that 2.9999999 counts as 3."""
 
 SPENT = 1 / 10
 """Fraction of the error probability of a mean, or a sum, that is spent on the bound of its variance."""
 LARGEST_VARIANCE = 2.0
-"""Largest variance, with divisor n - 1, of values between -1 and 1: two records, one at each end."""
+"""Squared half ranges: largest variance, with divisor n - 1, of values between -1 and 1: two records, one at each
+end."""
 
 
 class SquareScatter(NamedTuple):
@@ -576,8 +577,9 @@ def _noise_tail(integers: IntArray, noise: Noise) -> FloatArray:
 
 
 LEVEL = 0.95
+"""Probability of the interval from which a p-value is derived; see `NORMAL`."""
 NORMAL = 1.959963984540054
-"""Two-sided standard normal quantile of this level."""
+"""Standard deviations: the two-sided standard normal quantile of `LEVEL`."""
 
 
 class IntervalEstimate(NamedTuple):
@@ -653,9 +655,9 @@ DEVIATIONS = 4.0
 
 
 SPENT_ON_LARGEST = 0.1
-"""Fraction of the error probability spent on excluding numbers that are too small to be the largest."""
+"""Fraction of the error probability that is spent on excluding numbers that are too small to be the largest."""
 LEAST_DRAWS = 2
-"""Draws that must lie beyond a quantile, so that it can be estimated."""
+"""Draws that must lie beyond a quantile, at least, so that it can be estimated."""
 
 
 def largest_absolute_interval(estimates: FloatArray, errors: FloatArray, level: float) -> tuple[float, float]:

@@ -99,13 +99,11 @@ def _require_levels(p: ArrayLike) -> NDArray[np.float64]:
 
 
 FEW = 9
-"""Number of quantiles up to which tests are used; for more, a band over all edges is about as narrow.
-
-(For nine quantiles of a lognormal law on 1,000 cells tests are 0.86 to 0.97 times as wide, of beta(2, 3) on 64 cells
-0.93 times: the number was chosen on these.)
-"""
+"""Quantiles up to which tests are used; for more, a band over all edges is about as narrow. For nine quantiles of a
+lognormal law on 1,000 cells tests are 0.86 to 0.97 times as wide, of beta(2, 3) on 64 cells 0.93 times: the number was
+chosen on these."""
 BEYOND = 20.0
-"""z-score beyond which a test is decided without comparing draws."""
+"""Standard deviations beyond which a test is decided without comparing draws."""
 ROUNDING = 1e-9
 
 

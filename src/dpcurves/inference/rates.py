@@ -444,6 +444,7 @@ def expand_band(band: RocBand, positions: NDArray[np.int64], points: int) -> Roc
 
 
 EDGES: FloatArray = np.linspace(0.0, 1.0, 201)
+"""Shares: 201 even ones from 0 to 1, at which boxes of two rates are swept into a band; read-only."""
 EDGES.flags.writeable = False
 """Edges in [0, 1] between which areas are bounded."""
 

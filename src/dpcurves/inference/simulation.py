@@ -56,9 +56,9 @@ def simulate_cell_noise(law: NoisySums, total: int | None, draws: int, generator
 
 
 MOST_RECORDS = 2.0**53
-"""Records; larger noisy counts are truncated, because doubles above 2**53 are not exact integers."""
+"""Records: larger noisy counts are cut here, because doubles above 2**53 are not all integers."""
 ROUNDED = 0.5
-"""Records; tolerance for a record count that was rounded to an integer."""
+"""Records: tolerance for a record count that was rounded to an integer."""
 
 
 def whole_records(count: float) -> int:

@@ -391,8 +391,10 @@ STEPS: Mapping[str, Callable[[Any, tuple[Feature, ...]], tuple[Feature, ...]]] =
 
 
 MOST_TERMS = 10_000
+"""Terms of a linear model, at most."""
 LARGEST = 1e300
-"""Upper limit of the absolute terms of a linear predictor, added up, for any record."""
+"""Log odds or response: the absolute terms of a linear predictor, added up, for any record, at most; so the sum is a
+finite double."""
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)

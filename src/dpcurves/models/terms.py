@@ -23,6 +23,7 @@ from ..arrays import FloatArray
 from ..data.axis import Categories, Category
 
 HIGHEST_POWER = 16
+"""Exponent of a power term, at most."""
 
 
 class Transform(Enum):
@@ -146,7 +147,7 @@ def factor_from_json(stored: Any) -> Power | Level:
 
 
 LARGEST_EXPONENT = 700.0
-"""Linear predictors are clipped here before the exponential, which stays a finite double."""
+"""Log: linear predictors are clipped here before the exponential, which stays a finite double."""
 
 
 class Link(Enum):

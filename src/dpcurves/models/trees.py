@@ -23,6 +23,7 @@ from ..data.axis import Input, Predictor, require_name
 from .terms import Link
 
 LEAF = -1
+"""Column index of a node without children, as scikit-learn writes it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +140,9 @@ def threshold_before_rounding(threshold: float) -> float:
 
 
 MOST_NODES = 2**20
+"""Nodes of all trees together, at most."""
 LARGEST = 1e300
+"""Score: the absolute value of any sum of trees, at most, so that it is a finite double."""
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)

@@ -35,7 +35,7 @@ Places = range | tuple[int, ...]
 """Indices of cells, in order; a range if they are equally spaced."""
 
 MOST_COUNTED = 2**22
-"""Cells: the largest table that is counted in full; larger ones are answered by prefix counts alone."""
+"""Cells of a table that is counted in full, at most; larger ones are answered by prefix counts alone."""
 
 
 class CountUse(Enum):
@@ -145,7 +145,7 @@ def places_to_array(places: Places) -> NDArray[np.int64]:
 
 
 MOST_LEVELS = 16
-"""Rounds of halving: the largest number of levels, with 65,535 edges."""
+"""Rounds of halving, at most, so up to 65,535 edges."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,9 +189,9 @@ class AucQuery(Query):
 
 
 MOST_SUBSETS = 10_000
-"""Subsets: the largest number, which bounds the time of all fits."""
+"""Subsets of the records, at most, which bounds the time of all fits."""
 MOST_COEFFICIENTS = 64
-"""Coefficients of a regression beside the intercept: the largest number."""
+"""Coefficients of a regression beside the intercept, at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,17 +261,17 @@ class SubsetQuery(Query):
 
 
 MOST_PIECES = 2**16
-"""Pieces of a quantile cut: the largest number."""
+"""Pieces of a quantile cut, at most."""
 LARGEST_WEIGHT = 2**31
-"""Weight of a cell in a comparison: the largest absolute value, so that weighted sums of counts fit 64 bits."""
+"""Weight of a cell in a comparison, largest absolute value, so that weighted sums of counts fit 64 bits."""
 MOST_WEIGHTS = 2**20
-"""Weights of all comparisons of a query together: the largest number."""
+"""Weights of all comparisons of a query together, at most."""
 FINEST_SHARE = 10**6
-"""Denominator of a share to be covered: the largest, 6 decimals."""
+"""Denominator of a share to be covered, at most: 6 decimals."""
 MOST_BOUNDED = 513
-"""Cells of a coverage query: the largest number."""
+"""Cells of a coverage query, at most."""
 LARGEST_LEAST = 2**50
-"""Records: the largest threshold or spare number of a query."""
+"""Records: a threshold, or a number of spare records, of a query, at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,7 +301,7 @@ class CountQuery(Query):
 
 
 MOST_DOUBLINGS = 20
-"""Doublings of the number of records of a unit that have separate cells."""
+"""Doublings of the number of records of a unit that have cells of their own; larger units share the last cell."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -350,7 +350,7 @@ def _unit_size_axis(column: str) -> Axis:
 
 
 LONGEST_NAME = 200
-"""Bytes of UTF-8: the longest category that partition selection can find."""
+"""Bytes of UTF-8 of a category that partition selection can find, at most."""
 
 
 @dataclass(frozen=True, slots=True)

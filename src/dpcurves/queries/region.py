@@ -18,7 +18,7 @@ from ..arrays import IntArray
 from .query import CountUse, Places, Query, places_to_array
 
 MOST_EXPECTED = 2**62
-"""Records: the largest expected count of a box, so that differences fit 64 bits."""
+"""Records: the expected count of a box, at most, so that differences fit 64 bits."""
 
 Box = tuple[tuple[int, int], ...]
 """Along each axis the first cell, and the cell after the last."""

@@ -13,11 +13,11 @@ from ..data import Axis, Categories, Grid, Weights
 from .query import CountUse, Query
 
 LARGEST_HALF = 2**20
-"""Steps: the largest half width of a cell in a weighted sum, so that products with weights fit 64 bits."""
+"""Steps: the half width of a cell in a weighted sum, at most, so that products with weights fit 64 bits."""
 LARGEST_SPREAD = 2**10
-"""Steps: the largest half width of a cell where weights and distances are squared."""
+"""Steps: the half width of a cell where weights and distances are squared, at most, for the same reason."""
 COARSE = 2**8
-"""Steps of a weight that is squared together with a distance, so that the product fits 64 bits."""
+"""Steps of a weight of 1 where it is squared together with a distance, so that the product fits 64 bits."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,9 +78,9 @@ def is_monotone(steps: FloatArray, ceiling: Ceiling) -> bool:
 
 
 ROUNDING = 1e-13
-"""Relative to all summands of a step: a smaller fall is rounding error."""
+"""Ratio to all summands of a step: a smaller fall is rounding error."""
 INFEASIBLE = 1e-9
-"""Relative to the same: a step under pressure that falls by more has no solution."""
+"""Ratio to the same summands: a step under pressure that falls by more has no solution."""
 
 
 class NoiseChange(NamedTuple):

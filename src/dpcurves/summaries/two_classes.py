@@ -160,7 +160,7 @@ def monotone_prefixes(cells: FloatArray, upper: float | None) -> FloatArray:
 
 
 LEAST_MASS = 0.5
-"""Records: a class with fewer, noise included, has no mass."""
+"""Records: a class with fewer, noise included, counts as empty and its statistics are unknown."""
 CERTAIN = 2.0**-52
 """Probability: scores are clipped to at least this distance from 0 and 1 in logarithms, as in scikit-learn."""
 
@@ -227,7 +227,7 @@ def monotone_counts_above(cells: FloatArray) -> FloatArray:
 
 
 AREA_STEPS = 2**20
-"""Steps in an area of 1 that `AucQuery` releases."""
+"""Steps in an area of 1 that `AucQuery` releases as an integer."""
 
 
 def auc_of_steps(steps: int) -> float:
