@@ -14,17 +14,18 @@ Member = TypeVar("Member", bound=Enum)
 Exact = Fraction | Decimal | int | float | str
 
 MAX_SHOWN_LENGTH = 60
-"""Characters of a value that an error message shows."""
+"""Characters of a value that an error message shows, at most; of a longer one it shows the length."""
 MAX_NUMBER_LENGTH = 400
-"""Characters of an exact number: enough for the numerator and denominator of a double."""
+"""Characters of an exact number, at most: enough for the numerator and denominator of a double."""
 MAX_EXPONENT = 300
-"""Largest absolute power of ten of an exact number, close to the range of doubles (1e308)."""
+"""Power of ten of an exact number, largest absolute value, close to the range of doubles (1e308)."""
 MAX_INTEGER_BITS = 256
-"""Bits of an integer argument. Longer integers overflow doubles in later steps and do not fit in a message."""
+"""Bits of an integer argument, at most. Longer integers overflow doubles in later steps and do not fit in a message."""
 
 
 def describe_value(value: object) -> str:
-    """Describe a value on one short line: a single text or number by itself, any other object by its type.
+    """Return a description of a value on one short line: a single text or number by itself, any other object by its
+    type.
 
     Containers are never printed, because they may hold records.
 
@@ -90,7 +91,7 @@ class ProtocolError(InvalidArgument):
 
     @classmethod
     def from_error_line(cls, line: str, status: int) -> ProtocolError:
-        """Parse the line ``argument: rule`` that another machine sent with an HTTP status."""
+        """Return the error of the line ``argument: rule`` that another machine sent with an HTTP status."""
         kind = ServiceUnavailable if status in UNAVAILABLE_STATUSES else cls
         argument, separator, rule = line.partition(": ")
         return kind(argument, rule, status) if separator else kind("server", line, status)
@@ -101,7 +102,7 @@ class ServiceUnavailable(ProtocolError):
 
 
 UNAVAILABLE_STATUSES = (503, 504)
-"""HTTP status codes: service unavailable, gateway timeout."""
+"""HTTP status codes after which a retry may help: service unavailable, gateway timeout."""
 
 
 def parse_choice(name: str, value: object, choices: type[Member], *, also: str = "") -> Member:
@@ -123,7 +124,7 @@ def parse_choice(name: str, value: object, choices: type[Member], *, also: str =
 
 
 def require_type(name: str, value: object, kind: type[Any] | tuple[type[Any], ...], expected: str) -> None:
-    """Require an instance of `kind`; `expected` says what to type instead.
+    """Raise unless `value` is an instance of `kind`; `expected` says what to type instead.
 
     Raises:
         TypeError: `value` has another type.
@@ -133,7 +134,7 @@ def require_type(name: str, value: object, kind: type[Any] | tuple[type[Any], ..
 
 
 def parse_positive_fraction(name: str, value: Any) -> Fraction:
-    """Parse a finite positive number exactly. A float means the decimal that it prints.
+    """Return a finite positive number as an exact fraction. A float means the decimal that it prints.
 
     Raises:
         ValueError: `value` is not such a number, or lies outside 1e-300 to 1e300, where exact arithmetic is too slow.
@@ -164,7 +165,8 @@ def _parse_finite(value: Any) -> Fraction | Decimal | None:
 
 
 def _is_workable(number: Fraction | Decimal) -> bool:
-    """Return whether exact arithmetic with `number` is fast."""
+    """Return whether exact arithmetic with `number` is fast: it has few digits, and a magnitude from 1e-300 to
+    1e300."""
     if isinstance(number, Decimal):
         # A Decimal such as 1e999999999 must be rejected before it is expanded into a Fraction.
         is_short = abs(number.adjusted()) <= MAX_EXPONENT and len(str(number)) <= MAX_NUMBER_LENGTH
@@ -201,7 +203,7 @@ def require_positive_fraction(name: str, value: Fraction, largest: int) -> Fract
 
 
 def require_draw_count(size: int) -> int:
-    """Return a number of draws.
+    """Return a number of draws if it is at least 0.
 
     Raises:
         ValueError: `size` is negative.
@@ -255,7 +257,7 @@ def require_proportion(name: str, value: Any) -> float:
 
 
 def require_known_fields(fields: Iterable[object], known: Iterable[str]) -> None:
-    """Require that all names in `fields` are among the `known` names.
+    """Raise unless all names in `fields` are among the `known` names.
 
     Raises:
         ValueError: a name is unknown; the message has the first of them in alphabetical order.

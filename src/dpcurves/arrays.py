@@ -21,7 +21,7 @@ R = TypeVar("R")
 
 
 def compile_loop(loop: Callable[P, R]) -> Callable[P, R]:
-    """Compile a loop over arrays and numbers at its first call, with numba if it is installed.
+    """Return the loop over arrays and numbers, compiled at its first call with numba if that is installed.
 
     Without numba (`dpcurves[fast]`) Python runs the loop: equal results, about a hundred times slower. Importing numba
     takes half a second, so it is postponed to the first call. Compiled loops therefore cannot call each other.
@@ -32,6 +32,7 @@ def compile_loop(loop: Callable[P, R]) -> Callable[P, R]:
 
     @wraps(loop)
     def run_compiled(*arguments: P.args, **keywords: P.kwargs) -> R:
+        """Call the compiled loop."""
         result: R = _compile_with_numba(loop)(*arguments, **keywords)
         return result
 
@@ -46,6 +47,8 @@ def loops_are_compiled() -> bool:
 
 @cache
 def _compile_with_numba(loop: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the loop compiled by numba, or without numba the loop itself with NumPy's warnings of divisions
+    switched off."""
     try:
         from numba import njit
     except ImportError:

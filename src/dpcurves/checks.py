@@ -22,11 +22,15 @@ from .session import Session, answer_steps, plan_question
 from .trust import Central, TrustModel, run_conversation
 
 ONE = PrivacyLoss.pure(1)
+"""Privacy loss of the planned conversations in the checks, pure epsilon 1: any value would do."""
 LOSSES = ONE, PrivacyLoss.zcdp(Fraction(1, 2))
 HUGE = PrivacyLoss.pure(10**9)
+"""Privacy loss, pure epsilon: noise at it is 0 with all but negligible probability, so that answers can be compared
+with the records. Only for synthetic records."""
 ABSURD = 2**40
-"""A count far beyond any table. Noise can produce any integer, so the checks send extreme ones."""
+"""Records: a count far beyond any table. Noise can produce any integer, so the checks send extreme ones."""
 UNITS = 1000
+"""Units of the tables in the checks of bounded contribution: any number would do."""
 
 
 class Failure(AssertionError):
@@ -46,7 +50,8 @@ class TrustModelCheck(NamedTuple):
 
 
 def check_question(question: Any, columns: Mapping[str, Any]) -> tuple[TrustModelCheck, ...]:
-    """Check a question against the properties of all questions.
+    """Check a question against the properties that all questions must have; return for each trust model whether it
+    answers.
 
     A question is frozen and prints in one line. When planned, its budget fractions add up to 1 under every trust model,
     loss and adjacency that supports it; others reject it before a charge. Any integers as answers lead to a result that
@@ -103,7 +108,8 @@ def check_result(result: Any, *, draw: bool = True) -> None:
 
 
 def _check_trust_model(question: Any, trust: TrustModel[Any]) -> TrustModelCheck:
-    """Plan under all losses and adjacencies; a model refuses a question if it refuses all of them."""
+    """Return whether a trust model answers the question: it is planned under all losses and adjacencies, and refused
+    only if all of them are. Raises `Failure` for a plan without queries, or one that differs when repeated."""
     refusal: UnsupportedQuery | None = None
     answered = False
     for adjacency in (AddRemove(EACH_RECORD), ReplaceOne(EACH_RECORD, UNITS)):
@@ -123,7 +129,7 @@ def _check_trust_model(question: Any, trust: TrustModel[Any]) -> TrustModelCheck
 
 
 def _check_absurd_answers(question: Any) -> None:
-    """Send zeros, extreme and erratic integers as answers, and check that the question ends in a valid result."""
+    """Raise `Failure` unless the question ends in a valid result for zeros, extreme and erratic integers as answers."""
     senders: dict[str, Callable[[int], list[int]]] = {
         "zeros": lambda size: [0] * size,
         "huge counts": lambda size: [ABSURD] * size,
@@ -141,9 +147,13 @@ def _check_absurd_answers(question: Any) -> None:
 
 
 def _answer_synthetically(question: Any, adjacency: Adjacency, send: Callable[[int], list[int]]) -> Any:
+    """Return the result of the question if each query is answered with the integers that `send` returns for its
+    size."""
     trust, budget = Central(), QuestionBudget.for_planning(ONE)
 
     def send_reply(step: Step) -> Release:
+        """Return the release of a step with these integers, or with blank values if its law does not allow any
+        integers."""
         allotment = budget.pay(step.query.charged_query, step.budget_fraction)
         plan = trust.plan_query(step.query, allotment.loss, adjacency)
         blank = Release.make_placeholder(plan)
@@ -153,6 +163,8 @@ def _answer_synthetically(question: Any, adjacency: Adjacency, send: Callable[[i
 
 
 def _check_session(question: Any, columns: Mapping[str, Any]) -> None:
+    """Raise `Failure` unless asking in a session charges once, repeats for free, and two answers without noise
+    agree."""
     for neighbours in Neighbours:
         with Session(columns, budget=ONE, adjacency=neighbours, randomness=Randomness.from_seed(1)) as session:
             try:
@@ -174,15 +186,18 @@ def _check_session(question: Any, columns: Mapping[str, Any]) -> None:
 
 
 def _ask_without_noise(question: Any, columns: Mapping[str, Any], neighbours: Neighbours, seed: int) -> Any:
+    """Return the answer at a loss so large that the noise is 0, with noise from this seed."""
     open_session = Session(columns, budget=HUGE, adjacency=neighbours, randomness=Randomness.from_seed(seed))
     with open_session as session, _ignore_curve_warnings():
         return session.ask(question, HUGE)
 
 
 def _ignore_curve_warnings() -> warnings.catch_warnings[None]:
+    """Return a context in which curve warnings are not shown."""
     return warnings.catch_warnings(action="ignore", category=CurveWarning)
 
 
 def _require(holds: bool, property_text: str) -> None:
+    """Raise `Failure` with the text of the property unless it holds."""
     if not holds:
         raise Failure(f"a property of all questions and results is violated: {property_text}")

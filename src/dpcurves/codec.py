@@ -64,11 +64,12 @@ class Codec:
     def add(
         self, kind: Any, write: Callable[[Any], Any], read: Callable[[Any], Any], rule: Rule = MappingProxyType({})
     ) -> None:
-        """Register a type of a higher layer. Without `rule`, the schema accepts anything."""
+        """Register how values of a type are written and read, for types of a higher layer. Without `rule`, the
+        schema accepts anything."""
         self.writers[kind], self.readers[kind], self.rules[kind] = write, read, rule
 
     def encode(self, value: Any, hint: Any = None) -> Any:
-        """Convert a value to plain objects, by its own type or else by `hint`, the annotation of its field."""
+        """Return a value as JSON values, by its own type or else by `hint`, the annotation of its field."""
         for kind in (*type(value).__mro__, hint):
             if kind in self.writers:
                 return self.writers[kind](value)
@@ -80,7 +81,7 @@ class Codec:
         return self.encode_fields(value) if is_dataclass(value) else value
 
     def encode_fields(self, instance: Any, exclude: Collection[str] = ()) -> dict[str, Any]:
-        """Convert the fields of a dataclass to plain objects, except the JSON names in `exclude`."""
+        """Return the fields of a dataclass as JSON values by JSON name, except the names in `exclude`."""
         encoded: dict[str, Any] = {}
         for name, (member, hint) in _json_fields(cast(Any, type(instance))).items():
             value = getattr(instance, member.name)
@@ -91,7 +92,7 @@ class Codec:
         return encoded
 
     def decode(self, hint: Any, stored: Any) -> Any:
-        """Return the value of type `hint` from the plain objects that `encode` made.
+        """Return the value of type `hint` from the JSON values that `encode` made.
 
         Raises:
             LookupError, TypeError, ValueError: `stored` does not have the form of the type.
@@ -123,7 +124,7 @@ class Codec:
         return kind(**values)
 
     def rule(self, hint: Any) -> Rule:
-        """Return the schema of `encode` for a type; docstrings of dataclasses become descriptions.
+        """Return the JSON Schema of what `encode` returns for a type; docstrings of dataclasses become descriptions.
 
         Unknown JSON names are allowed, because another version of the package may write more fields.
         """
@@ -153,7 +154,7 @@ class Codec:
         return {"$ref": f"#/$defs/{name}"}
 
     def rule_of_fields(self, kind: type[Any]) -> Rule:
-        """Return the schema of `encode_fields` for a dataclass."""
+        """Return the JSON Schema of what `encode_fields` returns for a dataclass."""
         members, descriptions = _json_fields(cast(Any, kind)), parse_attribute_docs(kind)
         named = {name: member for name, member in members.items() if name != INSIDE}
         rule: dict[str, Any] = {"description": descriptions[""]} if "" in descriptions else {}
@@ -182,7 +183,7 @@ def parse_attribute_docs(kind: type[Any]) -> dict[str, str]:
 
 @cache
 def _json_fields(kind: Any) -> Mapping[str, tuple[Field[Any], Any]]:
-    """Return the fields of a dataclass and their types, by JSON name."""
+    """Return by JSON name the fields of a dataclass, each with its type."""
     hints = get_type_hints(kind, include_extras=True)
     members = {member.name: member for member in fields(kind) if member.init}
     names: Mapping[str, str] = getattr(kind, "FIELDS", None) or {name: name for name in members}

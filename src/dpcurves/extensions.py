@@ -16,7 +16,7 @@ RESULT_GROUP = "dpcurves.results"
 
 @cache
 def find_packages() -> tuple[ModuleType, ...]:
-    """Load the installed extension packages, in the order of their entry point names."""
+    """Return the installed extension packages, imported, in the order of their entry point names."""
     entries = sorted(entry_points(group=PACKAGE_GROUP), key=lambda entry: entry.name)
     return tuple(entry.load() for entry in entries)
 

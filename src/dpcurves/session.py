@@ -60,8 +60,8 @@ def plan_question(
     adjacency: Adjacency | AdjacencyWithoutBound,
     trust: Planner | None = None,
 ) -> Plans:
-    """Plan a question: which queries it asks, with which loss, mechanism and expected error. Reads no data and no
-    ledger.
+    """Return the plans of a question: which queries it asks, with which loss, mechanism and expected error. Reads no
+    data and no ledger.
 
     Read the `notes` before the question is charged. If the adjacency has no contribution bound, the first round finds
     one, and the other rounds are planned for one record per unit.
@@ -88,6 +88,7 @@ def plan_question(
     plans: list[Plan] = []
 
     def reply_blank(step: Step, allotment: Allotment, round_adjacency: Adjacency) -> Release:
+        """Plan the query of a step and return blank values as its release."""
         plans.append(model.plan_query(step.query, allotment.loss, round_adjacency))
         return Release.make_placeholder(plans[-1])
 
@@ -123,7 +124,8 @@ def ask_with_contribution_bound(
     *,
     store_bound: Callable[[int], int] = int,
 ) -> Curve:
-    """Find a contribution bound if the adjacency has none, and ask the question as `ask_with_partition_selection` does.
+    """Return the curve of a question: a contribution bound is found if the adjacency has none, and then it is asked
+    as `ask_with_partition_selection` does.
 
     `reply` answers a step under the adjacency of its round. `store_bound` stores the bound that was found and returns
     the bound that was stored first for this request. Formal guarantees: see `strategies.contribution_bounds`.
@@ -152,6 +154,8 @@ def ask_with_contribution_bound(
     notes = () if unit_sizes.allotment is None else (describe_bound(unit_sizes, bound).describe(adjacency.column),)
 
     def reply_with_bound(step: Step, allotment: Allotment) -> Release:
+        """Return the release of a step under the bound that was found, with a note on the bound and the plan that
+        found it."""
         release = reply(step, allotment, bounded_adjacency)
         return replace(release, notes=(*release.notes, *notes), earlier_plans=(*release.earlier_plans, unit_sizes.plan))
 
@@ -185,7 +189,8 @@ def ask_with_partition_selection(
     *,
     budget_fraction: Fraction = ALL,
 ) -> Curve:
-    """Select the partitions of a question with unlisted categories, and ask it as `ask_with_budget` does.
+    """Return the curve of a question: partitions are selected if it has unlisted categories, and then it is asked as
+    `ask_with_budget` does.
 
     Formal guarantees: see `mechanisms.partition_selection`. Selected names are public; the question by them has the
     remaining loss, without delta.
@@ -213,6 +218,8 @@ def ask_with_partition_selection(
     )
 
     def reply_with_notes(step: Step, allotment: Allotment) -> Release:
+        """Return the release of a step with notes on selected and uncounted categories and the plan of the
+        selection."""
         release = reply(step, allotment)
         uncounted = (
             describe_uncounted_categories(release, unlisted, least_units)
@@ -256,10 +263,12 @@ def _largest_feasible_groups(
     ranked = sorted(names, key=lambda name: -counts[name])
 
     def take_largest(number: int) -> tuple[str, ...]:
+        """Return so many of the names with the largest noisy counts, in their original order."""
         largest = {*ranked[:number]}
         return tuple(name for name in names if name in largest)
 
     def is_feasible(number: int) -> bool:
+        """Return whether the question by so many names can be planned."""
         try:
             plan(replace_unlisted(question, unlisted, take_largest(number)))
         except ArgumentError:
@@ -284,7 +293,8 @@ def ask_with_budget(
     *,
     budget_fraction: Fraction = ALL,
 ) -> Curve:
-    """Pay for each step and send its reply, until the question returns its curve. Planning and asking share this loop.
+    """Return the curve of a question: each step is paid for from the budget and gets its reply. Planning and asking
+    share this loop.
 
     The question gets `budget_fraction` of the grant.
 
@@ -295,6 +305,7 @@ def ask_with_budget(
         raise InvalidArgument("by", "only a session with one curator supports unlisted categories: list them")
 
     def pay_and_reply(step: Step) -> Release:
+        """Pay for the query of a step and return its reply."""
         _require_paid_query(question, step)
         return reply(step, budget.pay(step.query.charged_query, step.budget_fraction * budget_fraction))
 
@@ -303,7 +314,7 @@ def ask_with_budget(
 
 
 def answer_steps(steps: Generator[Step, Release, Curve], reply: Callable[[Step], Release]) -> Curve:
-    """Send the reply of each step, until the generator returns its curve."""
+    """Return the curve at the end of a conversation: the reply of each step is sent until the generator returns."""
     try:
         step = next(steps)
         while True:
@@ -330,7 +341,8 @@ def make_request_id(
 def hash_request(
     question: object, loss: PrivacyLoss, adjacency: Adjacency | AdjacencyWithoutBound, dataset: str, about: str = ""
 ) -> str:
-    """Return the hash of everything that a request identifies; `about` distinguishes otherwise equal requests."""
+    """Return the hash of all that a request identifies: question, loss, adjacency and data set; `about`
+    distinguishes otherwise equal requests."""
     return fingerprint(_find_paid_object(question), loss, dataset, adjacency, about)
 
 
@@ -340,8 +352,8 @@ def _find_paid_object(question: object) -> object:
 
 
 def _require_paid_query(question: object, step: Step) -> None:
-    """Reject a step that another query pays for, and queries of other packages, whose `charged_query` cannot be
-    trusted."""
+    """Raise for a step whose query is not the one that the request pays for, and for queries of other packages,
+    whose `charged_query` cannot be trusted."""
     package = Query.__module__.rpartition(".")[0]
     if type(step.query).__module__.rpartition(".")[0] != package:
         raise WrongArgumentType("question", f"a query of dpcurves.queries is needed, not a {type(step.query).__name__}")
@@ -350,7 +362,7 @@ def _require_paid_query(question: object, step: Step) -> None:
 
 
 def require_askable(question: object, loss: PrivacyLoss) -> PrivacyLoss:
-    """Check a question and its loss, and return the loss.
+    """Return the loss if it and the question can be charged.
 
     Raises:
         TypeError, ValueError: `question` is not a question, or `loss` is not a loss that a budget can hold.
@@ -477,13 +489,14 @@ class Session:
         )
 
     def _repr_html_(self) -> str:
-        """Return the budget, the charges and the remaining budget as HTML, for notebooks."""
+        """Return the budget, the charges and the remaining budget as an HTML table, for notebooks."""
         from .display import account_summary
 
         return account_summary(self._report, f"{self._neighbours.value}; protects {self._unit}")
 
     @property
     def _report(self) -> BalanceReport:
+        """Budget, charges and remaining budget of the account, as printed."""
         from .display import BalanceReport
 
         return BalanceReport.from_statement(self.statement)
@@ -508,7 +521,7 @@ class Session:
 
     @property
     def balance(self) -> Balance:
-        """The spent and the remaining budget without the list of charges; fast for any number of charges."""
+        """The spent and the remaining budget, without the list of charges; fast for any number of charges."""
         return self._ledger.balance(self._dataset)
 
     def is_charged(self, request: str) -> bool:
@@ -517,12 +530,12 @@ class Session:
 
     @property
     def unit(self) -> Unit:
-        """The privacy unit."""
+        """The privacy unit: a column and its contribution bound, or single records."""
         return self._unit
 
     @property
     def remaining(self) -> PrivacyLoss:
-        """The remaining budget."""
+        """The remaining budget: the cap minus all charges, in its currency, with the remaining delta."""
         balance = self.balance
         amount, cap = balance.remaining, balance.account.cap.delta
         delta = cap - self._ledger.delta_spent(self._dataset) if cap else cap
@@ -541,6 +554,8 @@ class Session:
         return self._neighbours.to_adjacency(self._unit, self._count_units())
 
     def _count_units(self) -> int | None:
+        """Return the public number of units under replace-one, counted at the first call if it was not given; None
+        under add-remove. Raises `InvalidArgument` for an empty table."""
         if self._neighbours.has_public_units and self._units is None:
             self._units = self._open_records(self._unit).units()
             if self._units == 0:
@@ -561,8 +576,8 @@ class Session:
         return self._neighbours.to_question_adjacency(unit, self._count_units())
 
     def plan(self, question: Question[Curve], loss: PrivacyLoss, *, rows_per_unit: int | None = None) -> Plans:
-        """Plan a question without data: loss and expected error of each round, and notes. Unsupported questions are
-        rejected.
+        """Return the plans of a question, made without data: loss and expected error of each round, and notes.
+        Unsupported questions are rejected.
 
         Reads no data, unless the number of units is public and was not given.
         """
@@ -576,8 +591,8 @@ class Session:
         *,
         rows_per_unit: int | None = None,
     ) -> Curve:
-        """Plan, charge and answer a question. Repeating it under the same `request` gives the same curve and costs
-        nothing.
+        """Return the curve of a question, which is planned, charged and answered. Repeating it under the same
+        `request` gives the same curve and costs nothing.
 
         Questions that read the same release, such as a distribution function at some edges of a grid and quantiles
         searched along it, may share a request: the first charge covers all, and a count keeps its first answer.
@@ -636,8 +651,8 @@ class Session:
         about: str = "",
         only_if: Condition | None = None,
     ) -> Grant:
-        """Plan a question and charge it for one analyst of a project, within both allowances and the cap. Reads no
-        record.
+        """Return the grant of a question, planned and charged for one analyst of a project, within both allowances
+        and the cap. Reads no record.
 
         Analysts of a project who ask the same question get the same grant, charged once; `answer_grant` answers it.
 
@@ -662,7 +677,8 @@ class Session:
         )  # fmt: skip
 
     def answer_grant(self, question: Question[Curve], grant: Grant) -> Curve:
-        """Answer a charged question. Stored answers are read from the ledger, so its numbers never change.
+        """Return the curve of a charged question. Stored answers are read from the ledger, so its numbers never
+        change.
 
         Raises:
             ValueError: the grant is not from this ledger.
@@ -670,20 +686,26 @@ class Session:
         return self._label_source(self._run_question(question, grant, self._question_adjacency(None)))
 
     def _label_source(self, curve: Curve) -> Curve:
+        """Return the curve with the name and version of the data, if the session has one."""
         with_source: Callable[[str], Curve] | None = getattr(curve, "with_source", None)
         return curve if self._source is None or with_source is None else with_source(self._source)
 
     @property
     def _public_units(self) -> int | None:
+        """The public number of units under replace-one; None under add-remove."""
         return self._units if self._neighbours.has_public_units else None
 
     def _run_question(
         self, question: Question[Curve], grant: Grant, adjacency: Adjacency | AdjacencyWithoutBound
     ) -> Curve:
+        """Return the curve of a charged question; each part of the grant is answered from the ledger if it was
+        answered before."""
         releases: dict[int, Release] = {}
         question = self._with_time_unit(question)
 
         def find_reply(step: Step, allotment: Allotment, round_adjacency: Adjacency) -> Release:
+            """Return the release of a step: the stored or new release of its charged query, or what the trust model
+            computes from that."""
             if allotment.part not in releases:
                 releases[allotment.part] = self._find_or_run_release(
                     step.query.charged_query, grant, allotment, round_adjacency
@@ -693,6 +715,8 @@ class Session:
             return self._run(self._trust.plan_query(step.query, allotment.loss, round_adjacency), grant, allotment)
 
         def store_bound(rows: int) -> int:
+            """Return the contribution bound that was stored first for this grant: `rows`, unless one was stored
+            before."""
             return self._ledger.store_notes(grant, 0, {ROWS: rows})[ROWS]
 
         return ask_with_contribution_bound(
@@ -710,8 +734,8 @@ class Session:
     def _find_or_run_release(
         self, query: Query, grant: Grant, allotment: Allotment, round_adjacency: Adjacency
     ) -> Release:
-        """Return the stored release of this payment, or run and store it. Its round number is the part of the
-        allotment."""
+        """Return the stored release of this payment, or run and store it. Its round number is the number of the part
+        of the grant."""
         plan = self._trust.plan_query(query, allotment.loss, round_adjacency)
         stored = self._ledger.find_answer(grant, allotment.part, allotment.part)
         if stored is None:
@@ -720,13 +744,16 @@ class Session:
         return Release.from_json(stored, plan, allotment)
 
     def _run(self, plan: Plan, grant: Grant, allotment: Allotment) -> Release:
+        """Return the release of a plan, run on the records by the trust model. Charged before; the noise is drawn
+        here."""
         records = self._open_records(plan.adjacency.unit)
         self._require_same_snapshot(records, grant)
         curator = Curator(records, self._ledger.memory_of(grant, allotment.part))
         return self._trust.run(plan, [curator], allotment, self._randomness)
 
     def _require_same_snapshot(self, records: Records, grant: Grant) -> None:
-        """Require that all rounds of one question read one version of the data, if the engine has versions.
+        """Raise `InvalidArgument` unless all rounds of one question read one version of the data, if the engine has
+        versions.
 
         The version of the table itself is compared only for requests with a name of the caller's, which may continue on
         another day: some engines read the whole table for it. A request that began without it continues without it.
@@ -762,7 +789,7 @@ class Session:
         return self._records[unit]
 
     def check_plans(self, plans: Plans) -> None:
-        """Check plans against the table; `ask` does so before the charge.
+        """Raise unless the table fits the plans; `ask` checks this before the charge.
 
         Args:
             plans: The plans of a question, from `plan`.
@@ -785,8 +812,8 @@ class Session:
 
 
 def _resolve_trust(trust: TrustModel[Curator] | None, table: object) -> TrustModel[Curator]:
-    """Return the trust model, completed with the engine that counts: it reads all records, so it is trusted like the
-    curator."""
+    """Return the trust model, by default `Central`, completed with the engine that counts, which reads all records
+    and so is trusted like the curator. Raises for a model that needs other parties than one curator."""
     engine = getattr(table, "engine", None)
     trust = Central() if trust is None else trust
     if isinstance(trust, type) or not all(
@@ -812,7 +839,7 @@ def _is_csv(table: object) -> bool:
 
 
 def _require_version_suffix(dataset: str, table: Any) -> str:
-    """Return the account name, if it ends with the fixed version of the table: each version has its own account."""
+    """Return the account name if it ends with the fixed version of the table: each version has its own account."""
     version = getattr(table, "version", None) if isinstance(getattr(table, "engine", None), str) else None
     if type(version) is int and not str(dataset).endswith(f"@{version}"):
         raise InvalidArgument(
@@ -822,6 +849,8 @@ def _require_version_suffix(dataset: str, table: Any) -> str:
 
 
 def _resolve_unit(column: str | None, rows: int | None) -> Unit:
+    """Return the privacy unit of these arguments: single records, or a column with a known or unknown contribution
+    bound."""
     if column is None:
         if rows is not None:
             raise InvalidArgument("rows_per_unit", "pass the column that identifies units as unit=")

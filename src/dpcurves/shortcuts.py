@@ -67,9 +67,10 @@ Call = TypeVar("Call", bound=Callable[..., Any])
 Values: TypeAlias = Any
 """One-dimensional values: a list, a NumPy or Arrow array, or a series of pandas or Polars."""
 NOISELESS_EPSILON = 10**9
-"""Epsilon at which integer noise is 0 with all but negligible probability."""
+"""Epsilon at which integer noise is 0 with all but negligible probability; only for public rows."""
 PLACES = {"adjacency": 1, "groups": 2, "bins": 2, "epsilon": 3, "rho": 3, "randomness": 5}
-"""Ranks of arguments in a signature. Arguments without a default have rank 0, all other arguments rank 4."""
+"""Ranks of arguments in the signature of a shortcut, lowest first. Arguments without a default have rank 0, all other
+arguments rank 4."""
 
 NO_RANGE = "weights are summed along public cells: give a grid"
 WEIGHTED_HINT = "sums of weights use no hint: leave it out"
@@ -94,7 +95,8 @@ def ask_once(
     rho: Exact | None = None,
     randomness: Randomness | None = None,
 ) -> Curve:
-    """Answer one question, from a ledger in memory whose budget is the loss of the question."""
+    """Return the answer to one question about a table, from a ledger in memory whose budget is the loss of the
+    question."""
     loss = parse_loss(epsilon, rho)
     with Session(
         table, budget=Currency.from_loss(loss).smallest_cap(loss), adjacency=adjacency, randomness=randomness
@@ -103,7 +105,8 @@ def ask_once(
 
 
 def add_privacy_arguments(function: Call) -> Call:
-    """Decorate a function so that its signature lists the arguments of `ask_once`, and it rejects unknown arguments."""
+    """Return the function with a signature that lists the arguments of `ask_once` too, and that rejects unknown and
+    missing arguments."""
     parameters = (
         parameter
         for parameter in signature(function).parameters.values()
@@ -124,6 +127,7 @@ def add_privacy_arguments(function: Call) -> Call:
 
     @wraps(function)
     def call_function(*args: Any, **keywords: Any) -> Any:
+        """Call the function after the check of its arguments. Raises `TypeError` for an unknown or a missing one."""
         unknown = next((name for name in keywords if name not in full_signature.parameters), None)
         if unknown is not None:
             hint = BOTH_BOUNDS if unknown in ("lower", "upper") and "bounds" in full_signature.parameters else ""
@@ -151,7 +155,7 @@ EXAMPLES = {
 def _require_arguments(
     function: str, full_signature: Signature, args: Sequence[Any], passed_by_name: Mapping[str, Any]
 ) -> None:
-    """Reject a call that lacks arguments, and show a complete call.
+    """Raise `TypeError` for a call that lacks arguments; the message shows a complete call.
 
     Raises:
         TypeError: an argument without a default is missing.
@@ -194,7 +198,8 @@ def parse_loss(epsilon: Exact | None, rho: Exact | None) -> PrivacyLoss:
 
 
 def require_column(values: Any, name: str) -> Any:
-    """Return a column unchanged. A list is not converted: the array type of mixed values would depend on rows."""
+    """Return a column unchanged if it has one dimension. A list is not converted: the array type of mixed values
+    would depend on rows."""
     if getattr(values, "ndim", 1) == 2 and getattr(values, "shape", (0, 0))[1] == 2:
         raise InvalidArgument(
             name, "the array has two columns; pass the column of the positive class, as in scores[:, 1]"
@@ -215,7 +220,7 @@ def series_name(values: Any, default: str) -> str:
 
 
 def make_table(label: str | None, values: Any, default_name: str = "value") -> dict[str, Any]:
-    """Return a table of one column named `label`, or like the series."""
+    """Return a table of one column named `label`, or without a label like the series, or else `default_name`."""
     label = series_name(values, default_name) if label is None else label
     require_type("label", label, str, "a text")
     return {label: require_column(values, "values")}
@@ -248,8 +253,8 @@ def make_pair_table(
 def add_weights(
     table: Mapping[str, Any], weight: Values | None, weight_cap: float | None
 ) -> tuple[Mapping[str, Any], dict[str, Any]]:
-    """Return the table with a column of weights, and the question's arguments for it; without weights, the table and
-    {}.
+    """Return the table with a column of weights, and the arguments of a weighted question; without weights, the
+    table and no arguments.
 
     Raises:
         ValueError: `weight` is not a column of the same length, or `weight_cap` is passed without `weight`.
@@ -266,7 +271,7 @@ def add_weights(
 
 
 def require_grid(grid: Grid | None, hint: Hint | None) -> Grid:
-    """Return the public grid along which weights are summed.
+    """Return the public grid along which weights are summed, if there is one and no hint.
 
     Raises:
         ValueError: there is no grid, or there is a hint.
@@ -279,7 +284,8 @@ def require_grid(grid: Grid | None, hint: Hint | None) -> Grid:
 
 
 def make_summary_question(kind: str, label: str, bounds: Sequence[float] | Auto, **weights: Any) -> Question[Summary]:
-    """Return the question of this kind for values between bounds; ``"auto"`` searches for the bounds privately."""
+    """Return the question of this `kind` (Summary, Mean, Sum or Variance) for values between bounds; ``"auto"``
+    searches for the bounds privately, and `weights` make it weighted."""
     if bounds == "auto":
         if weights:
             raise InvalidArgument("bounds", "two numbers are needed: weighted sums have no range search")
@@ -296,14 +302,14 @@ Auto: TypeAlias = Literal["auto"]
 
 
 def resolve_grid(grid: Grid | Auto | None) -> Grid | None:
-    """Return the grid, or None for ``"auto"``."""
+    """Return the grid, or None for ``"auto"``. Raises `WrongArgumentType` for another text."""
     if isinstance(grid, str) and grid != "auto":
         raise WrongArgumentType("grid", f"a Grid, or 'auto', is needed, got {describe_value(grid)}")
     return None if isinstance(grid, str) else grid
 
 
 def resolve_unit(unit: float | Auto) -> float:
-    """Return the unit; for ``"auto"`` one that is small enough for any column."""
+    """Return the unit; for ``"auto"`` the smallest one, 2**-30, which is small enough for any column."""
     from .curves.bounds import SMALLEST_UNIT
 
     return SMALLEST_UNIT if unit == "auto" else unit
@@ -343,7 +349,7 @@ def cdf(
     weight_cap: float | None = None,
     **paid: Unpack[PrivacyArguments],
 ) -> CDF:
-    """The distribution function of `values`.
+    """Return the distribution function of `values`.
 
     Args:
         values: Numbers, of shape ``(n,)``. NaN and None are missing.
@@ -398,8 +404,8 @@ def quantiles(
     weight_cap: float | None = None,
     **paid: Unpack[PrivacyArguments],
 ) -> Quantiles:
-    """Quantiles of `values` at the probabilities `p`. Any number of quantiles costs as much as one distribution
-    function.
+    """Return quantiles of `values` at the probabilities `p`. Any number of quantiles costs as much as one
+    distribution function.
 
     Arguments and guarantees as for `cdf`; the ledger is in memory, so losses of other calls are not added up.
 
@@ -433,7 +439,7 @@ def quantiles(
 def histogram(
     values: Values, *, grid: Grid | Auto, label: str | None = None, **paid: Unpack[PrivacyArguments]
 ) -> Histogram:
-    """Counts of `values` in the cells of `grid`.
+    """Return counts of `values` in the cells of `grid`.
 
     Arguments and guarantees as for `cdf`. With ``grid="auto"`` a fraction of the budget chooses equal cells; see
     `AutoRangeHistogramQuestion`. The ledger is in memory, so losses of other calls are not added up.
@@ -465,7 +471,7 @@ def roc_curve(
     cuts: Cuts = Cuts.QUANTILES,
     **paid: Unpack[PrivacyArguments],
 ) -> ROC:
-    """The ROC curve of a score that is higher for positives, and the area under it.
+    """Return the ROC curve of a score that is higher for positives, and the area under it.
 
     Args:
         y_true: Labels, of shape ``(n,)``. Labels of neither class are missing.
@@ -505,7 +511,8 @@ def scores(
     neg_label: Category | None = None,
     **paid: Unpack[PrivacyArguments],
 ) -> Scores:
-    """One release of scores in two classes for many results: ROC, precision-recall, calibration curves and others.
+    """Return one release of scores in two classes for many results: ROC, precision-recall, calibration curves and
+    others.
 
     Arguments and guarantees as for `roc_curve`, but thresholds are not chosen from the data: scores are counted in the
     cells of the public `grid`, by default hundredths of [0, 1]. With ``grid="auto"`` a fraction of the budget pays for
@@ -539,7 +546,7 @@ def calibration_curve(
     neg_label: Category | None = None,
     **paid: Unpack[PrivacyArguments],
 ) -> Calibration:
-    """The share of positive labels among records of similar predicted probability.
+    """Return the share of positive labels among records of similar predicted probability.
 
     Arguments and guarantees as for `roc_curve`. The edges of `groups` groups of about equal size are chosen privately;
     by default there are 3 to 20 groups, fewer for larger noise. The ledger is in memory, so losses of other calls are
@@ -569,7 +576,8 @@ def hosmer_lemeshow(
     neg_label: Category | None = None,
     **paid: Unpack[PrivacyArguments],
 ) -> HosmerLemeshow:
-    """Test whether predicted probabilities agree with the labels. The p-value accounts for noise and sampling.
+    """Test whether predicted probabilities agree with the labels; return statistic and p-value, which accounts for
+    noise and sampling.
 
     Arguments and guarantees as for `calibration_curve`, but the default number of groups depends on the number of
     records and the loss; see `HosmerLemeshowQuestion`. The ledger is in memory, so losses of other calls are not added
@@ -600,7 +608,7 @@ def binned_residuals(
     neg_label: Category | None = None,
     **paid: Unpack[PrivacyArguments],
 ) -> BinnedResiduals:
-    """Mean residuals (label minus prediction) in bins of similar predicted probability, with an envelope.
+    """Return mean residuals (label minus prediction) in bins of similar predicted probability, with an envelope.
 
     Arguments and guarantees as for `roc_curve`, with two more arguments. Up to `bins` bins have privately chosen edges;
     bins whose counts are small relative to the noise are merged. `model` is `PUBLIC_MODEL`, `DISJOINT_RECORDS` or
@@ -633,7 +641,7 @@ def residual_plot(
     cells: int = 64,
     **paid: Unpack[PrivacyArguments],
 ) -> ResidualPlot:
-    """Residuals against predictions: a private density, and a synthetic scatter plot sampled from it.
+    """Return residuals against predictions: a private density, and a synthetic scatter plot sampled from it.
 
     Arguments and guarantees as for `binned_residuals`, with more arguments. The bounds of each axis are chosen
     privately: the smallest power of two times `unit_predicted` or `unit_residual`, such that both bounds together cover
@@ -667,8 +675,8 @@ def bounds(
     label: str | None = None,
     **paid: Unpack[PrivacyArguments],
 ) -> Bounds:
-    """A bound on the absolute values of `values`: the least power of two times `unit` that covers about the share
-    `coverage`.
+    """Return a bound on the absolute values of `values`: the least power of two times `unit` that covers about the
+    share `coverage`.
 
     Arguments and guarantees as for `cdf`, without a grid. `unit` is public, of the magnitude of relevant values, or
     ``"auto"`` for a billionth, if none is known; see `BoundsQuestion`. The ledger is in memory, so losses of other
@@ -687,7 +695,8 @@ def bounds(
 
 
 def compare(private: Any, question: Question[Any], public: Any) -> Comparison:
-    """Compare a released curve with the curve of a public table, such as synthetic records, and test for a difference.
+    """Return the comparison of a released curve with the curve of a public table, such as synthetic records, with a
+    test for a difference.
 
     The public table is counted exactly. The confidential table is not queried again, so this costs no privacy budget.
 
@@ -724,7 +733,7 @@ def contingency(
     labels: tuple[str, str] | None = None,
     **paid: Unpack[PrivacyArguments],
 ) -> Contingency:
-    """Counts of pairs of categories, and a test of independence; see `Contingency`.
+    """Return counts of pairs of categories, and a test of independence; see `Contingency`.
 
     Arguments and guarantees as for `cdf`, without a grid: the categories of both columns are public, and records with
     any other value are missing. The ledger is in memory, so losses of other calls are not added up.
@@ -756,7 +765,7 @@ def histogram2d(
     labels: tuple[str, str] | None = None,
     **paid: Unpack[PrivacyArguments],
 ) -> Histogram2D:
-    """Counts of records in the cells of a plane; `Histogram2DQuestion` offers other estimators.
+    """Return counts of records in the cells of a plane; `Histogram2DQuestion` offers other estimators.
 
     Arguments and guarantees as for `cdf`, with a grid for each column. The ledger is in memory, so losses of other
     calls are not added up.
@@ -778,7 +787,7 @@ def histogram2d(
 def summary(
     values: Values, *, bounds: tuple[float, float] | Auto, label: str | None = None, **paid: Unpack[PrivacyArguments]
 ) -> Summary:
-    """Count, sum, mean and variance of `values`, all from one release.
+    """Return count, sum, mean and variance of `values`, all from one release.
 
     Arguments and guarantees as for `cdf`, with public `bounds`, the lower first, instead of a grid. Values outside are
     clipped to the nearer bound. ``bounds="auto"`` spends a fraction of the budget on a range search; see
@@ -806,7 +815,7 @@ def mean(
     weight_cap: float | None = None,
     **paid: Unpack[PrivacyArguments],
 ) -> Summary:
-    """The mean of `values`, with count, sum and variance. The mean has less noise than in `summary`.
+    """Return the mean of `values`, with count, sum and variance. The mean has less noise than in `summary`.
 
     With `weight` and `weight_cap`, as in `cdf`, the mean is weighted; see `WeightedSummaryQuestion`.
 
@@ -830,7 +839,7 @@ def mean(
 
 @add_privacy_arguments
 def count(values: Values, *, label: str | None = None, **paid: Unpack[PrivacyArguments]) -> Summary:
-    """The number of `values` that are neither NaN nor None.
+    """Return the number of `values` that are neither NaN nor None.
 
     Arguments and guarantees as for `cdf`, without a grid: every number counts. If n is public, the number of missing
     values is private. The ledger is in memory, so losses of other calls are not added up.
@@ -857,7 +866,8 @@ def select_partitions(
     label: str | None = None,
     **paid: Unpack[PrivacyArguments],
 ) -> ByCategory[Summary]:
-    """Counts of categories that are found by partition selection; records of all others are counted as ``other``.
+    """Return counts of categories that are found by partition selection; records of all others are counted as
+    ``other``.
 
     Args:
         names: Categories, of shape ``(n,)``. None is missing.
@@ -909,7 +919,7 @@ def sum(
     weight_cap: float | None = None,
     **paid: Unpack[PrivacyArguments],
 ) -> Summary:
-    """Count, sum and mean of `values`; the budget is divided so that the sum has the least noise.
+    """Return count, sum and mean of `values`; the budget is divided so that the sum has the least noise.
 
     With `weight` and `weight_cap`, as in `cdf`, the sum is weighted; see `WeightedSummaryQuestion`.
 
@@ -932,7 +942,7 @@ def sum(
 def variance(
     values: Values, *, bounds: tuple[float, float] | Auto, label: str | None = None, **paid: Unpack[PrivacyArguments]
 ) -> Summary:
-    """Variance of `values`, with count, sum and mean, as in `summary`; plots show the variance.
+    """Return the variance of `values`, with count, sum and mean, as in `summary`; plots show the variance.
 
     Arguments and guarantees as for `summary`. The ledger is in memory, so losses of other calls are not added up.
 

@@ -28,10 +28,11 @@ from .strategies.choice import find_unlisted
 from .trust import TrustModel
 
 ALL = Fraction(1)
+"""Fraction of the budget of a study: the whole."""
 ALARMS = 0.05
-"""Default probability of a false alarm of drift."""
+"""Probability of a false alarm of drift, by default."""
 BILLION = 10**9
-"""Ledger units per epsilon or rho."""
+"""Ledger units per epsilon or rho: the ledger counts whole billionths."""
 OWN = ("name", "share", "since", "alarms", "title", "text")
 NUMBERS = ("epsilon", "rho", "delta")
 KNOWN = (*NUMBERS, "question", "title", "text", "source", "labels", "categories")
@@ -113,7 +114,7 @@ class Study:
 
     @classmethod
     def from_text(cls, text: str) -> Study:
-        """Parse a study in TOML or JSON.
+        """Return the study that a text in TOML or JSON describes.
 
         It has ``epsilon`` or ``rho``, optionally ``delta`` for partition selection, and a list ``question``. Each
         question has ``ask`` and the fields of that kind of question, optionally ``name`` and ``share``, the fraction of
@@ -202,7 +203,7 @@ class Study:
     def plan(
         self, adjacency: Adjacency, trust: TrustModel[Any] | None = None
     ) -> Iterator[tuple[StudyQuestion, list[Plan]]]:
-        """Plan each question: losses and errors of its rounds. Reads no data and no ledger.
+        """Yield each question with its plans: losses and errors of its rounds. Reads no data and no ledger.
 
         Raises:
             UnsupportedQuery: the trust model cannot answer a question.
@@ -211,7 +212,8 @@ class Study:
             yield question, list(plan_question(question.question, self.question_loss(question), adjacency, trust))
 
     def ask(self, session: Session) -> Iterator[tuple[StudyQuestion, Any]]:
-        """Ask the questions one after the other. All are planned before the first is charged.
+        """Yield each question with its result, asked one after the other. All are planned before the first is
+        charged.
 
         Raises:
             UnsupportedQuery, BudgetExceeded, ValueError: as in `Session.ask`; earlier answers stay answered.
@@ -226,28 +228,34 @@ class Study:
 
 
 def _selects_partitions(asked: StudyQuestion) -> bool:
-    """Return whether a question needs delta for partition selection."""
+    """Return whether a question needs delta for partition selection: its categories are neither listed nor in a
+    universe."""
     unlisted = find_unlisted(asked.question)
     return unlisted is not None and unlisted.universe is None
 
 
 def _require_text(name: str, value: object) -> str:
+    """Return `value` if it is a text."""
     if not isinstance(value, str):
         raise InvalidArgument(name, f"a text is needed, got {describe_value(value)}")
     return value
 
 
 def _require_words(name: str, mapping: object) -> dict[str, str]:
+    """Return a mapping from names to display names, with all as texts. Raises `InvalidArgument` for another value or
+    an empty display name."""
     if not isinstance(mapping, Mapping) or not all(isinstance(word, str) and word for word in mapping.values()):
         raise InvalidArgument(name, "a table of names and display names is needed")
     return {str(key): str(word) for key, word in mapping.items()}
 
 
 def _billionths(loss: PrivacyLoss) -> Fraction:
+    """Return the epsilon or rho of a loss in the ledger's unit, billionths."""
     return (loss.rho if loss.epsilon is None else loss.epsilon) * BILLION
 
 
 def _parse_questions(entries: list[Mapping[str, Any]]) -> Iterator[StudyQuestion]:
+    """Yield the questions of a study; those without a share divide equally what the others leave."""
     shares = [
         None if entry.get("share") is None else parse_positive_fraction("share", entry["share"]) for entry in entries
     ]

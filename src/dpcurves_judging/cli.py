@@ -17,7 +17,7 @@ PUBLIC = "the model is taken as public"
 
 
 def parse_names(argument: str, text: str) -> tuple[str, ...]:
-    """Return the names of columns in a comma-separated list."""
+    """Return the names of columns in a comma-separated list, without surrounding spaces."""
     return tuple(name.strip() for name in text.split(","))
 
 
@@ -48,6 +48,7 @@ class ModelPairOptions(of.QuestionOptions):
     model: str = of.option("TEXT", MODEL, "the models are taken as public")
 
     def question_fields(self, defaults: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the fields of the question as the base class does, with an empty tuple for no thresholds."""
         fields = super().question_fields(defaults)
         return {**fields, "at": fields["at"] or ()}
 
@@ -59,6 +60,7 @@ class DeclaredClassOptions(of.QuestionOptions):
     classes: str
 
     def question_fields(self, defaults: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the fields of the question, with label column and classes joined to `Categories`."""
         from dpcurves.data import Categories
 
         fields = super().question_fields(defaults)
@@ -151,6 +153,7 @@ class PairwiseScorerOptions(of.QuestionOptions):
     )
 
     def question_fields(self, defaults: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the fields of the question, with each feature parsed from NAME=L:U to a `NumericColumn`."""
         from dpcurves.cli.scores import parse_declared_column
 
         return {
@@ -220,7 +223,8 @@ class PictureOptions(of.ReadingOptions):
     show: str = of.option("numbers|curves", "What is drawn; both are paid for at once.", "numbers")
 
     def adapt_view(self, view: Any, question: Any) -> Any:
-        """Return the view that draws this plot."""
+        """Return `view`, or for --show curves a `CurvesView` around it. Raises `Misuse` for curves of several
+        categories."""
         curves = of.parse_choice("show", self.show, {"numbers": False, "curves": True})
         if curves and getattr(question, "by", None) is not None:
             raise Misuse("show", "curves are drawn of one result; leave --by out, or show numbers")
@@ -239,7 +243,8 @@ class CurvesView(ResultView):
         return tables
 
     def draw(self, curve: Any) -> Any:
-        """Draw ROC curves of each class against the rest, or uplift and Qini curves with bands."""
+        """Return the axes of ROC curves of each class against the rest, or of uplift and Qini curves with bands,
+        drawn without a display."""
         from dpcurves.display import SQUARE, headless_axes
 
         ax = headless_axes(SQUARE)

@@ -46,7 +46,7 @@ def draw_intervals(
     null_value: float | None,
     **options: Unpack[ShadedDrawingOptions],
 ) -> Axes:
-    """Plot each number in a row with its intervals, and a line at the null value.
+    """Plot each number in a row with its intervals, and a line at the null value; return the axes.
 
     Args:
         values: Numbers by name.
@@ -138,7 +138,7 @@ class CountedNumbers(IntervalResult):
 
     @property
     def names(self) -> Any:
-        """The names of the numbers."""
+        """Names of the numbers, in the order of the question, as an array of texts."""
         return np.array(list(self._statistics))
 
     def value(self, name: str) -> float:
@@ -165,6 +165,7 @@ class CountedNumbers(IntervalResult):
         statistic = self._find_statistic(name)
 
         def find_ends() -> tuple[float, float]:
+            """Return the interval at the level `KNOWN_AT`, or the whole range of the number."""
             undefined_share = np.isnan(statistic.compute([table.counts + table.noise for table in self._tables])).mean()
             if undefined_share > (1 - KNOWN_AT) / 2:
                 return statistic.least, statistic.most
@@ -192,6 +193,8 @@ class CountedNumbers(IntervalResult):
         return self._find_ends(name, level, population=population)
 
     def _find_ends(self, name: str, level: float, *, population: bool) -> tuple[float, float]:
+        """Return the interval of a number from simulated errors, extended to contain the estimate and cut at the
+        bounds of the number."""
         statistic = self._find_statistic(name)
         errors = self._compute_once(
             (name, population), None, lambda: self._simulate_errors(statistic, population=population)
@@ -213,6 +216,8 @@ class CountedNumbers(IntervalResult):
         return np.array([self.interval(name, level, population=population) for name in self._statistics])
 
     def _simulate_errors(self, statistic: Statistic, *, population: bool) -> FloatArray:
+        """Return draws of the error of a statistic, (draws,): by noise, and for the population by sampling too; NaN
+        where simulated counts are too small to divide by."""
         single_table = population and len(self._tables) == 1
         likely_value, simulated_values = (
             statistic.compute(self._likely_tables),
@@ -242,15 +247,18 @@ class CountedNumbers(IntervalResult):
 
     @cached_property
     def _statistics(self) -> Mapping[str, Statistic]:
+        """The statistics of the question, by name."""
         return self.question.statistics()  # type: ignore[no-any-return]
 
     def _find_statistic(self, name: str) -> Statistic:
+        """Return the statistic with this name. Raises `InvalidArgument` if there is none."""
         if name not in self._statistics:
             raise InvalidArgument("name", f"must be one of {', '.join(self._statistics)}, got {describe_value(name)}")
         return self._statistics[name]
 
     @property
     def _table_evidence(self) -> tuple[Evidence, ...]:
+        """Evidence of the tables from which the numbers are computed: here all released tables."""
         return self.evidence
 
     @cached_property
@@ -272,22 +280,29 @@ class CountedNumbers(IntervalResult):
 
     @property
     def _unbiased_tables(self) -> Tables:
+        """Unbiased released counts of each table, in the shapes of the question; they may be negative."""
         return [table.counts for table in self._tables]
 
     @property
     def _likely_tables(self) -> Tables:
+        """Nonnegative counts near the released ones, table by table."""
         return [table.likely_counts for table in self._tables]
 
     def _columns(self) -> Mapping[str, Any]:
+        """Return the columns of the data frame: name and value of each number."""
         return {"number": list(self._statistics), "value": [self.value(name) for name in self._statistics]}
 
     def _arrays(self) -> Mapping[str, object]:
+        """Return the arrays of the JSON document: each number by name."""
         return {"numbers": {name: self.value(name) for name in self._statistics}}
 
     def _summary(self) -> list[tuple[str, str]]:
+        """Return for each number a pair of texts: its name and its value."""
         return [(name, format_number(self.value(name))) for name in self._statistics]
 
     def _plot(self, shades: Sequence[Any], /, **arguments: Unpack[PlotArguments]) -> Any:
+        """Draw each number in a row with its intervals, and a line at the null value if all numbers share one;
+        return the axes."""
         null_values = {statistic.null_value for statistic in self._statistics.values()}
         values = {name: self.value(name) for name in self._statistics}
         return draw_intervals(
@@ -299,12 +314,15 @@ class CountedNumbers(IntervalResult):
         )
 
     def _question(self) -> Mapping[str, object]:
+        """Return the JSON of the question, from which `_from_json` restores the result."""
         from dpcurves.curves.question_json import question_to_json
 
         return {"asked": question_to_json(self.question)}
 
     @classmethod
     def _from_json(cls, document: display.CurveDocument) -> Self:
+        """Return the result from a parsed JSON document. Raises `InvalidArgument` unless it has a count for each
+        cell of the question's tables."""
         from dpcurves.curves.question_json import question_from_json
 
         question = question_from_json(document.question["asked"])
@@ -317,7 +335,14 @@ class CountedNumbers(IntervalResult):
 
 
 def ask_one_table(kind: Callable[..., Any], question: Any, asked: Any, rows: int) -> Needs[Any]:
-    """Ask for one table, and read it as a result of this `kind`, or as one result per category."""
+    """Ask for one table with the whole budget, and return its result, made by `kind`, or one result per category.
+
+    Args:
+        kind: The class of the result.
+        question: The question, which has `by` and `model`.
+        asked: The workload.
+        rows: Rows of counts of each category.
+    """
     answer = yield from ask_workload(asked, ALL)
     rows_by_category = [answer.counts] if question.by is None else split_rows(answer.counts, rows)
     privacy = build_privacy_statement(answer.releases, question.model)
@@ -325,7 +350,7 @@ def ask_one_table(kind: Callable[..., Any], question: Any, asked: Any, rows: int
 
 
 def ask_tables(kind: Callable[..., Any], question: Any, asked: Sequence[Any]) -> Needs[Any]:
-    """Ask for the tables in order, each with an equal budget fraction, and read all as one result."""
+    """Ask for the tables in order, each with an equal budget fraction, and return one result of all, made by `kind`."""
     tables, releases = list[Evidence](), list[Release]()
     for workload in asked:
         answer = yield from ask_workload(workload, Fraction(1, len(asked)))
@@ -335,7 +360,7 @@ def ask_tables(kind: Callable[..., Any], question: Any, asked: Sequence[Any]) ->
 
 
 def divide_counts(part: FloatArray, whole: FloatArray) -> FloatArray:
-    """Divide counts; NaN where the denominator is below `LEAST_MASS`."""
+    """Return `part` divided by `whole`, broadcast against each other; NaN where `whole` is below `LEAST_MASS`."""
     numerator, denominator = np.broadcast_arrays(np.asarray(part, float), np.asarray(whole, float))
     return np.asarray(
         np.divide(numerator, denominator, out=np.full(numerator.shape, np.nan), where=denominator >= LEAST_MASS)
@@ -343,7 +368,7 @@ def divide_counts(part: FloatArray, whole: FloatArray) -> FloatArray:
 
 
 def mask_empty(values: FloatArray, counts: FloatArray) -> FloatArray:
-    """Replace values by NaN where their counts are below `LEAST_MASS`."""
+    """Return the values with NaN where their counts are below `LEAST_MASS`."""
     return np.asarray(np.where(np.asarray(counts) >= LEAST_MASS, values, np.nan))
 
 
@@ -364,7 +389,14 @@ def compute_auc(negative: FloatArray, positive: FloatArray) -> FloatArray:
 
 
 def require_few_counts(shapes: Sequence[tuple[int, ...]], name: str) -> None:
-    """Reject tables with more counts than intervals can be simulated for.
+    """Raise if a table has more counts than intervals can be simulated for.
+
+    Args:
+        shapes: Shapes of the tables.
+        name: The argument that the error names.
+
+    Raises:
+        ValueError: a table has too many counts.
 
     Raises:
         ValueError: a table has too many counts.

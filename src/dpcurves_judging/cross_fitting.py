@@ -14,6 +14,7 @@ from dpcurves.data.axis import Input, Predictor
 from dpcurves.models import Scorecard
 
 MOST_FOLDS = 20
+"""Folds, at most."""
 _STEP, _FIRST, _SECOND = (np.uint64(each) for each in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
 
 
@@ -60,9 +61,11 @@ class Folds(Predictor):
 
     @property
     def inputs(self) -> tuple[Input, ...]:
+        """The numeric columns that the hash reads."""
         return tuple(map(Input, self.columns))
 
     def compute_values(self, columns: Sequence[FloatArray]) -> FloatArray:
+        """Return the fold of each record, (records,); NaN where a column is missing."""
         values = dict(zip(self.columns, columns, strict=True))
         state = np.zeros(len(columns[0]), dtype=np.uint64)
         for name in self.hashed:
@@ -71,16 +74,18 @@ class Folds(Predictor):
         return np.where(missing, np.nan, (state % np.uint64(self.folds)).astype(np.float64))
 
     def facts(self) -> dict[str, Any]:
+        """Return the fields as JSON values, for `of_facts`."""
         return {"columns": list(self.columns), "hashed": list(self.hashed), "folds": self.folds}
 
     @classmethod
     def of_facts(cls, facts: Mapping[str, Any]) -> Self:
-        """Invert `facts`."""
+        """Return the folds from the JSON values that `facts` returns."""
         require_known_fields(facts, ("columns", "hashed", "folds"))
         return cls(tuple(facts["columns"]), tuple(facts["hashed"]), facts["folds"])
 
 
 def _mix_bits(state: Any) -> Any:
+    """Return the 64-bit states, (records,), after one step of SplitMix64; sums and products wrap modulo 2**64."""
     state = state + _STEP
     state = (state ^ (state >> np.uint64(30))) * _FIRST
     state = (state ^ (state >> np.uint64(27))) * _SECOND
@@ -120,9 +125,11 @@ class HeldOut(Predictor):
 
     @property
     def inputs(self) -> tuple[Input, ...]:
+        """The columns of the folds and of all models, each once."""
         return tuple(dict.fromkeys(column for model in (self.folds, *self.models) for column in model.inputs))
 
     def compute_values(self, columns: Sequence[FloatArray]) -> FloatArray:
+        """Return the score of each record by the model of its fold, (records,); NaN where a column is missing."""
         values = dict(zip(self.inputs, columns, strict=True))
         fold, scores = self._compute_scores(self.folds, values), np.full(len(columns[0]), np.nan)
         for index, model in enumerate(self.models):
@@ -131,14 +138,16 @@ class HeldOut(Predictor):
 
     @staticmethod
     def _compute_scores(model: Predictor, values: Mapping[Input, FloatArray]) -> FloatArray:
+        """Return the values of a model, (records,), from its columns among `values`."""
         return model.compute_values([values[column] for column in model.inputs])
 
     def facts(self) -> dict[str, Any]:
+        """Return the fields as JSON values, for `of_facts`."""
         return {"folds": self.folds.facts(), "models": [model.to_object() for model in self.models]}
 
     @classmethod
     def of_facts(cls, facts: Mapping[str, Any]) -> Self:
-        """Invert `facts`."""
+        """Return the held-out scores from the JSON values that `facts` returns."""
         require_known_fields(facts, ("folds", "models"))
         models = ({name: value for name, value in model.items() if name != "dpcurves"} for model in facts["models"])
         return cls(

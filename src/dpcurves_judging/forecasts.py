@@ -44,13 +44,14 @@ class _SimulatedRecords(NamedTuple):
 
     @classmethod
     def from_draw(cls, draw: Any) -> _SimulatedRecords:
+        """Return the records of a draw (classes, scores) of a reference law, with a correlated score and a group."""
         classes, score = np.asarray(draw[0]), np.asarray(draw[1], dtype=np.float64)
         index = np.arange(len(classes))
         return cls(classes, score, (score + index % 16 / 16) / 2, index % 4)
 
 
 def _make_pair_columns(question: ModelPairQuestion, draw: Any) -> dict[str, Any]:
-    """Make labels, and the scores of both models."""
+    """Return synthetic labels, and scores of both models."""
     records, names = (
         _SimulatedRecords.from_draw(draw),
         parse_class_labels(question.label, question.pos_label, question.neg_label).values,
@@ -63,7 +64,7 @@ def _make_pair_columns(question: ModelPairQuestion, draw: Any) -> dict[str, Any]
 
 
 def _make_uplift_columns(question: UpliftQuestion, draw: Any) -> dict[str, Any]:
-    """Make outcomes, scores, and a treatment of every second record."""
+    """Return synthetic outcomes, scores, and treatments, where every second record is treated."""
     records = _SimulatedRecords.from_draw(draw)
     outcome = parse_class_labels(question.outcome, question.good, question.bad, ("bad", "good"))
     treatment = parse_class_labels(question.treatment, question.treated, question.untreated, ("untreated", "treated"))
@@ -75,12 +76,12 @@ def _make_uplift_columns(question: UpliftQuestion, draw: Any) -> dict[str, Any]:
 
 
 def _make_quantile_forecast_columns(question: QuantileForecastsQuestion, draw: Any) -> dict[str, Any]:
-    """Make equal errors of all forecasts."""
+    """Return synthetic errors, equal for all forecasts."""
     return {name: interpolate_grid(question.grid, _SimulatedRecords.from_draw(draw).score) for name in question.errors}
 
 
 def _make_prediction_columns(question: PredictedObservedQuestion, draw: Any) -> dict[str, Any]:
-    """Make predicted values, and observed values that correlate with them."""
+    """Return synthetic predictions, and observed values that correlate with them."""
     records = _SimulatedRecords.from_draw(draw)
     return {
         require_column_name(question.predicted): interpolate_grid(question.grid, records.score),
@@ -89,20 +90,22 @@ def _make_prediction_columns(question: PredictedObservedQuestion, draw: Any) -> 
 
 
 def _make_class_labels(label: Categories, records: _SimulatedRecords) -> dict[str, Any]:
-    """Make labels of three classes: a quarter of the records moves to the next class."""
+    """Return synthetic labels of up to three classes: a quarter of the records of each of two classes moves to the
+    next one."""
     kinds = np.minimum(records.classes + (records.group == 0), label.slots - 1)
     return {label.column: np.array(label.values)[kinds]}
 
 
 def _make_ordered_class_columns(question: OrderedClassesQuestion, draw: Any) -> dict[str, Any]:
-    """Make labels of three classes, and one score."""
+    """Return synthetic labels of three classes, and one score."""
     records = _SimulatedRecords.from_draw(draw)
     score = {require_column_name(question.score): interpolate_grid(question.grid, records.score)}
     return {**_make_class_labels(question.label, records), **score}
 
 
 def _make_several_class_columns(question: SeveralClassesQuestion, draw: Any) -> dict[str, Any]:
-    """Make labels of three classes, a score of each class, and predictions with confidence if they are used."""
+    """Return synthetic labels of up to three classes, a score of each class, and predictions with confidence if the
+    question has them."""
     records, label = _SimulatedRecords.from_draw(draw), question.label
     columns = _make_class_labels(label, records)
     columns |= {
@@ -117,7 +120,7 @@ def _make_several_class_columns(question: SeveralClassesQuestion, draw: Any) -> 
 
 
 def _make_feature_columns(question: Any, draw: Any) -> dict[str, Any]:
-    """Make two classes, and features that increase or decrease with a score in turn."""
+    """Return synthetic labels of two classes, and features that increase or decrease with a score in turn."""
     bits, score = np.asarray(draw[0]), np.asarray(draw[1], dtype=np.float64)
     classes = parse_class_labels(question.label, question.pos_label, question.neg_label).values
     columns = {} if question.split_by is None else {question.split_by: np.arange(len(bits))}
@@ -127,26 +130,30 @@ def _make_feature_columns(question: Any, draw: Any) -> dict[str, Any]:
 
 
 def _flip_score(score: FloatArray, index: int) -> FloatArray:
+    """Return the score for an odd index, and 1 minus the score for an even one."""
     return score if index % 2 else 1 - score
 
 
 def _compute_exact_numbers(question: Any, records: Columns) -> CountedNumbers:
-    """Compute the numbers of these records: an answer with negligible noise."""
+    """Return the numbers of these records: an answer with negligible noise."""
     return cast(CountedNumbers, next(rehearse_answers(question, records, EXACT, Neighbours.ADD_REMOVE, 1)))
 
 
 def _compute_error(question: Any, result: CountedNumbers, exact: CountedNumbers) -> float:
+    """Return the absolute error of the first number; 1/2 if it is unknown."""
     name = str(result.names[0])
     error = abs(result.value(name) - exact.value(name))
     return float(error) if np.isfinite(error) else 0.5
 
 
 def _compute_half_width(result: CountedNumbers, population: bool) -> float:
+    """Return half the width of the interval of the first number; 1 if the interval is infinite."""
     low, high = result.interval(str(result.names[0]), LEVEL, population=population)
     return (high - low) / 2 if np.isfinite(high - low) else 1.0
 
 
 def _make_forecast(columns: Callable[[Any, Any], Table]) -> ForecastKind:
+    """Return the forecast of a question from the function that makes its synthetic columns."""
     return ForecastKind(
         CLASSES,
         columns,

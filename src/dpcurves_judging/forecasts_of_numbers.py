@@ -33,6 +33,7 @@ from .counted_numbers import (
 )
 
 MOST_QUANTILES = 50
+"""Quantiles of a forecast, at most."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -58,6 +59,8 @@ class QuantileForecasts(CountedNumbers):
         return np.diff(self.shares_below, prepend=0.0, append=1.0)
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
+        """Draw the share of outcomes below each forecast quantile against the quantile, with intervals; return the
+        axes."""
         quantiles, shares = len(self.question.quantiles), np.asarray(self.question.quantiles)
         shades_below = [shade.select_rows(slice(quantiles)) for shade in shades]
         ax = display.draw_calibration(shares, self.shares_below, None, shades=shades_below, **how)
@@ -118,7 +121,7 @@ class QuantileForecastsQuestion:
             raise InvalidArgument("grid", "must have an edge at 0, between outcomes below and above the forecast")
 
     def shapes(self) -> tuple[tuple[int, ...], ...]:
-        """Return the cells of each column of errors."""
+        """Return the shape of each table: the cells of each column of errors."""
         return ((self.grid.cells,),) * len(self.errors)
 
     def grids(self) -> tuple[int, ...]:
@@ -126,7 +129,7 @@ class QuantileForecastsQuestion:
         return (1,) * len(self.errors)
 
     def statistics(self) -> Mapping[str, Statistic]:
-        """Return shares below, coverage of central intervals, and losses."""
+        """Return by name the shares below each quantile, coverage of central intervals, and pinball losses."""
         indexed, middles = list(enumerate(self.quantiles)), middles_of(self.grid)
         is_below = middles < 0
         statistics = {
@@ -145,7 +148,7 @@ class QuantileForecastsQuestion:
         return statistics
 
     def steps(self, setting: Setting) -> Needs[QuantileForecasts]:
-        """Ask for one row of counts after another."""
+        """Ask for one row of counts for each column of errors, one release after another."""
         return ask_tables(
             QuantileForecasts,
             self,
@@ -157,14 +160,18 @@ class QuantileForecastsQuestion:
 
 
 def _compute_share_below(tables: Tables, at: int, under: BoolArray) -> FloatArray:
+    """Return the share of outcomes below the forecast with index `at`; `under` marks the cells of negative errors."""
     return divide_counts(tables[at][..., under].sum(axis=-1), tables[at].sum(axis=-1))
 
 
 def _compute_coverage(tables: Tables, low: int, high: int, under: BoolArray) -> FloatArray:
+    """Return the share of outcomes between the forecasts with indices `low` and `high`; `under` marks the cells of
+    negative errors."""
     return _compute_share_below(tables, high, under) - _compute_share_below(tables, low, under)
 
 
 def _compute_mean_loss(tables: Tables, at: int, loss: FloatArray) -> FloatArray:
+    """Return the mean pinball loss of the forecast with index `at`, from the loss in each cell of errors."""
     return divide_counts(tables[at] @ loss, tables[at].sum(axis=-1))
 
 
@@ -182,6 +189,8 @@ class PredictedObserved(CountedNumbers):
         return np.array([self.value(name) for name in self._statistics][: self.question.grid.cells])
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
+        """Draw the mean observed value of each bin in a row with its interval, and a dotted line of equal predicted
+        values; return the axes."""
         grid = self.question.grid
         bin_shades = [shade.select_rows(slice(grid.cells)) for shade in shades]
         ax = display.draw_numbers(
@@ -229,7 +238,7 @@ class PredictedObservedQuestion:
         require_few_counts(self.shapes(), "grid")
 
     def shapes(self) -> tuple[tuple[int, ...], ...]:
-        """Return bins of predictions, and cells of outcomes."""
+        """Return the shape of the table: bins of predictions, and cells of outcomes."""
         return ((self.grid.cells, self.observed_grid.cells),)
 
     def grids(self) -> tuple[int, ...]:
@@ -237,7 +246,7 @@ class PredictedObservedQuestion:
         return (2,)
 
     def statistics(self) -> Mapping[str, Statistic]:
-        """Return means of bins, and errors."""
+        """Return by name the mean outcome in each bin, and the mean, absolute and squared error."""
         values, predicted = middles_of(self.observed_grid), middles_of(self.grid)
         low, high, edges = float(values.min()), float(values.max()), self.grid.edges
         names = [f"{lower:g} to {upper:g}" for lower, upper in pairwise(edges)]
@@ -259,7 +268,7 @@ class PredictedObservedQuestion:
         return statistics
 
     def steps(self, setting: Setting) -> Needs[Any]:
-        """Ask for one table."""
+        """Ask for one table: counts by bin of prediction and cell of outcome."""
         axes = Axis(self.predicted, count_outside(self.grid)), Axis(self.observed, count_outside(self.observed_grid))
         return ask_one_table(
             PredictedObserved, self, CellWorkload(prepend_category_axes(self.by, *axes)), self.grid.cells + 2
@@ -270,9 +279,11 @@ class PredictedObservedQuestion:
 
 
 def _compute_bin_mean(tables: Tables, at: int, values: FloatArray) -> FloatArray:
+    """Return the mean outcome in the bin with index `at`, with `values` as the outcome of each cell."""
     bin_counts = tables[0][..., at, :]
     return divide_counts(bin_counts @ values, bin_counts.sum(axis=-1))
 
 
 def _compute_weighted_mean(tables: Tables, weights: FloatArray) -> FloatArray:
+    """Return the mean over records of `weights`, which has one number for each cell of the table."""
     return divide_counts((tables[0] * weights).sum(axis=(-2, -1)), tables[0].sum(axis=(-2, -1)))

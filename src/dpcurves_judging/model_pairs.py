@@ -56,21 +56,18 @@ MOST_CELLS = 128  # cells of a score, at most
 
 @dataclass(frozen=True)
 class Tuning:
-    """Numbers of the forecast error that chooses cells and releases.
-
-    Attributes:
-        rounding_error: Error of a difference of areas by rounding to c even cells, times c squared; measured.
-        noise_factor: Noise of the difference, over cells times the noise of a count, divided by records.
-        usual_records: Number of records that is assumed where it is private.
-        paired_error: Sampling error of a difference with known covariance, times the root of the number of records.
-        worst_error: Sampling error of two areas in the worst case, times the root of the number of records.
-    """
+    """Numbers of the forecast error that chooses cells and releases."""
 
     rounding_error: float = 0.2
+    """Error of the difference of two areas by rounding scores to c even cells, times c squared; measured."""
     noise_factor: float = 1.155
+    """Ratio of the noise of the difference, times the records, to the cells times the noise of a count."""
     usual_records: int = 5000
+    """Records: assumed where their number is private."""
     paired_error: float = 0.4
+    """Sampling error of a difference whose covariance is known, times the square root of the records."""
     worst_error: float = 1.2
+    """Sampling error of two areas whose covariance is unknown, so in the worst case, times the same root."""
 
 
 TUNING = Tuning()
@@ -197,14 +194,16 @@ class ModelPairQuestion:
         return (2,) if self.releases != 2 else (1, 1)
 
     def statistics(self) -> Mapping[str, Statistic]:
-        """Return the numbers of each model, and their differences."""
+        """Return by name the numbers of each model, and their differences, first minus second."""
         statistics, grids = dict[str, Statistic](), self._coarsen_grids()
         for name, compute in _make_readings(grids, self.at).items():
 
             def compute_for_side(tables: Tables, side: int, compute: Any = compute) -> FloatArray:
+                """Return the number of the model with index `side` (0 first, 1 second)."""
                 return np.asarray(compute(_sum_to_margins(tables)[side], side))
 
             def compute_difference(tables: Tables, compute_for_model: Any = compute_for_side) -> FloatArray:
+                """Return the number of the first model minus that of the second."""
                 return np.asarray(compute_for_model(tables, 0) - compute_for_model(tables, 1))
 
             least = -np.inf if name.startswith("net") else 0.0
@@ -214,7 +213,7 @@ class ModelPairQuestion:
         return statistics
 
     def steps(self, setting: Setting) -> Needs[Any]:
-        """Ask for one table of both scores, or for one table after the other."""
+        """Ask for one table of both scores, or for two tables of one score each, as `choose_design` decides."""
         design = choose_design(self, setting)
         require_few_counts(design.shapes(), "grid")
         scores = [
@@ -244,6 +243,7 @@ class ModelPairQuestion:
         return collect_by_category(self.by, (ModelPair(design, axis, privacy) for axis in evidence_by_category))
 
     def _coarsen_grids(self) -> tuple[Grid, Grid]:
+        """Return the cells of both scores after merging."""
         return coarsen_grid(self.grid, self.cells), coarsen_grid(self.grid_of_second, self.cells)
 
     def __str__(self) -> str:
@@ -293,7 +293,7 @@ def choose_design(question: ModelPairQuestion, setting: Setting) -> ModelPairQue
 
 
 def coarsen_grid(grid: Grid, cells: int | None) -> Grid:
-    """Merge neighbouring cells of a grid evenly; declared values are kept."""
+    """Return the grid with neighbouring cells merged evenly to `cells` cells; declared values are never merged."""
     if cells is None or isinstance(grid, Values) or cells >= grid.cells:
         return grid
     edge_indices = np.linspace(0, grid.cells, cells + 1).round().astype(np.int64)
@@ -310,6 +310,8 @@ def _sum_to_margins(tables: Tables) -> tuple[FloatArray, FloatArray]:
 def _make_readings(
     grids: tuple[Grid, Grid], at: tuple[float, ...]
 ) -> dict[str, Callable[[FloatArray, int], FloatArray]]:
+    """Return by name the functions from counts (..., 2, cells) and the index of the model to a number. Brier score
+    and net benefit are only there if scores lie between 0 and 1."""
     middles, cell_starts = [middles_of(grid) for grid in grids], [grid.edges[:-1] for grid in grids]
     cell_starts = [
         starts if grid.values is None else grid.values for starts, grid in zip(cell_starts, grids, strict=True)
@@ -330,7 +332,15 @@ def _make_readings(
 
 
 def _compute_net_benefit(cells: FloatArray, side: int, *, threshold: float, firsts: list[FloatArray]) -> FloatArray:
-    """Return the net benefit of acting from the first cell that begins at or above the threshold."""
+    """Return the net benefit, per record, of acting on scores from the first cell that begins at or above the
+    threshold.
+
+    Args:
+        cells: Counts of both classes by cell of the score, (..., 2, cells).
+        side: Index of the model.
+        threshold: Threshold probability.
+        firsts: Lower edges of the cells of each model.
+    """
     starts = firsts[side]
     index = int(np.searchsorted(starts, threshold - 1e-12)) if len(starts) else 0
     flagged = cells[..., index:].sum(axis=-1)

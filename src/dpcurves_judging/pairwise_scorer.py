@@ -29,6 +29,7 @@ from .counted_numbers import CountedNumbers, Statistic, Tables, divide_counts
 from .cross_fitting import MOST_FOLDS, Folds, HeldOut
 
 MOST_FEATURES = 16
+"""Columns of features, at most: their products get equal shares of the budget."""
 SCORES = Grid(-3, 3, cells=32)
 """Cells of held-out scores, in standard deviations that follow from released sums."""
 COUNTED = Fraction(1, 20)  # budget fraction of the counts of both classes in each fold
@@ -58,7 +59,7 @@ class FoldSums(NamedTuple):
     noise_variance: float
 
     def drop_fold(self, fold: int) -> FoldSums:
-        """Return the sums of all other folds."""
+        """Return the sums without those of this fold."""
         counts, feature_sums, product_sums = (np.delete(sums, fold, axis=1) for sums in self[:3])
         return FoldSums(counts, feature_sums, product_sums, self.noise_variance)
 
@@ -160,13 +161,16 @@ class PairwiseScorer(CountedNumbers):
 
     @property
     def _table_evidence(self) -> tuple[Evidence, ...]:
+        """Evidence of the held-out scores alone; further evidence has the sums of features."""
         return self.evidence[:1]
 
     @cached_property
     def _fitted_scorer(self) -> FittedScorer:
+        """The scorer that is fitted to the released sums of all folds."""
         return fit_least_squares(self.question.sums(self.evidence[1:]))
 
     def _arrays(self) -> Mapping[str, object]:
+        """Return the arrays of the JSON document: the numbers, and the coefficients by feature."""
         return {**super()._arrays(), "coefficients": self.coefficients}
 
 
@@ -247,11 +251,12 @@ class PairwiseScorerQuestion:
         return (0,) * len(self.shapes())
 
     def statistics(self) -> Mapping[str, Statistic]:
-        """Return the area under the ROC curve of pairs within folds."""
+        """Return the area under the ROC curve over pairs of records of one fold, under the name auc."""
         return {"auc": Statistic(_compute_held_out_auc, null_value=0.5)}
 
     def steps(self, setting: Setting) -> Needs[Any]:
-        """Ask for counts, for sums one by one, and for held-out scores."""
+        """Ask for counts of classes and folds, for sums of features and products one by one, and for held-out
+        scores."""
         classes, fold = parse_class_labels(self.label, self.pos_label, self.neg_label), self._make_fold_axis()
         queries = [
             (SumQuery((classes, fold, axis), HALF), budget_fraction)
@@ -268,7 +273,8 @@ class PairwiseScorerQuestion:
         return PairwiseScorer(self, (answer.counts, *evidence), privacy)
 
     def sums(self, told: Sequence[Evidence]) -> FoldSums:
-        """Return released sums, without held-out scores, in units of features between -1 and 1."""
+        """Return the sums of features in each class and fold, in units of features between -1 and 1. `told` is the
+        evidence of counts, of features and of products, in the order of release."""
         features, (count_evidence, *sum_evidence) = len(self.features), told
         counts, rows = count_evidence.unbiased_cells.reshape(2, self.folds), (2, self.folds)
         sums = [product.unbiased_cells.reshape(rows) / HALF for product in sum_evidence]
@@ -281,7 +287,8 @@ class PairwiseScorerQuestion:
         return FoldSums(counts, np.stack(sums[:features], axis=-1), products, float(np.mean(noise)))
 
     def held_out(self, told: Sequence[Evidence]) -> HeldOut:
-        """Return the scores of records by the scorer of the other folds, from released sums without held-out scores."""
+        """Return the predictor that scores each record by the scorer of the other folds. `told` is the evidence of
+        counts and sums."""
         sums = self.sums(told)
         scorers = [
             self.scorecard(fit_least_squares(sums.drop_fold(fold)), f"without fold {fold + 1}", standard=True)
@@ -290,7 +297,8 @@ class PairwiseScorerQuestion:
         return HeldOut(self._make_folds(), tuple(scorers))
 
     def scorecard(self, fitted: FittedScorer, name: str, *, standard: bool = False) -> Scorecard:
-        """Return the scorer over columns; if `standard`, with its scores standardised."""
+        """Return the scorer as a `Scorecard` of the original columns; if `standard`, its scores have mean 0 and
+        standard deviation 1 by the released sums, and rounded coefficients."""
         divisor, offset = (
             (fitted.score_deviation, fitted.mean_score / fitted.score_deviation) if standard else (1.0, 0.0)
         )
@@ -302,7 +310,7 @@ class PairwiseScorerQuestion:
         return Scorecard(name, float(f"{-offset:.{DIGITS}g}") if standard else 0.0, self.features, terms)
 
     def _allocate_budget(self) -> list[tuple[Axis, Fraction]]:
-        """Return features and products of two, each with its budget fraction."""
+        """Return the axis of each feature and of each product of two, with its budget fraction."""
         features = len(self.features)
         pairs = list(_list_pairs(features))
         fraction_per_product = (1 - COUNTED - JUDGED) / (MEANS * features + len(pairs))
@@ -316,6 +324,8 @@ class PairwiseScorerQuestion:
         ]
 
     def _make_product(self, *indices: int) -> Scorecard:
+        """Return the scorecard that computes one scaled feature, or the product of two, between -1 and 1; two equal
+        indices give the square."""
         columns = tuple(self.features[index] for index in dict.fromkeys(indices))
         if len(columns) < len(indices):
             factors: tuple[Power, ...] = (_scale_feature(columns[0], power=2),)
@@ -325,12 +335,14 @@ class PairwiseScorerQuestion:
         return Scorecard(name[:60] if name.strip() else "feature", 0.0, columns, (Term(1.0, factors),))
 
     def _make_folds(self) -> Folds:
+        """Return the assignment of records to folds: by the hash of `split_by`, or of all features."""
         columns = tuple(feature.column for feature in self.features)
         if self.split_by is None:
             return Folds(columns, columns, self.folds)
         return Folds(tuple(dict.fromkeys((*columns, self.split_by))), (self.split_by,), self.folds)
 
     def _make_fold_axis(self) -> Axis:
+        """Return the axis with one cell for each fold."""
         return Axis(self._make_folds(), Grid(0, self.folds, cells=self.folds))
 
     def __str__(self) -> str:
@@ -338,20 +350,26 @@ class PairwiseScorerQuestion:
 
 
 def _list_pairs(features: int) -> Any:
+    """Return an iterator over pairs (i, j) of feature indices with i at most j."""
     return combinations_with_replacement(range(features), 2)
 
 
 def _compute_half_range(feature: NumericColumn) -> float:
+    """Return half the distance between the bounds of a feature; each bound is halved first, so that it does not
+    overflow."""
     return feature.upper / 2 - feature.lower / 2
 
 
 def _scale_feature(feature: NumericColumn, power: int = 1) -> Power:
+    """Return the feature scaled to between -1 and 1, to this power."""
     return Power(
         feature.column, power, centre=feature.upper / 2 + feature.lower / 2, spread=_compute_half_range(feature)
     )
 
 
 def _compute_held_out_auc(tables: Tables) -> FloatArray:
+    """Return the share of correctly ordered pairs of a negative and a positive in the same fold; ties count one
+    half."""
     negative, positive = np.moveaxis(tables[0], -3, 0)
     negatives_below = np.cumsum(negative, axis=-1) - negative / 2
     pairs = (negative.sum(axis=-1) * positive.sum(axis=-1)).sum(axis=-1)

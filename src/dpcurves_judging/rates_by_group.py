@@ -63,7 +63,8 @@ def adjust_level_for_pairs(groups: int, level: float) -> float:
 
 
 def compare_pairs(groups: Sequence[IntervalEstimate]) -> list[tuple[int, int, IntervalEstimate]]:
-    """Return the difference of each pair of groups with its interval: see `subtract_estimates`."""
+    """Return (index, index, difference) for each pair of groups, first minus second, with its interval: see
+    `subtract_estimates`."""
     return [
         (first, second, subtract_estimates(groups[first], groups[second]))
         for first, second in combinations(range(len(groups)), 2)
@@ -71,7 +72,8 @@ def compare_pairs(groups: Sequence[IntervalEstimate]) -> list[tuple[int, int, In
 
 
 def find_largest_gap(values: FloatArray, pairs: Sequence[IntervalEstimate]) -> IntervalEstimate:
-    """Return the largest difference of two of the numbers, with an interval from simultaneous intervals of all pairs.
+    """Return the largest difference of two of the numbers, with an interval from simultaneous intervals of all
+    pairs; NaN from 0 to 1 if there are no pairs.
 
     >>> find_largest_gap(np.array([0.5, 0.2]), [IntervalEstimate(0.3, 0.1, 0.4)])[:3]
     (0.3, 0.1, 0.4)
@@ -133,10 +135,11 @@ class GroupRates(ScoresByCategory):
 
     @cached_property
     def _confusions(self) -> list[Any]:
+        """The confusion of each group at the threshold, in the order of the groups."""
         return [scores.confusion(self.threshold) for scores in self.values()]
 
     def values_of(self, number: str) -> FloatArray:
-        """Return a rate or a metric of each group, of shape ``(groups,)``."""
+        """Return a rate or a metric of each group, of shape ``(groups,)``; NaN where it is not known."""
         level = adjust_level(len(self), KNOWN_AT)  # the level of the simultaneous intervals
         return np.array([estimate.value for estimate in self._measure_number(number, level, population=False)])
 
@@ -209,9 +212,12 @@ class GroupRates(ScoresByCategory):
         return draw_intervals(rows, privacy, label=label, null_value=0.0, shades=shades[::-1], ax=ax, name=name)
 
     def _figure_title(self) -> str:
+        """Return no title: the axis label says what is drawn."""
         return ""
 
     def _plot_at_level(self, level: float | None, *, population: bool, ax: Axes | None, name: str | None) -> Axes:
+        """Draw selection, true positive and false positive rates of each group with simultaneous intervals; return
+        the axes."""
         rows = {f"{self.format_category(key)}: {number.replace('_', ' ')}": 0.0 for number in DRAWN for key in self}
         rows = dict(zip(rows, np.concatenate([self.values_of(number) for number in DRAWN]).tolist(), strict=True))
         shades, privacy = list[Shade](), self.privacy
@@ -240,6 +246,8 @@ class GroupRates(ScoresByCategory):
         return display.to_frame(display.join_columns(labels, columns))
 
     def _measure_number(self, number: str, level: float, *, population: bool) -> list[IntervalEstimate]:
+        """Return the estimate of a rate or metric in each group, each with an interval at `level`. Raises
+        `InvalidArgument` for an unknown number."""
         require_independent(self.privacy, population)
         if number in RATES:
             rates = self._compute_once(
@@ -254,6 +262,7 @@ class GroupRates(ScoresByCategory):
         return estimates
 
     def _measure_rates(self, level: float, *, population: bool) -> list[dict[str, IntervalEstimate]]:
+        """Return the rates of each group by name, each with an interval at `level`."""
         return [
             {
                 number: _make_measured(value, *ends)
@@ -265,12 +274,15 @@ class GroupRates(ScoresByCategory):
         ]
 
     def _measure_reading(self, scores: Scores, reading: Metric, level: float, *, population: bool) -> IntervalEstimate:
+        """Return the estimate of a metric of one group with its interval; NaN if the interval is the whole range."""
         low, high = scores.interval(reading, level, population=population)
         if (low, high) == (0.0, reading.value.upper_limit(scores.table)):
             return _make_measured(nan, low, high)
         return _make_measured(scores.value(reading), low, high, *find_discretization_error(scores.table, reading))
 
     def _measure_known(self, number: str, level: float, *, population: bool) -> list[tuple[int, IntervalEstimate]]:
+        """Return the index and the estimate of each group whose number is known, with intervals at the level at
+        which the intervals of all pairs hold simultaneously."""
         adjusted_level = (
             adjust_level_for_pairs(len(self), require_probability("level", level)) if len(self) > 1 else level
         )
@@ -278,10 +290,12 @@ class GroupRates(ScoresByCategory):
         return [(index, estimate) for index, estimate in enumerate(estimates) if np.isfinite(estimate.value)]
 
     def _question(self) -> Mapping[str, object]:
+        """Return the JSON fields of `ScoresByCategory`, and the requested threshold."""
         return {**super()._question(), "threshold": self.asked_threshold}
 
     @classmethod
     def _from_document(cls, document: display.CurveDocument, kind: type[Any] | None) -> Self:
+        """Return the rates from a parsed JSON document."""
         by_category = super()._from_document(document, kind)
         return cls(by_category.columns, dict(by_category), float(document.question["threshold"]))
 
@@ -298,6 +312,7 @@ class SimultaneousCurves(ByCategory[IntervalResult]):
     DISTINGUISHING_FACT = "at_once"
 
     def _plot_at_level(self, level: float | None, *, population: bool, ax: Axes | None, name: str | None) -> Axes:
+        """Draw the curves with bands that hold simultaneously at `level`, which the legend states; return the axes."""
         axes = super()._plot_at_level(self._adjust_level(level), population=population, ax=ax, name=name)
         if level is not None:
             legend, title = axes.get_legend(), f"bands of all {len(self)} groups hold at once with chance {level:g}"
@@ -311,9 +326,11 @@ class SimultaneousCurves(ByCategory[IntervalResult]):
         return super().to_frame(level=self._adjust_level(level), population=population)
 
     def _adjust_level(self, level: float | None) -> float | None:
+        """Return the level of each band at which all bands hold at `level`; None stays None."""
         return None if level is None else adjust_level(len(self), require_probability("level", level))
 
     def _question(self) -> Mapping[str, object]:
+        """Return the JSON fields of `ByCategory`, and that bands are simultaneous."""
         return {**super()._question(), "at_once": True}
 
 
@@ -385,5 +402,6 @@ def _make_measured(value: float, low: float, high: float, *open_: float) -> Inte
 
 
 def _require_by_category(scores: ScoresByCategory) -> ScoresByCategory:
+    """Return `scores`. Raises `TypeError` unless they are scores of several categories."""
     require_type("scores", scores, ScoresByCategory, "scores by category, as a ScoresQuestion with by= gives them,")
     return scores

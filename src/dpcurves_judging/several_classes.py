@@ -81,7 +81,7 @@ class SeveralClasses(CountedNumbers):
         return np.asarray(self._likely_tables[-1].sum(axis=-1))
 
     def plot_roc(self, ax: Any = None) -> Any:
-        """Plot the ROC curve of each class against the rest."""
+        """Plot the ROC curve of each class against the rest; return the axes."""
         curves = {f"{label} against the rest": self.roc(label) for label in self.question.label.values}
         return draw_curves(curves, self.privacy, labels=("false positive rate", "true positive rate"), ax=ax)
 
@@ -140,7 +140,8 @@ class SeveralClassesQuestion:
         require_few_counts(self.shapes(), "grid")
 
     def shapes(self) -> tuple[tuple[int, ...], ...]:
-        """Return classes and cells, score by score; then true and predicted classes, and cells of confidence."""
+        """Return the shapes of the tables: classes and cells for each score; then true classes, predicted classes
+        and cells of confidence."""
         classes = self.label.slots
         score_tables = ((classes, self.grid.cells),) * classes
         cells = 1 if self.confidence is None else self.groups.cells
@@ -151,7 +152,7 @@ class SeveralClassesQuestion:
         return (*(1 for _ in self.scores), *(() if self.predicted is None else (int(self.confidence is not None),)))
 
     def statistics(self) -> Mapping[str, Statistic]:
-        """Return areas, and metrics of predictions."""
+        """Return by name the areas under ROC curves, and metrics of predictions if their column is named."""
         classes = self.label.slots
         statistics = {
             f"auc of {label}": Statistic(partial(_compute_class_auc, place=index))
@@ -178,7 +179,7 @@ class SeveralClassesQuestion:
         return statistics
 
     def steps(self, setting: Setting) -> Needs[SeveralClasses]:
-        """Ask for one table after another."""
+        """Ask for one table for each score, and for one of predictions if their column is named."""
         tables: list[PrefixWorkload | CellWorkload] = [
             PrefixWorkload((self.label, Axis(score, count_outside(self.grid)))) for score in self.scores
         ]
@@ -196,15 +197,18 @@ class SeveralClassesQuestion:
 
 
 def _split_against_rest(table: FloatArray, index: int) -> tuple[FloatArray, FloatArray]:
+    """Return the counts of all other classes and of the class with this index, each (..., cells)."""
     positive = table[..., index, :]
     return table.sum(axis=-2) - positive, positive
 
 
 def _compute_class_auc(tables: Tables, place: int) -> FloatArray:
+    """Return the area under the ROC curve of the class with index `place` against the rest, by its own score."""
     return compute_auc(*_split_against_rest(tables[place], place))
 
 
 def _compute_macro_auc(tables: Tables, *, weighted: bool = False) -> FloatArray:
+    """Return the mean of the areas of all classes; if `weighted`, weighted by their numbers of records."""
     areas = np.stack(np.broadcast_arrays(*(_compute_class_auc(tables, index) for index in range(len(tables)))))
     if not weighted:
         return np.asarray(areas.mean(axis=0))
@@ -213,6 +217,7 @@ def _compute_macro_auc(tables: Tables, *, weighted: bool = False) -> FloatArray:
 
 
 def _compute_micro_auc(tables: Tables) -> FloatArray:
+    """Return the area under the ROC curve over all pairs of record and class."""
     sides = zip(*(_split_against_rest(table, index) for index, table in enumerate(tables)), strict=True)
     negative, positive = (np.sum(np.broadcast_arrays(*side), axis=0) for side in sides)
     return compute_auc(negative, positive)
@@ -229,14 +234,18 @@ def _compute_one_vs_one_auc(tables: Tables) -> FloatArray:
 
 
 def _compute_accuracy(table: FloatArray) -> FloatArray:
+    """Return the share of records whose predicted class is the true one, from counts (..., true, predicted,
+    confidence)."""
     return divide_counts(np.einsum("...iik->...", table), table.sum(axis=(-3, -2, -1)))
 
 
 def _compute_cell_accuracy(tables: Tables, cell: int) -> FloatArray:
+    """Return the share of right predictions among records in one cell of confidence."""
     return _compute_accuracy(tables[-1][..., cell : cell + 1])
 
 
 def _compute_recall(tables: Tables, at: int) -> FloatArray:
+    """Return the share of right predictions among records of the true class with index `at`."""
     of_class = tables[-1][..., at, :, :]
     return divide_counts(of_class[..., at, :].sum(axis=-1), of_class.sum(axis=(-2, -1)))
 
@@ -288,7 +297,7 @@ class OrderedClassesQuestion:
         require_few_counts(self.shapes(), "grid")
 
     def shapes(self) -> tuple[tuple[int, ...], ...]:
-        """Return classes, and cells of scores."""
+        """Return the shape of the table: three classes, and cells of scores."""
         return ((3, self.grid.cells),)
 
     def grids(self) -> tuple[int, ...]:
@@ -296,7 +305,7 @@ class OrderedClassesQuestion:
         return (1,)
 
     def statistics(self) -> Mapping[str, Statistic]:
-        """Return the volume, and areas of neighbouring classes."""
+        """Return by name the volume under the ROC surface, and the areas of neighbouring classes."""
         low, middle, high = self.label.values
         return {
             "volume under the surface": Statistic(lambda tables: _compute_volume(tables[0])),
@@ -309,7 +318,7 @@ class OrderedClassesQuestion:
         }
 
     def steps(self, setting: Setting) -> Needs[Any]:
-        """Ask for one table."""
+        """Ask for one table: counts by class and cell of the score."""
         return ask_one_table(
             OrderedClasses,
             self,
@@ -322,6 +331,8 @@ class OrderedClassesQuestion:
 
 
 def _compute_volume(table: FloatArray) -> FloatArray:
+    """Return the probability that scores of one record of each class are in the order of the classes, from counts
+    (..., 3, cells); NaN if a class has too few records."""
     low, middle, high = np.moveaxis(table, -2, 0)
     below = np.cumsum(low, axis=-1) - low
     above = high[..., ::-1].cumsum(axis=-1)[..., ::-1] - high

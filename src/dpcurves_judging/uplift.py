@@ -43,17 +43,19 @@ class Uplift(CountedNumbers):
 
     @property
     def area(self) -> float:
-        """The area under the uplift curve."""
+        """The area under the uplift curve above random treatment, divided by the area of a perfect order."""
         return self.value("uplift area")
 
     @property
     def records_treated(self) -> FloatArray:
-        """Numbers of records with the highest scores, from none to all: ``(cells + 1,)``."""
+        """Numbers of records with the highest scores, from none to all: ``(cells + 1,)``; the x values of both
+        curves."""
         return np.asarray(_cumulate_from_top(self._likely_tables[0]).sum(axis=(0, 1)))
 
     @property
     def uplift(self) -> FloatArray:
-        """The uplift curve: additional good outcomes if these records are treated, of the same shape.
+        """The uplift curve: additional good outcomes if the records with the highest scores are treated, of the
+        shape of `records_treated`.
 
         NaN if an arm is unknown.
         """
@@ -65,6 +67,7 @@ class Uplift(CountedNumbers):
         return self._find_curve("qini")
 
     def _find_curve(self, name: str) -> FloatArray:
+        """Return the uplift or Qini curve, (cells + 1,); NaN everywhere if the effect of the treatment is unknown."""
         heights = CURVES[name](_cumulate_from_top(self._likely_tables[0]))
         return np.full_like(heights, np.nan) if np.isnan(self.value("effect of treatment")) else heights
 
@@ -108,7 +111,7 @@ class Uplift(CountedNumbers):
         )
 
     def plot_curves(self, ax: Any = None, *, level: float | None = 0.95) -> Any:
-        """Plot both curves with bands at a `level`, and the gain of random treatment.
+        """Plot both curves with bands at a `level`, and the gain of random treatment; return the axes.
 
         Bands are for the population if each unit has one record, else for these records; without a level there are
         none.
@@ -184,7 +187,7 @@ class UpliftQuestion:
         require_few_counts(self.shapes(), "grid")
 
     def shapes(self) -> tuple[tuple[int, ...], ...]:
-        """Return treatments, outcomes, and cells of scores."""
+        """Return the shape of the table: untreated or treated, bad or good outcome, and cells of scores."""
         return ((2, 2, self.grid.cells),)
 
     def grids(self) -> tuple[int, ...]:
@@ -192,7 +195,7 @@ class UpliftQuestion:
         return (1,)
 
     def statistics(self) -> Mapping[str, Statistic]:
-        """Return the areas, and the effect of the treatment."""
+        """Return by name the areas under the uplift and Qini curves, and the effect of the treatment."""
         return {
             "uplift area": Statistic(lambda tables: _compute_area(tables[0], qini=False), -np.inf, np.inf, 0.0),
             "qini area": Statistic(lambda tables: _compute_area(tables[0], qini=True), -np.inf, np.inf, 0.0),
@@ -200,7 +203,7 @@ class UpliftQuestion:
         }
 
     def steps(self, setting: Setting) -> Needs[Any]:
-        """Ask for one table."""
+        """Ask for one table: counts by treatment, outcome and cell of the score."""
         treatment = parse_class_labels(self.treatment, self.treated, self.untreated, ("untreated", "treated"))
         outcome = parse_class_labels(self.outcome, self.good, self.bad, ("bad", "good"))
         axes = prepend_category_axes(self.by, treatment, outcome, Axis(self.score, count_outside(self.grid)))
@@ -216,16 +219,21 @@ def _cumulate_from_top(table: FloatArray) -> FloatArray:
 
 
 def _divide_or_zero(part: FloatArray, whole: FloatArray) -> FloatArray:
+    """Return `part` divided by `whole`; 0 where `whole` is too small to divide by."""
     return np.nan_to_num(divide_counts(part, whole))
 
 
 def _compute_uplift(above: FloatArray) -> FloatArray:
+    """Return the uplift curve from `above`, counts (..., treatment, outcome, points) of the records with the highest
+    scores: difference of the rates of good outcomes, times the number of records."""
     untreated, treated = np.moveaxis(above, -3, 0)
     rates = [_divide_or_zero(counts[..., 1, :], counts.sum(axis=-2)) for counts in (untreated, treated)]
     return np.asarray((rates[1] - rates[0]) * above.sum(axis=(-3, -2)))
 
 
 def _compute_qini(above: FloatArray) -> FloatArray:
+    """Return the Qini curve from such counts: good outcomes of the treated, minus those of the untreated scaled to
+    as many records."""
     untreated, treated = np.moveaxis(above, -3, 0)
     gained = treated[..., 1, :] - untreated[..., 1, :] * _divide_or_zero(treated.sum(axis=-2), untreated.sum(axis=-2))
     return np.asarray(gained)
@@ -237,6 +245,8 @@ CURVES: Mapping[str, Callable[[FloatArray], FloatArray]] = MappingProxyType(
 
 
 def _compute_effect(totals: FloatArray) -> FloatArray:
+    """Return the rate of good outcomes of the treated minus that of the untreated, from totals (..., treatment,
+    outcome); NaN if an arm has too few records."""
     untreated, treated = np.moveaxis(totals, -2, 0)
     return divide_counts(treated[..., 1], treated.sum(axis=-1)) - divide_counts(
         untreated[..., 1], untreated.sum(axis=-1)
@@ -244,7 +254,8 @@ def _compute_effect(totals: FloatArray) -> FloatArray:
 
 
 def _compute_area(table: FloatArray, *, qini: bool) -> FloatArray:
-    """Return the area above random treatment, divided by the area of the perfect order."""
+    """Return the area of the Qini curve (else of the uplift curve) above random treatment, divided by the area of
+    the perfect order; NaN if an arm has too few records."""
     curve, perfect = (
         _compute_qini if qini else _compute_uplift,
         (_make_best_qini if qini else _make_best_uplift)(table.sum(axis=-1)),
@@ -259,19 +270,22 @@ def _compute_area(table: FloatArray, *, qini: bool) -> FloatArray:
 
 
 def _make_best_qini(totals: FloatArray) -> FloatArray:
-    """Order treated records with a good outcome first, untreated records with a good outcome last."""
+    """Return cumulated counts of the perfect order for the Qini curve: treated records with a good outcome first,
+    untreated records with a good outcome last."""
     return _cumulate_from_top(_arrange_cells(totals, [[(1, 1)], [(0, 0), (1, 0)], [(0, 1)]]))
 
 
 def _make_best_uplift(totals: FloatArray) -> FloatArray:
-    """Order records whose treatment and outcome agree first, then the larger of both remaining groups."""
+    """Return cumulated counts of the perfect order for uplift: records whose treatment and outcome agree first, then
+    the larger of both remaining groups."""
     first, second = ([[(1, 1)], [(0, 0)], *last_groups] for last_groups in ([[(0, 1)], [(1, 0)]], [[(1, 0)], [(0, 1)]]))
     prefers_first = (totals[..., 0, 1] > totals[..., 1, 0])[..., None, None, None]
     return _cumulate_from_top(np.where(prefers_first, _arrange_cells(totals, first), _arrange_cells(totals, second)))
 
 
 def _arrange_cells(totals: FloatArray, order: Sequence[Sequence[tuple[int, int]]]) -> FloatArray:
-    """Arrange totals (..., 2, 2) as cells of increasing scores, with the first group last."""
+    """Return totals (..., 2, 2) as cells of increasing scores, (..., 2, 2, len(order)), with the first group of
+    `order` in the last cell."""
     cells = np.zeros((*totals.shape, len(order)))
     for cell, group in enumerate(reversed(order)):
         for treatment, outcome in group:

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
 
 def survival_question(**said: Any) -> Any:
-    """Return the survival question for these options: weighted if a weight is named, with automatic range if there is
-    no grid."""
+    """Return the survival question for the parsed options `said`: weighted if a weight column is named, with an
+    automatic range if there is no grid."""
     from . import AutoRangeSurvivalQuestion, SurvivalQuestion
 
     if (found := build_weighted_question("WeightedSurvivalQuestion", said)) is not None:
@@ -60,6 +60,8 @@ class SurvivalView(ResultView):
     """View of a survival curve: an at-risk table with bands."""
 
     def tables(self, curve: Survival) -> list[ViewTable]:
+        """Return one table: time, survival with its band, and the number at risk with its interval; the median as
+        headline."""
         fewest, largest = curve.at_risk_intervals(self.settings.level).T
         risk = {"at risk": curve.at_risk, "at least": fewest, "at most": largest}
         columns = {"time": curve.x, "survive to its start": curve._mask_unknown("y", curve.y)}
@@ -71,6 +73,8 @@ class GroupedSurvivalView(ResultView):
     """View with a row per category: records, and median survival time."""
 
     def tables(self, curves: ByCategory[Survival]) -> list[ViewTable]:
+        """Return one table with a row for each category: released number of records, and median survival time with
+        its interval; above it the log-rank test."""
         from dpcurves.display import format_number, join_columns
 
         numbers: dict[str, ArrayLike] = {
@@ -82,6 +86,7 @@ class GroupedSurvivalView(ResultView):
 
 
 def _describe_median(curve: Survival, level: float) -> str:
+    """Return one line: the median survival time of a curve, and its confidence interval for these records."""
     from dpcurves.display import RECORDS, describe_interval, format_interval
 
     ends = format_interval(*curve.median_interval(level))
@@ -91,8 +96,8 @@ def _describe_median(curve: Survival, level: float) -> str:
 def describe_log_rank_test(
     curves: ByCategory[Survival], sure: IntervalSettings, weights: tuple[float, float] = (0.0, 0.0)
 ) -> str:
-    """Return the log-rank test of two groups as lines; empty unless there are two groups and intervals for the
-    population.
+    """Return the log-rank test of two groups as lines of text, each ended by a newline. Empty unless there are two
+    groups with the same strata and `sure`, the settings of the intervals, asks for intervals for the population.
 
     With several columns of categories, the first has the groups, and the other columns define strata.
     """
@@ -128,7 +133,12 @@ class TimeReadingOptions(of.ReadingOptions):
     at: str | None = of.optional("T,T,...", "With --show numbers: landmarks at which shares with an event are told.")
 
     def parse_times(self, shown: str, grid: Grid | None, since: str | None = None) -> Mapping[str, Any]:
-        """Parse the times. Rejected if a time lies beyond a known grid, or statistics are not `shown`."""
+        """Return the parsed times `until`, `at` and `since` of these options, as arguments of `SurvivalNumbers`.
+
+        Raises:
+            Misuse: a time is not a number or lies beyond a known grid, times are given but statistics are not `shown`,
+                or statistics are shown without times or without a grid.
+        """
         if shown != "numbers" and (self.until, self.at, since) != (None, None, None):
             options = "--until, --at and --since" if hasattr(self, "since") else "--until and --at"
             raise Misuse("show", f"{options} need --show numbers")
@@ -161,7 +171,11 @@ class SurvivalReadingOptions(TimeReadingOptions):
     theme: str = of.option("light|dark|print", "The colours of the figure.", "light")
 
     def adapt_view(self, view: ResultView, question: Any) -> ResultView:
-        """Return the view of the requested result."""
+        """Return `view`, or a `SurvivalReadingView` of the result that --show, --weights and --theme request.
+
+        Raises:
+            Misuse: a word of --show or --theme is unknown, or the weights are not two numbers of at least 0.
+        """
         show = of.parse_choice("show", self.show, {word: word for word in READ})
         rho, gamma = (*of.parse_numbers("weights", self.weights), None)[:2]
         if rho is None or gamma is None or min(rho, gamma) < 0:
@@ -178,14 +192,15 @@ class CompetingRisksReadingOptions(TimeReadingOptions):
     """Options for results from competing risks at no further cost."""
 
     def adapt_view(self, view: ResultView, question: Any) -> ResultView:
-        """Return the view of the requested result."""
+        """Return `view` for incidences, or a `SurvivalReadingView` for the statistics at times of --show numbers."""
         show = of.parse_choice("show", self.show, {word: word for word in ("incidence", "numbers")})
         times = self.parse_times(show, question.grid)
         return view if show == "incidence" else SurvivalReadingView(view.settings, show=show, arguments=times)
 
 
 def _require_times_on_grid(grid: Grid, until: float | None, at: tuple[float, ...], since: float | None) -> None:
-    """Reject times beyond the grid, and landmarks that are not after `since`."""
+    """Raise `Misuse` for a time beyond the grid, and for a landmark of `at` that is not after `since`, both rounded
+    to edges."""
     import numpy as np
 
     for name, time in (("until", until), ("since", since), *(("at", landmark) for landmark in at)):
@@ -205,7 +220,8 @@ class SurvivalReadingView(ResultView):
     theme: str = "light"
 
     def tables(self, curves: Any) -> list[ViewTable]:
-        """Return the columns of the result with intervals, below the test of two groups, if requested."""
+        """Return one table for each category: the columns of the result with intervals; the test of two groups is
+        above the first."""
         tested = hasattr(curves, "label_columns") and self.weights is not None
         test_lines = describe_log_rank_test(curves, self.settings, self.weights or (0.0, 0.0)) if tested else ""
         result = self.compute_reading(curves)
@@ -218,7 +234,7 @@ class SurvivalReadingView(ResultView):
         ]
 
     def draw(self, curves: Any) -> Axes:
-        """Return the plot of the result."""
+        """Return the axes of the plot of the result, or of the figure in journal style, drawn without a display."""
         from dpcurves.display import headless_axes
 
         level: dict[str, Any] = {"level": self.settings.level, "population": self.settings.population}
@@ -232,7 +248,8 @@ class SurvivalReadingView(ResultView):
         return figure
 
     def compute_reading(self, curves: Any) -> Any:
-        """Return the requested result."""
+        """Return the object that --show requests, computed from released curves: `SurvivalNumbers`, cumulative
+        hazards (one for each category), or the curves themselves."""
         from dpcurves.curves import ByCategory
 
         from . import CumulativeHazard, SurvivalNumbers
@@ -257,6 +274,7 @@ class CauseColumns(of.QuestionOptions):
     measured_in: str = of.option("UNIT", "The unit of measurement, for the picture.", "")
 
     def question_fields(self, defaults: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the fields of the question as the base class does, with `causes` parsed into a tuple of labels."""
         return {**super().question_fields(defaults), "causes": of.parse_labels("causes", self.causes)}
 
 

@@ -58,13 +58,18 @@ from .survival_readings import (
 )
 
 MOST_CAUSES = 32
-LEAST_EVENTS = 1e-9  # minimum number of events of a cell, to divide by
-SHARES_DIFFER = 0.2  # prior standard deviation over time of the fraction of a cause
+"""Kinds of event, at most."""
+LEAST_EVENTS = 1e-9
+"""Events of a cell: lower limit, so that a share of them has a divisor."""
+SHARES_DIFFER = 0.2
+"""Share of a cause among the events: prior standard deviation over time."""
 ANY = "all causes together"
 
 
 def risk_table_from_counts(censored: FloatArray, events: Sequence[FloatArray], *, tied: bool) -> RiskTable:
-    """Return risk tables from slots of a grid that counts values outside separately, each (..., cells + 2)."""
+    """Return a risk table with one row of events for each cause, from counts by cell that include values outside the
+    grid, each (..., cells + 2). If `tied`, events of a cell precede its censoring, so the fewest at risk equal the
+    number at risk."""
     whole, inside = count_at_risk(np.sum(events, axis=0), censored), [count_censored_inside(event) for event in events]
     fewest = whole.records if tied else whole.records - count_censored_inside(censored)
     return RiskTable(np.stack(inside, axis=-2), whole.records, fewest)
@@ -153,6 +158,8 @@ class CompetingRisks(IntervalResult):
 
     @cached_property
     def _extrapolated_hazards(self) -> FloatArray:
+        """Cumulative hazard of each cause before each edge, (causes, cells + 1): nondecreasing, at least 0, and
+        constant past the end of follow-up."""
         return np.stack([np.maximum(isotonic_projection(row), 0.0) for row in self._estimated_curves.cumulative_hazard])
 
     @property
@@ -167,7 +174,8 @@ class CompetingRisks(IntervalResult):
         return np.append(self._risk_table.records[:1], self._risk_table.records)
 
     def intervals(self, level: float, *, population: bool = False) -> FloatArray:
-        """Return bands of all incidences, simultaneous at `level`: ``(causes * (cells + 1), 2)``, cause by cause.
+        """Return simultaneous confidence bands of all incidences at `level`: ``(causes * (cells + 1), 2)``, cause by
+        cause.
 
         They are for the estimate from exact times of these records; with `population`, for the population, which needs
         independent units of one record each, and censoring that is independent of later events.
@@ -194,7 +202,8 @@ class CompetingRisks(IntervalResult):
         return estimate_statistic(words, (self,), lambda one: one.incidence[..., row, edge], CAME, READ)
 
     def time_lost(self, cause: Category, until: float) -> Estimate:
-        """Return the mean time that this cause takes from `until` (Andersen 2013); see `restricted_mean`.
+        """Return the mean time without an event that this cause takes away up to `until` (Andersen 2013); see
+        `restricted_mean`.
 
         Raises:
             ValueError: the cause does not exist, or `until` lies beyond the grid.
@@ -233,11 +242,13 @@ class CompetingRisks(IntervalResult):
         return estimate_hazard_ratio(f"hazard ratio of {cause}", (self, other), READ, row)
 
     def _cause_index(self, cause: Category) -> int:
+        """Return the row of this cause in `causes`. Raises `InvalidArgument` if it is not there."""
         if cause not in self.causes:
             raise InvalidArgument("cause", f"one of {', '.join(map(str, self.causes))} is needed")
         return self.causes.index(cause)
 
     def _require_same_causes(self, other: CompetingRisks, cause: Category) -> int:
+        """Return the row of this cause in `causes`. Raises unless `other` has the same causes on the same grid."""
         require_type("other", other, CompetingRisks, "competing risks of another group")
         if other.causes != self.causes or not np.array_equal(other.x, self.x):
             raise InvalidArgument("other", "the same causes on the same grid are needed")
@@ -245,15 +256,20 @@ class CompetingRisks(IntervalResult):
 
     @property
     def _cell_bounds(self) -> FloatArray:
+        """Lower and upper bound of the event times of each cell, (cells, 2): its edges, or its declared value in
+        both columns."""
         values = self.grid.values
         return np.stack([self.x[:-1], self.x[1:]] if values is None else [values, values], axis=1)
 
     @cached_property
     def _risk_table(self) -> RiskTable:
+        """The unbiased released risk table: events (causes, cells), and records at risk (cells,)."""
         censored, *events = (turn.unbiased_cells[0] for turn in self.evidence)
         return risk_table_from_counts(censored, events, tied=self.grid.values is not None)
 
     def _sample_noise(self, draw: np.random.Generator) -> RiskTable:
+        """Return simulated noise of the risk table, with a leading axis of draws. `draw` is the generator of random
+        numbers."""
         noise = [
             simulate_cell_noise(turn.sums, turn.total, choose_draws(turn.sums.cells), draw)[:, 0]
             for turn in self.evidence
@@ -269,14 +285,18 @@ class CompetingRisks(IntervalResult):
 
     @cached_property
     def _known_cells(self) -> BoolArray:
+        """Mask of the leading cells whose number at risk is clear of the noise, (cells,)."""
         return find_known_cells(*self._at_risk_with_noise)
 
     @cached_property
     def _followed_cells(self) -> BoolArray:
+        """Mask of the cells up to the last one whose number at risk is significantly above zero, (cells,)."""
         return inference.find_followed_cells(*self._at_risk_with_noise)
 
     @cached_property
     def _estimated_curves(self) -> Curves:
+        """Survival, incidences and cumulative hazards from the released table, with hazards shrunk by
+        `_shrunken_hazards` unless the noise is negligible."""
         if self._shrunken_hazards is None:
             return self._risk_table.estimate_curves(self._followed_cells, self._cell_bounds.mean(axis=1))
         return split_curves_by_cause(self._shrunken_hazards, self._cause_fractions, self._cell_bounds.mean(axis=1))
@@ -328,6 +348,7 @@ class CompetingRisks(IntervalResult):
         return {"incidence": np.array(incidence), "hazard": np.where(np.isnan(incidence), np.nan, self.hazard)}
 
     def _columns(self) -> dict[str, Any]:
+        """Return the columns of the data frame, each of length causes * (cells + 1): cause by cause, edge by edge."""
         edges, (incidence, hazard) = len(self.x), self._known_curves.values()
         return {
             "cause": [str(cause) for cause in self.causes for _ in range(edges)],
@@ -336,12 +357,15 @@ class CompetingRisks(IntervalResult):
         }  # fmt: skip
 
     def _arrays(self) -> Mapping[str, object]:
+        """Return the arrays of the JSON document: `x`, `at_risk`, and incidence and hazard as a mapping from cause
+        to values."""
         rows = {
             name: dict(zip(map(str, self.causes), curves, strict=True)) for name, curves in self._known_curves.items()
         }
         return {**super()._arrays(), **rows}
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
+        """Draw the incidence of each cause as steps with its band on the same axes, and return the axes."""
         ax, before, size = how["ax"], "" if how["name"] is None else f"{how['name']}, ", len(self.x)
         for row, cause in enumerate(self.causes):
             cause_shades = [shade.select_rows(slice(row * size, (row + 1) * size)) for shade in shades]
@@ -353,10 +377,14 @@ class CompetingRisks(IntervalResult):
         return ax
 
     def _question(self) -> Mapping[str, object]:
+        """Return the JSON fields that restore the result with `_from_json`: label, causes and declared values of the
+        grid."""
         return {"label": self.label, "causes": list(self.causes), **declared_values_to_json(self.grid)}
 
     @classmethod
     def _from_json(cls, document: display.CurveDocument) -> CompetingRisks:
+        """Return the result from a parsed JSON document. Raises `InvalidArgument` unless it has one row of counts
+        for the censored and one for each cause."""
         question, turns = document.question, document.releases
         causes, grid = tuple(question["causes"]), grid_from_cells(question, document.arrays["x"], Outside.APART)
         if len(turns) != 1 + len(causes):
@@ -366,6 +394,8 @@ class CompetingRisks(IntervalResult):
         return cls.from_counts(turns, causes, grid, question["label"], document.privacy)
 
     def _summary(self) -> list[tuple[str, str]]:
+        """Return for each cause a pair of texts: a description, and the share with an event at the last edge of
+        follow-up."""
         end = int(np.flatnonzero(np.isfinite(self.incidence[0]))[-1])
         words = (
             f"before {self.x[end]:g}"
@@ -391,10 +421,14 @@ def split_curves_by_cause(hazards: HazardPosterior, cause_fractions: FloatArray,
 
 
 def _time_lost_statistic(row: int, edge: int, time: float) -> Any:
+    """Return a function from `Curves` to the mean time lost to the cause in `row` up to `time`, the time of this
+    edge."""
     return lambda one: one.time_lost(time, edge)[..., row]
 
 
 def _estimate_cause_hazards(risks: CompetingRisks) -> FloatArray:
+    """Return the estimated hazard of each cause in each cell, (causes, cells); where they add up to more than 1,
+    they are scaled to add up to 1."""
     hazards = np.diff(risks._extrapolated_hazards, axis=1)
     return np.asarray(hazards / np.maximum(hazards.sum(axis=0), 1.0))
 
@@ -450,6 +484,7 @@ class CompetingRisksQuestion:
         self._event_categories()
 
     def _event_categories(self) -> Categories:
+        """Return the event column with its public values: censored first, then the causes."""
         return Categories(self.event, (self.censored, *self.causes))
 
     def steps(self, setting: Setting) -> Needs[Any]:

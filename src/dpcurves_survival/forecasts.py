@@ -44,9 +44,11 @@ from .survival_models import HorizonCounts, SurvivalModel, SurvivalModelQuestion
 
 
 def _censor_times(places: Places) -> Callable[[Generator, int], tuple[FloatArray, Bits]]:
-    """Return a sampler of times and event indicators; half of the records are censored by an independent time."""
+    """Return a sampler of times and event indicators from a sampler of times; half of the records have an
+    independent censoring time, which counts if it comes first."""
 
     def sample_times(draw: Generator, size: int) -> tuple[FloatArray, Bits]:
+        """Return observed times, as fractions of the grid, and 1 for an event or 0 for censoring, each (size,)."""
         time, until = places(draw, size), 1.3 * places(draw, size)
         until = np.where(draw.random(size) < 0.5, until, np.inf)
         return np.minimum(time, until), (time <= until).astype(np.int64)
@@ -58,13 +60,16 @@ TIMES = MappingProxyType({name: _censor_times(PLACES[name]) for name in ("a hill
 
 
 def _time_columns(question: SurvivalQuestion, sample: tuple[FloatArray, Bits]) -> Table:
+    """Return the synthetic table of a question: times scaled to its grid, and the value of the event column for each
+    record."""
     time, event = sample
     values = event_categories(question).values
     return {question.time: interpolate_grid(question.grid, time), question.event: np.array(values)[event]}
 
 
 def survival_error(question: Any, curve: Survival, records: Columns, steps: FloatArray | None = None) -> float:
-    """Return the root mean square difference to the Kaplan-Meier estimate from exact times or weights, over edges."""
+    """Return the root mean square difference, over edges, between a released curve and the Kaplan-Meier estimate
+    from the exact times of `records`. `steps` are their integer weights; None: unweighted."""
     came = np.asarray(records[question.event]) == question.came
     times, time_index = np.unique(np.asarray(records[question.time], dtype=np.float64), return_inverse=True)
     leaving, events = np.bincount(time_index, steps), np.bincount(time_index, came if steps is None else steps * came)
@@ -91,6 +96,7 @@ THOUSAND = Grid(0, 1000, cells=100)
 
 
 def _unbounded_columns(question: Any, sample: Any) -> dict[str, Any]:
+    """Return the synthetic table of a question with automatic range, with times between 0 and 1,000."""
     return _time_columns(question.with_grid(THOUSAND), sample)
 
 
@@ -98,10 +104,12 @@ def _unbounded_columns(question: Any, sample: Any) -> dict[str, Any]:
 
 
 def _weighted_columns(question: Any, sample: Any) -> Table:
+    """Return the synthetic table of a weighted question: times, events and survey weights."""
     return {**_time_columns(question, sample), question.weight: synthesise_weights(question, len(sample[1]))}
 
 
 def _weighted_error(question: Any, curve: Survival, records: Columns) -> float:
+    """Return `survival_error` against the weighted Kaplan-Meier estimate of the synthetic records."""
     return survival_error(question, curve, records, weight_steps(question, records))
 
 
@@ -109,7 +117,8 @@ def _weighted_error(question: Any, curve: Survival, records: Columns) -> float:
 
 
 def count_cells(records: Columns, *sides: tuple[str, Grid | Categories]) -> FloatArray:
-    """Return counts of records by categories or by cells, with values outside the grid counted separately."""
+    """Return exact counts of synthetic records by categories or by cells, one axis for each side; values outside a
+    grid have the first and last place of its axis."""
     places, shape = [], []
     for column, side in sides:
         values = np.asarray(records[column])
@@ -126,6 +135,7 @@ def count_cells(records: Columns, *sides: tuple[str, Grid | Categories]) -> Floa
 
 
 def _cause_columns(question: Any, sample: Any) -> dict[str, Any]:
+    """Return the synthetic table of competing risks: the causes alternate among records with an event."""
     time, event = sample
     kinds = np.arange(len(event)) % len(question.causes) + 1
     values = np.array([question.censored, *question.causes], dtype=object)
@@ -133,6 +143,7 @@ def _cause_columns(question: Any, sample: Any) -> dict[str, Any]:
 
 
 def _cause_error(question: Any, risks: CompetingRisks, records: Columns) -> float:
+    """Return the root mean square error of the incidences of all causes against those of the exact counts by cell."""
     event = Categories(question.event, (question.censored, *question.causes))
     censored, *events = count_cells(records, (question.event, event), (question.time, question.grid))
     table = risk_table_from_counts(censored, events, tied=True)
@@ -153,6 +164,8 @@ def _entry_columns(question: Any, sample: Any) -> dict[str, Any]:
 
 
 def _entry_error(question: Any, curve: variants.DelayedEntry, records: Columns) -> float:
+    """Return the root mean square error of survival with delayed entry against the estimate from the exact counts by
+    cell."""
     came = np.where(np.asarray(records[question.event]) == question.came, 1, 0)
     columns, grid = {**records, question.event: came}, question.grid
     exits = count_cells(columns, (question.event, Categories(question.event, (0, 1))), (question.time, grid))
@@ -167,7 +180,8 @@ def _entry_error(question: Any, curve: variants.DelayedEntry, records: Columns) 
 
 
 def _interval_censored_columns(question: Any, sample: Any) -> dict[str, Any]:
-    """Return events seen up to a quarter of the grid later, and last examinations of records without an event."""
+    """Return two columns of examination times of synthetic records: an event is first seen up to 3/16 of the grid
+    after it; records without an event have a last examination, and `inf` as the first one with the event."""
     time, event = sample
     at, wide = interpolate_grid(question.grid, time), (question.grid.upper - question.grid.lower) / 4
     delay = np.arange(len(at)) % 4 / 4 * wide
@@ -176,6 +190,8 @@ def _interval_censored_columns(question: Any, sample: Any) -> dict[str, Any]:
 
 
 def _interval_censored_error(question: Any, curve: variants.IntervalCensoredSurvival, records: Columns) -> float:
+    """Return the root mean square error of survival against Turnbull's estimate from the exact counts of pairs of
+    cells."""
     counts = count_cells(records, (question.last, question.grid), (question.first, question.grid))
     return root_mean_square_error(
         curve.extrapolated_survival[1:],
@@ -199,11 +215,13 @@ def _model_columns(question: Any, sample: Any) -> dict[str, Any]:
 
 
 def _auc_half_width(model: SurvivalModel, population: bool) -> float:
+    """Return half the width of the interval of the area under the ROC curve at the confidence level of forecasts."""
     return read.mean_half_width(model.auc.interval(LEVEL, population=population))
 
 
 def _model_error(question: Any, model: SurvivalModel, records: Columns) -> float:
-    """Return the absolute error of the area, or half its interval if it is unknown."""
+    """Return the absolute error of the area under the ROC curve against the area from exact counts by cell, or half
+    the width of its interval if the area is NaN."""
     if np.isnan(model.auc.value):
         return _auc_half_width(model, False)
     came = np.where(np.asarray(records[question.event]) == question.came, 1, 0)
@@ -245,14 +263,16 @@ FORECASTS: Mapping[type[Any], ForecastKind] = MappingProxyType({
 
 
 def law_from_curve(question: Any, curve: Survival) -> tuple[Law, float] | None:
-    """Return a law of records like a released survival curve, or None for a question about other columns."""
+    """Return a sampler of records like a released survival curve and their estimated number, or None if the question
+    has no time and event columns of this kind."""
     if not (hasattr(question, "time") and hasattr(question, "came")):
         return None
     return _time_law_from_curve(question, curve), float(curve.at_risk[0])
 
 
 def _time_law_from_curve(question: Any, curve: Survival) -> Law:
-    """Return event times from the curve, and censoring times from the numbers at risk relative to the curve."""
+    """Return a sampler of records whose event times follow the curve and whose censoring times follow the numbers at
+    risk divided by the curve."""
     names = np.array(event_categories(question).values)
     remaining = np.append(curve.at_risk[1:], 0.0) / max(float(curve.at_risk[0]), 1.0)
     observed = np.minimum.accumulate(np.clip(remaining / np.maximum(curve.extrapolated_survival, 1e-9), 0.0, 1.0))
@@ -263,6 +283,8 @@ def _time_law_from_curve(question: Any, curve: Survival) -> Law:
     )
 
     def sample_records(draw: Generator, size: int) -> Table:
+        """Return a table of `size` synthetic records: observed times, up to the end of the grid, and the value of
+        the event column."""
         cell, until = (draw.choice(len(edges), size, p=masses) for masses in (happens, ends))
         placed = [
             sample_within_cells(edges, values, np.minimum(cells, len(edges) - 2), draw) for cells in (cell, until)

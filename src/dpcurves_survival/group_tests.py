@@ -76,13 +76,16 @@ def compute_group_scores(events: FloatArray, at_risk: FloatArray, weights: Float
 
 
 def _quadratic_forms(excess: FloatArray, covariance: FloatArray, contrasts: FloatArray, least: float) -> FloatArray:
-    """Return the squared length of contrasts of the scores in units of their covariance, (...)."""
+    """Return the squared length of contrasts of the scores in units of their covariance, z' V^-1 z, (...). `least`
+    is added to the diagonal of V."""
     values = excess @ contrasts.T
     variance = contrasts @ covariance @ contrasts.T + least * np.eye(len(contrasts))
     return np.asarray((values * np.linalg.solve(variance, values[..., None])[..., 0]).sum(axis=-1))
 
 
 def _group_curves(curves: Any) -> list[Survival]:
+    """Return the curves as a list. Raises unless they are two or more survival curves on one grid, of independent
+    units."""
     groups = (
         list(curves.values()) if isinstance(curves, Mapping) else list(curves) if isinstance(curves, Sequence) else []
     )
@@ -97,7 +100,9 @@ def _group_curves(curves: Any) -> list[Survival]:
 
 
 def _parse_contrasts(trend: Sequence[float] | bool | None, groups: int) -> FloatArray:
-    """Return the contrasts that are tested: all groups but the last, or one row of scores."""
+    """Return the contrasts that are tested, (contrasts, groups): all groups but the last, or one centred row of
+    scores for a trend. Raises `InvalidArgument` for a `trend` that is not one finite number for each group, not all
+    equal."""
     if trend is None or trend is False:
         return np.eye(groups)[:-1]
     scores = np.arange(groups, dtype=np.float64) if trend is True else np.asarray(trend, dtype=np.float64)
@@ -109,6 +114,8 @@ def _parse_contrasts(trend: Sequence[float] | bool | None, groups: int) -> Float
 
 
 def _cells_until(curve: Survival, until: float | None) -> BoolArray:
+    """Return the mask of the cells that end at `until` or before, (cells,); None: all. Raises `InvalidArgument` for
+    a time beyond the grid."""
     ends = curve._cell_bounds[:, 1]
     if until is None:
         return np.ones(len(ends), dtype=np.bool_)
@@ -220,7 +227,8 @@ def multivariate_log_rank_test(
 def _bias_notes(
     groups: Sequence[Survival], tables: Sequence[EventTable], noises: Sequence[EventTable], used: BoolArray
 ) -> tuple[str, ...]:
-    """Return the note of the first group whose comparison with the others may be biased by censoring inside cells."""
+    """Return the note of the first group whose comparison with the other groups together may be biased by censoring
+    inside cells; empty if there is none, or if times are declared values."""
     if groups[0].grid.values is not None:
         return ()
     inner = used.copy()
@@ -230,6 +238,7 @@ def _bias_notes(
         return ()
 
     def split(parts: Sequence[EventTable], group: int) -> list[EventTable]:
+        """Return the table of one group and the sum of the tables of all others, both in the `inner` cells."""
         cut = [part.select_subset((..., inner)) for part in parts]
         others = [part for number, part in enumerate(cut) if number != group]
         rest = EventTable(
@@ -276,11 +285,15 @@ def median_difference(first: Survival, second: Survival) -> Estimate:
         raise InvalidArgument("second", "must be a curve on the same grid")
 
     def find_median(curves: inference.Curves) -> FloatArray:
+        """Return the event time of the first cell at whose end at most half survive, (...); infinite if there is
+        none."""
         is_reached = curves.survival[..., 1:] <= inference.HALF
         cells = np.argmax(is_reached, axis=-1)
         return np.where(is_reached.any(axis=-1), curves.event_times[cells], inf)
 
     def find_endpoints(level: float, population: bool) -> tuple[float, float]:
+        """Return the interval of the difference: the outer quantiles over draws of the earliest minus the latest
+        median, and of the latest minus the earliest."""
         samples = [ONE_CAUSE.sample_group(curve, place, population=population) for place, curve in enumerate(groups)]
         earliest, latest = (
             [find_median(getattr(sample, name)) for sample in samples] for name in ("lowest_curves", "highest_curves")
@@ -330,6 +343,7 @@ def median_follow_up(curve: Survival) -> Estimate:
     reverse = Survival(curve.label, curve.privacy, (events, censored), curve.grid)
 
     def find_endpoints(level: float, population: bool) -> tuple[float, float]:
+        """Return the interval of the median of the reverse curve."""
         return reverse.median_interval(level, population=population)
 
     point = reverse.median if isfinite(reverse.median) else nan

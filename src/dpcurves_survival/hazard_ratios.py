@@ -29,33 +29,31 @@ from .inference import RiskTable
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """Parameters of the estimator.
-
-    Attributes:
-        least_at_risk: Minimum number at risk, in records, where noise hides it.
-        blocks: Maximum number of blocks of adjacent cells with weights of their own.
-        spread: Prior coefficient of variation of the hazard over time.
-        departure: Standard deviation over time of the log ratio that weights and intervals allow for.
-        numbers: Maximum of cells times draws, unless that leaves fewer draws than `draws`.
-        draws: Minimum number of noise draws.
-        largest: Largest absolute log ratio that is searched.
-        pilot: Largest absolute log ratio at which weights are computed.
-        rounds: Number of times that weights are recomputed at the ratio they gave.
-    """
+    """Numbers that steer the estimate of a hazard ratio."""
 
     least_at_risk: float = 0.5
+    """Records: the number at risk counts as at least this many where noise hides it."""
     blocks: int = 64
+    """Blocks of neighbouring cells with weights of their own, at most: more would fit the noise."""
     spread: float = 1.0
+    """Coefficient of variation of the hazard over time, as a prior."""
     departure: float = 0.2
+    """Log ratio: its standard deviation over time that weights and intervals allow for."""
     numbers: int = 2**17
+    """Cells times draws, at most, unless that leaves fewer draws than `draws`: it bounds memory."""
     draws: int = 1000
+    """Draws of noise, at least."""
     largest: float = 8.0
+    """Log ratio: the largest absolute value that is searched; a ratio of 3,000."""
     pilot: float = 4.0
+    """Log ratio: the largest absolute value at which weights are computed; a ratio of 55."""
     rounds: int = 3
+    """Recomputations of the weights, each at the ratio that the weights before gave."""
 
 
 TUNING = Tuning()
-LEAST_VARIANCE = 1e-12  # squared events; regularises matrices of empty cells
+LEAST_VARIANCE = 1e-12
+"""Squared events: added to variances, so that matrices of empty cells have an inverse."""
 MOST_HAZARD = 0.95  # largest hazard of a cell in the simulation model
 PRECISION = 1e-10  # of a log ratio
 SECANT = 0.05  # first step of the secant method, in log ratio
@@ -64,14 +62,16 @@ NEWTONS = 10  # Newton steps for the hazard of a cell
 
 
 def first_group_fraction(log_ratio: float, at_risk: FloatArray) -> FloatArray:
-    """Return the share of the first group in the total hazard, from (2, ..., cells); 0 without records."""
+    """Return the share of the first group in the total hazard of each cell, (..., cells), if its hazard is
+    exp(`log_ratio`) times that of the second group; 0 where no record is at risk. `at_risk` is (2, ..., cells)."""
     first = at_risk[0] * exp(log_ratio)
     whole = first + at_risk[1]
     return np.asarray(np.divide(first, whole, out=np.zeros_like(whole), where=whole > 0))
 
 
 def split_events(log_ratio: float, died: FloatArray, at_risk: FloatArray) -> FloatArray:
-    """Divide the events of each cell between both groups, whose continuous hazards have this ratio: (2, cells).
+    """Return the events of each cell divided between both groups, whose continuous hazards have this ratio: (2,
+    cells). `died` are the events of both, (cells,).
 
     The cumulative hazard of the second group in each cell is found by Newton's method from below, which never
     overshoots, because the number of events is concave in it.
@@ -140,7 +140,7 @@ class ScoreErrors(NamedTuple):
 
 @dataclass(frozen=True)
 class ScoredRiskTables:
-    """Two groups whose hazards are compared.
+    """Risk tables of two groups whose hazards are compared, with simulated noise.
 
     Attributes:
         events: Unbiased released events, (2, cells).
@@ -196,6 +196,8 @@ class ScoredRiskTables:
 
     @cached_property
     def _min_at_risk(self) -> FloatArray:
+        """Lower bound of plausible numbers at risk, (2, cells): the noise standard deviation, but at most
+        `least_at_risk`."""
         return np.asarray(np.minimum(self.noise_of_records.std(axis=1), self.tuning.least_at_risk))
 
     @cached_property
@@ -219,10 +221,11 @@ class ScoredRiskTables:
         return np.unique(np.append(0, np.minimum(ends + 1, cells - 1)))
 
     def _sum_blocks(self, cells: FloatArray) -> FloatArray:
+        """Return the sum over the cells of each block, along the last axis: (..., cells) to (..., blocks)."""
         return np.asarray(np.add.reduceat(cells, self.block_starts, axis=-1))
 
     def _repeat_over_cells(self, blocks: FloatArray) -> FloatArray:
-        """Repeat the value of each block over its cells."""
+        """Return the value of each block for each of its cells, along the last axis: (..., blocks) to (..., cells)."""
         return np.asarray(np.repeat(blocks, np.diff(np.append(self.block_starts, self.records.shape[1])), axis=-1))
 
     def expected_events(self, log_ratio: float) -> FloatArray:
@@ -263,7 +266,8 @@ class ScoredRiskTables:
         return self._sum_blocks(events[0] - events.sum(axis=0) * first_group_fraction(log_ratio, at_risk))
 
     def simulate_errors(self, log_ratio: float) -> ScoreErrors:
-        """Return errors of the scores by noise and sampling at this ratio."""
+        """Return the errors of the block scores by noise, by sampling and by a changing ratio, if the true log ratio
+        is `log_ratio`."""
         expected = self.expected_events(log_ratio)
         share = first_group_fraction(log_ratio, self.at_risk)
         noisy = self.score_blocks(log_ratio, expected[:, None] + self.noise_of_events, self._noisy_at_risk)
@@ -277,7 +281,8 @@ class ScoredRiskTables:
 
     @cached_property
     def block_weights(self) -> FloatArray:
-        """Weights of blocks, (blocks,)."""
+        """Weights of the block scores, (blocks,): recomputed `rounds` times at the ratio that they give, starting
+        from a ratio of 1."""
         log_ratio, weights = 0.0, np.ones(len(self.block_starts))
         for _ in range(self.tuning.rounds):
             weights = self.simulate_errors(log_ratio).weights
@@ -286,6 +291,7 @@ class ScoredRiskTables:
         return weights
 
     def _score_total(self, log_ratio: float, weights: FloatArray) -> float:
+        """Return the weighted sum of the released block scores at this ratio, in events."""
         return float(self.score_blocks(log_ratio, self.events, self.at_risk) @ weights)
 
     def _find_root(self, falling: Callable[[float], float]) -> float:
@@ -303,6 +309,7 @@ class ScoredRiskTables:
         none."""
 
         def excess_score(log_ratio: float) -> float:
+            """Return the weighted released score minus the median of its simulated noise, at this ratio."""
             return self._score_total(log_ratio, self.block_weights) - float(
                 np.median(self.simulate_errors(log_ratio).simulate_score_noise(self.block_weights))
             )
@@ -310,10 +317,13 @@ class ScoredRiskTables:
         return self._find_root(excess_score)
 
     def interval(self, level: float, *, population: bool) -> tuple[float, float]:
-        """Return the endpoints of the log ratio, for these records or for the population."""
+        """Return lower and upper endpoint of the log hazard ratio at confidence `level`, for these records or for
+        the population; infinite if beyond the search range."""
         each = self._endpoint_level(level, population=population)
 
         def excess_over_endpoint(log_ratio: float, side: int) -> float:
+            """Return the weighted score minus the error quantile of this side (1: lower endpoint, -1: upper),
+            shifted by the least favourable order inside cells; its root is the endpoint."""
             errors = self.simulate_errors(log_ratio).simulate_score(self.block_weights, population=population)
             reach = side * upper_quantile(side * errors, each)
             return self._score_total(log_ratio, self.block_weights) - reach + self._tie_order_shift(log_ratio, side)
@@ -333,7 +343,8 @@ class ScoredRiskTables:
         return end_level(apart / spread if spread > 0 else inf, level)
 
     def _tie_order_shift(self, log_ratio: float, side: int) -> float:
-        """Return the largest shift of the weighted score, down (1) or up (-1), over orders of events inside cells."""
+        """Return the largest shift of the weighted score, down (side 1) or up (side -1), over orders of events
+        inside cells; 0 if times are tied."""
         if self.tied:
             return 0.0
         between = self._sum_blocks(np.maximum(self.records - self.fewest_records, 0.0))
@@ -368,6 +379,8 @@ def expected_first_group_events(
     last = np.maximum(fewest[1] - events[1], 0.0)
 
     def fraction_of_first(first: FloatArray, second: FloatArray) -> FloatArray:
+        """Return the share of the first group in the total hazard, for these numbers at risk of both groups,
+        (cells,)."""
         return first_group_fraction(log_ratio, np.stack([first, second]))
 
     early = events[1] * (fraction_of_first(most[0], fewest[1]) + fraction_of_first(most[0], last)) / 2

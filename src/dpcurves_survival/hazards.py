@@ -23,10 +23,11 @@ from threadpoolctl import threadpool_limits
 from dpcurves.arrays import FloatArray
 
 MOST_BLOCKS = 96
-"""Cells that are modelled separately; more cells are merged into blocks of neighbours."""
+"""Blocks of neighbouring cells that are modelled separately, at most; more cells are merged."""
 DRAWS = 16
 """Draws of hazards per prior, in antithetic pairs."""
-LEAST_AT_RISK = 0.5  # records
+LEAST_AT_RISK = 0.5
+"""Records: the number at risk counts as at least this many when it is divided by."""
 LEAST_EXPECTED = 1e-3  # records
 ROUNDING = 1e-9  # relative
 NEGLIGIBLE = 1e-3  # variance relative to the largest, or posterior probability
@@ -39,7 +40,7 @@ SHORTEST = 0.05
 SETTLED = 0.02
 """Change of the standardised parameters below which Newton's method has converged."""
 RANGE = -12.0, 2.5
-"""Limits of log hazards."""
+"""Log hazards of a block: smallest and largest value, so that exponentials are normal doubles."""
 
 
 class HazardPrior(NamedTuple):
@@ -69,7 +70,8 @@ class HazardPrior(NamedTuple):
         return np.full(cells, np.log(2 * np.log(2) / cells))
 
     def basis_matrix(self, cells: int) -> FloatArray:
-        """Return the matrix that maps independent standard normal numbers to log hazards, (cells, numbers)."""
+        """Return the matrix that maps independent standard normal parameters to deviations of log hazards from their
+        prior mean, (cells, parameters)."""
         position = (np.arange(cells) + 0.5) / cells
         columns = [np.full((cells, 1), self.level), self.slope * (np.log(position) + 1)[:, None]]
         if self.smooth:
@@ -86,12 +88,15 @@ EVENTS = (
     HazardPrior(0.7, 0.4, 0.8, 0.15, 0.0), HazardPrior(0.7, 0.4, 0.0, 1.0, 1.5),
     HazardPrior(0.5, 0.0, 0.0, 1.0, 0.0, straight=True),
 )  # fmt: skip
+"""Priors of the log hazard of events, whose posterior means are averaged by their probability; the numbers are the
+fields of `HazardPrior`, chosen on the laws of `benchmarks/survival_few.py`."""
 CENSORED = (
     HazardPrior(1.0, 0.4, 0.0, 1.0, 0.0),
     HazardPrior(1.0, 0.4, 0.8, 0.2, 0.0),
     HazardPrior(1.0, 0.4, 0.0, 1.0, 1.5),
 )
-"""Chosen on the laws of `benchmarks/survival_few.py`."""
+"""Priors of the log hazard of censoring, chosen on the laws of `benchmarks/survival_few.py`; the numbers are the fields
+of `HazardPrior`."""
 
 
 class NoisyCounts(NamedTuple):
@@ -137,7 +142,7 @@ class _PosteriorFit(NamedTuple):
 def estimate_shrunken_hazards(
     events: NoisyCounts, censored: NoisyCounts, records: NoisyCounts, generator: np.random.Generator
 ) -> HazardPosterior | None:
-    """Estimate the hazard of each cell in the Kaplan-Meier estimate of the records.
+    """Return posterior draws of the hazard of each cell in the Kaplan-Meier estimate of the records, with weights.
 
     None if no prior fits: noise can produce counts that no hazards explain.
 
@@ -170,7 +175,8 @@ def estimate_shrunken_hazards(
 
 
 def _fit_priors(model: _CountModel, draws: FloatArray) -> Iterator[_PosteriorFit]:
-    """Fit each pair of priors; skip pairs under which a covariance matrix cannot be factorised."""
+    """Yield the posterior under each pair of priors of events and censoring; pairs are skipped if a covariance
+    matrix cannot be factorised."""
     for priors in product(EVENTS, CENSORED):
         try:
             yield model.fit_hazards(*priors, draws)
@@ -233,6 +239,8 @@ class _CountModel(NamedTuple):
     def _sample_posterior(
         self, usual: FloatArray, basis: FloatArray, at: FloatArray, draws: FloatArray
     ) -> _PosteriorFit:
+        """Return draws of hazards around the posterior mode `at`, and Laplace's approximation of the log marginal
+        likelihood. `draws` are standard normal, (draws, parameters)."""
         blocks = len(self.counts) // 2
         expected, slopes = self._expect_counts_and_slopes(usual + basis @ at)
         factor = self._factor_covariance(expected)
@@ -288,26 +296,34 @@ class _CountModel(NamedTuple):
         return expected, slopes
 
     def _sampling_covariance(self, expected: FloatArray) -> FloatArray:
-        """Return the multinomial covariance of the counts."""
+        """Return the multinomial covariance of the counts, (2 * blocks + 1, 2 * blocks + 1), given their
+        expectation."""
         multinomial = np.diag(np.maximum(expected, LEAST_EXPECTED))
         return np.asarray(multinomial - np.outer(expected, expected) / expected.sum())
 
     def _factor_covariance(self, expected: FloatArray) -> tuple[FloatArray, bool]:
+        """Return the Cholesky factor of sampling plus noise covariance of the counts, as `scipy.linalg.cho_factor`
+        does; a small multiple of the trace is added to the diagonal."""
         total = self._sampling_covariance(expected) + self.noise
         total[np.diag_indices(len(total))] += ROUNDING * np.trace(total)
         factor, lower = cho_factor(total, lower=True)
         return np.asarray(factor), bool(lower)
 
     def _negative_log_posterior(self, factor: tuple[FloatArray, bool], expected: FloatArray, at: FloatArray) -> float:
+        """Return minus the log posterior density of the parameters `at`, up to a constant, with `factor` as the
+        covariance of the counts."""
         off = self.counts - expected
         return 0.5 * float(off @ cho_solve(factor, off) + at @ at)
 
 
 def _posterior_precision(factor: tuple[FloatArray, bool], slopes: FloatArray) -> FloatArray:
+    """Return the inverse posterior covariance of the parameters: expected curvature of the likelihood plus the
+    identity of the prior. `slopes` are derivatives of expected counts by parameters."""
     return np.asarray(slopes.T @ cho_solve(factor, slopes) + np.eye(slopes.shape[1]))
 
 
 def _sum_blocks(counts: NoisyCounts, width: int) -> NoisyCounts:
+    """Return counts and noise summed over blocks of `width` neighbouring cells, along the last axis."""
     if width == 1:
         return counts
     starts = np.arange(0, len(counts.counts), width)
@@ -327,6 +343,7 @@ def _spread_over_cells(block_counts: FloatArray, counts: NoisyCounts, width: int
     even = (block_counts / sizes)[..., block]
 
     def deviations_from_even(each: FloatArray) -> FloatArray:
+        """Return the difference of the count of each cell from the mean of its block, (..., cells)."""
         return np.asarray(each - (np.add.reduceat(each, np.arange(0, cells, width), axis=-1) / sizes)[..., block])
 
     apart = deviations_from_even(counts.counts)

@@ -19,15 +19,18 @@ from dpcurves.summaries.two_classes import isotonic_projection
 
 
 DEVIATIONS = 4.0
-"""z-score of a number at risk below which a cell and all later cells give no information."""
+"""Standard deviations of the noise of a number at risk: below, a cell and all later cells give no information."""
 FOLLOW_UP_Z = 2.5
-"""z-score of a number at risk from which a cell is followed; noise alone exceeds it in about 1 of 100 cells."""
+"""Standard deviations of the noise of a number at risk from which a cell is followed; noise alone exceeds it in about 1
+of 100 cells."""
 LEAST_AT_RISK = 0.5
+"""Records: the number at risk counts as at least this many when it is divided by."""
 LEAST_FLOOR = 1e-9
-"""Smallest remaining fraction of one record at risk, so that survival has a logarithm."""
+"""Record at risk: remaining fraction of one, at least, so that survival has a logarithm."""
 HALF = 0.5
+"""Survival of the median."""
 FEWEST_AT_RISK = 5.0
-"""Number at risk up to which bands for the population give no information."""
+"""Records at risk, up to which bands for the population give no information."""
 
 
 class AtRisk(NamedTuple):
@@ -59,18 +62,20 @@ def count_at_risk(events: FloatArray, censored: FloatArray) -> AtRisk:
 
 
 def find_known_cells(table: AtRisk, noise: AtRisk, z: float = DEVIATIONS) -> BoolArray:
-    """Mark the leading cells whose number at risk is clear of the noise and not tiny."""
+    """Return a mask of the leading cells whose released number at risk exceeds `z` standard deviations of its noise
+    and half a record, (cells,)."""
     enough = table.records > np.maximum(LEAST_AT_RISK, z * np.sqrt(np.mean(noise.records**2, axis=0)))
     return np.logical_and.accumulate(enough)
 
 
 def find_followed_cells(table: AtRisk, noise: AtRisk) -> BoolArray:
-    """Mark the cells up to the last one with a number at risk that is significantly above zero."""
+    """Return a mask of the leading cells whose released number at risk is significantly above zero, (cells,):
+    `find_known_cells` at `FOLLOW_UP_Z`."""
     return find_known_cells(table, noise, FOLLOW_UP_Z)
 
 
 def mask_unfollowed(curve: FloatArray, followed: BoolArray, *, settled: BoolArray | bool = False) -> FloatArray:
-    """Set a curve to NaN past the followed cells, where no record may be at risk.
+    """Return the curve with NaN past the followed cells, where no record may be at risk.
 
     Args:
         curve: Values at the ends of cells, (..., cells).
@@ -91,7 +96,8 @@ def estimate_survival(table: AtRisk, known: BoolArray) -> FloatArray:
 
 
 def hazards_from_survival(survival: FloatArray) -> FloatArray:
-    """Return the fraction of records at risk that leaves in each cell, from survival at its end."""
+    """Return the fraction of records at risk that leaves in each cell, (cells,), from survival at its end; 0 where
+    survival was 0 before."""
     before = np.append(1.0, survival[:-1])
     return np.asarray(np.clip(1 - np.divide(survival, before, out=np.ones_like(survival), where=before > 0), 0.0, 1.0))
 
@@ -121,7 +127,7 @@ class SurvivalSamplingErrors(NamedTuple):
 def sample_survival_errors(
     hazard: FloatArray, records: FloatArray, generator: np.random.Generator
 ) -> SurvivalSamplingErrors:
-    """Sample the sampling errors of log survival.
+    """Return random draws of the sampling errors of log survival; see `SurvivalSamplingErrors`.
 
     Args:
         hazard: Approximate hazards of the cells, between 0 and 1, (cells,).
@@ -136,7 +142,8 @@ def sample_survival_errors(
 
 
 def sample_waiting_times(has_event: BoolArray, generator: np.random.Generator) -> FloatArray:
-    """Sample waiting times for the next event, in units of their mean: equal from one event to the next.
+    """Return random waiting times for the next event, in units of their mean: equal from one event to the next, of
+    the shape of `has_event`.
 
     Args:
         has_event: Which cells have an event, (..., cells).
@@ -167,7 +174,7 @@ class HazardSamplingErrors(NamedTuple):
     def sample_errors(
         cls, hazards: FloatArray, records: FloatArray, generator: np.random.Generator
     ) -> HazardSamplingErrors:
-        """Sample the errors.
+        """Return random draws of the errors.
 
         Args:
             hazards: Approximate hazards of each cause, with a sum between 0 and 1, (causes, cells).
@@ -228,7 +235,8 @@ def simulate_log_errors(
 
 
 def _estimate_cell_survival(events: FloatArray, records: FloatArray, floor: FloatArray | float = 1.0) -> FloatArray:
-    """Return the share of records at risk without an event in each cell, above 0, so that it has a logarithm."""
+    """Return the share of records at risk without an event in each cell, at least `floor` / (records + 1), so that
+    it has a logarithm."""
     return np.asarray(np.maximum(1 - events / records, floor / (records + 1)))
 
 
@@ -300,6 +308,8 @@ def median_cells(orders: TieOrders, known: BoolArray, level: float) -> tuple[int
 
 
 def _estimate_hazards(found: AtRisk, known: BoolArray) -> FloatArray:
+    """Return events divided by records at risk in each cell, at most 1 and possibly negative by noise; 0 in unknown
+    cells."""
     records = np.where(known, np.maximum(found.records, LEAST_AT_RISK), 1.0)
     return np.where(known, np.minimum(found.events / records, 1.0), 0.0)
 
@@ -326,8 +336,8 @@ def count_censored_inside(censored: FloatArray) -> FloatArray:
 
 
 def find_censoring_bias(table: AtRisk, censored: FloatArray) -> FloatArray:
-    """Return by how much a curve exceeds the curve on which all `censored` leave before the events of their cell: (...,
-    cells).
+    """Return the released survival curve minus the curve on which all `censored` leave before the events of their
+    cell: (..., cells).
 
     >>> find_censoring_bias(AtRisk(np.array([5.0, 1.0]), np.array([10.0, 3.0])), np.array([2.0, 0.0]))
     array([0.125     , 0.08333333])
@@ -339,7 +349,8 @@ def find_censoring_bias(table: AtRisk, censored: FloatArray) -> FloatArray:
 
 
 def estimate_censoring_bias(table: AtRisk, censored: FloatArray, noise: AtRisk, noise_of_censored: FloatArray) -> float:
-    """Return the overestimation of survival if records are censored evenly over cells.
+    """Return the largest overestimation of survival, as a share of the records, if records are censored evenly over
+    cells.
 
     0 if it is below `LEAST_RISE`, or below `DEVIATIONS` standard deviations of its noise. The cell in which follow-up
     ends is excluded, unless it is the only one: records still at risk at a fixed end are censored at once, after its
@@ -375,7 +386,8 @@ def find_inner_cells(table: AtRisk, censored: FloatArray, noise: AtRisk, noise_o
 
 
 def _estimate_unconstrained_survival(found: AtRisk) -> FloatArray:
-    """Return survival of each cell, which may rise by noise."""
+    """Return the Kaplan-Meier estimate at the end of each cell, (..., cells), without the constraint that it is
+    nonincreasing: it may rise by noise."""
     share = found.events / np.maximum(found.records, LEAST_AT_RISK)
     return np.asarray(np.cumprod(1 - np.clip(share, -1.0, 1.0), axis=-1))
 
@@ -383,7 +395,8 @@ def _estimate_unconstrained_survival(found: AtRisk) -> FloatArray:
 LEAST_VARIANCE = 1e-9
 """Squared records: added where neither sampling nor noise moves the events, so that any difference is significant."""
 LEAST_MOVE = 0.5
-"""Standard deviations: a test whose statistic is shifted by less rejects at level 5 % with probability at most 8 %."""
+"""Standard deviations of a test statistic: if it is shifted by less, the test rejects at level 5 % with probability at
+most 8 %."""
 
 
 class LogRankScore(NamedTuple):
@@ -440,8 +453,8 @@ class Stratum(NamedTuple):
 def log_rank(
     strata: Sequence[Stratum], generator: np.random.Generator, rho: float = 0.0, gamma: float = 0.0
 ) -> TwoSampleTest:
-    """Return the squared score over its variance by sampling and noise, and the probability of a value as large under
-    equality.
+    """Return the log-rank test: the squared score over its variance by sampling and noise, and the probability of a
+    value as large if the groups survive alike; NaN for both if no cell is known in both groups.
 
     Each draw is a parametric bootstrap: it takes the estimated number of records of each group, gives them events at
     the pooled hazards and censoring of their own group, and adds noise. If records enter later, the sampling error of
@@ -486,7 +499,7 @@ def estimate_log_rank_bias(
     noises: tuple[AtRisk, AtRisk],
     noises_of_censored: tuple[FloatArray, FloatArray],
 ) -> float:
-    """Return the shift of the score if records are censored evenly over cells, in its standard deviations.
+    """Return the shift of the log-rank score, in its standard deviations, if records are censored evenly over cells.
 
     Then half of the censored records are not at risk at an event of their cell, while all were counted, which differs
     between groups with different censoring. 0 if the shift is below `LEAST_MOVE`, or explained by noise.
@@ -508,7 +521,8 @@ def estimate_log_rank_bias(
 
 
 def _excess_with_even_censoring(groups: Sequence[AtRisk], censored: Sequence[FloatArray]) -> FloatArray:
-    """Return observed minus expected events if half of the censored records are not at risk."""
+    """Return observed minus expected events of the first group if half of the censored records are not at risk in
+    their cell."""
     fewer = (group._replace(records=group.records - gone / 2) for group, gone in zip(groups, censored, strict=True))
     return compute_log_rank_score(*fewer).excess
 
@@ -516,14 +530,16 @@ def _excess_with_even_censoring(groups: Sequence[AtRisk], censored: Sequence[Flo
 def _simulate_null_scores(
     groups: tuple[AtRisk, AtRisk], noises: list[AtRisk], weight: FloatArray | float, generator: np.random.Generator
 ) -> LogRankScore:
+    """Return draws of the log-rank score, with noise, of two groups with equal hazards: the pooled ones. `noises`
+    are the simulated noise of both tables."""
     hazard = _estimate_monotone_hazards(groups[0].add_counts(groups[1]))
     first, second = (_sample_at_risk(group, hazard, len(noises[0].events), generator) for group in groups)
     return compute_log_rank_score(first.add_counts(noises[0]), second.add_counts(noises[1]), weight=weight)
 
 
 def _sample_at_risk(group: AtRisk, hazard: FloatArray, draws: int, generator: np.random.Generator) -> AtRisk:
-    """Sample tables of records that leave cell by cell, by events or censoring; records that stay are at risk in all
-    cells."""
+    """Return random tables, (draws, cells), of one group whose records leave cell by cell: by events with these
+    hazards, or by censoring as estimated from the group. Records that stay are at risk in all cells."""
     without = np.append(group.records[1:], group.records[-1] - group.events[-1])
     censored = _estimate_monotone_hazards(AtRisk(group.records - group.events - without, group.records - group.events))
     stay = np.cumprod((1 - hazard) * (1 - censored))
@@ -537,13 +553,15 @@ def _sample_at_risk(group: AtRisk, hazard: FloatArray, draws: int, generator: np
 
 
 def _estimate_monotone_hazards(group: AtRisk) -> FloatArray:
-    """Return the probability of leaving in each cell for records at risk, from a nonincreasing curve."""
+    """Return the hazard of each cell, between 0 and 1, from the nonincreasing survival curve of the group, (cells,)."""
     return hazards_from_survival(estimate_survival(group, np.ones(len(group.events), dtype=np.bool_)))
 
 
 LEAST_RISK_OF_TABLES = 1.0
+"""Records: the number at risk counts as at least this many in the tests of groups, where noise may hide it."""
 LEAST_SPREAD = 1e-12
 MOST_HAZARD = 1 - 1e-6
+"""Hazard of a cell, at most, so that survival stays above 0."""
 
 
 class Curves(NamedTuple):
@@ -568,14 +586,15 @@ class Curves(NamedTuple):
     conditioning_survival: FloatArray
 
     def restricted_mean(self, until: float, edge: int) -> FloatArray:
-        """Return the mean time without an event up to `until`, the time of this edge: (...)."""
+        """Return the mean time without an event up to `until`, the time of the edge with index `edge`: (...)."""
         came = self.survival[..., :edge] - self.survival[..., 1 : edge + 1]
         return np.asarray(
             (came * np.minimum(self.event_times[:edge], until)).sum(axis=-1) + until * self.survival[..., edge]
         )
 
     def time_lost(self, until: float, edge: int) -> FloatArray:
-        """Return the mean time that each cause takes from `until` (Andersen 2013): (..., causes)."""
+        """Return the mean time without an event that each cause takes away up to `until` (Andersen 2013): (...,
+        causes)."""
         came = np.diff(self.incidence[..., : edge + 1], axis=-1)
         return np.asarray((came * np.maximum(until - self.opposite_event_times[:edge], 0.0)).sum(axis=-1))
 
@@ -595,7 +614,8 @@ class RiskTable(NamedTuple):
     fewest_records: FloatArray
 
     def estimate_curves(self, known: BoolArray, event_times: FloatArray, *, censored_first: bool = False) -> Curves:
-        """Return the curves, constant where nothing is known; `censored_first` selects the other order inside cells.
+        """Return survival, incidences and cumulative hazards, constant past the `known` cells; `censored_first`
+        makes all censoring of a cell precede its events.
 
         Hazards may be negative by noise, so that they are unbiased.
         """
@@ -667,20 +687,21 @@ class RiskTable(NamedTuple):
 
 
 def plausible_at_risk(records: FloatArray, noise: FloatArray) -> FloatArray:
-    """Return numbers at risk that are compatible with the release, at least one, (draws, cells)."""
+    """Return numbers at risk that are compatible with the release, at least one: released numbers minus simulated
+    noise, (draws, cells)."""
     return np.asarray(np.maximum(records - noise, LEAST_RISK_OF_TABLES))
 
 
 def _prepend_value(first: float, values: FloatArray) -> FloatArray:
-    """Prepend a value along the last axis."""
+    """Return the values with `first` before them along the last axis."""
     return np.concatenate([np.full((*values.shape[:-1], 1), first), values], axis=-1)
 
 
 def band_over_orders(
     estimates: tuple[FloatArray, FloatArray], draws: tuple[FloatArray, FloatArray], level: float
 ) -> Band:
-    """Return simultaneous bounds of all points, from draws under the orders that give the lowest and the highest
-    values.
+    """Return simultaneous lower and upper bounds of all points, from draws under the orders inside cells that give
+    the lowest and the highest values.
 
     The largest studentised distance between draws and released values is bounded, downwards for one order, upwards for
     the other.
@@ -705,7 +726,8 @@ def band_over_orders(
 def interval_over_orders(
     low: FloatArray, high: FloatArray, level: float, *, population: bool = False
 ) -> tuple[float, float]:
-    """Return an interval of a number, from draws under the orders that give its lowest and highest value.
+    """Return the confidence interval of a number, from draws under the orders inside cells that give its lowest and
+    highest value.
 
     Noise is taken as symmetric about the released values, so that draws deviate from them as they deviate from the
     truth. If orders matter more than noise, each endpoint has a smaller error probability (see `end_level`). For the

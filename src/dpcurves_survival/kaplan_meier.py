@@ -59,7 +59,7 @@ class EventTable(NamedTuple):
 
     @classmethod
     def from_counts(cls, pair: Pair) -> Self:
-        """Return the table of released counts, (cells,)."""
+        """Return the table of unbiased released counts, (cells,)."""
         censored, events = (counts.unbiased_cells[0] for counts in pair)
         return cls(inference.count_at_risk(events, censored), inference.count_censored_inside(censored))
 
@@ -73,7 +73,8 @@ class EventTable(NamedTuple):
 
     @property
     def at_risk_censored_first(self) -> inference.AtRisk:
-        """Return events and records at risk if censoring precedes events in each cell."""
+        """Events and records at risk if censoring precedes events in each cell, and entries follow them: the fewest
+        at risk."""
         return inference.AtRisk(self.at_risk.events, self.at_risk.records - self.censored - self.entries)
 
     @property
@@ -82,7 +83,7 @@ class EventTable(NamedTuple):
         return np.asarray(self.at_risk.events + self.censored)
 
     def select_subset(self, at: Any) -> EventTable:
-        """Return some of the cells, or of the draws, by index."""
+        """Return the table for some of the cells, or of the draws, by index."""
         entered = self.entries[at] if isinstance(self.entries, np.ndarray) else self.entries
         return EventTable(self.at_risk.select_subset(at), self.censored[at], entered)
 
@@ -127,11 +128,12 @@ def notes_on_log_rank_bias(tables: Sequence[EventTable], noises: Sequence[EventT
 
 
 MOST_CELLS = 2**14
+"""Cells of time, at most."""
 QUIET = 0.05
-"""Standard deviation of noise, in records, below which counts are used without shrinkage."""
+"""Records: standard deviation of noise below which counts are used without shrinkage."""
 EVERYWHERE = "the band at every time"
 LEVEL = 0.95
-"""Confidence level of numbers at risk on plots."""
+"""Probability of the bands and of the intervals of numbers at risk on plots."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -180,6 +182,7 @@ class Survival(IntervalResult):
         return cls(label, privacy, evidence, grid)._add_notes()
 
     def _add_notes(self) -> Self:
+        """Return the curve with notes on wide cells and on wide bands in its privacy statement."""
         known, released, noises = self._known_cells, self._event_table, self._simulated_noise
         # Declared values have a fixed order of ties.
         wide = (
@@ -256,7 +259,8 @@ class Survival(IntervalResult):
 
     @cached_property
     def _shrunken_hazards(self) -> HazardPosterior | None:
-        """Shrunken hazards; None if the noise is negligible."""
+        """Posterior of hazards shrunk towards smooth or constant ones; None if the noise is negligible or no prior
+        fits."""
         released, noise = self._event_table, self._simulated_noise
         events = NoisyCounts(released.at_risk.events, noise.at_risk.events)
         censored = NoisyCounts(released.exits - events.counts, noise.exits - events.noise)
@@ -348,21 +352,27 @@ class Survival(IntervalResult):
 
     @cached_property
     def _event_table(self) -> EventTable:
+        """Unbiased released events, numbers at risk and censored records, (cells,)."""
         return EventTable.from_counts(self.evidence)
 
     @cached_property
     def _simulated_noise(self) -> EventTable:
+        """Noise of `_event_table`, simulated with a fixed public seed, (draws, cells)."""
         return self._sample_noise(public_generator(None))
 
     def _sample_noise(self, draw: np.random.Generator) -> EventTable:
+        """Return simulated noise of the event table, (draws, cells), from this generator of random numbers."""
         return EventTable.sample_noise(self.evidence, draw)
 
     @property
     def _known_cells(self) -> BoolArray:
+        """Mask of the leading cells whose number at risk is clear of the noise, (cells,): those that bands use."""
         return inference.find_known_cells(self._event_table.at_risk, self._simulated_noise.at_risk)
 
     @cached_property
     def _followed_cells(self) -> BoolArray:
+        """Mask of the cells up to the last one whose number at risk is significantly above zero, (cells,): those
+        where `y` is a number."""
         return inference.find_followed_cells(self._event_table.at_risk, self._simulated_noise.at_risk)
 
     def at_risk_intervals(self, level: float) -> FloatArray:
@@ -386,16 +396,20 @@ class Survival(IntervalResult):
         return super().to_frame(level=level, population=population)
 
     def _interval_columns(self, level: float, *, population: bool) -> dict[str, Any]:
+        """Return columns of the bounds of the band and of the numbers at risk, for the data frame."""
         ends = dict(zip(("at_risk_lower", "at_risk_upper"), self.at_risk_intervals(level).T, strict=True))
         return super()._interval_columns(level, population=population) | ends
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
+        """Draw the curve with its bands and, if bands are drawn, numbers at risk with 95 % intervals; return the
+        axes."""
         error = np.diff(self.at_risk_intervals(LEVEL), axis=1)[1:, 0] / 2 if shades else None
         risk = AtRiskRow(self.x, self.at_risk[1:], error)
         plot_arguments: Any = {"label": self.label, "at_risk": risk, "weighted": self.WEIGHTED}
         return draw_survival(self.x, self._mask_unknown("y", self.y), shades=shades, **plot_arguments, **how)
 
     def _question(self) -> dict[str, object]:
+        """Return the JSON fields that restore the curve with `_from_json`: label and declared values of the grid."""
         return {"label": self.label, **declared_values_to_json(self.grid)}
 
     RELEASES: ClassVar[int] = 2
@@ -403,12 +417,16 @@ class Survival(IntervalResult):
 
     @classmethod
     def _from_json(cls, document: display.CurveDocument) -> Self:
+        """Return the curve from a parsed JSON document. Raises `InvalidArgument` unless it has `RELEASES` rows of
+        counts."""
         if len(turns := document.releases) != cls.RELEASES:
             raise InvalidArgument("curve.evidence.releases", "counts of the censored and of events are needed")
         grid = grid_from_cells(document.question, document.arrays["x"], Outside.APART)
         return cls.from_counts(turns, grid, document.question["label"], document.privacy)
 
     def _summary(self) -> list[tuple[str, str]]:
+        """Return pairs of description and text: the median, its 95 % interval for these records, and the end of
+        follow-up if it is before the end of the grid."""
         words = format_interval(*self.median_interval(0.95))
         ended = (
             [] if self._followed_cells.all() else [("follow-up", f"known up to {format_number(self.follow_up_end)}")]
@@ -417,7 +435,8 @@ class Survival(IntervalResult):
 
     @property
     def median_text(self) -> str:
-        """The median and its cell, formatted."""
+        """The median and its cell as text; "not known" if bands are too wide, "not reached up to ..." if more than
+        half survive."""
         lower, upper = self.median_cell
         if any(note.startswith(EVERYWHERE) for note in self.notes):
             return "not known"
@@ -429,14 +448,14 @@ class Survival(IntervalResult):
 
 
 def event_categories(question: Any) -> Categories:
-    """Return both values of the event column: censored, and event."""
+    """Return the event column of a question with its two public values: censored first, then event."""
     return parse_class_labels(question.event, question.came, question.censored, ("censored", "came"))
 
 
 def require_times(
     time: str, grid: Grid, measured_in: str, by: By = None, *, max_cells: int = MOST_CELLS, verb: str = "counted"
 ) -> None:
-    """Check the time columns of a question.
+    """Raise if the time column, grid, unit of measurement or categories of a question are invalid.
 
     Raises:
         ValueError: there are too many cells.

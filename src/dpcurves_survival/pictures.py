@@ -23,19 +23,19 @@ if TYPE_CHECKING:
 
 
 LETTERS = 7.0
-"""Font size of the at-risk table, in points."""
+"""Points: font size of the table of numbers at risk."""
 ROW_HEIGHT = 9.5
-"""Height of a row, in points."""
+"""Points: height of a row of that table."""
 BELOW_TICKS = 22.0
-"""Distance of the first row from the axis, in points."""
+"""Points: distance of its first row from the axis."""
 AT_RISK = "number at risk"
 SURE = "number at risk (±: simultaneous 95% intervals for these records)"
 MOST = 6
-"""Maximum number of times in an at-risk table."""
+"""Times in that table, at most."""
 NARROW = 2.8
-"""Width below which there is no room for an at-risk table, in inches."""
+"""Inches: width of axes below which there is no room for that table."""
 LONGEST_NAME = 12
-"""Characters of a group name."""
+"""Characters of the name of a group beside that table."""
 GROUP, DARK, PALE = "at risk", "#333333", "#cccccc"
 
 
@@ -54,7 +54,8 @@ class AtRiskRow(NamedTuple):
 
 
 def write_at_risk(ax: Axes, row: AtRiskRow, name: str | None, color: str) -> None:
-    """Write one more row of numbers at risk below `ax`, if there is room; before the privacy statement."""
+    """Write one more row of numbers at risk below `ax`. Nothing is written if the axes are too narrow. Call it
+    before the privacy statement is added."""
     from dpcurves.display.artists import shrink_axes
 
     figure = ax.figure.get_figure(root=True)
@@ -85,7 +86,8 @@ def write_at_risk(ax: Axes, row: AtRiskRow, name: str | None, color: str) -> Non
 
 
 def _write_below(ax: Axes, place: tuple[float, float], text: str, across: str = "axes fraction", **style: Any) -> None:
-    """Write text at this x position, `place[1]` points below the axis."""
+    """Write text below the axis: at x position `place[0]`, in units of `across`, and `place[1]` points up (negative:
+    down)."""
     ax.annotate(
         text, (place[0], 0.0), (0.0, place[1]), xycoords=(across, "axes fraction"), textcoords="offset points",
         fontsize=scale_font_size(LETTERS), verticalalignment="top", annotation_clip=False, parse_math=False, **style,
@@ -102,7 +104,7 @@ def draw_survival(
     weighted: bool = False,
     **on: Unpack[canvas.ShadedDrawingOptions],
 ) -> Axes:
-    """Draw a survival curve as steps at the ends of cells.
+    """Draw a survival curve as steps at the ends of cells, with its bands; return the axes.
 
     Args:
         x: Edges of cells.
@@ -122,7 +124,7 @@ def draw_survival(
 
 
 def _fill_bands(picture: canvas.Picture, edges: FloatArray, max_height: float = np.inf) -> None:
-    """Draw bands as steps, up to a height."""
+    """Draw the bands of `picture` as shaded steps, cut at `max_height`."""
     ax = picture.ax
     for shade in picture.shades:
         lower, upper = (np.minimum(end, max_height) for end in shade.endpoints)
@@ -142,7 +144,7 @@ def draw_steps(
     share: bool,
     **on: Unpack[canvas.ShadedDrawingOptions],
 ) -> Axes:
-    """Draw a nondecreasing curve as steps at the ends of cells, with its bands.
+    """Draw a nondecreasing curve as steps at the ends of cells, with its bands; return the axes.
 
     Args:
         x: Edges of cells.
@@ -168,16 +170,17 @@ AXES = MappingProxyType({
     "people": "number needed to treat", "cumulative hazard": "cumulative hazard",
 })  # fmt: skip
 NOTHING = MappingProxyType({"ratio": 1.0, "difference of shares": 0.0, "difference of times": 0.0})
-"""Value of no difference, by scale."""
+"""Value that means no difference, by scale: where the reference line is drawn."""
 RATIOS = (0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5, 10), (*np.arange(2, 10) / 10, *np.arange(10, 20) / 10, 2, 2.5, 3)
-"""Ticks of ratios; and more, where these are few."""
+"""Ticks on an axis of ratios; and more of them, where these are few."""
 THIN, THICK, WITHIN, LONGEST = 1.1, 5.0, 0.4, 64
 
 
 def draw_forest(
     rows: Sequence[tuple[str, float, str]], privacy: PrivacyStatement, **on: Unpack[canvas.ShadedDrawingOptions]
 ) -> Axes:
-    """Draw each estimate in a row with its intervals, one panel per scale. Returns the first axes.
+    """Draw a forest plot: each estimate in a row with its intervals, one panel per scale. Return the axes of the
+    first panel.
 
     Args:
         rows: Name, value and scale of each estimate; shades have an interval for each.
@@ -200,6 +203,8 @@ def draw_forest(
 def _draw_panel(
     ax: Axes, scale: str, rows: Sequence[tuple[str, float, str]], numbers: Sequence[int], shades: Sequence[canvas.Shade]
 ) -> None:
+    """Draw the rows of one scale on `ax`: points, intervals and the line of no difference. `numbers` are the indices
+    of the rows in the endpoints of `shades`; if no endpoint is finite, "not known" is written instead."""
     from dpcurves.display.artists import format_axes
 
     places, color = np.arange(len(rows), dtype=float)[::-1], canvas.PALETTE[0]
@@ -282,7 +287,7 @@ def draw_figure(
     theme: str = "light",
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw a figure in journal style.
+    """Draw survival curves of several groups in journal style, with a table of numbers at risk; return the axes.
 
     Args:
         x: Edges of cells.
@@ -326,7 +331,7 @@ def draw_figure(
 
 
 def _write_risk_table(axes: Axes, groups: Sequence[FigureGroup], theme: Theme, lines: Sequence[str]) -> None:
-    """Write numbers at risk, and the privacy statement."""
+    """Write the numbers at risk of each group below the axes, and `lines` of text below them."""
     from textwrap import wrap
 
     from matplotlib.ticker import MaxNLocator
@@ -356,6 +361,8 @@ def _write_risk_table(axes: Axes, groups: Sequence[FigureGroup], theme: Theme, l
 def _write_text(
     axes: Axes, across: float, down: float, words: str, color: str, *, size: float = LETTERS, **how: Any
 ) -> None:
+    """Write text at x position `across`, a fraction of the axes' width, and `down` points above the axis (negative:
+    below). `how` are further arguments of `annotate`."""
     axes.annotate(
         words, (across, 0.0), (0.0, down), xycoords="axes fraction", textcoords="offset points", fontsize=size,
         color=color, va="top", annotation_clip=False, parse_math=False, **how,

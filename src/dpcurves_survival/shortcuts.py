@@ -35,7 +35,8 @@ def survival(
     weight_cap: float | None = None,
     **paid: Unpack[PrivacyArguments],
 ) -> Survival:
-    """Kaplan-Meier and Nelson-Aalen curves of the time until an event, with censoring; see `SurvivalQuestion`.
+    """Return Kaplan-Meier and Nelson-Aalen curves of the time until an event, with censoring; see
+    `SurvivalQuestion`.
 
     Arguments and guarantees as for `cdf`. `event` says whether the event happened at `time`, or the record was censored
     then. With ``grid="auto"`` a fraction of the budget pays for a search of the horizon; see

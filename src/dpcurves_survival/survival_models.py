@@ -38,9 +38,9 @@ from .kaplan_meier import event_categories
 from .survival_readings import SHARE, Estimate
 
 LEAST = 0.02
-"""Smallest probability of observation to divide by."""
+"""Probability of being observed that is divided by, at least."""
 LEAST_RECORDS = 0.5
-"""Smallest number of records to divide by."""
+"""Records that are divided by, at least; fewer count as none."""
 
 
 class HorizonCounts(NamedTuple):
@@ -94,8 +94,8 @@ class HorizonCounts(NamedTuple):
         return np.asarray(np.divide(won, events * past, out=np.full_like(won, np.nan), where=some))
 
     def tie_allowance(self) -> FloatArray:
-        """Return half the share of such pairs with equal score cells, by which the order inside cells may change the
-        area."""
+        """Return half the share of pairs (event, survivor) with equal score cells, (...): by so much the order of
+        scores inside cells may change the area under the ROC curve."""
         whole = self.events.sum(axis=-1) * self.survivors.sum(axis=-1)
         both = (self.events * self.survivors).clip(0, None).sum(axis=-1) / 2
         return np.asarray(np.divide(both, whole, out=np.full_like(whole, 0.5), where=whole > 0))
@@ -114,6 +114,7 @@ class HorizonCounts(NamedTuple):
 
 
 MOST_COUNTS = 2**14
+"""Counts of a table of scores, times and events, at most."""
 FIFTIETHS = Grid(0, 1, cells=50)
 
 
@@ -170,6 +171,7 @@ class SurvivalModel(IntervalResult):
         """
 
         def find_tie_allowance(found: HorizonCounts) -> FloatArray:
+            """Return by how much the order of scores inside cells may change the area; 0 for declared values."""
             return found.tie_allowance() if self.scores.values is None else np.zeros(())
 
         return self._estimate_metric(f"AUC at {self.horizon:g}", HorizonCounts.auc, find_tie_allowance)
@@ -187,7 +189,8 @@ class SurvivalModel(IntervalResult):
 
     @cached_property
     def predicted(self) -> FloatArray:
-        """Mean score of each group, NaN for groups that seem empty."""
+        """Mean score of each group, with scores at the middle of their cells, (groups,); NaN for groups that seem
+        empty."""
         likely = self._records_by_score
         sums, sizes = (
             np.add.reduceat(values, self._group_starts) for values in (likely * self._score_midpoints, likely)
@@ -196,13 +199,14 @@ class SurvivalModel(IntervalResult):
 
     @cached_property
     def observed(self) -> FloatArray:
-        """Share with an event before the horizon in each group."""
+        """Share with an event before the horizon in each group, (groups,), weighted for censoring; NaN for empty
+        groups, and everywhere if the horizon is past the end of follow-up."""
         observed = self._weight_counts(self._cell_counts.counts).event_fractions(self._group_starts).clip(0.0, 1.0)
         return observed if self._is_followed else np.full_like(observed, np.nan)
 
     @property
     def records(self) -> FloatArray:
-        """Unbiased number of records of each group."""
+        """Unbiased number of records of each group, (groups,); may be negative by noise."""
         return np.asarray(np.add.reduceat(self._cell_counts.counts.sum(axis=(0, 1)), self._group_starts))
 
     def intervals(self, level: float, *, population: bool = False) -> FloatArray:
@@ -230,7 +234,12 @@ class SurvivalModel(IntervalResult):
         metric: Callable[[HorizonCounts], FloatArray],
         tie_allowance: Callable[[HorizonCounts], FloatArray] | None = None,
     ) -> Estimate:
+        """Return the estimate of a metric of weighted counts, with a value between 0 and 1. `tie_allowance` widens
+        its interval for unknown orders of scores inside cells; None: by nothing."""
+
         def find_endpoints(level: float, population: bool) -> tuple[float, float]:
+            """Return the interval, within 0 and 1, that covers the intervals of both orders of events and censoring
+            inside cells; (0, 1) past the end of follow-up."""
             drawn, found = self._cell_counts.simulate_counts(population), []
             if not self._is_followed:
                 return 0.0, 1.0
@@ -271,15 +280,20 @@ class SurvivalModel(IntervalResult):
         return bool(followed.any() and share[int(followed.sum()) - 1] == 0)
 
     def _weight_counts(self, counts: FloatArray, *, censored_first: bool = False) -> HorizonCounts:
+        """Return counts by score, weighted by the inverse probability of observation; `censored_first` makes
+        censoring in a cell precede its events."""
         censoring = None if self.censoring_survival is None else np.asarray(self.censoring_survival)
         return HorizonCounts.from_counts(counts, censored_first=censored_first, censoring_survival=censoring)
 
     @property
     def _tie_orders(self) -> tuple[bool, ...]:
+        """Values of `censored_first` that intervals must cover: only False for declared values of time."""
         return (False,) if self.times.values is not None else (False, True)
 
     @cached_property
     def _cell_counts(self) -> MergedCellCounts:
+        """Unbiased released counts by event, cell of time and cell of score, (2, cells of time + 2, cells of score);
+        scores outside are added to the first or last cell."""
         rows, cells = (2, self.times.cells + 2), self.scores.cells
         counts = self.evidence.unbiased_cells.reshape(*rows, cells + 2)
         simulated = SimulatedCounts(counts, self.evidence, self.privacy, self.notes, row_axes=2)
@@ -293,24 +307,29 @@ class SurvivalModel(IntervalResult):
 
     @property
     def _plausible_counts(self) -> FloatArray:
+        """Nonnegative counts near the released ones, of their shape, as a model of the records for simulation."""
         return self._cell_counts.likely_counts
 
     @property
     def _score_midpoints(self) -> FloatArray:
+        """Middle of each cell of scores, or its declared value, (cells,)."""
         values = self.scores.values
         return (self.scores.edges[:-1] + self.scores.edges[1:]) / 2 if values is None else values
 
     @cached_property
     def _group_starts(self) -> IntArray:
+        """First cell of scores of each group, (groups,); groups have about equal estimated numbers of records."""
         below = np.cumsum(self._records_by_score)
         shares = np.arange(1, self.groups) / self.groups
         cuts = np.searchsorted(below / max(float(below[-1]), 1.0), shares, side="left") + 1
         return np.unique(np.append(0, cuts[cuts < len(below)]))
 
     def _arrays(self) -> Mapping[str, object]:
+        """Return the arrays of the JSON document: the columns of groups, `auc` and `brier`."""
         return {**self._columns(), "auc": self.auc.value, "brier": self.brier.value}
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
+        """Draw observed shares against predicted probabilities, for groups that are not empty; return the axes."""
         seen = np.isfinite(self.predicted)
         plot_arguments = [shade.select_rows(seen) for shade in shades]
         observed = self._mask_unknown("observed", self.observed)[seen]
@@ -319,6 +338,8 @@ class SurvivalModel(IntervalResult):
         return ax
 
     def _question(self) -> Mapping[str, object]:
+        """Return the JSON fields that restore the result with `_from_json`: cells of time and scores, groups, and
+        the public probability of observation."""
         return {
             "edges": self.times.edges.tolist(), **declared_values_to_json(self.times),
             "scores": grid_to_json(self.scores),
@@ -328,6 +349,8 @@ class SurvivalModel(IntervalResult):
 
     @classmethod
     def _from_json(cls, document: display.CurveDocument) -> SurvivalModel:
+        """Return the result from a parsed JSON document. Raises `InvalidArgument` if the counts do not have the
+        shape of the cells."""
         (evidence,), question = document.releases, document.question
         times, watched = grid_from_cells(question, question["edges"], Outside.APART), question["watched"]
         scores = grid_from_json(question["scores"])
@@ -337,6 +360,8 @@ class SurvivalModel(IntervalResult):
         return cls(times, scores, question["groups"], shares, document.privacy, evidence)
 
     def _summary(self) -> list[tuple[str, str]]:
+        """Return pairs of description and text: area, Brier score, and the end of follow-up if it is before the
+        horizon."""
         end = self._follow_up_end
         ended = (
             []
@@ -374,7 +399,8 @@ def count_at_risk_to_horizon(counts: FloatArray) -> inference.AtRisk:
 
 
 def _find_interval(found: float, moved: FloatArray, level: float, *, population: bool) -> tuple[float, float]:
-    """Return endpoints from the draws with records to divide by; all possible values if many draws have none."""
+    """Return the endpoints of a share from draws of its error, `moved`, without the draws that have no records to
+    divide by; (0, 1) if these are more than half the error probability."""
     known = moved[np.isfinite(moved)]
     none = 1 - len(known) / len(moved)
     if not np.isfinite(found) or none > (1 - level) / 2:

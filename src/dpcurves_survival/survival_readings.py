@@ -70,13 +70,16 @@ class Estimate:
 
     @cached_property
     def _is_unknown(self) -> bool:
+        """Whether noise alone may explain the number: its interval for these records spans all possible values, or a
+        term of the difference is unknown."""
         is_part_unknown = any(term._is_unknown for term in self.terms)
         return is_part_unknown or bool(
             is_uninformative(*self.find_endpoints(KNOWN_AT, False), self.minimum, self.maximum)
         )
 
     def interval(self, level: float, *, population: bool = False) -> tuple[float, float]:
-        """Return an interval of the statistic from exact times of these records; with `population`, of the population.
+        """Return the confidence interval of the statistic, as computed from exact times of these records; with
+        `population`, of the population.
 
         Noise and, for the population, sampling errors (see `dpcurves_survival.inference.HazardSamplingErrors`) are
         simulated; events and censored records of a cell may have any order, anywhere inside it. The population needs
@@ -93,7 +96,8 @@ class Estimate:
 
 
 class GroupDraws(NamedTuple):
-    """Draws of a group: tables, the known cells, and the lowest and highest curves."""
+    """Simulated draws of one group: risk tables, the mask of known cells, and the lowest and highest curves over
+    orders inside cells."""
 
     table: inference.RiskTable
     known_cells: BoolArray
@@ -102,13 +106,15 @@ class GroupDraws(NamedTuple):
 
 
 def risk_table_from_events(event_table: EventTable, *, tied: bool) -> inference.RiskTable:
-    """Return the risk table of one cause; declared values have a fixed order of ties."""
+    """Return the risk table of one cause. If `tied`, as for declared values, events precede censoring, so the fewest
+    at risk equal the number at risk."""
     events, records = event_table.at_risk.events[..., None, :], event_table.at_risk.records
     return inference.RiskTable(events, records, records if tied else event_table.at_risk_censored_first.records)
 
 
 class RiskTableReader(NamedTuple):
-    """Functions of one kind of result: its risk table, draws of its noise, its estimated hazards, its curves."""
+    """Functions that take one kind of result and return its risk table, draws of its noise, its estimated hazards,
+    and its curves as shown."""
 
     read_table: Callable[[Any], inference.RiskTable]
     sample_noise: Callable[[Any, np.random.Generator], inference.RiskTable]
@@ -116,9 +122,11 @@ class RiskTableReader(NamedTuple):
     read_curves: Callable[[Any], inference.Curves]
 
     def sample_group(self, result: Any, group_index: int, *, population: bool) -> GroupDraws:
-        """Return draws of the group with this index; groups are independent."""
+        """Return simulated draws of one group, computed once for each result. `group_index` (0 or 1) selects random
+        streams, so that two groups are independent."""
 
         def simulate_group() -> GroupDraws:
+            """Return draws of tables that are compatible with the release, and their bounding curves."""
             known, sampling, told = result._known_cells, None, self.read_table(result)
             noises = self.sample_noise(result, numbered_generator(PLACE + group_index))
             if population:
@@ -136,7 +144,7 @@ class RiskTableReader(NamedTuple):
 
 
 def _point_estimates(curve: Survival) -> inference.Curves:
-    """Return the curves as shown, with events in the middle of their cells or at declared values."""
+    """Return the curves as shown, with events at the middle of their cells or at declared values."""
     survival, middle = curve.y, curve._cell_bounds.mean(axis=1)
     return inference.Curves(survival, (1 - survival)[None], curve.cumulative_hazard[None], middle, middle, survival)
 
@@ -150,7 +158,8 @@ ONE_CAUSE = RiskTableReader(
 
 
 def find_nearest_edge(curve: Any, argument: str, time: float) -> tuple[int, float]:
-    """Return the edge nearest to a time, and its time; for a declared value, the edge past it and the value itself."""
+    """Return the index and the time of the edge nearest to `time`; for declared values, the edge past it and `time`
+    itself. Raises `InvalidArgument`, which names `argument`, for a time beyond the grid."""
     if not isinstance(time, (int, float)) or isinstance(time, bool) or not curve.x[0] <= time <= curve.x[-1]:
         raise InvalidArgument(argument, f"a time on the grid is needed, from {curve.x[0]:g} to {curve.x[-1]:g}")
     if curve.grid.values is not None:
@@ -168,13 +177,25 @@ def estimate_statistic(
     *,
     maximum: float = 1.0,
 ) -> Estimate:
-    """Return a statistic of one group, between 0 and `maximum`, or its difference between two groups."""
+    """Return the estimate of a statistic of one group, between 0 and `maximum`, or of its difference between two
+    groups, first minus second.
+
+    Args:
+        name: Name of the statistic.
+        groups: One result, or two.
+        statistic: Function from `Curves` to numbers, (...).
+        scale: Axis on which it is drawn; see `Estimate`.
+        reader: How results of this kind are read.
+        maximum: Largest possible value in one group.
+    """
 
     def read_difference(*curves: inference.Curves) -> FloatArray:
+        """Return the statistic of the first curves, minus that of the second if there are two."""
         first, *second = (statistic(curve) for curve in curves)
         return np.asarray(first - second[0] if second else first)
 
     def find_endpoints(level: float, population: bool) -> tuple[float, float]:
+        """Return the interval from draws of the lowest and the highest value over orders inside cells."""
         group_draws = [reader.sample_group(group, index, population=population) for index, group in enumerate(groups)]
         fewest = min(len(draws.table.records) for draws in group_draws)
         sides = []
@@ -196,10 +217,12 @@ def estimate_statistic(
 def estimate_hazard_ratio(
     name: str, groups: tuple[Any, Any], reader: RiskTableReader = ONE_CAUSE, cause_index: int = 0
 ) -> Estimate:
-    """Return the hazard ratio of one cause between two groups; records with an event of another cause leave."""
+    """Return the hazard ratio of one cause, first over second group; records with an event of another cause leave.
+    It is NaN, with the interval from 0 to infinity, if noise alone may explain all events."""
     tied = groups[0].grid.values is not None
 
     def select_cause(table: inference.RiskTable) -> inference.RiskTable:
+        """Return the risk table with the events of this cause only; events of other causes count as leaving."""
         others = table.events.sum(axis=-2) - table.events[..., cause_index, :]
         fewest = table.records if tied else table.fewest_records - others
         return inference.RiskTable(table.events[..., cause_index : cause_index + 1, :], table.records, fewest)
@@ -216,6 +239,7 @@ def estimate_hazard_ratio(
 
     @cache
     def score_groups() -> ScoredRiskTables:
+        """Return the released tables of both groups with their noise, prepared for scoring; computed once."""
         noises = [reader.sample_noise(group, numbered_generator(PLACE + index)) for index, group in enumerate(groups)]
         released, noise = ([select_cause(table) for table in both] for both in (map(reader.read_table, groups), noises))
         leaving = not isinstance(groups[0], DelayedEntry)
@@ -224,6 +248,7 @@ def estimate_hazard_ratio(
         )
 
     def find_endpoints(level: float, population: bool) -> tuple[float, float]:
+        """Return the interval of the ratio; (0, infinity) if noise alone may explain all events."""
         for group_ in groups if population else ():
             require_independent(group_.privacy)
         if not known.any() or lacks_events():
@@ -238,6 +263,7 @@ def estimate_hazard_ratio(
 
 
 def _take_draws(curves: inference.Curves, draws: int) -> inference.Curves:
+    """Return curves with the first `draws` draws."""
     cut = {
         name: getattr(curves, name)[:draws]
         for name in ("survival", "incidence", "cumulative_hazard", "conditioning_survival")
@@ -309,6 +335,8 @@ def survival_at(curve: Survival, time: float, since: float | None = None) -> Est
         raise InvalidArgument("since", "an earlier time than the landmark is needed")
 
     def read_conditional_survival(one: inference.Curves) -> FloatArray:
+        """Return survival at the landmark divided by survival at `since`, between 0 and 1; 0 where none survive to
+        `since`."""
         before = one.conditioning_survival[..., first]
         # Unknown values (NaN) stay unknown.
         return np.divide(one.survival[..., edge], before, out=np.zeros_like(before), where=~(before <= 0)).clip(0, 1)
@@ -348,6 +376,7 @@ def cumulative_hazard_at(curve: Survival, time: float) -> Estimate:
 
 
 def _require_same_grid(first: Survival, second: Survival) -> None:
+    """Raise unless both are survival curves on the same grid."""
     for name, curve in (("first", first), ("second", second)):
         require_type(name, curve, Survival, A_CURVE)
     if not np.array_equal(first.x, second.x):
@@ -378,6 +407,7 @@ def restricted_mean_difference(first: Survival, second: Survival, until: float) 
     edge, time = find_nearest_edge(first, "until", until)
 
     def read_restricted_mean(one: inference.Curves) -> FloatArray:
+        """Return the mean time without an event up to `until`."""
         return one.restricted_mean(time, edge)
 
     return estimate_statistic(
@@ -442,6 +472,8 @@ def number_needed_to_treat(first: Survival, second: Survival, time: float) -> Es
     less = survival_difference(first, second, time)
 
     def find_endpoints(level: float, population: bool) -> tuple[float, float]:
+        """Return the reciprocals of the endpoints of the difference, in increasing order; (-inf, inf) if these have
+        opposite signs."""
         low, high = less.interval(level, population=population)
         return (1 / high, 1 / low) if low * high > 0 else (-inf, inf)
 
@@ -505,7 +537,7 @@ class CumulativeHazard(IntervalResult):
 
     @property
     def evidence(self) -> Any:
-        """The evidence of the curve."""
+        """The released counts of the survival curve, and sums of squared weights if it is weighted."""
         return self.curve.rounds
 
     @property
@@ -520,11 +552,12 @@ class CumulativeHazard(IntervalResult):
 
     @property
     def at_risk(self) -> FloatArray:
-        """Records at risk, as in `Survival.at_risk`."""
+        """Unbiased number at risk in the cell that ends at each edge, as in `Survival.at_risk`."""
         return self.curve.at_risk
 
     def intervals(self, level: float, *, population: bool = False) -> FloatArray:
-        """Return bounds of a band that is simultaneous at `level`, of shape ``(cells + 1, 2)``.
+        """Return a confidence band that is simultaneous at `level`, lower and upper bounds, of shape ``(cells + 1,
+        2)``.
 
         The largest studentised error is bounded, under the least favourable order inside each cell: hazards are largest
         if all censoring precedes the events. Infinite where nothing is known.
@@ -545,14 +578,18 @@ class CumulativeHazard(IntervalResult):
         return np.stack([np.fmin(lower, self.y), np.fmax(upper, self.y)], axis=1)
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
+        """Draw the cumulative hazard as steps with its bands; return the axes."""
         words: Any = {"label": self.curve.label, "upwards": "cumulative hazard", "share": False}
         return draw_steps(self.x, self._mask_unknown("y", self.y), shades=shades, **words, **how)
 
     def _question(self) -> Mapping[str, object]:
+        """Return the JSON fields of the survival curve, from which `_from_json` restores it."""
         return self.curve._question()
 
     @classmethod
     def _from_json(cls, document: display.CurveDocument) -> CumulativeHazard:
+        """Return the hazard of the survival curve in a parsed JSON document: weighted, with delayed entry, or plain,
+        by its fields and its number of releases."""
         if "weight" in document.question:
             return cls(WeightedSurvival._from_json(document))
         several = len(document.evidence["releases"]) > Survival.RELEASES
@@ -561,24 +598,25 @@ class CumulativeHazard(IntervalResult):
 
 @runtime_checkable
 class CauseSpecificEstimates(Protocol):
-    """Statistics of each cause, as in `CompetingRisks`."""
+    """Statistics of each cause, as in `CompetingRisks`: what `SurvivalNumbers` needs of a result with several
+    causes."""
 
     causes: tuple[Category, ...]
 
     def time_lost(self, cause: Category, until: float) -> Estimate:
-        """Return the mean time lost to a cause."""
+        """Return the mean time without an event that a cause takes away up to `until`."""
         ...
 
     def incidence_at(self, cause: Category, time: float) -> Estimate:
-        """Return the share with an event of a cause."""
+        """Return the share with an event of a cause before `time`."""
         ...
 
     def incidence_difference(self, other: Self, cause: Category, time: float) -> Estimate:
-        """Return the difference of that share between groups."""
+        """Return the share with an event of a cause before `time`, minus the share in another group."""
         ...
 
     def hazard_ratio(self, other: Self, cause: Category) -> Estimate:
-        """Return the hazard ratio between groups."""
+        """Return the hazard ratio of a cause over another group."""
         ...
 
 
@@ -618,6 +656,7 @@ class SurvivalNumbers(CompositeResult):
         self.estimates = dict(self._compute_estimates())
 
     def _compute_estimates(self) -> Any:
+        """Yield pairs of ((group, statistic), estimate): for each group, and for two groups also their comparison."""
         of_one, of_two = (
             (self._estimate_causes, self._compare_causes)
             if self._has_competing_risks
@@ -631,29 +670,36 @@ class SurvivalNumbers(CompositeResult):
 
     @property
     def _has_competing_risks(self) -> bool:
+        """Whether the curves have several causes."""
         return isinstance(next(iter(self.curves.values()), None), CauseSpecificEstimates)
 
     def _estimate_group(self, curve: Survival) -> list[Estimate]:
+        """Return the restricted mean of a curve, if requested, and survival at each landmark."""
         means = [] if self.until is None else [restricted_mean(curve, self.until)]
         return [*means, *(survival_at(curve, time, self.since) for time in self.at)]
 
     def _compare_groups(self, one: Survival, other: Survival) -> list[Estimate]:
+        """Return differences of means and of survival, numbers needed to treat and the hazard ratio, first group
+        against second."""
         estimates = [] if self.until is None else [restricted_mean_difference(one, other, self.until)]
         for time in self.at:
             estimates += [survival_difference(one, other, time), number_needed_to_treat(one, other, time)]
         return [*estimates, hazard_ratio(one, other)]
 
     def _estimate_causes(self, risks: CauseSpecificEstimates) -> list[Estimate]:
+        """Return the time lost to each cause, if requested, and its incidence at each landmark."""
         lost = [] if self.until is None else [risks.time_lost(cause, self.until) for cause in risks.causes]
         return [*lost, *(risks.incidence_at(cause, time) for time in self.at for cause in risks.causes)]
 
     def _compare_causes(self, one: CauseSpecificEstimates, other: CauseSpecificEstimates) -> list[Estimate]:
+        """Return for each cause the differences of incidences at each landmark and the hazard ratio, first group
+        against second."""
         apart = [one.incidence_difference(other, cause, time) for time in self.at for cause in one.causes]
         return [*apart, *(one.hazard_ratio(other, cause) for cause in one.causes)]
 
     @property
     def privacy(self) -> PrivacyStatement:
-        """The privacy statement of the curves."""
+        """The privacy statement of the first curve."""
         statements: PrivacyStatement = next(iter(self.curves.values())).privacy
         return statements
 
@@ -680,32 +726,39 @@ class SurvivalNumbers(CompositeResult):
         return super().to_frame(level=level, population=population)
 
     def _columns(self) -> dict[str, Any]:
+        """Return the columns of the data frame: group, name of the statistic, and value (NaN: not known)."""
         return {
             "group": [whose for whose, _ in self.estimates], "number": [words for _, words in self.estimates],
             "value": [estimate.value for estimate in self.estimates.values()],
         }  # fmt: skip
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
+        """Draw a forest plot of all statistics; return the first axes."""
         rows = [
             (f"{whose}: {words}", estimate.value, estimate.scale) for (whose, words), estimate in self.estimates.items()
         ]
         return draw_forest(rows, shades=shades, **how)
 
     def _members(self) -> Mapping[str, Survival]:
+        """Return the curves by name, which the JSON document contains."""
         return self.curves
 
     def _question(self) -> Mapping[str, object]:
+        """Return the JSON fields of the request: `until`, `at` and `since`."""
         return {"until": self.until, "at": list(self.at), "since": self.since}
 
     @classmethod
     def _from_json(cls, document: display.CurveDocument) -> SurvivalNumbers:
+        """Return the statistics of the curves in a parsed JSON document, computed again from their counts."""
         asked = document.question
         return cls(cls.parse_members(document), until=asked["until"], at=asked["at"], since=asked["since"])
 
     def _repr_facts(self) -> tuple[str, ...]:
+        """Return the text on the number of statistics that `repr` shows."""
         return (f"{len(self.estimates)} numbers",)
 
     def _summary(self) -> list[tuple[str, str]]:
+        """Return for each statistic a pair of texts: its group and name, and its value."""
         return [
             (f"{whose}: {words}", format_number(estimate.value)) for (whose, words), estimate in self.estimates.items()
         ]

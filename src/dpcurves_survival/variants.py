@@ -82,23 +82,24 @@ class WeightedSurvival(Survival):
 
     @cached_property
     def _slot_weights(self) -> FloatArray:
-        """Unbiased sums of weights in each slot, over the cap, of all records that leave."""
+        """Unbiased sums of weights of all records in each slot (cells, and below and above the grid), divided by the
+        cap."""
         return np.asarray(sum(turn.unbiased_cells[0] for turn in self.evidence) / Weights.STEPS)
 
     @cached_property
     def _steps_per_record(self) -> float:
-        """The weight steps per effective record."""
+        """Weight of one effective record, in integer steps of a weight (`Weights.STEPS` steps are the cap)."""
         ratios = self.required_squares.sampling_ratios(self._slot_weights)
         return Weights.STEPS * min(ratios.overall * max(float(ratios.by_group.max()), 1.0), 1.0)
 
     @property
     def _weight_per_record(self) -> float:
-        """The weight of one effective record."""
+        """Weight of one effective record, in the unit of the weights."""
         return self.required_squares.weights.step * self._steps_per_record
 
     @property
     def count(self) -> float:
-        """The sum of all weights, in their units."""
+        """Released sum of the weights of all records, in the unit of the weights."""
         return float(self._slot_weights.sum()) * self.required_squares.weights.cap
 
     @property
@@ -129,12 +130,15 @@ class WeightedSurvival(Survival):
 
     @cached_property
     def _event_table(self) -> EventTable:
+        """Released events, weights at risk and censored weights, in effective records, (cells,)."""
         return self._to_effective_records(EventTable.from_counts(self.evidence))
 
     def _sample_noise(self, draw: np.random.Generator) -> EventTable:
+        """Return simulated noise of the event table, in effective records, (draws, cells)."""
         return self._to_effective_records(EventTable.sample_noise(self.evidence, draw))
 
     def _to_effective_records(self, found: EventTable) -> EventTable:
+        """Return a table of weight steps converted to effective records."""
         events, records = found.at_risk
         return EventTable(
             AtRisk(events / self._steps_per_record, records / self._steps_per_record),
@@ -142,10 +146,13 @@ class WeightedSurvival(Survival):
         )
 
     def _question(self) -> dict[str, object]:
+        """Return the JSON fields of `Survival`, and those of the squared weights."""
         return {**super()._question(), **self.required_squares.to_json()}
 
     @classmethod
     def _from_json(cls, document: display.CurveDocument) -> WeightedSurvival:
+        """Return the curve from a parsed JSON document. Raises `InvalidArgument` unless it has weights of the
+        censored and of events, and squared weights."""
         question, turns = document.question, document.releases
         if len(turns) != cls.RELEASES + 1:
             raise InvalidArgument(
@@ -156,6 +163,7 @@ class WeightedSurvival(Survival):
         return cls(question["label"], document.privacy, turns[:-1], grid, squares)._add_notes()
 
     def _summary(self) -> list[tuple[str, str]]:
+        """Return the rows of `Survival`, and rows on the sum of weights and their design effect."""
         return [*super()._summary(), *format_weight_rows(self)]
 
 
@@ -207,8 +215,8 @@ class WeightedSurvivalQuestion:
         object.__setattr__(self, "weight_cap", Weights(self.weight, self.weight_cap).cap)
 
     def steps(self, setting: Setting) -> Needs[Any]:
-        """Ask for sums of weights of censored records and of events in each cell, and of squared weights in groups of
-        cells."""
+        """Ask for sums of weights of censored records and of events in each cell, then for sums of squared weights
+        in groups of cells."""
         axis, weights = Axis(self.time, self.grid.with_outside(Outside.APART)), Weights(self.weight, self.weight_cap)
         release, squares_release, starts = yield from ask_weight_sums((event_categories(self), axis), weights, setting)
         squares, pair = (
@@ -239,8 +247,8 @@ ENTRY_TIES = "after", "before"
 def event_table_from_slots(
     censored: FloatArray, events: FloatArray, entries: FloatArray, entries_first: BoolArray | bool = True
 ) -> EventTable:
-    """Return events and records at risk, from slots of a grid that counts values outside separately, each (..., cells +
-    2).
+    """Return events, records at risk and entries, from slots of a grid that counts values outside separately, each
+    (..., cells + 2).
 
     Records that left before the grid starts are not at risk.
 
@@ -321,17 +329,22 @@ class DelayedEntry(Survival):
 
     @cached_property
     def _event_table(self) -> EventTable:
+        """Unbiased released events, numbers at risk, censored records and entries, (cells,)."""
         return event_table_from_slots(*self._slot_counts, self.entries_first)
 
     @property
     def _slot_counts(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Unbiased released counts of censored records, of events and of entries, each (cells + 2,)."""
         censored, events, entered = (release.unbiased_cells[0] for release in self.evidence)
         return censored, events, entered
 
     def _sample_noise(self, draw: np.random.Generator) -> EventTable:
+        """Return simulated noise of the event table, (draws, cells)."""
         return event_table_from_slots(*self._sample_slot_noise(draw), self.entries_first)
 
     def _sample_slot_noise(self, generator: np.random.Generator | None) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return simulated noise of the three rows of `_slot_counts`, each (draws, cells + 2); None: from a fixed
+        public seed."""
         draw = public_generator(generator)
         censored, events, entered = (
             simulate_cell_noise(release.sums, release.total, choose_draws(release.sums.cells), draw)[:, 0]
@@ -345,10 +358,12 @@ class DelayedEntry(Survival):
         return None
 
     def _question(self) -> dict[str, object]:
+        """Return the JSON fields of `Survival`, and the order of ties of entries."""
         return {**super()._question(), "entry_ties": self.entry_ties}
 
     @classmethod
     def _from_json(cls, document: display.CurveDocument) -> DelayedEntry:
+        """Return the curve from a parsed JSON document. Raises `InvalidArgument` unless it has three rows of counts."""
         if len(document.releases) != cls.RELEASES:
             raise InvalidArgument(
                 "curve.evidence.releases", "counts of the censored, of events and of entries are needed"
@@ -425,7 +440,7 @@ class DelayedEntryQuestion:
             raise InvalidArgument("entry", "another column than that of exits is needed")
 
     def steps(self, setting: Setting) -> Needs[Any]:
-        """Ask for counts of exits in each cell, and then of entries."""
+        """Ask for counts of exits in each cell, by event, and then for counts of entries."""
         grid = self.grid.with_outside(Outside.APART)
         exit_table = yield from ask_workload(
             PrefixWorkload(prepend_category_axes(self.by, event_categories(self), Axis(self.time, grid))), 1 - ENTRIES
@@ -501,11 +516,11 @@ class AutoRangeSurvivalQuestion:
         )
 
     def plan_notes(self, setting: Setting) -> tuple[str, ...]:
-        """Return the budget of the range search."""
+        """Return one note: the fraction of the budget that the range search takes."""
         return (note_on_pilot_queries(setting),)
 
     def with_grid(self, grid: Grid) -> SurvivalQuestion:
-        """Return the question on a given grid."""
+        """Return the `SurvivalQuestion` of the same columns on this grid."""
         return SurvivalQuestion(self.time, self.event, grid, self.by, self.came, self.censored, self.measured_in)
 
     def __str__(self) -> str:
@@ -522,6 +537,7 @@ SETTLED = 1e-13
 MIXED = 0.1
 """Weight of the uniform law in the starting masses: a cell of mass 0 would keep it."""
 LEAST = 1e-300
+"""Records: the divisor that replaces 0, far below any count."""
 STANDS_OUT = 3.0
 """z-score of the count of a pair of cells from which it is taken for records."""
 
@@ -572,7 +588,8 @@ def count_followed(slots: FloatArray) -> FloatArray:
 
 
 def project_pair_counts(counts: FloatArray) -> FloatArray:
-    """Return the nearest nonnegative counts with equal sum, of possible pairs only.
+    """Return the nearest nonnegative counts with equal sum, (..., cells + 1, cells + 1), that are 0 where the last
+    cell precedes the first.
 
     >>> project_pair_counts(np.array([[3.0, -1.0], [0.0, 2.0]])).tolist()
     [[2.5, 0.0], [0.0, 1.5]]
@@ -587,7 +604,8 @@ def project_pair_counts(counts: FloatArray) -> FloatArray:
 
 
 def keep_significant_pairs(counts: FloatArray, noise: FloatArray) -> FloatArray:
-    """Return counts of significant pairs only, with equal sum; of all pairs if none is significant.
+    """Return nonnegative counts of significant pairs of cells only, with the sum of all counts; of all pairs if none
+    is significant.
 
     Noise of empty pairs looks like records in `project_pair_counts`, and there are many pairs. Adding noise a second
     time changes a curve of such counts less than it changed the released curve.
@@ -605,7 +623,8 @@ def keep_significant_pairs(counts: FloatArray, noise: FloatArray) -> FloatArray:
 
 
 def rescale_pair_counts(counts: FloatArray) -> FloatArray:
-    """Return nonnegative counts, scaled by one factor to an equal sum: few records spread over many pairs.
+    """Return the counts with negative ones set to 0, scaled by one factor so that their sum is unchanged: few
+    records spread over many pairs.
 
     The counts of `project_pair_counts` have fewer records in rare pairs, so these counts err in the opposite direction.
     """
@@ -616,7 +635,8 @@ def rescale_pair_counts(counts: FloatArray) -> FloatArray:
 def estimate_turnbull_masses(
     counts: FloatArray, start: FloatArray | None = None, max_iterations: int = STEPS
 ) -> FloatArray:
-    """Return the maximum likelihood masses of cells, by self-consistency (Turnbull 1976; Efron 1967): (..., cells + 1).
+    """Return the maximum likelihood probabilities of an event in each cell, by self-consistency (Turnbull 1976;
+    Efron 1967): (..., cells + 1); the last is for events beyond the grid.
 
     Args:
         counts: From `project_pair_counts`, (..., cells + 1, cells + 1).
@@ -641,7 +661,7 @@ def estimate_turnbull_masses(
 
 
 def estimate_turnbull_survival(likely: FloatArray) -> FloatArray:
-    """Return survival past each cell, from counts of `project_pair_counts`: (cells,)."""
+    """Return survival past each cell, from nonnegative counts of pairs (see `project_pair_counts`): (cells,)."""
     return 1 - np.cumsum(estimate_turnbull_masses(likely))[:-1]
 
 
@@ -670,8 +690,8 @@ class SimulatedTurnbull(NamedTuple):
     def simulate(
         cls, counts: FloatArray, noise: FloatArray, generator: np.random.Generator | None
     ) -> SimulatedTurnbull:
-        """Simulate from collapsed counts and draws of their noise; with a generator, also resample the records
-        (bootstrap)."""
+        """Return survival and its simulated errors, from collapsed counts and draws of their noise; with a
+        generator, records are also resampled (bootstrap), which gives errors for the population."""
         spread, errors = rescale_pair_counts(counts), []
         for table in (spread, keep_significant_pairs(counts, noise)):
             moved = noise
@@ -693,7 +713,8 @@ class SimulatedTurnbull(NamedTuple):
         return cls(estimate_turnbull_survival(project_pair_counts(counts)), tuple(errors))
 
     def band(self, level: float) -> tuple[FloatArray, FloatArray]:
-        """Return a simultaneous band: bias and spread are the worst of all three tables."""
+        """Return lower and upper bounds of a simultaneous band, (cells,): bias and spread are the worst of all three
+        tables."""
         added = np.stack([error.mean(axis=0) for error in self.errors])
         half = np.max([simultaneous_errors([errors - errors.mean(axis=0)], level) for errors in self.errors], axis=0)
         return self.survival - added.max(axis=0) - half, self.survival - added.min(axis=0) + half
@@ -704,6 +725,7 @@ MOST_IN_PAIRS = 64
 DRAWS = 400
 """Draws of noise; a curve is estimated for each."""
 PLACE = 26
+"""Index of the first random stream of these simulations."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -770,7 +792,8 @@ class IntervalCensoredSurvival(IntervalResult):
         return find_followed_cells(AtRisk(np.zeros(len(released[0])), released[0]), AtRisk(draws, draws))
 
     def intervals(self, level: float, *, population: bool = False) -> FloatArray:
-        """Return bounds of a band that is simultaneous at `level`, of shape ``(cells + 1, 2)``.
+        """Return a confidence band that is simultaneous at `level`, lower and upper bounds, of shape ``(cells + 1,
+        2)``.
 
         Examinations may lie anywhere inside their cells: lower bounds are for times rounded down, upper bounds for
         times rounded up. Past the end of follow-up the curve may fall to 0.
@@ -789,7 +812,11 @@ class IntervalCensoredSurvival(IntervalResult):
         return np.stack([np.fmin(ends[:, 0], self.y), np.fmax(ends[:, 1], self.y)], axis=1)
 
     def _simulate_turnbull(self, *, population: bool, round_down: bool) -> SimulatedTurnbull:
+        """Return survival and simulated errors for times rounded down or up to edges, for these records or for the
+        population; computed once."""
+
         def simulate_order() -> SimulatedTurnbull:
+            """Return the simulation with fixed public seeds."""
             counts = self._collapse_table(round_down=round_down)
             noise = simulate_cell_noise(self.evidence.sums, self.evidence.total, DRAWS, numbered_generator(PLACE))
             sampled = numbered_generator(PLACE + 1) if population else None
@@ -801,28 +828,36 @@ class IntervalCensoredSurvival(IntervalResult):
         return self._compute_once((population, round_down), None, simulate_order)
 
     def _collapse_table(self, *, round_down: bool) -> FloatArray:
+        """Return the unbiased released counts by first and last possible cell, (cells + 1, cells + 1); they may be
+        negative."""
         return collapse_pairs(self._pair_counts, round_down=round_down)
 
     @property
     def _pair_counts(self) -> FloatArray:
-        """Counts of pairs of cells, including times outside the grid."""
+        """Unbiased released counts of pairs of slots, (cells + 2, cells + 2): last time without the event, first
+        time with it."""
         slots = self.grid.with_outside(Outside.APART).slots
         return self.evidence.unbiased_cells.reshape(slots, slots)
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
+        """Draw survival as steps with its bands; return the axes."""
         return draw_survival(self.x, self._mask_unknown("y", self.y), label=self.label, shades=shades, **how)
 
     def _question(self) -> Mapping[str, object]:
+        """Return the JSON fields that restore the curve with `_from_json`: label and declared values of the grid."""
         return {"label": self.label, **declared_values_to_json(self.grid)}
 
     @classmethod
     def _from_json(cls, document: display.CurveDocument) -> IntervalCensoredSurvival:
+        """Return the curve from a parsed JSON document. Raises `InvalidArgument` unless it has a count for each pair
+        of slots."""
         (evidence,), grid = document.releases, grid_from_cells(document.question, document.arrays["x"], Outside.APART)
         if evidence.sums.rows * evidence.sums.cells != grid.slots**2:
             raise InvalidArgument("curve.evidence.releases", "counts of pairs of cells of the grid are needed")
         return cls.from_counts(evidence, grid, document.question["label"], document.privacy)
 
     def _summary(self) -> list[tuple[str, str]]:
+        """Return one pair of texts: the share without an event at the end of follow-up."""
         end = int(np.flatnonzero(np.isfinite(self.y))[-1])
         share = float(self._mask_unknown("y", self.y)[end])
         return [(f"share without an event before {self.x[end]:g}", format_number(share))]

@@ -8,7 +8,8 @@ _own, __dir__, __all__ = attach_stub(__name__, __file__)
 
 
 def __getattr__(name: str) -> Any:
-    """Import a name where it is used; those of fields, which stand in packages of their own, are found here as well."""
+    """Return a public name of this package or of a field's package, imported when it is first used. Raises
+    `AttributeError` if there is none."""
     if name in __all__:
         return _own(name)
     from ..extensions import load_field_object

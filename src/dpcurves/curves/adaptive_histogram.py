@@ -55,9 +55,9 @@ MOST_IN_ALL = 10_000
 LARGEST_WHOLE = 2**53
 """The largest integer up to which doubles represent all integers."""
 LEAST_BOUND = 1e-290
-"""The smallest nonzero bound, in units of the column: a narrower cell holds zeros alone."""
+"""Units of the column: the smallest nonzero bound. A narrower cell holds zeros alone."""
 EVEN = 1e-6
-"""Relative difference of numbers that are treated as equal, and the smallest share of records."""
+"""Ratio: numbers that differ by less are treated as equal. Also the smallest share of records beyond a bound."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,9 +120,8 @@ class PilotEstimate(NamedTuple):
 
     @classmethod
     def from_pilot_queries(cls, pilot_counts: TableCounts, setting: Setting) -> PilotEstimate:
-        """Return the estimate from pilot counts. A decade is occupied if its count is significant, or nearly so beside
-        such a decade.
-        """
+        """Return the estimate from the released pilot counts. A decade is occupied if its count is significant, or
+        nearly so beside such a decade."""
         grid = pilot_counts.releases[-1].plan.query.axes[0].grid  # type: ignore[union-attr]
         pilot = PilotCounts(tuple(grid.edges.tolist()), pilot_counts.evidence)
         totals, _, decade = pilot.decade_counts
@@ -197,7 +196,7 @@ class PilotEstimate(NamedTuple):
         return side * (second_point + second * distance)
 
     def describe_counts_beyond(self, low: float, high: float) -> tuple[str, str]:
-        """Return upper 95 % limits of the numbers of records below and above, as text."""
+        """Return upper 95 % confidence limits of the numbers of records below `low` and above `high`, as text."""
         masks = self.edges[:-1] < low, self.edges[1:] > high
         return _format_upper_limit(self.counts[masks[0]], self.noise), _format_upper_limit(
             self.counts[masks[1]], self.noise
@@ -205,7 +204,7 @@ class PilotEstimate(NamedTuple):
 
 
 def _find_upper_tail_point(edges: FloatArray, records: FloatArray, tail_count: float) -> float:
-    """Return the value above which `tail_count` records lie.
+    """Return the value above which `tail_count` of the estimated `records` of each interval lie.
 
     Records are uniform in an interval, or decrease exponentially from the density of the intervals before it.
 
@@ -225,13 +224,15 @@ def _find_upper_tail_point(edges: FloatArray, records: FloatArray, tail_count: f
 
 
 def _format_upper_limit(counts: FloatArray, noise: float) -> str:
+    """Return the upper 95 % confidence limit of the sum of these noisy counts, at least 0, as text. `noise` is the
+    standard deviation of the noise of one count."""
     limit = float(counts.sum()) + TUNING.limit_z * noise * sqrt(len(counts))
     return format_number(max(round(limit), 0))
 
 
 def choose_even_cells(pilot: PilotEstimate, max_cells: int) -> Grid:
-    """Return at most `max_cells` equal cells of a round width that hold nearly all records; values beyond are counted
-    apart.
+    """Return a grid of at most `max_cells` equal cells of a round width (1, 2 or 5 times a power of ten, or similar)
+    that hold nearly all records; values beyond are counted apart.
 
     >>> edges = np.array([0.0, 10.0, 20.0, 100.0])
     >>> pilot = PilotEstimate(edges, np.array([0.0, 900.0, 5.0]), np.array([3.0, 901.0, 4.0]), 2.0, True)
@@ -296,6 +297,8 @@ def choose_clipping_bounds(
     middle = float(values[np.searchsorted(np.cumsum(records), records.sum() / 2)])
 
     def sum_clipping_errors(beyond: BoolArray) -> FloatArray:
+        """Return the total clipping error for each edge, if the intervals that `beyond`, (edges, intervals), marks
+        are clipped to it."""
         shifts, distances = np.abs(values - edges[:, None]), np.abs(values - middle) + np.abs(edges[:, None] - middle)
         return np.asarray((np.where(beyond, shifts * distances ** (power - 1), 0.0) * records).sum(axis=1))
 
@@ -321,7 +324,17 @@ def choose_clipping_bounds(
 def _propose_tail_bounds(
     pilot: PilotEstimate, bound: float, side: int, *, noise: float, power: int, middle: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Return candidate bounds at the estimated ends of a tail beyond `bound`, and the clipping error of each."""
+    """Return candidate bounds at the estimated ends of a tail beyond `bound`, and the total clipping error of each,
+    both (candidates,).
+
+    Args:
+        pilot: The pilot estimate.
+        bound: The clipping bound, an edge of an interval.
+        side: 1 for the upper tail, -1 for the lower.
+        noise: The standard deviation of the noise of a sum, over half the distance between the bounds.
+        power: The power of the values whose mean is estimated.
+        middle: The median of the estimate, from which distances are measured.
+    """
     records_beyond = np.array(TUNING.clipped_records) * noise
     tail_points = np.clip(
         [pilot.extrapolate_tail(value, side) for value in records_beyond.tolist()], -LARGEST_BOUND, LARGEST_BOUND
@@ -335,7 +348,8 @@ def _propose_tail_bounds(
 
 
 def _move_bound(pilot: PilotEstimate, bound: float, tail_end: float, side: int) -> float:
-    """Return a bound moved to the estimated end of a tail: outwards, or within the interval that ends there."""
+    """Return the bound moved to the estimated end of a tail, `tail_end`: outwards, or within the interval that ends
+    at the bound; it is 0 instead of a bound beyond 0. `side` is 1 for the upper tail, -1 for the lower."""
     last = int(np.searchsorted(pilot.edges, bound)) - side
     if side * tail_end < side * float(pilot.edges[min(max(last, 0), len(pilot.edges) - 1)]):
         return bound
@@ -345,6 +359,7 @@ def _move_bound(pilot: PilotEstimate, bound: float, tail_end: float, side: int) 
 
 
 def _ask_pilot_queries(column: str) -> Needs[TableCounts]:
+    """Ask the three pilot queries about a column, with a fifth of the budget; return their counts."""
     return (yield from ask_workload(AutomaticGridWorkload(column, TUNING.pilot_cells), LOOKED))
 
 
@@ -407,11 +422,11 @@ class AutoRangeHistogramQuestion:
         return build_by_category(self.by, counts.counts, lambda row: Histogram.from_counts(row, grid, label, privacy))
 
     def with_grid(self, grid: Grid) -> HistogramQuestion:
-        """Return the question on a known grid."""
+        """Return the `HistogramQuestion` of the same column on a known grid."""
         return HistogramQuestion(self.column, grid, self.by, self.measured_in)
 
     def plan_notes(self, setting: Setting) -> tuple[str, ...]:
-        """Return a note on the price and its parts."""
+        """Return one note: what all rounds cost together, and how much of it the pilot queries take."""
         return (note_on_pilot_queries(setting),)
 
     def __str__(self) -> str:
@@ -423,7 +438,7 @@ BESIDE = "the {}, {} to {}, may miss all records"
 
 
 def _note_on_cells(pilot: PilotEstimate, grid: Grid, counts: FloatArray) -> str:
-    """Return a note on the chosen cells and the records beyond them, from released numbers."""
+    """Return a note on the chosen cells and the numbers of records beyond them, from released numbers."""
     bounds = format_number(grid.lower), format_number(grid.upper)
     if not pilot.is_significant:
         return NOTHING.format(BESIDE.format("cells", *bounds))
@@ -462,7 +477,8 @@ def choose_tail_points(
 
 
 def _choose_upper_tail_points(pilot: PilotEstimate, low: float, high: float, noise: float, rows: int) -> TailPoints:
-    """Return the points of the upper tail."""
+    """Return the points of the upper tail, and the origin from which their distances are measured; arguments as in
+    `choose_tail_points`."""
     origin = pilot.quantile(TUNING.origin_share)
     if not high - origin > (high - low) * EVEN:
         origin = low
@@ -504,6 +520,8 @@ def _note_on_bounds(pilot: PilotEstimate, low: float, high: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _AutoRangeSummaryQuestion:
+    """Base of questions for count, sum, mean or variance with automatic clipping bounds."""
+
     is_plan_shown_first: ClassVar[bool] = True
     MOMENT: ClassVar[int] = 1
     IS_SUM: ClassVar[bool] = False
@@ -518,7 +536,7 @@ class _AutoRangeSummaryQuestion:
         self.with_bounds(0.0, 1.0)
 
     def with_bounds(self, lower: float, upper: float) -> Any:
-        """Return the question with known bounds."""
+        """Return the question about the same column with known clipping bounds, of type `BOUNDED_QUESTION`."""
         return self.BOUNDED_QUESTION(self.column, lower, upper, self.by, self.measured_in)
 
     def steps(self, setting: Setting) -> Needs[Any]:
@@ -547,7 +565,8 @@ class _AutoRangeSummaryQuestion:
         return (yield from _scale_budget_fractions(question_steps, ALL - LOOKED - COUNTED_TAILS))
 
     def plan_notes(self, setting: Setting) -> tuple[str, ...]:
-        """Return a note on the price and its parts."""
+        """Return one note: what all rounds cost together, and how it is divided between pilot queries, tail counts
+        and sums."""
         pilot_loss = setting.loss * LOOKED
         return (
             f"no bounds are given: {setting.loss} pays for all rounds (noisy releases) together; three pilot queries "
@@ -560,7 +579,8 @@ class _AutoRangeSummaryQuestion:
 
 
 def _scale_budget_fractions(steps: Needs[Any], budget_fraction: Fraction) -> Generator[Any, Any, Any]:
-    """Run this conversation with a fraction of the budget."""
+    """Run the conversation `steps` with each of its budget fractions multiplied by `budget_fraction`; return its
+    result."""
     try:
         need = next(steps)
         while True:
@@ -642,5 +662,5 @@ class AutoRangeSummaryQuestion(_AutoRangeSummaryQuestion):
     moments: int = 2
 
     def with_bounds(self, lower: float, upper: float) -> SummaryQuestion:
-        """Return the question with known bounds."""
+        """Return the `SummaryQuestion` about the same column with known clipping bounds."""
         return SummaryQuestion(self.column, lower, upper, self.by, self.measured_in, self.moments)

@@ -44,7 +44,7 @@ LOOKED = Fraction(1, 5)
 NOTHING = "no range was significant above the noise: {}"
 """Note if the pilot queries found no occupied decade."""
 QUARTILES = (0.25, 0.5, 0.75)
-"""Default quantile levels."""
+"""Quantile levels that a question asks for by default."""
 WIDE = 3
 """Cells: an interval of the first pilot query with this many cells was refined; zero has its own cell."""
 
@@ -96,7 +96,7 @@ class AutoRangeCdfQuestion:
         return build_cdf_with_range_note(counts, format_axis_label(self.column, self.measured_in))
 
     def plan_notes(self, setting: Setting) -> tuple[str, ...]:
-        """Return a note on the price and its parts."""
+        """Return one note: what all rounds cost together, and what the first of them costs."""
         first_loss = setting.loss * FIRST[0]
         return (
             f"no range is given: {setting.loss} pays for {FEWEST_TURNS} to {MOST_TURNS} rounds (noisy releases); the "
@@ -140,11 +140,12 @@ class AutoRangeQuantilesQuestion:
         return Quantiles(np.array(self.at), curve)
 
     def plan_notes(self, setting: Setting) -> tuple[str, ...]:
-        """Return a note on the price and its parts."""
+        """Return one note: what all rounds cost together, and what the first of them costs."""
         return self._cdf_question.plan_notes(setting)
 
     @property
     def _cdf_question(self) -> AutoRangeCdfQuestion:
+        """The question for the distribution function from which the quantiles are computed."""
         return AutoRangeCdfQuestion(self.column, self.measured_in)
 
     def __str__(self) -> str:
@@ -152,7 +153,8 @@ class AutoRangeQuantilesQuestion:
 
 
 def build_cdf_with_range_note(counts: TableCounts, label: str) -> CDF:
-    """Return the curve along the chosen cells, with a note on the range."""
+    """Return the distribution function along the cells that the range search chose, with a note on the range.
+    `label` is the axis label."""
     beyond = thresholds_without_notes(
         *(getattr(axis, "column", "") for axis in counts.releases[-1].plan.query.axes)
     )  # see `note_on_range`
@@ -171,7 +173,8 @@ def build_cdf_with_range_note(counts: TableCounts, label: str) -> CDF:
 
 
 def _find_step(prefixes: PrefixShares) -> float:
-    """Return the number of which values seem to be multiples, by the last round; 0 if none is clear."""
+    """Return the number of which values seem to be multiples, by the counts of the last round; 0.0 if there is no
+    clear one."""
     edges, known = prefixes.grid.edge(np.arange(prefixes.grid.cells + 1)), np.flatnonzero(prefixes.measured_edges)
     noise = sqrt(prefixes.evidence.interval_sums.levels[-1].noise.variance)
     counts = edges[known], prefixes.unbiased_prefix_counts[known + 1], noise, prefixes.total
@@ -234,7 +237,7 @@ def _find_occupied_intervals(prefixes: PrefixShares, bounds: IntArray) -> BoolAr
 
 
 def _format_undated_end(value: float, label: str) -> str:
-    """Format a number; in a column of dates, the first or last year for a number beyond all dates."""
+    """Return the number as text; in a column of dates, the first or last year for a number beyond all dates."""
     return ("year 1" if value < 0 else "year 9999") if is_date_axis(label) else format_number(value)
 
 
@@ -248,7 +251,7 @@ def add_empty_range_note(counts: TableCounts) -> tuple[Release, ...]:
 
 
 def note_on_pilot_queries(setting: Setting) -> str:
-    """Return a note on the price, and the part of it that pays for the pilot queries."""
+    """Return a note on the cost of all rounds together, and how much of it the pilot queries take."""
     pilot_loss = setting.loss * LOOKED
     return (
         f"no grid is given: {setting.loss} pays for 4 rounds (noisy releases) together; three pilot queries find a "

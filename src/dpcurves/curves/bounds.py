@@ -35,11 +35,9 @@ PROMISED = 0.95
 CAPPED = "no interval seemed wide enough: this is the widest that was tried"
 """Note if the search ended at the largest interval."""
 SMALLEST_UNIT = 2.0**-30
-"""Unit if the magnitude of values is unknown: bounds are then powers of two from a billionth.
-
-Each comparison of the search has noise: further intervals with few records cost no budget, only a small probability
-that noise ends the search at one of them.
-"""
+"""Units of the column: the unit of the bounds if the magnitude of values is unknown, about a billionth. Bounds are then
+powers of two from there. Each comparison of the search has noise: further intervals with few records cost no budget,
+only a small probability that noise ends the search at one of them."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -91,33 +89,39 @@ class Bounds(ReleasedResult):
 
     @property
     def coverage_statement(self) -> str:
-        """The share of the records that the interval covers, and with which probability."""
+        """Text: the share of the records that the interval covers, and with which probability."""
         return describe_coverage(self.coverage, nan if self.is_capped else self.alpha)
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
-        """Plot the interval, and in thin lines the intervals of half and twice the width."""
+        """Draw the interval, and in thin lines the intervals of half and twice the width; return the axes."""
         wider = None if self.is_capped else 2 * self.bound
         return display.draw_bounds(
             self.bound, label=self.label, covers=self.coverage_statement, narrower=self.bound / 2, wider=wider, **how,
         )  # fmt: skip
 
     def _columns(self) -> dict[str, FloatArray]:
+        """Return the columns of the data frame, one row: lower and upper bound."""
         return {"lower": np.array([self.lower]), "upper": np.array([self.upper])}
 
     def _edge_columns(self) -> tuple[()]:
+        """Return no columns: a bound beyond all dates stays in the data frame."""
         return ()  # a bound beyond all dates remains in the frame
 
     def _question(self) -> dict[str, object]:
+        """Return the JSON fields that restore the bounds with `_from_json`: label, whether the search reached its
+        largest interval, and coverage."""
         return {"label": self.label, "capped": self.is_capped, "coverage": self.coverage}
 
     @classmethod
     def _from_json(cls, document: display.CurveDocument) -> Bounds:
+        """Return the bounds from a parsed JSON document."""
         question, (evidence,) = document.question, document.releases
         upper, alpha = float(document.arrays["upper"]), float(document.arrays["alpha"])
         coverage, capped = float(question["coverage"]), bool(question["capped"])
         return cls(upper, capped, alpha, coverage, question["label"], document.privacy, evidence)
 
     def _summary(self) -> list[tuple[str, str]]:
+        """Return two pairs of texts: the column and its interval, and what the interval covers."""
         return [(self.label, self.description), ("covers", self.coverage_statement)]
 
 
@@ -149,7 +153,7 @@ class BoundsQuestion:
 
     @property
     def query(self) -> CoverageQuery:
-        """The coverage query."""
+        """The query for the first doubled interval that covers the share of the records."""
         return build_coverage_query(self.column, self.unit, self.coverage, self.doublings)
 
     def steps(self, setting: Setting) -> Needs[Bounds]:
@@ -162,7 +166,7 @@ class BoundsQuestion:
 
 
 def describe_coverage(coverage: float, alpha: float) -> str:
-    """Describe the covered share of the records, minus `alpha` records (NaN: unknown), and its probability.
+    """Return text on the covered share of the records, minus `alpha` records (NaN: unknown), and its probability.
 
     >>> describe_coverage(0.95, 12)
     'at least 95% of these records minus 12, with probability 0.95'
@@ -183,7 +187,8 @@ def build_coverage_query(
     spare_records: int = 0,
     name: str = "unit",
 ) -> CoverageQuery:
-    """Return the query for the first doubled interval that covers the share, up to `spare_records` records.
+    """Return the query for the first doubled interval that covers the share `coverage` of the records, minus at most
+    `spare_records` records.
 
     Errors call the unit `name`.
 
@@ -241,7 +246,7 @@ class PlaneBounds(ReleasedResult):
         return ()
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
-        """Plot the rectangle."""
+        """Draw the rectangle of both intervals; return the axes."""
         bounds, labels = (self.x.bound, self.y.bound), (self.x.label, self.y.label)
         capped = [interval.label for interval in self._both if interval.is_capped]
         covers = [f"{interval.label} covers {interval.coverage_statement}" for interval in self._both]
@@ -249,9 +254,12 @@ class PlaneBounds(ReleasedResult):
 
     @property
     def _both(self) -> tuple[Bounds, Bounds]:
+        """The bounds of the first and of the second column."""
         return self.x, self.y
 
     def _columns(self) -> dict[str, NDArray[Any]]:
+        """Return the columns of the data frame, one row for each column of the data: its name, lower and upper
+        bound."""
         attributes = {"column": "label", "lower": "lower", "upper": "upper"}
         return {
             name: np.array([getattr(interval, attribute) for interval in self._both])
@@ -259,13 +267,17 @@ class PlaneBounds(ReleasedResult):
         }
 
     def _arrays(self) -> dict[str, object]:
+        """Return the arrays of the JSON document: the bounds of both columns as documents of their own, by column."""
         return {"curves": {interval.label: json.loads(interval.to_json()) for interval in self._both}}
 
     def _question(self) -> dict[str, object]:
+        """Return the JSON fields: the names of both columns."""
         return {"columns": [interval.label for interval in self._both]}
 
     @classmethod
     def _from_json(cls, document: display.CurveDocument) -> PlaneBounds:
+        """Return both bounds from a parsed JSON document. Raises `InvalidArgument` unless it has bounds of two named
+        columns."""
         columns, stored = document.question.get("columns", []), document.arrays["curves"]
         if len(columns) != 2 or not set(columns) <= stored.keys():
             raise InvalidArgument("curve", "bounds of two columns are needed")
@@ -273,6 +285,7 @@ class PlaneBounds(ReleasedResult):
         return cls(x, y, document.privacy)
 
     def _summary(self) -> list[tuple[str, str]]:
+        """Return two pairs of texts for each column: its interval, and what the interval covers."""
         rows = (
             ((interval.label, interval.description), (f"{interval.label} covers", interval.coverage_statement))
             for interval in self._both

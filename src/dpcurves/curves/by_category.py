@@ -35,7 +35,7 @@ MOST_SMALL = 20
 MOST_ROWS = 60
 """Categories in an HTML summary."""
 QUARTILES = (0.25, 0.5, 0.75)
-"""Quantile levels of a row in a picture of medians."""
+"""Quantile levels that a row shows in a picture of medians: box ends and median."""
 EACH = "individual interval"
 """Label of intervals that hold one by one."""
 UNNAMED = "the column of the categories is missing"
@@ -129,9 +129,12 @@ class ByCategory(CompositeResult, Mapping[Key, Curve]):
         )
 
     def _figure_title(self) -> str:
+        """Return the title of a picture: that of the first curve, and the columns of the categories."""
         return f"{next(iter(self.values()))._title()} by {self.column}"
 
     def _plot_at_level(self, level: float | None, *, population: bool, ax: Axes | None, name: str | None) -> Axes:
+        """Draw all curves on shared axes, as small multiples, or as medians in rows, by their number and bands;
+        return the (first) axes. Raises `InvalidArgument` if there are no categories."""
         if not self:
             raise InvalidArgument("by", "at least one category is needed to plot")
         names, curves = self._category_names(name), list(self.values())
@@ -147,7 +150,7 @@ class ByCategory(CompositeResult, Mapping[Key, Curve]):
         return cast("Axes", ax)
 
     def _plot_medians(self, names: Sequence[str], ax: Axes | None, level: float | None, *, population: bool) -> Axes:
-        """Plot the median and quartiles of each curve in a row, with intervals of the medians."""
+        """Plot the median and quartiles of each curve in a row, with intervals of the medians; return the axes."""
         curves, shades = list(self.values()), list[Shade]()
         quartiles = np.array([curve.quantile(np.array(QUARTILES)) for curve in curves])
         for scope, is_population in interval_scopes(self.privacy).items() if level is not None else ():
@@ -169,13 +172,14 @@ class ByCategory(CompositeResult, Mapping[Key, Curve]):
         )  # fmt: skip
 
     def order_by_size(self, values: FloatArray) -> NDArray[np.int64]:
-        """Return the order of rows in a picture: by size for many text categories, else as declared."""
+        """Return the indices of rows in the order of a picture: by decreasing value for many text categories, else
+        as declared."""
         if len(self) <= MOST_LABELLED or not all(isinstance(key, str) for key in self):
             return np.arange(len(self))
         return np.argsort(-values, kind="stable")
 
     def _category_names(self, name: str | None) -> list[str]:
-        """Return the label of each category in a picture, after `name` if given."""
+        """Return the distinct label of each category in a picture, after `name` if given."""
         names = [
             self.format_category(category) if name is None else f"{name}, {self.format_category(category)}"
             for category in self
@@ -185,9 +189,19 @@ class ByCategory(CompositeResult, Mapping[Key, Curve]):
     def with_labels(
         self, columns: Mapping[str, str], categories: Mapping[str, Mapping[str, str]] | None = None
     ) -> Self:
+        """Return the same curves with other names of columns and categories, for display.
+
+        Args:
+            columns: New name of each column that gets one.
+            categories: For each column, the new label of each category (as text) that gets one.
+
+        Raises:
+            ValueError: two categories would have the same label.
+        """
         labels = [(categories or {}).get(column, {}) for column in self.columns]
 
         def rename_key(key: Key) -> Key:
+            """Return the key of a category with its new labels."""
             parts = key if isinstance(key, tuple) else (key,)
             renamed = tuple(
                 column_labels.get(str(part), part) for column_labels, part in zip(labels, parts, strict=True)
@@ -200,16 +214,20 @@ class ByCategory(CompositeResult, Mapping[Key, Curve]):
         return type(self)([columns.get(column, column) for column in self.columns], curves)
 
     def _with_source(self, source: str) -> Self:
+        """Return the same curves with this description of the data in their privacy statements."""
         curves = {key: curve._with_source(source) for key, curve in self._curves.items()}
         return type(self)(self.columns, curves)
 
     def _suppressible_columns(self) -> Sequence[str]:
+        """Return the names of columns whose small counts may be hidden in tables: those of the first curve."""
         return () if not self else next(iter(self.values()))._suppressible_columns()
 
     def _members(self) -> Mapping[str, Curve]:
+        """Return the curves by formatted category, which the JSON document contains."""
         return {format_key(category): curve for category, curve in self._curves.items()}
 
     def _question(self) -> Mapping[str, object]:
+        """Return the JSON fields of the grouping: columns and categories."""
         by = self.column if len(self.columns) == 1 else list(self.columns)
         return {"by": by, "categories": list(self._curves)}
 
@@ -232,10 +250,13 @@ class ByCategory(CompositeResult, Mapping[Key, Curve]):
 
     @classmethod
     def _from_json(cls, document: display.CurveDocument) -> Self:
+        """Return the curves from a parsed JSON document, of any kind."""
         return cls._from_document(document, None)
 
     @classmethod
     def _from_document(cls, document: display.CurveDocument, kind: type[Any] | None) -> Self:
+        """Return the curves from a parsed JSON document; with a `kind`, all must be of this class. Raises
+        `InvalidArgument` if columns and categories do not fit the curves."""
         question, curves = document.question, document.arrays["curves"]
         keys, by = question.get("categories", list(curves)), question.get("by")
         categories: list[Key] = [tuple(key) if isinstance(key, list) else key for key in keys]
@@ -258,18 +279,24 @@ class ByCategory(CompositeResult, Mapping[Key, Curve]):
         return display.stack_frames(frames, self.label_columns())
 
     def _axis_labels(self) -> Mapping[str, str]:
+        """Return the axis label of each column of numbers, as the first curve gives it."""
         return next((curve._axis_labels() for curve in self.values()), {})
 
     def _edge_columns(self) -> Collection[str]:
+        """Return the names of columns that hold edges of cells, as the first curve gives them."""
         return next((curve._edge_columns() for curve in self.values()), ())
 
     def _declared_numbers(self, columns: Collection[str]) -> Mapping[str, Mapping[str, Category]]:
+        """Return, for each of these columns whose categories are numbers, the number of each category text."""
         return display.find_declared_numbers(self._category_columns(), columns)
 
     def _repr_facts(self) -> tuple[str, ...]:
+        """Return the texts that `repr` shows: columns, and the number of categories."""
         return self.column, f"{len(self)} categories"
 
     def _summary(self) -> list[tuple[str, str]]:
+        """Return pairs of texts: the number of categories, and the median of each of the first `MOST_ROWS` curves
+        that has one."""
         rows = [("categories", str(len(self)))]
         for key, curve in list(self.items())[:MOST_ROWS]:
             describe = getattr(curve, "describe_median", None)
@@ -277,15 +304,17 @@ class ByCategory(CompositeResult, Mapping[Key, Curve]):
         return rows
 
     def _columns(self) -> Mapping[str, Any]:
+        """Return the category columns of the data frame without the columns of curves."""
         return display.join_columns(self.label_columns(), {})
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
+        """Draw all curves without intervals; return the axes."""
         return self.plot(how["ax"], level=None, name=how["name"])
 
 
 def merge_notes(notes: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
-    """Merge the notes of several curves: each once, after the names of its curves. Notes that differ in their share
-    alone are merged.
+    """Return the notes of several curves, each once, after the names of its curves. Notes that differ only in the
+    percentage at their beginning are merged to one with a range.
 
     >>> merge_notes({"a": ("30% lie above",), "b": ("35% lie above", "missing"), "c": ()})
     ('a, b: 30% to 35% lie above', 'b: missing')
@@ -301,6 +330,8 @@ def merge_notes(notes: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
 
 
 def _format_merged_note(text: str, names: Sequence[str], shares: Sequence[int], total: int) -> str:
+    """Return one note with its range of percentages, after the names of its curves unless all `total` curves have
+    it."""
     share_range = "" if not shares else f"{min(shares)}% to {max(shares)}%" if len(set(shares)) > 1 else f"{shares[0]}%"
     rest = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
     prefix = "" if len(names) == total else f"{', '.join(names[:MOST_NAMED])}{rest}: "
@@ -308,7 +339,8 @@ def _format_merged_note(text: str, names: Sequence[str], shares: Sequence[int], 
 
 
 def split_rows(evidence: Evidence, rows_per_part: int = 1) -> list[Evidence]:
-    """Split evidence into rows, or into groups of `rows_per_part` neighbouring rows: one part per category.
+    """Return the evidence of each row of counts, or of each group of `rows_per_part` neighbouring rows: one part per
+    category.
 
     A known total of all rows is not used: with several rows it hardly reduces the error of one.
     """
@@ -331,7 +363,8 @@ NOTE = "a sum over the declared categories of {columns}: records of no declared 
 
 
 def sum_curves(curves: Sequence[Curve], *notes: str) -> Curve:
-    """Return the curve of the union of the records of these curves, computed from the sums of their releases.
+    """Return the curve of the union of the records of these curves, computed from the sums of their releases. Costs
+    no budget.
 
     Formal guarantees: it is computed from released numbers alone and costs no budget. *Proof of its intervals.* Each
     release of one law is ``S c + noise``, with the same linear S for all; their sum is ``S (sum of c) + (sum of
@@ -368,7 +401,8 @@ def sum_curves(curves: Sequence[Curve], *notes: str) -> Curve:
 def compute_margins(
     columns: Sequence[str], curves: Mapping[Key, Any], summed_columns: Sequence[str]
 ) -> tuple[list[str], dict[Key, Any]]:
-    """Return the remaining columns, and the sum of the curves of each of their categories.
+    """Return the remaining columns, and for each of their categories the sum of the curves over the categories of
+    `summed_columns`.
 
     Raises:
         ValueError: a column is not one of `columns`, or is repeated.
@@ -395,12 +429,12 @@ AnyCurve = TypeVar("AnyCurve", bound=Any)
 
 
 def build_by_category(by: By, evidence: Evidence, make: Callable[[Evidence], AnyCurve]) -> Any:
-    """Return one curve; with `by`, a `ByCategory` with a curve of each row."""
+    """Return the one curve that `make` returns for the evidence; with `by`, a `ByCategory` with a curve of each row."""
     return make(evidence) if by is None else collect_by_category(by, map(make, split_rows(evidence)))
 
 
 def collect_by_category(by: By, curves: Iterable[Any], result_class: type[ByCategory[Any]] = ByCategory) -> Any:
-    """Return the curves of all categories, in their order; without `by` the only curve."""
+    """Return the curves by category, in their declared order; without `by` the only curve."""
     return (
         result_class(list_columns(by), dict(zip(combine_categories(parse_grouping(by)), curves, strict=True)))
         if by
@@ -409,7 +443,7 @@ def collect_by_category(by: By, curves: Iterable[Any], result_class: type[ByCate
 
 
 def format_axis_label(column: str, measured_in: str) -> str:
-    """Return the label of an axis, with the measuring unit.
+    """Return the label of an axis: the column, and the measuring unit in parentheses if there is one.
 
     Raises:
         TypeError: the measuring unit is not text.
@@ -419,12 +453,12 @@ def format_axis_label(column: str, measured_in: str) -> str:
 
 
 def describe_question(quantity: str, column: str, by: By) -> str:
-    """Return the description of a question for the ledger."""
+    """Return the description of a question for the ledger, as in "mean of age by sex"."""
     return f"{quantity} of {column}{describe_grouping(by)}"
 
 
 def describe_grouping(by: By) -> str:
-    """Return the description of a grouping for the ledger.
+    """Return the description of a grouping for the ledger; empty if there is none.
 
     >>> from dpcurves.data import Categories
     >>> describe_grouping((Categories("sex", ("F", "M")), Categories("ward", (1, 2))))
@@ -435,7 +469,7 @@ def describe_grouping(by: By) -> str:
 
 
 def parse_hint(hint: object) -> Hint | None:
-    """Parse a hint or its name.
+    """Return the hint with this name (or the hint itself); None for None.
 
     Raises:
         ValueError: the name is unknown.
@@ -444,5 +478,5 @@ def parse_hint(hint: object) -> Hint | None:
 
 
 def describe_hint(hint: Hint | None) -> str:
-    """Return the description of a hint for the ledger."""
+    """Return the description of a hint for the ledger; empty for None."""
     return "" if hint is None else f", said to be {hint.value}" if hint is not Hint.ATOMS else ", said to have atoms"

@@ -23,11 +23,11 @@ from .result import PlotArguments, notes_on_dependence, notes_on_width
 from .score_groups import GroupIntervalResult, GroupQuestion, Numbers, ScoreGroups
 
 SHARES = GroupBudgetFractions(cuts=Fraction(1, 5), counts=Fraction(3, 5), sums=Fraction(1, 5))
-"""Budget fractions of a calibration curve."""
+"""Budget fractions of a calibration curve: cuts of the groups, counts of both classes, and sums of scores."""
 NUMBERS: Numbers = (50.0, 4), (200.0, 6), (1500.0, 10), (20_000.0, 14), (inf, 20)
-"""Number of groups, by records in standard deviations of the noise of a count: these have the smallest error after
-`smooth_shares`, chosen on the same laws as its constants. Of equally good numbers the smaller one gives narrower
-intervals."""
+"""Pairs of a signal-to-noise ratio (records over the noise standard deviation of a count) up to which a row applies,
+and the number of groups. These have the smallest error after `smooth_shares`, on the laws on which its constants were
+chosen. Of equally good numbers the smaller one gives narrower intervals."""
 LEVEL = 0.95
 """Confidence level of the intervals that notes describe."""
 MANY = 20
@@ -70,7 +70,7 @@ class Calibration(GroupIntervalResult):
 
     @classmethod
     def from_counts(cls, groups: ScoreGroups, privacy: PrivacyStatement) -> Calibration:
-        """Return the curve from released groups."""
+        """Return the curve from the released counts of groups, with a note if intervals are very wide."""
         count = np.maximum(groups.group_counts.count, 0.0)
         curve = cls(groups.likely_means, _estimate_shares(groups), count, groups.grid.edges, privacy, groups)
         if float(count.max()) > MANY * groups.count_noise_deviation:
@@ -92,14 +92,18 @@ class Calibration(GroupIntervalResult):
         return join_intervals(limits, np.stack([self.prob_true] * 2, axis=1))
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
+        """Draw observed shares against mean scores, with intervals; return the axes."""
         observed = self._mask_unknown("prob_true", self.prob_true)
         return display.draw_calibration(self.prob_pred, observed, self.count, shades=shades, **how)
 
     def _columns(self) -> dict[str, FloatArray]:
+        """Return the columns of the data frame, one row for each group: bounds, mean score, share of positives,
+        records."""
         bounds = {"left": self.edges[:-1], "right": self.edges[1:]}
         return {**bounds, **{name: getattr(self, name) for name in self.ARRAYS}}
 
     def _summary(self) -> list[tuple[str, str]]:
+        """Return two pairs of texts: the number of groups, and the number of records in them."""
         return [("groups", str(len(self.count))), ("records", f"{self.count.sum():,.0f}")]
 
 
@@ -138,7 +142,8 @@ class CalibrationQuestion(GroupQuestion):
 
 
 def _estimate_shares(groups: ScoreGroups) -> FloatArray:
-    """Return shares of positives from counts clipped at 0; `UNKNOWN` if all counts are 0."""
+    """Return the smoothed share of positives in each group, (groups,), from counts clipped at 0; `UNKNOWN` if all
+    counts are 0."""
     released = groups.group_counts
     positive, negative = np.maximum(released.positive, 0.0), np.maximum(released.negative, 0.0)
     if positive.sum() + negative.sum() == 0:
@@ -147,10 +152,10 @@ def _estimate_shares(groups: ScoreGroups) -> FloatArray:
 
 
 TEST_SHARES = GroupBudgetFractions(cuts=Fraction(1, 10), counts=Fraction(2, 3), sums=Fraction(7, 30))
-"""Budget fractions of a Hosmer-Lemeshow test."""
+"""Budget fractions of a Hosmer-Lemeshow test: cuts of the groups, counts of both classes, and sums of scores."""
 TEST_NUMBERS: Numbers = (350.0, 4), (1050.0, 5), (inf, 10)
-"""Number of groups, by records in standard deviations of the noise of a count: about the highest power against a wrong
-model, with enough groups to show where it is wrong."""
+"""Pairs as in `NUMBERS`, for a test: about the highest power against a wrong model, with enough groups to show where it
+is wrong."""
 DROWNED = 3
 """Signal-to-noise ratio of the mean group below which a note says that noise hides the groups."""
 
@@ -204,7 +209,8 @@ class HosmerLemeshow(GroupIntervalResult):
     def from_counts(
         cls, groups: ScoreGroups, privacy: PrivacyStatement, *, generator: np.random.Generator | None = None
     ) -> HosmerLemeshow:
-        """Return the test from released groups."""
+        """Return the test from the released counts of groups. `generator` simulates the null distribution; None: a
+        fixed public seed."""
         released = groups.group_counts
         privacy = privacy.with_notes(*notes_on_dependence(privacy), *_notes_on_hidden_groups(groups))
         rng, noise = public_generator(generator), groups.surplus_noise_variance
@@ -217,7 +223,8 @@ class HosmerLemeshow(GroupIntervalResult):
 
     @property
     def rows(self) -> list[dict[str, float]]:
-        """A row for each group: bounds, records, positives, expected positives."""
+        """One mapping for each group: bounds, records, positives and expected positives by name, as in the JSON
+        document."""
         columns = (self.edges[:-1], self.edges[1:], self.count, self.observed, self.expected)
         return [dict(zip(self.ROW, row, strict=True)) for row in np.column_stack(columns).tolist()]
 
@@ -236,15 +243,19 @@ class HosmerLemeshow(GroupIntervalResult):
         return np.stack([lower, upper], axis=1)
 
     def _columns(self) -> dict[str, FloatArray]:
+        """Return the columns of the data frame, one row for each group: bounds, records, observed and expected
+        positives."""
         return {
             "lower": self.edges[:-1], "upper": self.edges[1:], "count": self.count,
             "observed": self.observed, "expected": self.expected,
         }  # fmt: skip
 
     def _arrays(self) -> dict[str, object]:
+        """Return the arrays of the JSON document: statistic, p-value and `rows`."""
         return {"statistic": self.statistic, "p_value": self.p_value, "groups": self.rows}
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
+        """Draw observed and expected positives of each group, with intervals, and the test; return the axes."""
         return display.draw_hosmer_lemeshow(self.rows, self.statistic, self.p_value, shades=shades, **how)
 
 
@@ -279,7 +290,8 @@ class HosmerLemeshowQuestion(GroupQuestion):
 
 
 def _mask_unknown_groups(groups: ScoreGroups, most: int | None) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return records, observed and expected positives of each group; NaN if the group may be noise alone."""
+    """Return records, observed and expected positives of each group, each (groups,); NaN where noise alone may
+    explain the count. `most` is the public number of records, if known."""
     released, noise = groups.group_counts, groups.simulate_noise(None)
     errors = upper_quantiles(np.abs(noise.positive + noise.negative), KNOWN)
     count = np.where(released.count <= errors, np.nan, clip_to_possible(released.count, most))
@@ -290,7 +302,8 @@ def _mask_unknown_groups(groups: ScoreGroups, most: int | None) -> tuple[FloatAr
 
 
 def _notes_on_hidden_groups(groups: ScoreGroups) -> tuple[str, ...]:
-    """Return a note if noise hides the groups, so that a wrong model looks like a right one."""
+    """Return a note if the mean count of a group is small relative to the noise, so that a wrong model looks like a
+    right one."""
     mean_count, noise = max(float(groups.group_counts.count.mean()), 0.0), groups.count_noise_deviation
     if mean_count >= DROWNED * noise:
         return ()

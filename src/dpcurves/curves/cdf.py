@@ -118,7 +118,7 @@ class Bins(IntervalResult):
 
     @property
     def count(self) -> FloatArray:
-        """Records in each bin."""
+        """Estimated records in each bin, of shape ``(bins,)``."""
         return self.share * self.total
 
     def intervals(
@@ -139,6 +139,8 @@ class Bins(IntervalResult):
         return join_intervals(records, self._population_intervals(level, generator))
 
     def _record_intervals(self, level: float, generator: np.random.Generator | None) -> FloatArray:
+        """Return simultaneous intervals of the shares of these records, (bins, 2), widened to contain the displayed
+        shares."""
         unbiased = self._spans.sum_spans(self._pad_measured_shares(self.prefixes.unbiased_shares))
         errors = simultaneous_errors(self._simulate_noise(generator), level)
         limits = _pair_inner_and_outer_limits(unbiased - errors, unbiased + errors)
@@ -146,6 +148,8 @@ class Bins(IntervalResult):
         return np.clip(join_intervals(limits, np.stack([self.share] * 2, axis=1)), 0.0, 1.0)
 
     def _population_intervals(self, level: float, generator: np.random.Generator | None) -> FloatArray:
+        """Return simultaneous intervals of the shares of the population, (bins, 2), from simulated noise and
+        sampling."""
         spans, total, rng = self._spans, self.total, sampling_generator(generator)
         shares = self._pad_measured_shares(self.prefixes.shares)
         counts = total * spans.sum_spans(self._pad_measured_shares(self.prefixes.unbiased_shares))
@@ -160,7 +164,8 @@ class Bins(IntervalResult):
 
     @cached_property
     def _spans(self) -> Spans:
-        """The measured spans inside each bin, followed by those around each."""
+        """The spans between measured edges inside each bin, followed by those around each bin, as indices of padded
+        shares."""
         edges = self.prefixes.grid.edges[self.prefixes.measured_edges]
         left, right = self.x[:-1], self.x[1:]
         outer = np.searchsorted(edges, left, side="right"), np.searchsorted(edges, right) + 1
@@ -169,10 +174,12 @@ class Bins(IntervalResult):
         return Spans.from_edges(first, last, len(edges) + 2)
 
     def _pad_measured_shares(self, shares: FloatArray) -> FloatArray:
-        """Return the shares at measured edges, between 0 below all records and 1 above all."""
+        """Return the shares at measured edges, with 0 before and 1 after them: shares below all records and above
+        all."""
         return np.concatenate([[0.0], shares[self.prefixes.measured_edges], [1.0]])
 
     def _simulate_noise(self, generator: np.random.Generator | None) -> Iterator[FloatArray]:
+        """Yield blocks of simulated errors of the shares in `_spans`, (draws, 2 * bins)."""
         padded = (np.pad(noise, ((0, 0), (1, 1))) for noise in self.prefixes.simulate_share_errors(generator))
         return map(self._spans.sum_spans, padded)
 
@@ -182,16 +189,21 @@ class Bins(IntervalResult):
         return self.prefixes.rounds
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
+        """Draw the shares as bars with their intervals; return the axes."""
         return display.draw_bars(self.x, self.share, upwards="share of records", label=self.label, shades=shades, **how)
 
     def _columns(self) -> dict[str, FloatArray]:
+        """Return the columns of the data frame, one row for each bin: edges, share, records."""
         return {"left": self.x[:-1], "right": self.x[1:], "share": self.share, "count": self.count}
 
     def _question(self) -> dict[str, object]:
+        """Return the JSON fields that restore the bins with `_from_json`: label, grid and facts of the prefix
+        counts."""
         return {"label": self.label, **edges_to_json(self.prefixes.grid), **self.prefixes.facts}
 
     @classmethod
     def _from_json(cls, document: display.CurveDocument) -> Bins:
+        """Return the bins from a parsed JSON document."""
         question, releases = document.question, document.evidence["releases"]
         prefixes = PrefixShares.from_json(releases, grid_from_edges(question), question)
         return cls.from_prefixes(prefixes, document.arrays["x"], question["label"], document.privacy)
@@ -241,30 +253,39 @@ def choose_bin_edges(
 
 
 def _pair_inner_and_outer_limits(lower: FloatArray, upper: FloatArray) -> FloatArray:
-    """Return lower limits of the spans inside bins and upper limits of the spans around them: (bins, 2)."""
+    """Return lower limits of the spans inside bins and upper limits of the spans around them: (bins, 2). Both
+    arguments have inside spans first, (2 * bins,)."""
     bins = len(lower) // 2
     return np.stack([lower[:bins], upper[bins:]], axis=1)
 
 
 LEVEL = 0.95
-"""Confidence level of intervals in HTML summaries."""
+"""Probability of intervals in HTML summaries, and of the band that the note on an unknown curve refers to."""
 
 
 class HasQuantiles(Protocol):
     """Interface of results with quantiles: a distribution function, or counts of a quantile search."""
 
     @property
-    def privacy(self) -> PrivacyStatement: ...
+    def privacy(self) -> PrivacyStatement:
+        """The privacy statement of the result."""
+        ...
 
-    def quantile(self, p: FloatArray, /) -> FloatArray: ...
+    def quantile(self, p: FloatArray, /) -> FloatArray:
+        """Return the value at each level `p`, (levels,)."""
+        ...
 
-    def quantile_cell(self, p: FloatArray, /) -> FloatArray: ...
+    def quantile_cell(self, p: FloatArray, /) -> FloatArray:
+        """Return the bounds of the cell that holds the quantile of each level, (levels, 2)."""
+        ...
 
-    def quantile_intervals(self, p: FloatArray, level: float, /, *, population: bool) -> FloatArray: ...
+    def quantile_intervals(self, p: FloatArray, level: float, /, *, population: bool) -> FloatArray:
+        """Return simultaneous confidence intervals of the quantiles at `level`, (levels, 2)."""
+        ...
 
 
 def format_quantile_rows(curve: HasQuantiles, p: FloatArray) -> list[tuple[str, str]]:
-    """Return rows of an HTML summary: quantiles, each with its confidence intervals."""
+    """Return rows of an HTML summary, (name, text): the quantile of each level in `p` with its confidence intervals."""
     names = [f"{share:g} quantile" for share in p.tolist()]
     intervals = {
         scope: curve.quantile_intervals(p, LEVEL, population=population)
@@ -333,23 +354,24 @@ class CDF(IntervalResult):
 
     @classmethod
     def from_counts(cls, evidence: Evidence, grid: Grid, label: str, privacy: PrivacyStatement) -> CDF:
-        """Return the curve of counts of one row of cells."""
+        """Return the curve of the released counts of one row of cells."""
         return cls.from_prefixes(PrefixShares(evidence, grid), label, privacy)
 
     @classmethod
     def from_prefixes(cls, prefixes: PrefixShares, label: str, privacy: PrivacyStatement) -> CDF:
-        """Return the curve of prefix counts along a grid, from one round or several."""
+        """Return the curve of prefix counts along a grid, from one round or several, with notes on records beyond
+        the grid and on noise."""
         notes = notes_on_end_cells(prefixes.grid, *prefixes.measured_prefix_counts, prefixes.evidence, prefixes.scale)
         curve = cls(label, privacy, prefixes)
         return replace(curve, privacy=privacy.with_notes(*notes, *curve._notes_on_noise()))
 
     @classmethod
     def from_placeholder(cls, prefixes: PrefixShares, label: str, privacy: PrivacyStatement) -> CDF:
-        """Return a curve of blank values, without notes on them."""
+        """Return a curve of blank values, for plans without data, without the notes that a release gets."""
         return cls(label, privacy, prefixes)
 
     def _notes_on_noise(self) -> tuple[str, ...]:
-        """Return a note if noise hides the curve at every inner edge, or at most of them.
+        """Return a note if the band is wider than 1/2 at every inner edge, or at most of them.
 
         The band is computed only if the noise may be that large. Blank values without a grant have no such note.
         """
@@ -359,7 +381,7 @@ class CDF(IntervalResult):
         return notes_on_width((upper - lower)[1:-1], "the band at every edge", "the band at most edges")
 
     def _may_be_unknown(self) -> bool:
-        """Return whether the noise at the first inner edge allows a band wider than 1/2 there."""
+        """Whether noise at the first inner edge is large enough for a band wider than 1/2 there."""
         evidence = self.prefixes.evidence
         noise = evidence.sums.interval_law.end_cell_deviations(evidence.total is not None)[0]
         return bool(noise >= LEAST_NOISE * self.prefixes.scale * self.prefixes.total)
@@ -416,10 +438,14 @@ class CDF(IntervalResult):
         return smoothed
 
     @overload
-    def cdf(self, t: float) -> np.float64: ...
+    def cdf(self, t: float) -> np.float64:
+        """Return one share for one number."""
+        ...
 
     @overload
-    def cdf(self, t: Several) -> FloatArray: ...
+    def cdf(self, t: Several) -> FloatArray:
+        """Return an array of shares for several numbers."""
+        ...
 
     def cdf(self, t: ArrayLike) -> FloatArray | np.float64:
         """Return the share of records below `t`: linear inside cells, 0 below the grid; one number for one `t`.
@@ -430,10 +456,14 @@ class CDF(IntervalResult):
         return (linear_value_at(self.x, self.y, at) if values is None else step_value_at(values, self.y, at))[()]
 
     @overload
-    def quantile(self, p: float) -> np.float64: ...
+    def quantile(self, p: float) -> np.float64:
+        """Return one value for one level."""
+        ...
 
     @overload
-    def quantile(self, p: Several) -> FloatArray: ...
+    def quantile(self, p: Several) -> FloatArray:
+        """Return an array of values for several levels."""
+        ...
 
     def quantile(self, p: ArrayLike) -> FloatArray | np.float64:
         """Return the value at or below which a share `p` of the records lies, interpolated inside its cell.
@@ -475,13 +505,16 @@ class CDF(IntervalResult):
         return self._close_upper_limits(bounds)
 
     def _close_upper_limits(self, bounds: FloatArray) -> FloatArray:
-        """Replace upper bounds of cells with a single double by this double: no number lies between the two."""
+        """Return the bounds, (..., 2), with the upper bound of a cell that holds a single double replaced by this
+        double: no number lies between the two."""
         edges = self.x
         single_ends = edges[1:][edges[1:] == np.nextafter(edges[:-1], np.inf)]
         upper = np.where(np.isin(bounds[..., 1], single_ends), np.nextafter(bounds[..., 1], -np.inf), bounds[..., 1])
         return np.stack([bounds[..., 0], np.maximum(upper, bounds[..., 0])], axis=-1)
 
     def _find_cells(self, levels: FloatArray) -> FloatArray:
+        """Return the bounds of the cell that holds the quantile of each level, (..., 2); infinite where it also
+        holds values outside the grid."""
         return find_quantile_cells(self.prefixes.cells, self.prefixes.shares_at_boundaries(self.y), levels)
 
     def band(self, level: float, *, population: bool = False, generator: np.random.Generator | None = None) -> Band:
@@ -506,6 +539,7 @@ class CDF(IntervalResult):
         return lower.copy(), upper.copy()
 
     def _band(self, level: float, population: bool, generator: np.random.Generator | None) -> Band:
+        """Return the band, computed anew: lower and upper shares at each edge, extended to contain the curve."""
         curve, known = self.prefixes.unbiased_shares, self.prefixes.measured_edges
         deviations = self.prefixes.simulate_share_errors(generator)
         if population:
@@ -593,10 +627,13 @@ class CDF(IntervalResult):
         return self.prefixes.rounds
 
     def _interval_limits(self, level: float, /, *, population: bool) -> Band:
+        """Return the band at the points of the data frame: at all edges, or for declared values at or below each
+        value."""
         lower, upper = self.band(level, population=population)
         return (lower, upper) if self.values is None else (lower[1:], upper[1:])
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
+        """Draw the curve with its bands over the edges that are worth plotting; return the axes."""
         draw = display.draw_cdf if self.values is None else display.draw_cdf_of_values
         x, y = self._known_columns().values()
         plotted = self.prefixes.plotted_edges
@@ -604,14 +641,18 @@ class CDF(IntervalResult):
         return draw(x[plotted], y[plotted], label=self.label, weighted=self.IS_WEIGHTED, shades=plotted_shades, **how)
 
     def _columns(self) -> dict[str, FloatArray]:
+        """Return the columns of the data frame: edges, or declared values, and shares."""
         return {"x": self.x, "y": self.y} if self.values is None else {"x": self.values, "y": self.y[1:]}
 
     def _question(self) -> dict[str, object]:
+        """Return the JSON fields that restore the curve with `_from_json`: label, grid, facts of the prefix counts,
+        and smoothing."""
         smoothing = {} if self.smoothing is None else {"smoothed": {"p": self.smoothing.p, "at": self.smoothing.at}}
         return {"label": self.label, **cells_to_json(self.prefixes.grid), **self.prefixes.facts, **smoothing}
 
     @classmethod
     def _from_json(cls, document: display.CurveDocument) -> CDF:
+        """Return the curve from a parsed JSON document, smoothed again if it was smoothed."""
         question, releases = document.question, document.evidence["releases"]
         grid = grid_from_cells(question, document.arrays["x"])
         curve = cls.from_prefixes(
@@ -621,6 +662,7 @@ class CDF(IntervalResult):
         return curve if smoothing is None else curve.smooth(smoothing["p"], smoothing["at"])
 
     def _summary(self) -> list[tuple[str, str]]:
+        """Return rows of texts: the three quartiles with their confidence intervals."""
         return format_quantile_rows(self, np.array([0.25, 0.5, 0.75]))
 
     def describe_median(self) -> str:
@@ -688,7 +730,7 @@ class CdfQuestion:
         return None if self.at is None else build_all_edges_query(Axis(self.column, self.grid))
 
     def steps(self, setting: Setting) -> Needs[Any]:
-        """Count records below edges, and compute the curve."""
+        """Count records below edges; return the curve, or curves by category."""
         return (yield from self.ask_counts(()))
 
     def ask_counts(self, quantile_levels: tuple[float, ...], *, has_separate_round_numbers: bool = False) -> Needs[Any]:
@@ -715,6 +757,7 @@ class CdfQuestion:
         build_curve = CDF.from_prefixes if counts.is_paid else CDF.from_placeholder
 
         def build_cdf(row: Evidence) -> CDF:
+            """Return the curve of one row of counts, smoothed if the question asks for it."""
             curve = build_curve(PrefixShares(row, grid, earlier_evidence), label, privacy)
             return curve if self.smooth is None else curve.smooth(self.smooth)
 

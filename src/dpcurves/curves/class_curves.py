@@ -98,10 +98,13 @@ class PrecisionRecall(BandedTableResult):
         return precision, pin_share_ends(recall)
 
     def _interval_limits(self, level: float, /, *, population: bool) -> Band:
+        """Return lower and upper precision along the recall axis that the plot shades: the union of the boxes of
+        both bands."""
         precision, recall = self.band(level, population=population)
         return sweep_boxes(recall, precision)
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
+        """Draw precision against recall with its band; return the axes."""
         recall, precision = self._mask_unknown("recall", self.recall), self._mask_unknown("precision", self.precision)
         return draw_precision_recall(recall, precision, self.average_precision, edges=EDGES, shades=shades, **how)
 
@@ -164,21 +167,27 @@ class CumulativeGain(BandedTableResult):
         return flagged, gain, (np.maximum(by_precision[0], by_shares[0]), np.minimum(by_precision[1], by_shares[1]))
 
     def _interval_limits(self, level: float, /, *, population: bool) -> Band:
+        """Return lower and upper gain along the axis of flagged shares that the plot shades: the union of the boxes
+        of both bands."""
         flagged, gain, _ = self.band(level, population=population)
         return sweep_boxes(flagged, gain)
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
+        """Draw the gain against the flagged share with its band; return the axes."""
         flagged, gain = self._mask_unknown("flagged", self.flagged), self._mask_unknown("gain", self.gain)
         return display.draw_gain(flagged, gain, edges=EDGES, shades=shades, **how)
 
 
 def _shares_above_thresholds(count: FloatArray) -> FloatArray:
+    """Return the share of all records above each threshold, (cells + 1,), from counts by decreasing score; NaN
+    without records."""
     above = np.append(0.0, np.cumsum(count))
     return above / above[-1] if above[-1] >= LEAST_MASS else np.full_like(above, np.nan)
 
 
 def _divide_bands(part: Band, whole: Band) -> Band:
-    """Return limits of a quotient of two bounded numbers; infinite if the second may be 0."""
+    """Return lower and upper limits of `part` divided by `whole`, both given by limits; the upper one is infinite
+    where `whole` may be 0."""
     (lower, upper_part), (smallest, largest) = np.broadcast_arrays(*part), np.broadcast_arrays(*whole)
     upper = np.divide(upper_part, smallest, out=np.full(upper_part.shape, np.inf), where=smallest > 0)
     return lower / np.maximum(largest, 1e-300), upper
@@ -239,12 +248,15 @@ class DecisionCurve(ClassTableResult):
         return lower[points], upper[points]
 
     def _interval_limits(self, level: float, /, *, population: bool) -> Band:
+        """Return the band of the net benefit, lower and upper."""
         return self.band(level, population=population)
 
     def _possible_range(self, name: str) -> tuple[Any, ...]:
+        """Return the smallest and largest possible net benefit at each threshold: minus its odds, and 1."""
         return -odds(self.threshold), 1.0
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
+        """Draw the net benefit of acting by the scores, on all records and on none, with its band; return the axes."""
         benefit, all_benefit = (
             self._mask_unknown("benefit", self.benefit),
             self._mask_unknown("all_benefit", self.all_benefit),
@@ -253,7 +265,8 @@ class DecisionCurve(ClassTableResult):
 
 
 def _threshold_indices(table: ClassTable) -> np.ndarray:
-    """Return the number of slots above each inner edge of the grid."""
+    """Return the number of slots of scores above each inner edge of the grid, (points,): indices of
+    `ClassTable.thresholds`."""
     outside = int(table.grid.outside is Outside.APART)
     return table.grid.slots - outside - np.arange(1, table.grid.cells)
 
@@ -300,7 +313,8 @@ class Confusion(ClassTableResult):
 
     @classmethod
     def from_counts(cls, table: ClassTable, threshold: float = 0.5) -> Confusion:
-        """Return the matrix from released counts, at no further loss."""
+        """Return the matrix from released counts, at no further loss; a note says which edge replaces another
+        `threshold`."""
         point = table.nearest_threshold_index(threshold)
         edge = float(table.thresholds[point])
         if table.grid.values is None and describe_point(edge, threshold) != describe_point(edge, edge):
@@ -338,6 +352,7 @@ class Confusion(ClassTableResult):
     def _intervals_at(
         self, level: float, *, population: bool = False, generator: np.random.Generator | None = None
     ) -> FloatArray:
+        """Return confidence limits of the rates, (rates, 2), without the check whether a rate is known."""
         limits = self.table.share_intervals(
             lambda cells: _split_rate_counts(_count_outcomes(cells, self._threshold_index)),
             level,
@@ -369,25 +384,31 @@ class Confusion(ClassTableResult):
 
     @property
     def _threshold_index(self) -> int:
+        """Index of the threshold in `ClassTable.thresholds`."""
         return self.table.nearest_threshold_index(self.threshold)
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
+        """Draw the matrix and the rates; return the axes."""
         return display.draw_confusion(self.matrix, self.threshold, self.rates, shades=shades, **how)
 
     def _columns(self) -> dict[str, Any]:
+        """Return the columns of the data frame: name and value of each rate."""
         return {"rate": list(self.rates), "value": list(self.rates.values())}
 
     @classmethod
     def _from_json(cls, document: display.CurveDocument) -> Confusion:
+        """Return the matrix from a parsed JSON document, computed again from its counts."""
         table = ClassTable.from_evidence(document.evidence, document.privacy)
         return cls.from_counts(table, float(document.arrays["threshold"]))
 
     def _summary(self) -> list[tuple[str, str]]:
+        """Return for each rate a pair of texts: its name and its value."""
         return [(name.replace("_", " "), display.format_number(rate)) for name, rate in self.rates.items()]
 
 
 def _count_outcomes(cells: FloatArray, point: int) -> FloatArray:
-    """Return true negatives, false positives, false negatives and true positives: (..., 2, cells) to (..., 4)."""
+    """Return true negatives, false positives, false negatives and true positives at the threshold with index
+    `point`: (..., 2, cells) to (..., 4)."""
     first = cells.shape[-1] - point  # cells from this one are classified positive
     sums = [part.sum(axis=-1) for part in (cells[..., :first], cells[..., first:])]
     return np.stack(sums, axis=-1).reshape(*cells.shape[:-2], 4)
@@ -443,12 +464,12 @@ class ScoreCalibration(ClassTableResult):
 
     @classmethod
     def from_counts(cls, table: ClassTable) -> ScoreCalibration:
-        """Return ten groups of about equal size by the released counts, at no further loss."""
+        """Return the calibration of ten groups of about equal size by the released counts, at no further loss."""
         return cls.from_even_groups(table, GROUPS)
 
     @classmethod
     def from_even_groups(cls, table: ClassTable, groups: int) -> ScoreCalibration:
-        """Return at most `groups` groups of about equal size, by the released counts.
+        """Return the calibration of at most `groups` groups of about equal size, by the released counts.
 
         Raises:
             ValueError: the scores are not probabilities.
@@ -458,7 +479,7 @@ class ScoreCalibration(ClassTableResult):
 
     @classmethod
     def from_group_starts(cls, table: ClassTable, starts: NDArray[np.int64]) -> ScoreCalibration:
-        """Return groups that begin with these cells.
+        """Return the calibration of groups that begin with the cells in `starts`.
 
         Raises:
             ValueError: the scores are not probabilities.
@@ -482,28 +503,34 @@ class ScoreCalibration(ClassTableResult):
         """
 
         def split_groups(cells: FloatArray) -> tuple[FloatArray, FloatArray]:
+            """Return the counts of positives and of negatives of each group, each (..., groups)."""
             groups = _sum_groups(self.table.drop_outside(cells), self.starts)
             return groups[..., 1, :], groups[..., 0, :]
 
         return self.table.share_intervals(split_groups, level, population=population, generator=generator)
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
+        """Draw observed shares against mean scores, with intervals; return the axes."""
         observed = self._mask_unknown("prob_true", self.prob_true)
         return display.draw_calibration(self.prob_pred, observed, self.count, shades=shades, **how)
 
     @classmethod
     def _from_json(cls, document: display.CurveDocument) -> ScoreCalibration:
+        """Return the calibration from a parsed JSON document, with its groups."""
         starts = cast("Any", document.arrays["starts"]).astype(np.int64)
         return cls.from_group_starts(ClassTable.from_evidence(document.evidence, document.privacy), starts)
 
     def _columns(self) -> dict[str, FloatArray]:
+        """Return the columns of the data frame, one row for each group: bounds, mean score, share of positives,
+        records."""
         bounds = {"left": self.edges[:-1], "right": self.edges[1:]}
         return {**bounds, "prob_pred": self.prob_pred, "prob_true": self.prob_true, "count": self.count}
 
     def _summary(self) -> list[tuple[str, str]]:
+        """Return two pairs of texts: the number of groups, and the number of records in them."""
         return [("groups", str(len(self.count))), ("records", f"{self.count.sum():,.0f}")]
 
 
 def _sum_groups(cells: FloatArray, starts: NDArray[np.int64]) -> FloatArray:
-    """Return counts of groups: (..., 2, cells) to (..., 2, groups)."""
+    """Return counts of groups that begin with the cells in `starts`: (..., 2, cells) to (..., 2, groups)."""
     return np.add.reduceat(cells, starts, axis=-1)

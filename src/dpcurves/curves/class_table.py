@@ -49,7 +49,7 @@ class ClassTable(SimulationCache):
 
     @cached_property
     def counts(self) -> ClassCounts:
-        """The counts, and the law of their noise."""
+        """The released counts of negatives and positives in each cell, with the law of their noise."""
         return ClassCounts(self.evidence.sums, self.evidence.values, self.evidence.total)
 
     @property
@@ -91,7 +91,8 @@ class ClassTable(SimulationCache):
     def bands(
         self, ratios: Sequence[Ratio], level: float, *, population: bool, generator: np.random.Generator | None
     ) -> tuple[Band, ...]:
-        """Return bands of ratios at all thresholds, simultaneous with confidence `level`; see `ratio_bands`."""
+        """Return for each ratio the lower and upper limits at all thresholds, simultaneous over thresholds and
+        ratios with confidence `level`; see `ratio_bands`."""
         level = require_probability("level", level)
         require_independent(self.privacy, population)
         simulated = partial(SimulatedCounts.from_counts, self.counts, population=population, generator=generator)
@@ -101,7 +102,8 @@ class ClassTable(SimulationCache):
     def share_intervals(
         self, split_cells: Parted, level: float, *, population: bool, generator: np.random.Generator | None
     ) -> FloatArray:
-        """Return intervals of single shares, (shares, 2), of the numerators and remainders from `split_cells`."""
+        """Return confidence intervals of single shares, (shares, 2). `split_cells` returns the numerator of each
+        share and the remainder of its denominator from counts (..., 2, slots)."""
         level = require_probability("level", level)
         require_independent(self.privacy, population)
         noise = split_cells(self.simulate_errors(population=False, generator=generator))
@@ -117,7 +119,7 @@ class ClassTable(SimulationCache):
         return self.grid.endpoints[0] >= 0 and self.grid.endpoints[1] <= 1
 
     def require_probabilities(self, what: str) -> None:
-        """Require scores that are predicted probabilities; errors name the result `what`.
+        """Raise unless scores are predicted probabilities; the error names the result `what`.
 
         Raises:
             ValueError: the grid leaves [0, 1].
@@ -133,16 +135,16 @@ class ClassTable(SimulationCache):
         return (edges[:-1] + edges[1:]) / 2 if values is None else values
 
     def drop_outside(self, cells: FloatArray) -> FloatArray:
-        """Return cells without those for scores outside the grid: (..., slots) to (..., cells)."""
+        """Return cells without the slots for scores outside the grid: (..., slots) to (..., cells)."""
         return cells[..., 1:-1] if self.grid.outside is Outside.APART else cells
 
     def question_to_json(self) -> dict[str, Any]:
-        """Return the grid as plain objects for JSON."""
+        """Return the cells of the grid as JSON values, which `from_evidence` reads."""
         return {"edges": self.grid.edges.tolist(), **cells_to_json(self.grid)}
 
     @classmethod
     def from_evidence(cls, evidence: Mapping[str, Any], privacy: PrivacyStatement) -> ClassTable:
-        """Parse the table of a stored curve."""
+        """Return the table from the evidence of a stored curve in JSON."""
         question = evidence["question"]
         grid = grid_from_edges(question)
         return cls(Evidence.from_json(evidence["releases"][0]).as_cell_counts(2), grid, privacy)
@@ -173,10 +175,12 @@ class ClassTableResult(IntervalResult):
         """Return the result from released counts."""
 
     def _question(self) -> dict[str, Any]:
+        """Return the JSON fields of the table: its grid."""
         return self.table.question_to_json()
 
     @classmethod
     def _from_json(cls, document: display.CurveDocument) -> Self:
+        """Return the result from a parsed JSON document, computed again from its counts."""
         return cls.from_counts(ClassTable.from_evidence(document.evidence, document.privacy))
 
 
@@ -193,10 +197,13 @@ class BandedTableResult(ClassTableResult):
 
     if TYPE_CHECKING:
 
-        def band(self, level: float, *, population: bool = False) -> tuple[Band, ...]: ...
+        def band(self, level: float, *, population: bool = False) -> tuple[Band, ...]:
+            """Return for each of `BAND_COLUMNS` the lower and upper limits at all thresholds, simultaneous with
+            confidence `level`."""
+            ...
 
     def _interval_columns(self, level: float, *, population: bool) -> dict[str, Any]:
-        """Return the lower and upper limits of each rate, as ``precision_lower``."""
+        """Return columns of the lower and upper limits of each rate, named as in ``precision_lower``."""
         columns = dict[str, Any]()
         for name, limits in zip(self.BAND_COLUMNS, self.band(level, population=population), strict=True):
             columns |= dict(zip((f"{name}_lower", f"{name}_upper"), limits, strict=True))
@@ -207,15 +214,15 @@ class BandedTableResult(ClassTableResult):
 
 
 GROUPS = 10
-"""Groups of equal size in the expected calibration error."""
+"""Groups of equal size in the expected calibration error: the usual number."""
 NOTED_WITH_CHANCE = 0.95
 """Confidence with which a class may be noise alone before a note says so."""
 NEGATIVE = (0,)
-"""Statistics that need negatives."""
+"""Class indices (0 is the negative class, 1 the positive one) that a statistic needs: negatives alone."""
 POSITIVE = (1,)
-"""Statistics that need positives."""
+"""Class indices that a statistic needs: positives alone."""
 EITHER = (0, 1)
-"""Statistics that need both classes."""
+"""Class indices that a statistic needs: both."""
 Ends = tuple[float, float]
 
 NEARLY_ALL = 0.95
@@ -225,7 +232,8 @@ FEW_CELLS = 1 / 6
 
 
 class ConfidenceSettings(NamedTuple):
-    """The confidence level of an interval, whether it is for the population, and the random generator."""
+    """The confidence level of an interval, whether it is for the population, and the random generator (None: a fixed
+    public seed)."""
 
     level: float
     population: bool
@@ -248,10 +256,11 @@ class MetricEstimator(ABC):
 
     @abstractmethod
     def compute(self, table: ClassTable, cells: FloatArray) -> FloatArray:
-        """Return the statistic of counts (..., 2, slots), of shape (...)."""
+        """Return the statistic of counts of negatives and positives (..., 2, slots), of shape (...)."""
 
     def interval(self, table: ClassTable, errors: FloatArray, sure: ConfidenceSettings) -> Ends:
-        """Return a confidence interval; noise, and the bias that it causes, are simulated."""
+        """Return the confidence interval that `sure` describes; noise, and the bias that it causes, are in `errors`,
+        (draws, 2, slots)."""
         return table.counts.interval(lambda cells: self.compute(table, cells), errors, sure.level)
 
     def discretization_error(self, table: ClassTable) -> Ends:
@@ -263,7 +272,7 @@ class MetricEstimator(ABC):
         return 1.0
 
     def is_known(self, records: FloatArray, least: FloatArray) -> bool:
-        """Return whether these counts of both classes hold enough records."""
+        """Return whether the records of each class that the statistic needs are at least `least`, both (2,)."""
         if self.required_classes:
             return all(bool(records[row] >= least[row]) for row in self.required_classes)
         return bool(records.sum() >= least.max())
@@ -275,7 +284,7 @@ class AreaUnderCurve(MetricEstimator):
     __slots__ = ()
 
     def compute(self, table: ClassTable, cells: FloatArray) -> FloatArray:
-        """Return the area; ties count one half."""
+        """Return the area under the ROC curve; ties count one half."""
         return auc_of_counts(positive=cells[..., 1, :], negative=cells[..., 0, :])
 
     def interval(self, table: ClassTable, errors: FloatArray, sure: ConfidenceSettings) -> Ends:
@@ -287,7 +296,8 @@ class AreaUnderCurve(MetricEstimator):
         return area_interval(_simulate_areas(table, noise), sure.level, sampling=rng if sure.population else None)
 
     def discretization_error(self, table: ClassTable) -> Ends:
-        """Return half the share of tied pairs, twice: their true order may add or subtract it."""
+        """Return half the share of tied pairs, as error below and as error above: their true order may add or
+        subtract it."""
         negative, positive = table.counts.likely_counts
         pairs, may_be_ordered = (
             float(negative.sum() * positive.sum()),
@@ -303,13 +313,12 @@ class AveragePrecision(MetricEstimator):
     __slots__ = ()
 
     def compute(self, table: ClassTable, cells: FloatArray) -> FloatArray:
-        """Return the average precision; ties have one threshold."""
+        """Return the mean precision at the scores of the positives; ties have one threshold."""
         return two_classes.average_precision(cells)
 
     def interval(self, table: ClassTable, errors: FloatArray, sure: ConfidenceSettings) -> Ends:
-        """Return a simulated interval; see `compute_basic_interval`. The wider side is used, since precision at few
-        records is skewed.
-        """
+        """Return a simulated interval; see `compute_basic_interval`. The wider side is used for both, since
+        precision at few records is skewed."""
         exact, draws = (
             two_classes.average_precision(cells)
             for cells in (table.counts.likely_counts, table.counts.likely_counts + errors)
@@ -324,11 +333,12 @@ class KolmogorovSmirnov(MetricEstimator):
     __slots__ = ()
 
     def compute(self, table: ClassTable, cells: FloatArray) -> FloatArray:
-        """Return the statistic at the edges of the grid."""
+        """Return the largest difference of the distribution functions of both classes, at the edges of the grid."""
         return two_classes.largest_class_gap(cells)
 
     def interval(self, table: ClassTable, errors: FloatArray, sure: ConfidenceSettings) -> Ends:
-        """Return an interval that corrects for the upward bias of the largest gap by noise."""
+        """Return an interval that corrects for the upward bias of the largest gap by noise; 0 to 1 if there is one
+        cell."""
         if table.grid.slots == 1:
             return 0.0, 1.0
         counts = table.counts.likely_counts
@@ -344,7 +354,7 @@ class BrierScore(MetricEstimator):
     __slots__ = ()
 
     def compute(self, table: ClassTable, cells: FloatArray) -> FloatArray:
-        """Return the score; the middle of a cell represents its scores."""
+        """Return the mean squared difference of label and score; the middle of a cell represents its scores."""
         return two_classes.brier_score(table.drop_outside(cells), table.middles)
 
 
@@ -354,7 +364,7 @@ class ExpectedCalibrationError(MetricEstimator):
     __slots__ = ()
 
     def compute(self, table: ClassTable, cells: FloatArray) -> FloatArray:
-        """Return the error over groups of about equal size."""
+        """Return the mean distance of share of positives and mean score, over groups of about equal size."""
         return np.asarray(np.abs(self._gaps(table, cells)).sum(axis=-1))
 
     def interval(self, table: ClassTable, errors: FloatArray, sure: ConfidenceSettings) -> Ends:
@@ -364,6 +374,8 @@ class ExpectedCalibrationError(MetricEstimator):
         return absolute_sum_interval(self._gaps(table, table.counts.unbiased_counts), errors_of_gaps, sure.level)
 
     def _gaps(self, table: ClassTable, cells: FloatArray) -> FloatArray:
+        """Return for each group the difference of share of positives and mean score, weighted by its share of the
+        records, (..., groups)."""
         return two_classes.calibration_gaps(table.drop_outside(cells), table.middles, group_cells_evenly(table, GROUPS))
 
 
@@ -373,7 +385,8 @@ class LogLoss(MetricEstimator):
     __slots__ = ()
 
     def compute(self, table: ClassTable, cells: FloatArray) -> FloatArray:
-        """Return the loss; the middle of a cell represents its scores."""
+        """Return the mean negative natural logarithm of the predicted probability of the label; the middle of a cell
+        represents its scores."""
         return two_classes.log_loss(table.drop_outside(cells), table.middles)
 
     def upper_limit(self, table: ClassTable) -> float:
@@ -415,6 +428,8 @@ class Metric(Enum):
 
 
 def _simulate_areas(table: ClassTable, noise: FloatArray) -> RankedClassCounts:
+    """Return the released counts in the order of scores, with their simulated noise, from which the interval of the
+    area is computed."""
     estimate = table.counts.likely_counts
     shares = estimate / np.maximum(estimate.sum(axis=1, keepdims=True), two_classes.LEAST_MASS)
     return RankedClassCounts(table.counts.unbiased_counts, shares, [noise], table.tied_cells)
@@ -431,7 +446,7 @@ def group_cells_evenly(table: ClassTable, groups: int) -> NDArray[np.int64]:
 
 
 def estimate_metric(table: ClassTable, metric: Metric) -> float:
-    """Return the metric of the estimated counts; NaN if it is unknown: see `known_number`.
+    """Return the metric of nonnegative counts near the released ones; NaN if it is unknown: see `known_number`.
 
     Raises:
         ValueError: the metric needs probabilities, and the scores are not.
@@ -443,7 +458,8 @@ def estimate_metric(table: ClassTable, metric: Metric) -> float:
 
 
 def _estimate_point(table: ClassTable, metric: Metric) -> float:
-    """Return the metric of the estimated counts; NaN if these have no mass."""
+    """Return the metric of nonnegative counts near the released ones, within its possible range; NaN if they have no
+    records to divide by."""
     records = _count_used_records(table, metric, table.counts.likely_counts)
     if not metric.value.is_known(records, np.full(2, two_classes.LEAST_MASS)):
         return float("nan")
@@ -458,7 +474,8 @@ def _masking_interval(table: ClassTable, metric: Metric) -> Ends:
 
 
 def find_discretization_error(table: ClassTable, metric: Metric) -> Ends:
-    """Return the parts of the distances from a metric to its interval that are not random: below, above."""
+    """Return the parts of the distances from a metric to its interval that come from the unknown order inside cells,
+    not from noise: below, above."""
     _require_probabilities(table, metric)
     below, above = metric.value.discretization_error(table)
     return below, above
@@ -483,7 +500,8 @@ def find_metric_interval(
 
 
 def _simulate_interval(table: ClassTable, metric: Metric, settings: ConfidenceSettings) -> Ends:
-    """Return an interval; all possible values if noise alone can explain the counts that the metric needs."""
+    """Return the confidence interval of a metric; all possible values if noise alone can explain the counts that it
+    needs."""
     errors, largest = (
         table.simulate_errors(population=settings.population, generator=settings.generator),
         metric.value.upper_limit(table),
@@ -522,7 +540,7 @@ def notes_on_crowding(table: ClassTable) -> tuple[str, ...]:
 
 
 def notes_on_classes(table: ClassTable) -> tuple[str, ...]:
-    """Return a note about the classes whose counts noise alone can explain."""
+    """Return a note that names the classes whose counts noise alone can explain; empty if there are none."""
     errors = table.simulate_errors(population=False)
     may_lack = table.counts.may_lack_class(errors, NOTED_WITH_CHANCE)
     classes = [name for name, lacks in zip(("negatives", "positives"), may_lack, strict=True) if lacks]
@@ -532,11 +550,13 @@ def notes_on_classes(table: ClassTable) -> tuple[str, ...]:
 
 
 def _require_probabilities(table: ClassTable, metric: Metric) -> None:
+    """Raise `InvalidArgument` if the metric needs predicted probabilities and the scores are not."""
     if metric.value.needs_probabilities:
         table.require_probabilities(f"the {metric.value.title}")
 
 
 def _count_used_records(table: ClassTable, metric: Metric, cells: FloatArray) -> FloatArray:
-    """Return the records of both classes that the metric uses."""
+    """Return the records of both classes that the metric uses, (..., 2): scores outside the grid have no
+    probability."""
     used_cells = table.drop_outside(cells) if metric.value.needs_probabilities else cells
     return np.asarray(used_cells.sum(axis=-1))

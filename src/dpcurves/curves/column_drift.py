@@ -35,14 +35,14 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 GROUPS = 10
-"""Bins of the population stability index, about even in the reference."""
+"""Bins of the population stability index, about even in the reference: the usual number."""
 LEAST = 0.5
 """Records that an empty bin counts as, since the index takes logarithms of shares."""
 SAFE = 0.75
 """Fraction of the false alarm probability for which thresholds are simulated, since the simulated law itself comes from
 noisy counts. At probability 0.05, 0.038 to 0.043 of 1,000 unchanged windows alarm (`benchmarks/judging_models.py`)."""
 FIRST_STREAM = 60
-"""Number of the first random stream of a drift; each window uses two."""
+"""Index of the first random stream of a drift; each window uses two. Other statistics use other indices."""
 Curve = CDF | Histogram
 
 
@@ -75,10 +75,12 @@ class DriftCells(NamedTuple):
 
     @classmethod
     def from_places(cls, places: FloatArray, first: ReleasedSample, second: ReleasedSample) -> DriftCells:
-        """Return two samples in cells at these positions."""
+        """Return two samples in cells at these positions, (cells,), in units of the column, with ten groups about
+        even in the first."""
         return cls(first, second, np.diff(places), even_groups(first.likely, GROUPS))
 
     def simulate_null(self, generator: np.random.Generator) -> NullDraws:
+        """Return draws of the counts of both samples if the column has not changed."""
         return simulate_null(self.first, self.second, generator)
 
 
@@ -137,9 +139,11 @@ class Drift(CompositeResult):
         )
 
     def _figure_title(self) -> str:
+        """Return no title: the axis labels say what is drawn."""
         return ""
 
     def _plot_at_level(self, level: float | None, *, population: bool, ax: Axes | None, name: str | None) -> Axes:
+        """Draw each statistic divided by its threshold, window by window; return the axes."""
         names, positions = list(self.windows), np.arange(len(self.windows), dtype=np.float64)
         ratios = {key: shift.value / max(shift.threshold, 1e-12) for key, shift in self.shifts.items()}
         curves = {
@@ -157,6 +161,7 @@ class Drift(CompositeResult):
         return display.to_frame(self._columns())
 
     def _columns(self) -> Mapping[str, Any]:
+        """Return the columns of the data frame, one row for each window and statistic."""
         keys, shifts = list(self.shifts), list(self.shifts.values())
         return {
             "window": [window for window, _ in keys], "statistic": [statistic for _, statistic in keys],
@@ -165,23 +170,29 @@ class Drift(CompositeResult):
         }  # fmt: skip
 
     def _plot(self, shades: Any, /, **how: Any) -> Any:
+        """Draw the statistics divided by their thresholds; return the axes."""
         return self.plot(how["ax"])
 
     def _members(self) -> Mapping[str, Any]:
+        """Return the curves of the reference and of the windows by name, which the JSON document contains."""
         return {"reference": self.reference, **self.windows}
 
     def _question(self) -> Mapping[str, object]:
+        """Return the JSON field of the false alarm probability."""
         return {"alarms": self.alarms}
 
     @classmethod
     def _from_json(cls, document: display.CurveDocument) -> Drift:
+        """Return the drift of the curves in a parsed JSON document, computed again from their counts."""
         members = cls.parse_members(document)
         return cls(members.pop("reference"), members, float(document.question["alarms"]))
 
     def _repr_facts(self) -> tuple[str, ...]:
+        """Return the texts that `repr` shows: the numbers of windows and of alarms."""
         return f"{len(self.windows)} windows", f"{sum(shift.alarm for shift in self.shifts.values())} alarms"
 
     def _summary(self) -> list[tuple[str, str]]:
+        """Return for each window and statistic a pair of texts: their names, and value with threshold."""
         return [
             (f"{window}, {statistic}", f"{format_number(shift.value)} (threshold {format_number(shift.threshold)})")
             for (window, statistic), shift in self.shifts.items()
@@ -233,6 +244,7 @@ def require_window(reference: Any, question: Any) -> None:
 
 
 def _require_same_cells(reference: Any, window: Any) -> None:
+    """Raise unless both are curves of one kind on the same cells, of independent units, with values outside clipped."""
     if isinstance(reference, Histogram) and isinstance(window, Histogram):
         if not np.array_equal(reference.x, window.x):
             raise InvalidArgument("windows", "histograms on the same cells are needed")
@@ -248,11 +260,13 @@ def _require_same_cells(reference: Any, window: Any) -> None:
 
 
 def _find_grid(curve: Any) -> Grid:
+    """Return the grid of a histogram or of a distribution function."""
     grid: Grid = curve.grid if isinstance(curve, Histogram) else curve.prefixes.grid
     return grid
 
 
 def _build_drift_cells(reference: Any, window: Any, generator: np.random.Generator) -> DriftCells:
+    """Return both released samples with simulated noise, on the cells that both curves counted."""
     middles = middles_of(_find_grid(reference))
     first, second, bounds = simulate_samples(reference, window, generator)
     positions = np.array([middles[start:end].mean() for start, end in pairwise(bounds.tolist())])
@@ -260,12 +274,14 @@ def _build_drift_cells(reference: Any, window: Any, generator: np.random.Generat
 
 
 def _compute_bin_shares(cells: FloatArray) -> FloatArray:
+    """Return the share of each bin, (..., bins), where a bin counts as at least `LEAST` records."""
     positive = np.maximum(cells, LEAST)
     return np.asarray(positive / positive.sum(axis=-1, keepdims=True))
 
 
 def _stability_index(first: FloatArray, second: FloatArray, cells: DriftCells) -> FloatArray:
-    """Return the sum over bins of the difference of shares times the log of their ratio."""
+    """Return the population stability index (...): the sum over bins of the difference of shares times the log of
+    their ratio."""
     first_shares, second_shares = (
         _compute_bin_shares(np.add.reduceat(counts, cells.groups, axis=-1)) for counts in (first, second)
     )
@@ -273,6 +289,7 @@ def _stability_index(first: FloatArray, second: FloatArray, cells: DriftCells) -
 
 
 def _wasserstein(first: FloatArray, second: FloatArray, cells: DriftCells) -> FloatArray:
+    """Return the area between both distribution functions, (...), in units of the column."""
     first_curve, second_curve = (
         np.cumsum(counts, axis=-1) / np.maximum(counts.sum(axis=-1, keepdims=True), 1.0) for counts in (first, second)
     )

@@ -103,6 +103,7 @@ def energy_distance(a: Distributed, b: Distributed) -> float:
 
 
 def _to_distribution(curve_or_sample: Distributed) -> Distribution:
+    """Return the distribution function of a released curve, or of a sample."""
     return (
         Distribution.from_curve(curve_or_sample.x, curve_or_sample.y)
         if isinstance(curve_or_sample, CDF)
@@ -111,9 +112,9 @@ def _to_distribution(curve_or_sample: Distributed) -> Distribution:
 
 
 MOST_CELLS = 2**12
-"""Cells of a test: the largest number; more edges are thinned out."""
+"""Cells of a test, at most: more edges are thinned out."""
 MOST_DRAWS = 2000
-"""Draws of the simulated noise: the largest number."""
+"""Draws of the simulated noise, at most: the p-value is then exact to about 0.005 near 0.05."""
 
 
 def ks_test(first: CDF, second: CDF, *, generator: np.random.Generator | None = None) -> TwoSampleTest:
@@ -171,6 +172,8 @@ def _run_test(
     second: CDF,
     generator: np.random.Generator | None,
 ) -> TwoSampleTest:
+    """Return the result of `test` for the released counts of both curves and draws of them under equal
+    distributions."""
     require_comparable(first, second)
     rng = public_generator(generator)
     first_sample, second_sample, _ = simulate_samples(first, second, rng)
@@ -180,9 +183,8 @@ def _run_test(
 def simulate_samples(
     first: CDF | Histogram, second: CDF | Histogram, rng: np.random.Generator
 ) -> tuple[ReleasedSample, ReleasedSample, IntArray]:
-    """Return counts of two curves of one kind between edges that both counted, with simulated noise, and these
-    edges.
-    """
+    """Return the released counts of two curves of one kind between edges that both counted, with simulated noise,
+    and the indices of these edges."""
     if isinstance(first, Histogram) or isinstance(second, Histogram):
         first_sample, second_sample = (
             simulate_histogram_sample(cast("Histogram", curve), rng) for curve in (first, second)
@@ -199,7 +201,7 @@ def simulate_samples(
 
 
 def thin_edges(bounds: ArrayLike, max_cells: int) -> IntArray:
-    """Return at most `max_cells + 1` of the edges, evenly spread."""
+    """Return the edges, or `max_cells + 1` of them, evenly spread, if there are more."""
     edges = np.asarray(bounds)
     if len(edges) <= max_cells + 1:
         return edges
@@ -207,7 +209,7 @@ def thin_edges(bounds: ArrayLike, max_cells: int) -> IntArray:
 
 
 def require_comparable(first: CDF, second: CDF) -> None:
-    """Require two curves on one grid, of units of one record each.
+    """Raise unless both are distribution functions on one grid, of units of one record each.
 
     Raises:
         TypeError: `first` or `second` is not a `CDF`.
@@ -219,7 +221,7 @@ def require_comparable(first: CDF, second: CDF) -> None:
 
 
 def require_same_grid(first: CDF, second: CDF) -> None:
-    """Require two curves on one grid.
+    """Raise unless both are distribution functions on one grid.
 
     Raises:
         TypeError: `first` or `second` is not a `CDF`.
@@ -232,7 +234,7 @@ def require_same_grid(first: CDF, second: CDF) -> None:
 
 
 def build_sample(prefixes: PrefixShares, bounds: IntArray, noise: FloatArray) -> ReleasedSample:
-    """Return counts of the last round between these edges, with simulated noise.
+    """Return released counts of the last round between these edges, with simulated noise.
 
     Args:
         prefixes: Counts along a grid.
@@ -244,7 +246,8 @@ def build_sample(prefixes: PrefixShares, bounds: IntArray, noise: FloatArray) ->
 
 
 def counts_between(prefixes: PrefixShares, bounds: IntArray) -> tuple[FloatArray, FloatArray]:
-    """Return unbiased and non-negative counts of the last round between these edges, as in `build_sample`."""
+    """Return the unbiased counts of the last round between these edges, and non-negative ones near them; arguments
+    as in `build_sample`."""
     prefix_counts = prefixes.unbiased_prefix_counts[bounds]
     monotone = np.clip(isotonic_projection(prefix_counts), 0.0, max(prefix_counts[-1], 0.0))
     return np.diff(prefix_counts), np.diff(monotone)
@@ -280,7 +283,7 @@ class Comparison:
 
     @classmethod
     def from_curves(cls, private: Any, public: Any) -> Comparison:
-        """Compare two curves of one kind.
+        """Return the comparison of two curves of one kind.
 
         Raises:
             ValueError: the kinds differ or have no comparison; or a unit has several records, so that nothing is known
@@ -347,11 +350,15 @@ ComparisonResult = tuple[float | None, tuple[float, float] | None, float | None]
 
 
 def _compare_distributions(private: CDF, counted: CDF) -> ComparisonResult:
+    """Return the largest difference of both distribution functions, no interval, and the p-value of the
+    Kolmogorov-Smirnov test."""
     result = ks_test(private, counted)
     return result.statistic, None, result.p_value
 
 
 def _compare_histograms(private: Histogram, counted: Histogram) -> ComparisonResult:
+    """Return the largest difference of the distribution functions of both histograms, no interval, and the p-value.
+    Raises `InvalidArgument` for different cells."""
     if not np.array_equal(private.x, counted.x):
         raise InvalidArgument("question", "histograms on the same cells are needed")
     rng = public_generator(None)
@@ -361,7 +368,7 @@ def _compare_histograms(private: Histogram, counted: Histogram) -> ComparisonRes
 
 
 def simulate_histogram_sample(histogram: Histogram, rng: np.random.Generator) -> ReleasedSample:
-    """Return counts of the cells of a histogram, with simulated noise."""
+    """Return the released counts of the cells of a histogram, with simulated noise."""
     law, total = histogram.evidence.sums, histogram.evidence.total
     cells: FloatArray = histogram.evidence.unbiased_cells[0]
     noise = simulate_cell_noise(law, total, min(MOST_DRAWS, choose_draws(law.cells)), rng)
@@ -369,6 +376,8 @@ def simulate_histogram_sample(histogram: Histogram, rng: np.random.Generator) ->
 
 
 def _compare_areas(private: ROC, counted: ROC) -> ComparisonResult:
+    """Return the difference of the areas under both ROC curves, its 95 % interval for the population, and the
+    p-value."""
     first, second = (
         IntervalEstimate(curve.auc, *curve.auc_interval(LEVEL, population=True)) for curve in (private, counted)
     )
@@ -377,7 +386,8 @@ def _compare_areas(private: ROC, counted: ROC) -> ComparisonResult:
 
 
 def _compare_groups(private: Calibration | BinnedResiduals, counted: Calibration | BinnedResiduals) -> ComparisonResult:
-    """Return no verdict: a test of slopes with noisy scores rejected equal tables in up to a third of all cases."""
+    """Return three times None, so no verdict: a test of slopes with noisy scores rejected equal tables in up to a
+    third of all cases."""
     return None, None, None
 
 

@@ -36,27 +36,28 @@ from .result import EACH, CompositeResult, PlotArguments, refuse_damaged, result
 from .summary import COUNT, HALF, SUM, Summary, SummaryByCategory
 
 MOST_PARTS = 2**14
-"""Parts: the largest number, which bounds memory and time."""
+"""Disjoint parts of the records, at most, which bounds memory and time."""
 MOST_TOTALS = 2**11
-"""Totals: the largest number; a matrix of totals by parts is inverted."""
+"""Totals over parts, at most: a matrix of totals by parts is inverted."""
 DRAWS = 5000
 """Draws of the simulated noise, for small tables."""
 LEAST_DRAWS = 1000
-"""Draws of the simulated noise: the smallest number, for large tables."""
+"""Draws of the simulated noise, at least, for large tables."""
 NUMBERS = 2**24
-"""Simulated numbers in all draws together, which bounds memory."""
+"""Simulated numbers in all draws together, about, which bounds memory to 128 MB."""
 DRAWS_OF_SAMPLES = 400
-"""Draws for intervals of the population: the smallest number."""
+"""Draws for intervals of the population, at least."""
 NUMBERS_OF_SAMPLES = 2**21
-"""Simulated numbers for intervals of the population, approximately."""
+"""Simulated numbers for intervals of the population, about."""
 SQUARES = 5
 """Number of the random stream for sums of squares."""
 CONTRADICTION = 0.001
-"""p-value up to which a note says that releases contradict each other."""
+"""p-value up to which a note says that releases contradict each other; of consistent sets of releases about 1 in 1,000
+gets it."""
 EVERYTHING = "all"
 """Category of a column that was added up."""
 TINY = 1e-12
-"""Relative tolerance of floating-point comparisons."""
+"""Ratio: relative tolerance of comparisons of doubles."""
 MOST_MOVES = 500
 """Records that are moved to improve crossing totals: the largest number."""
 MOST_TRIED = 32
@@ -150,7 +151,8 @@ class CategoryHierarchy:
 
 
 def _list_child_labels(nested: Any, levels: Sequence[str]) -> list[tuple[Any, Any]]:
-    """Return the labels of the first level, each with its nested labels (None on the last level)."""
+    """Return the labels of the first level of `nested`, each with its nested labels (None on the last level). Raises
+    `InvalidArgument` if `nested` is not a mapping, or on the last level not a list."""
     if len(levels) == 1:
         if isinstance(nested, str) or not isinstance(nested, Sequence):
             raise InvalidArgument(
@@ -187,7 +189,7 @@ class _Table(NamedTuple):
 
     @property
     def slots(self) -> int:
-        """Numbers per member."""
+        """Numbers per member: 1 for a summary, the cells for a histogram."""
         return len(self.keys) // len(self.members)
 
     @property
@@ -207,7 +209,8 @@ class _Table(NamedTuple):
         return str(label) if determining == column else tree.find_ancestor(determining, column, label)
 
     def format_categories(self, columns: Sequence[str], tree: CategoryHierarchy) -> list[tuple[str, ...]]:
-        """Return the categories of each number in these columns as text, with ancestors for wider levels."""
+        """Return for each number of the table its categories in these columns as texts; wider levels of `tree` have
+        the ancestor."""
         determining = [(tree.find_determining_column(column, self.columns), column) for column in columns]
         sources = [(self.columns.index(cast("str", source)), source, column) for source, column in determining]
         return [
@@ -364,14 +367,17 @@ class Consistent(CompositeResult):
 
     @cached_property
     def _tables(self) -> dict[str, _Table]:
+        """The released tables in one form, by name."""
         return {name: _to_table(table) for name, table in self.tables.items()}
 
     @cached_property
     def _least_squares_fit(self) -> _LeastSquaresFit:
+        """Released and consistent numbers with simulated errors, computed once."""
         return _fit_least_squares(list(self._tables.values()), self.statistic, self.hierarchy)
 
     def _members(self) -> Mapping[str, Any]:
-        """Return each table that is one result, and each result of the others by category, since documents are flat."""
+        """Return the results of the JSON document by name: a table that is one result, or each result of a table by
+        category, since documents are flat."""
         members: dict[str, Any] = {}
         for name, table in self.tables.items():
             parts = dict(table) if isinstance(table, ByCategory) else {}
@@ -379,6 +385,7 @@ class Consistent(CompositeResult):
         return members
 
     def _columns(self) -> Mapping[str, Any]:
+        """Return the columns of the data frame, one row for each number of each table."""
         rows = [(name, table, key) for name, table in self._tables.items() for key in table.keys]
         tables = sorted(self._tables.values(), key=lambda table: -len(table.columns))
         columns = dict.fromkeys(column for table in tables for column in table.columns)
@@ -393,6 +400,7 @@ class Consistent(CompositeResult):
         return {"table": [name for name, _, _ in rows], **joined}
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
+        """Draw the parts with their intervals: in rows, or for histograms as small multiples; return the axes."""
         tables = list(self._tables.values())
         parts_index, _ = _find_parts(tables, self.hierarchy)
         start = sum(len(member.keys) for member in tables[:parts_index])
@@ -407,6 +415,7 @@ class Consistent(CompositeResult):
         return display.draw_means(names, self.values[part_rows], how["privacy"], label=label, shades=rows, ax=how["ax"])
 
     def _question(self) -> Mapping[str, object]:
+        """Return the JSON fields that restore the result with `_from_json`: statistic, tables and hierarchy."""
         tables = [
             {"name": name, "by": list(table.columns), "categories": list(table)}
             if isinstance(table, ByCategory)
@@ -420,6 +429,7 @@ class Consistent(CompositeResult):
 
     @classmethod
     def _from_json(cls, document: display.CurveDocument) -> Self:
+        """Return the result from a parsed JSON document, computed again from its releases."""
         question = document.question
         with refuse_damaged():
             tables = {
@@ -432,9 +442,11 @@ class Consistent(CompositeResult):
         return cls(*_check_tables(tables, question["consistent"], tree))
 
     def _repr_facts(self) -> tuple[str, ...]:
+        """Return the texts that `repr` shows: statistic, numbers of tables and of numbers."""
         return self.statistic, f"{len(self.tables)} tables", f"{len(self.values)} numbers"
 
     def _summary(self) -> list[tuple[str, str]]:
+        """Return pairs of texts: the size of each table, and the p-value of the differences under noise."""
         parts = [(name, f"{len(table.keys)} numbers") for name, table in self._tables.items()]
         return [*parts, ("p-value of the differences under noise", f"{self.p_value:.2g}")]
 
@@ -509,7 +521,8 @@ def name_results(results: Sequence[Any]) -> list[tuple[str, Any]]:
 def _check_tables(
     tables: Mapping[str, Any], statistic: object, tree: CategoryHierarchy
 ) -> tuple[dict[str, Any], str, CategoryHierarchy]:
-    """Return the tables, the statistic and the hierarchy after checks that they can be made to add up."""
+    """Return tables by name, statistic and hierarchy. Raises `InvalidArgument` unless they can be made to add up:
+    see `consistent`."""
     checked = {COUNT: COUNT, SUM: SUM}.get(str(statistic))
     if checked is None:
         raise InvalidArgument("statistic", f"{COUNT} or {SUM} is needed, got {describe_value(statistic)}")
@@ -540,6 +553,7 @@ def _check_tables(
 
 
 def _to_table(result: object) -> _Table:
+    """Return a released result in the form of a table. Raises `WrongArgumentType` for another kind of result."""
     if isinstance(result, Contingency):
         result = result.pairs
     if isinstance(result, Summary):
@@ -561,6 +575,7 @@ def _to_table(result: object) -> _Table:
 def _histogram_table(
     columns: tuple[str, ...], keys: Sequence[tuple[Any, ...]], members: tuple[Histogram, ...]
 ) -> _Table:
+    """Return the table of histograms by category, whose cells are categories of one more column."""
     slots = range(members[0].grid.slots)
     return _Table(
         (*columns, f"cell of {members[0].label}"), tuple((*key, cell) for key in keys for cell in slots), members
@@ -568,7 +583,8 @@ def _histogram_table(
 
 
 def _name_cells(grid: Grid) -> list[str]:
-    """Return a label of each cell, and of the cells for values outside if they are counted apart.
+    """Return a label of each cell, with "below" and "above" labels of the slots for values outside if they are
+    counted apart.
 
     >>> _name_cells(Grid(0, 2, cells=2, outside="apart"))
     ['below 0', '0 to 1', '1 to 2', 'above 2']
@@ -591,7 +607,8 @@ class _Bars(NamedTuple):
     shades: Sequence[Any]
 
     def draw(self, ax: Any) -> Any:
-        """Plot the cells, without those for values outside of the grid."""
+        """Draw the counts of the cells as bars with intervals, without those for values outside of the grid; return
+        the axes."""
         first = self.number * self.member.grid.slots + (self.member.grid.outside is Outside.APART)
         rows = slice(first, first + self.member.grid.cells)
         shades = [shade.select_rows(rows) for shade in self.shades]
@@ -602,9 +619,11 @@ class _Bars(NamedTuple):
 
 
 def _find_parts(tables: Sequence[_Table], tree: CategoryHierarchy) -> tuple[int, list[IntArray]]:
-    """Return the index of the table with all columns, and for each other table the index of the total of each part."""
+    """Return the index of the table of parts, which has all columns, and for each other table the index of the total
+    of each part, (parts,). Raises `InvalidArgument` if there is no such table, or categories differ."""
 
     def count_determined_columns(index: int) -> int:
+        """Return how many columns of all tables the columns of this table determine."""
         return sum(
             tree.find_determining_column(column, tables[index].columns) is not None
             for other in tables
@@ -642,6 +661,8 @@ class _LeastSquaresFit(NamedTuple):
 
 
 def _fit_least_squares(tables: Sequence[_Table], statistic: str, tree: CategoryHierarchy) -> _LeastSquaresFit:
+    """Return the weighted least-squares estimates of all tables, with simulated errors and the p-value of their
+    differences; see `consistent`."""
     parts_index, groups = _find_parts(tables, tree)
     draws = min(DRAWS, max(LEAST_DRAWS, NUMBERS // sum(len(estimate.keys) for estimate in tables)))
     generator = public_generator(None)
@@ -680,7 +701,8 @@ class _Estimates(NamedTuple):
 def _estimate_numbers(
     members: Sequence[Summary] | Sequence[Histogram], statistic: str, draws: int, generator: np.random.Generator
 ) -> _Estimates:
-    """Return estimates of all members: counts, or sums, each from a count and a sum of distances from the middle."""
+    """Return unbiased counts, or sums, of all members, with the variance and draws of their noise. A sum combines a
+    count and a sum of distances from the middle."""
     first = members[0]
     if isinstance(first, Histogram):
         return _estimate_cells(cast("Sequence[Histogram]", members), draws, generator)
@@ -700,7 +722,7 @@ def _estimate_numbers(
 
 
 def _estimate_cells(members: Sequence[Histogram], draws: int, generator: np.random.Generator) -> _Estimates:
-    """Return estimates of the counts of all cells of all members."""
+    """Return unbiased counts of all cells of all members, with the variance and draws of their noise."""
     value = np.concatenate([histogram.evidence.unbiased_cells[0] for histogram in members])
     variance = np.repeat([histogram.error**2 for histogram in members], members[0].grid.slots)
     noises = [
@@ -731,7 +753,8 @@ def _bound_sums_of_squares(members: Sequence[Summary] | Sequence[Histogram], lev
 
 
 def _sum_of_squares(summary: Summary, sums: Sequence[Any]) -> Any:
-    """Return the sum of squared values, or its upper bound, from released sums."""
+    """Return the sum of squared values, or its upper bound if squares were not released, from `sums`: released
+    count, sum of distances from the middle, and perhaps sum of their squares; numbers or arrays of draws."""
     middle, half = (summary.lower + summary.upper) / 2, (summary.upper - summary.lower) / 2
     count, value, *squares = sums
     square = (squares[0] / HALF**2 + count) / 2 if squares else count
@@ -747,7 +770,8 @@ def _sum_of_squares(summary: Summary, sums: Sequence[Any]) -> Any:
 
 
 def round_parts(parts: FloatArray, groups: Sequence[IntArray], most: int | None = None) -> FloatArray:
-    """Round parts to non-negative integers whose totals are close to the totals of these parts: of the same shape.
+    """Return the parts rounded to non-negative integers whose totals are close to the totals of these parts: of the
+    same shape.
 
     Args:
         parts: Numbers of parts, which may be negative, (parts,).
@@ -795,7 +819,7 @@ def apportion_total(values: FloatArray, total: int) -> FloatArray:
 
 
 def _split_nested_totals(groups: Sequence[IntArray]) -> tuple[list[IntArray], list[IntArray]]:
-    """Split totals into a chain of nested ones, from few to many, and all others."""
+    """Return the groupings of totals that form a chain of nested ones, from few to many totals, and all others."""
     nested, crossing = list[IntArray](), list[IntArray]()
     for group in sorted(groups, key=lambda totals: int(totals.max())):
         coarse = nested[-1] if nested else np.zeros(len(group), np.int64)
@@ -807,7 +831,8 @@ def _split_nested_totals(groups: Sequence[IntArray]) -> tuple[list[IntArray], li
 def _move_records(
     rounded: FloatArray, parts: FloatArray, innermost: IntArray, crossing: Sequence[IntArray]
 ) -> FloatArray:
-    """Move records between parts of a group while that brings parts and totals closer in squares."""
+    """Return the rounded parts after single records were moved between parts of one `innermost` group, as long as
+    that brings parts and `crossing` totals closer to their estimates in squares."""
     rounded = rounded.copy()
     for _ in range(MOST_MOVES if crossing else 0):
         total_excess = [_sum_by_group(rounded - parts, [group]) for group in crossing]
@@ -847,9 +872,8 @@ def _sum_by_group(values: FloatArray, groups: Sequence[IntArray]) -> FloatArray:
 def _compute_gain(
     variance: FloatArray, groups: Sequence[IntArray], total_variance: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the matrix from differences of totals to changes of parts, (totals, parts), and the inverse covariance of
-    the differences.
-    """
+    """Return the matrix from differences of totals to changes of parts, (totals, parts), and the inverse covariance
+    of the differences, (totals, totals)."""
     weighted = np.concatenate(
         [(np.arange(int(group.max()) + 1)[:, None] == group) * variance for group in groups]
     )  # B V
@@ -859,7 +883,7 @@ def _compute_gain(
 
 
 def _parse_table(document: display.CurveDocument, description: Any) -> Any:
-    """Parse a table of a document: a single result, or results by category."""
+    """Return one table of a document: a single result, or results by category, as `description` names it."""
     stored = document.arrays["curves"]
     if isinstance(description, str):
         return result_from_json(json.dumps(stored[description]))

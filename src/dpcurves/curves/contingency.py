@@ -35,13 +35,13 @@ from .result import IntervalResult, PlotArguments, notes_on_dependence
 from .summary import COUNT, Summary, SummaryByCategory
 
 MOST_CELLS = 2**12
-"""Pairs of categories: the largest number."""
+"""Pairs of categories of both columns, at most."""
 DRAWS = 2000
 """Draws of the simulated noise, for small tables."""
 AT_ONCE = 2**24
-"""Simulated numbers in all draws together, which bounds memory."""
+"""Simulated numbers in all draws together, which bounds memory to 128 MB."""
 LEAST = 0.5
-"""Records: fewer count as none."""
+"""Records: a row or column with fewer counts as empty."""
 LEAST_SIDE = 2
 """Occupied rows, and columns, that a test of independence needs."""
 
@@ -96,7 +96,7 @@ class Contingency(IntervalResult):
         *,
         generator: np.random.Generator | None = None,
     ) -> Contingency:
-        """Return the table and the test from counts of all pairs."""
+        """Return the table and the test of independence from released counts of all pairs."""
         rng = public_generator(generator)
         cells = evidence.unbiased_cells
         noise = _simulate_noise(evidence, rng)
@@ -194,6 +194,7 @@ class Contingency(IntervalResult):
         return self._share_intervals(level, 0, population=population)
 
     def _share_intervals(self, level: float, axis: int, *, population: bool) -> FloatArray:
+        """Return confidence limits of the shares in rows (axis 1) or columns (axis 0): (rows, columns, 2)."""
         require_independent(self.privacy, population)
         rng = public_generator(None)
         noise = _simulate_noise(self.evidence, rng)  # before sampling, from the same stream: both are independent
@@ -210,25 +211,31 @@ class Contingency(IntervalResult):
         return np.where(self._is_occupied(axis)[..., None], limits, (0.0, 1.0))
 
     def _compute_shares(self, axis: int) -> FloatArray:
+        """Return the share of each pair in its row (axis 1) or column (axis 0): (rows, columns); NaN if that may be
+        noise alone."""
         counts = np.maximum(self.unbiased_counts, 0.0)
         total = np.maximum(counts.sum(axis=axis, keepdims=True), LEAST)
         return np.where(self._is_occupied(axis), counts / total, np.nan)
 
     def _is_occupied(self, axis: int) -> BoolArray:
-        """Return which rows (1) or columns (0) have more records than noise makes of an empty one."""
+        """Return which rows (axis 1) or columns (axis 0) have more records than noise makes of an empty one, in a
+        shape that broadcasts to (rows, columns)."""
         noise_quantiles = upper_quantiles(np.abs(self._noise.sum(axis=axis + 1)), (1 + KNOWN) / 2)
         return np.expand_dims(self.unbiased_counts.sum(axis=axis) > np.maximum(noise_quantiles, LEAST), axis)
 
     def _record_intervals(self, level: float) -> FloatArray:
+        """Return simultaneous intervals of the counts of these records, integers, row by row: (pairs, 2)."""
         return whole_ends(
             self.unbiased_counts.ravel(), _find_error_quantiles(self._noise, level), self.privacy.most_records
         )
 
     @cached_property
     def _noise(self) -> FloatArray:
+        """Noise of the counts, simulated with a fixed public seed, (draws, rows, columns)."""
         return _simulate_noise(self.evidence, public_generator(None))
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
+        """Draw the table of counts, shaded by their shares in rows, with the test as title; return the axes."""
         names = [str(value) for value in self.rows.values], [str(value) for value in self.columns.values]
         title, error = self.test_description, None
         if shades:
@@ -242,7 +249,7 @@ class Contingency(IntervalResult):
 
     @property
     def test_description(self) -> str:
-        """The result of the test, as text."""
+        """The result of the test of independence, in one line of text."""
         if isnan(self.p_value):
             return "independence: not known, since all but one row or column may be noise alone"
         return (
@@ -252,7 +259,11 @@ class Contingency(IntervalResult):
     def with_labels(
         self, columns: Mapping[str, str], categories: Mapping[str, Mapping[str, str]] | None = None
     ) -> Contingency:
+        """Return the same table with other names of columns and categories, for display. `columns` has the new name
+        of a column, `categories` the new labels of its categories as text."""
+
         def rename_categories(axis: Categories) -> Categories:
+            """Return the categories of one column with their new labels."""
             labels = (categories or {}).get(axis.column, {})
             renamed = tuple(labels.get(str(value), value) for value in axis.values)
             return Categories(columns.get(axis.column, axis.column), renamed)
@@ -260,6 +271,8 @@ class Contingency(IntervalResult):
         return replace(self, rows=rename_categories(self.rows), columns=rename_categories(self.columns))
 
     def _columns(self) -> dict[str, Any]:
+        """Return the columns of the data frame, one row for each pair: both categories, count, shares in row and
+        column."""
         numbers = {
             "count": self.count.ravel(),
             "row_share": self.row_shares.ravel(), "column_share": self.column_shares.ravel(),
@@ -277,14 +290,17 @@ class Contingency(IntervalResult):
         return [(axis.column, [axis.values[index] for index in axis_indices]) for axis, axis_indices in axes]
 
     def _declared_numbers(self, columns: Collection[str]) -> Mapping[str, Mapping[str, Category]]:
+        """Return, for each of these columns whose categories are numbers, the number of each category text."""
         return display.find_declared_numbers(self._category_columns(), columns)
 
     def _question(self) -> dict[str, object]:
+        """Return the JSON fields that restore the table with `_from_json`: both columns with their categories."""
         axes = {"row_axis": self.rows, "column_axis": self.columns}
         return {name: {"column": axis.column, "categories": list(axis.values)} for name, axis in axes.items()}
 
     @classmethod
     def _from_json(cls, document: display.CurveDocument) -> Contingency:
+        """Return the table from a parsed JSON document, computed again from its counts."""
         stored_axes = (document.question[name] for name in ("row_axis", "column_axis"))
         rows, columns = (Categories(stored["column"], tuple(stored["categories"])) for stored in stored_axes)
         return cls.from_counts(document.releases[0], rows, columns, document.privacy)
@@ -326,11 +342,13 @@ class ContingencyQuestion:
 
 
 def _simulate_noise(evidence: Evidence, rng: np.random.Generator) -> FloatArray:
+    """Return simulated noise of the counts, (draws, rows, columns)."""
     law = evidence.sums
     return simulate_cell_noise(law, evidence.total, max(400, min(DRAWS, AT_ONCE // (law.rows * law.cells))), rng)
 
 
 def _find_error_quantiles(noise: FloatArray, level: float) -> FloatArray:
+    """Return half-widths of simultaneous intervals of all pairs with confidence `level`, (pairs,)."""
     return simultaneous_errors([noise.reshape(len(noise), -1)], level)
 
 
@@ -400,6 +418,8 @@ class _PairCounts(SimulatedCounts):
 
     @classmethod
     def from_table(cls, table: Contingency | Histogram2D) -> _PairCounts:
+        """Return the counts of a two-way table. Raises `WrongArgumentType` for another result, and `InvalidArgument`
+        if cells share estimates or outside values were counted apart."""
         if isinstance(table, Contingency):
             return cls(table.unbiased_counts, table.evidence, table.privacy, table.notes, True)
         if not isinstance(table, Histogram2D):
@@ -418,7 +438,14 @@ class _PairCounts(SimulatedCounts):
         return cls(counts.reshape(table.count.shape), evidence, table.privacy, table.notes, False)
 
     def estimate_tau(self, tau: Tau, resolution: Callable[[FloatArray, float, float], float]) -> UStatistic:
-        """Return a ratio of numbers of pairs, with the mean effect of noise subtracted from each number."""
+        """Return the coefficient `tau` as a statistic with interval, with the mean effect of noise subtracted from each
+        number of pairs.
+
+        Args:
+            tau: The coefficient, from numbers of pairs and of people.
+            resolution: Its largest change by ties inside cells, from numbers of pairs, all pairs, and pairs untied in
+                both columns.
+        """
         likely_pairs = count_pairs(self.likely_counts)
         bias = count_pairs(self.likely_counts + self.noise).mean(axis=0) - likely_pairs
         people = float(self.counts.sum())
@@ -426,6 +453,7 @@ class _PairCounts(SimulatedCounts):
         centre = float(tau(likely_pairs, np.asarray(self.likely_counts.sum())))
 
         def compute_interval(level: float, population: bool) -> tuple[float, float]:
+            """Return the symmetric interval of the coefficient at `level`."""
             counts = self.simulate_counts(population)
             draws = tau(count_pairs(counts) - bias, counts.sum(axis=(-2, -1)))
             # Noise skews a ratio, and a ratio at a bound does not show its error on the other side, so the larger
@@ -444,30 +472,34 @@ class _PairCounts(SimulatedCounts):
 
     @property
     def _count_pairs_untied_in_both(self) -> float:
-        """The approximate number of pairs in different rows and in different columns."""
+        """The approximate number of pairs of people in different rows and in different columns."""
         counts = self.likely_counts
         tied_pairs = sum(float((counts.sum(axis=axis) ** 2).sum()) for axis in (0, 1)) - float((counts**2).sum())
         return max((float(counts.sum()) ** 2 - tied_pairs) / 2, 0.0)
 
 
 def _count_all_pairs(people: float) -> float:
+    """Return the number of pairs of so many people, who count as at least two."""
     people = max(people, 2.0)
     return people * (people - 1) / 2
 
 
 def _compute_tau_a(pairs: FloatArray, people: FloatArray) -> FloatArray:
+    """Return tau-a, (...), from numbers of pairs (..., 3) and of people (...)."""
     at_least_two = np.maximum(people, 2.0)
     return np.asarray(np.clip(2 * pairs[..., 0] / (at_least_two * (at_least_two - 1)), -1.0, 1.0))
 
 
 def _compute_tau_b(pairs: FloatArray, people: FloatArray) -> FloatArray:
-    """Return tau-b; untied pairs are at least those of one person who differs from all others."""
+    """Return tau-b, (...), from numbers of pairs (..., 3) and of people (...); untied pairs are at least those of
+    one person who differs from all others."""
     rows, columns = (np.maximum(pairs[..., side], np.maximum(people - 1, 1.0)) for side in (1, 2))
     return np.asarray(np.clip(pairs[..., 0] / np.sqrt(rows * columns), -1.0, 1.0))
 
 
 def _find_tau_a_resolution(pairs: FloatArray, all_pairs: float, untied: float) -> float:
-    """Return the share of tied pairs, each of which may be concordant or discordant."""
+    """Return the largest change of tau-a by ties: the share of tied pairs, each of which may be concordant or
+    discordant."""
     return min(max(all_pairs - untied, 0.0) / all_pairs, 2.0)
 
 

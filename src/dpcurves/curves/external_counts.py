@@ -124,7 +124,8 @@ def from_counts(
 
 
 def _parse_grid(edges: Any, outside: Outside) -> Grid:
-    """Return the cells between increasing edges."""
+    """Return the grid of cells between increasing edges. Raises `InvalidArgument` unless they are at least two
+    finite increasing numbers."""
     try:
         edge_values: FloatArray = np.asarray(edges, dtype=np.float64)
     except (TypeError, ValueError):
@@ -138,7 +139,8 @@ def _parse_grid(edges: Any, outside: Outside) -> Grid:
 
 
 def _parse_noise(law: str, scale: Exact | None) -> tuple[Noise, str]:
-    """Return the noise law of each count, and its description."""
+    """Return the noise law of each count, and its description for the privacy statement. Raises `InvalidArgument`
+    for an unknown law or a scale that does not fit it."""
     if law not in (EXACT, *LAWS):
         raise InvalidArgument("law", f"one of {EXACT}, {', '.join(LAWS)} is needed, got {describe_value(law)}")
     if law == EXACT:
@@ -161,7 +163,8 @@ def _parse_noise(law: str, scale: Exact | None) -> tuple[Noise, str]:
 
 
 def _parse_counts(noisy: Any, slots: int, *, whole_only: bool) -> tuple[int, ...]:
-    """Return the counts, rounded to integers."""
+    """Return the counts, rounded to integers. Raises `InvalidArgument` unless there is a finite number for each of
+    `slots`, and a whole number if `whole_only`."""
     try:
         counts: FloatArray = np.asarray(noisy, dtype=np.float64)
     except (TypeError, ValueError):

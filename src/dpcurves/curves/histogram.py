@@ -90,7 +90,7 @@ class Histogram(IntervalResult):
 
     @classmethod
     def from_counts(cls, evidence: Evidence, grid: Grid, label: str, privacy: PrivacyStatement) -> Histogram:
-        """Build the histogram from counts of one row of cells."""
+        """Return the histogram of released counts of one row of cells, with a note on crowded end cells."""
         (cells,), missing = evidence.sums.reconstruct(np.array(evidence.values, dtype=np.float64), evidence.total)
         unbiased = cells[1:-1] if grid.outside is Outside.APART else cells
         error = sqrt(evidence.sums.nested_law.parts[-1].noise.variance)
@@ -105,12 +105,13 @@ class Histogram(IntervalResult):
         return max(float(self.evidence.unbiased_cells[0].sum()), 1.0)
 
     def group_edges(self, most: int) -> NDArray[np.int64]:
-        """Return indices of the edges that divide all cells into at most this many groups of neighbours."""
+        """Return indices of the edges that divide all cells into at most `most` groups of neighbouring cells."""
         width = -(-len(self.count) // most)
         return np.append(np.arange(0, len(self.count), width), len(self.count))
 
     def count_between(self, at: NDArray[np.int64]) -> FloatArray:
-        """Return the records between the edges with these indices: sums of unbiased counts, but never below zero."""
+        """Return the records between the edges with these indices: sums of unbiased counts, but never below zero;
+        NaN where unknown."""
         indices, deviations = None if len(at) > len(self.unbiased_counts) else at, self.error * np.sqrt(np.diff(at))
         counts = _sum_between(self.unbiased_counts, indices)
         return known_counts(
@@ -150,6 +151,8 @@ class Histogram(IntervalResult):
         return join_intervals(records, self._population_intervals(level, at, generator))
 
     def _record_intervals(self, level: float, at: Places, generator: np.random.Generator | None) -> FloatArray:
+        """Return simultaneous intervals of the counts of these records, integers, (cells, 2); with `at`, of sums
+        between these edges."""
         return whole_ends(
             _sum_between(self.unbiased_counts, at),
             self._find_simultaneous_errors(level, at, generator),
@@ -157,7 +160,8 @@ class Histogram(IntervalResult):
         )
 
     def _find_simultaneous_errors(self, level: float, at: Places, generator: np.random.Generator | None) -> FloatArray:
-        """Return half-widths of simultaneous intervals; cached for single cells, which plots and tables share."""
+        """Return half-widths of simultaneous intervals with confidence `level`, (cells,); cached for single cells,
+        which plots and tables share."""
         if at is not None:
             return simultaneous_errors(self._simulate_noise(at, generator), level)
         return self._compute_once(
@@ -165,6 +169,8 @@ class Histogram(IntervalResult):
         )
 
     def _population_intervals(self, level: float, at: Places, generator: np.random.Generator | None) -> FloatArray:
+        """Return simultaneous intervals of the expected counts in a sample of this size, (cells, 2); with `at`, of
+        sums between these edges."""
         counts, non_negative = (
             _sum_between(cells, at) for cells in (self.unbiased_counts, np.maximum(self.unbiased_counts, 0.0))
         )
@@ -175,24 +181,29 @@ class Histogram(IntervalResult):
         return clip_to_possible(np.stack(limits, axis=1), self.privacy.most_records)
 
     def _simulate_noise(self, at: Places, generator: np.random.Generator | None) -> Iterator[FloatArray]:
+        """Yield blocks of simulated noise of the counts, (draws, cells), or of their sums between edges `at`."""
         law = self.evidence.sums
         draws = law.simulate(self.evidence.total, PILOT + choose_draws(law.cells), public_generator(generator))
         inner = slice(1, -1) if self.grid.outside is Outside.APART else slice(None)
         return (_sum_between(cells[:, 0, inner], at) for cells, _ in draws)
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
+        """Draw the counts as bars with their intervals; return the axes."""
         return display.draw_bars(self.x, self.count, upwards="records per cell", label=self.label, shades=shades, **how)
 
     def _columns(self) -> dict[str, FloatArray]:
+        """Return the columns of the data frame, one row for each cell: bounds or declared value, and count."""
         if self.grid.values is not None:
             return {"value": self.grid.values, "count": self.count}
         return {"left": self.x[:-1], "right": self.x[1:], "count": self.count}
 
     def _question(self) -> dict[str, object]:
+        """Return the JSON fields that restore the histogram with `_from_json`: label and cells."""
         return {"label": self.label, **cells_to_json(self.grid)}
 
     @classmethod
     def _from_json(cls, document: display.CurveDocument) -> Histogram:
+        """Return the histogram from a parsed JSON document."""
         grid = grid_from_cells(document.question, document.arrays["x"])
         return cls.from_counts(document.releases[0], grid, document.question["label"], document.privacy)
 
@@ -230,13 +241,14 @@ class HistogramQuestion:
 
 
 def _sum_between(cells: FloatArray, at: Places) -> FloatArray:
-    """Return sums of the cells between these edges; the cells themselves if `at` is None."""
+    """Return sums of the cells between these edges, along the last axis; the cells themselves if `at` is None."""
     return cells if at is None else np.add.reduceat(cells, at[:-1], axis=-1)
 
 
 JOINED = "counts are estimates that join cells of like counts: they have a bias that nobody knows, and no intervals"
 CLAMPED = "cells at the ends of a grid also hold all values beyond it"
 MOST_CELLS = 2**20
+"""Cells of a plane, at most: 8 MB of counts."""
 GRID = "a Grid, as in Grid(0, 100, cells=64),"
 
 
@@ -275,7 +287,7 @@ class Histogram2D(ReleasedResult):
 
     @classmethod
     def from_counts(cls, estimated: EstimatedTable, axes: tuple[Axis, Axis], privacy: PrivacyStatement) -> Histogram2D:
-        """Build the histogram from estimated counts."""
+        """Return the histogram of estimated counts, clipped to possible values."""
         evidence = tuple(Evidence.from_release(release) for release in estimated.releases)
         labels = str(axes[0].column), str(axes[1].column)
         upper_limit = privacy.most_records
@@ -284,9 +296,11 @@ class Histogram2D(ReleasedResult):
         return cls(axes[0].grid.edges, axes[1].grid.edges, counts, outside, labels, privacy, evidence)
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
+        """Draw the counts as colours of a plane; return the axes."""
         return display.draw_plane(self.count, (self.x_edges, self.y_edges), self.labels, **how)
 
     def _columns(self) -> dict[str, FloatArray]:
+        """Return the columns of the data frame, one row for each cell: its bounds along both columns, and count."""
         left, bottom = (edges[:-1] for edges in (self.x_edges, self.y_edges))
         right, top = (edges[1:] for edges in (self.x_edges, self.y_edges))
         across, upwards = (len(bottom), len(left))
@@ -296,10 +310,13 @@ class Histogram2D(ReleasedResult):
         }  # fmt: skip
 
     def _question(self) -> dict[str, object]:
+        """Return the JSON field of the names of both columns."""
         return {"labels": list(self.labels)}
 
     @classmethod
     def _from_json(cls, document: display.CurveDocument) -> Histogram2D:
+        """Return the histogram from a parsed JSON document. Raises `InvalidArgument` if counts and edges do not fit
+        together."""
         x_edges, y_edges = (np.asarray(document.arrays[name], dtype=np.float64) for name in ("x_edges", "y_edges"))
         rows = document.arrays["count"]
         if len(rows) != len(x_edges) - 1 or any(len(row) != len(y_edges) - 1 for row in rows):
@@ -309,12 +326,13 @@ class Histogram2D(ReleasedResult):
         return cls(x_edges, y_edges, count, outside, (across, upwards), document.privacy, document.releases)
 
     def _summary(self) -> list[tuple[str, str]]:
+        """Return two pairs of texts: the shape of the table, and the estimated number of records."""
         cells = f"{self.count.shape[0]} x {self.count.shape[1]}"
         return [("cells", cells), ("records, about", display.format_number(float(self.count.sum() + self.outside)))]
 
 
 def require_estimator(estimator: object) -> None:
-    """Require an estimator of a table, or None.
+    """Raise unless `estimator` is an estimator of a table, or None.
 
     Raises:
         TypeError: `estimator` is neither.
@@ -326,8 +344,8 @@ def require_estimator(estimator: object) -> None:
 
 
 PLANE_NOISE = 2.0
-"""Assumed standard deviation of the noise of an estimated count, relative to a direct count at the whole privacy loss;
-it is larger because pilot queries use a fraction of the budget."""
+"""Ratio: assumed noise standard deviation of an estimated count over that of a direct count at the whole privacy loss.
+It is above 1 because pilot queries use a fraction of the budget."""
 
 
 def notes_on_plane(estimated: EstimatedTable, axes: tuple[Axis, Axis], setting: Setting) -> tuple[str, ...]:
@@ -391,7 +409,7 @@ class Histogram2DQuestion:
         require_estimator(self.estimator)
 
     def steps(self, setting: Setting) -> Needs[Histogram2D]:
-        """Ask for estimates of all cells."""
+        """Ask for estimates of all cells, by the estimator of the question."""
         axes = Axis(self.x, self.x_grid), Axis(self.y, self.y_grid)
         estimated = yield from ask_workload(TableWorkload(axes, estimator=self.estimator), ALL)
         privacy = build_privacy_statement(

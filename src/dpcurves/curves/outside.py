@@ -19,17 +19,18 @@ from ..display import format_number
 from ..queries import CountQuery, PartitionQuery, PrefixQuery, Query, WeightQuery
 
 DEVIATIONS = 5
-"""z-score of a count of outside records from which a note mentions it, in standard deviations of its noise."""
+"""Standard deviations of the noise of a count of outside records, from which a note mentions it."""
 LEAST_SHARE = 0.01
-"""Smallest share of the records that a note mentions."""
+"""Share of the records outside, from which a note mentions it."""
 FOLLOWED_BEYOND = 0.5
-"""Smallest share of times above a grid that a note mentions: a grid may legitimately end before the follow-up does."""
+"""Share of the times above a grid, from which a note mentions it: a grid may well end before the follow-up does."""
 BEYOND_HORIZON = 0.95
-"""Smallest share of times above a grid that a note mentions if the grid ends at a horizon, as for a survival model."""
+"""Share of the times above a grid, from which a note mentions it if the grid ends at a horizon, as for a survival
+model."""
 LEFT_BEFORE = 0.2
-"""Smallest share of exits before the first edge that a note mentions if records enter late."""
+"""Share of exits before the first edge, from which a note mentions it if records enter late."""
 CLIPPED = 0.05
-"""Smallest share of values beyond the bounds of a mean or a sum that a note mentions: bounds may legitimately clip a
+"""Share of the values beyond the bounds of a mean or a sum, from which a note mentions it: bounds may well clip a
 tail."""
 
 
@@ -51,7 +52,8 @@ def thresholds_without_notes(*columns: object) -> Least:
 
 
 def thresholds_for_times(column: object, least: float = FOLLOWED_BEYOND) -> Least:
-    """Return thresholds for a column of times, of which many may lie above the grid without a mistake."""
+    """Return thresholds for a column of times, of which many may lie above the grid without a mistake: `least`
+    above."""
     return {(str(column), Side.ABOVE): least}
 
 
@@ -64,7 +66,7 @@ def thresholds_for_late_entries(entry: object, time: object) -> Least:
 
 
 def thresholds_for_clipping(column: object) -> Least:
-    """Return thresholds for a column between bounds that clip its values."""
+    """Return thresholds for a column between bounds that clip its values: `CLIPPED` on both sides."""
     return dict.fromkeys(((str(column), side) for side in Side), CLIPPED)
 
 
@@ -101,7 +103,8 @@ class OutsideCount(NamedTuple):
     unit: str = "records"
 
     def shares(self, least: Least = ANYWHERE) -> tuple[float, float]:
-        """Return the shares below and above; 0 if noise can explain the count or the share is small."""
+        """Return the shares of the records below and above the cells; 0 if noise can explain the count, or if the
+        share is below the threshold of `least`."""
         sides = (Side.BELOW, self.count_below, self.noise_below), (Side.ABOVE, self.count_above, self.noise_above)
         below, above = (
             self._share(count, noise, least.get((self.column, side), LEAST_SHARE)) for side, count, noise in sides
@@ -109,6 +112,8 @@ class OutsideCount(NamedTuple):
         return below, above
 
     def _share(self, count: float, noise: float, min_share: float) -> float:
+        """Return the share of the records that a count is; 0 if noise can explain it, or if the share is below
+        `min_share`."""
         share = min(count / max(self.total, count, 1.0), 1.0)
         return share if count > DEVIATIONS * noise and share >= min_share else 0.0
 
@@ -167,7 +172,8 @@ def note_on_outside(count: OutsideCount, least: Least = ANYWHERE) -> tuple[str, 
 
 
 def read_outside_counts(release: Release) -> tuple[OutsideCount, ...]:
-    """Return the outside counts of each column that a release counted apart; none for a rehearsal."""
+    """Return the outside counts of each column whose outside values a release counted in separate cells; none for a
+    rehearsal."""
     query = release.plan.query
     if release.allotment is None or not isinstance(query, CountQuery | PartitionQuery | PrefixQuery | WeightQuery):
         return ()
@@ -181,6 +187,7 @@ def read_outside_counts(release: Release) -> tuple[OutsideCount, ...]:
 
 
 def _has_outside_cells(axis: object) -> bool:
+    """Return whether an axis has separate cells for values outside its grid."""
     return isinstance(axis, Axis) and axis.grid.outside is Outside.APART
 
 
@@ -190,7 +197,8 @@ def _has_outside_counts(query: PrefixQuery) -> bool:
 
 
 def _sum_outside_counts(query: Query, evidence: Evidence, axis_index: int) -> Sequence[OutsideCount]:
-    """Return the outside counts of one axis, summed over all others."""
+    """Return the outside counts of the axis with this index, summed over all others; none if they were not counted
+    singly."""
     law, axis, total_is_public = evidence.sums, query.axes[axis_index], evidence.total is not None
     assert isinstance(axis, Axis)  # noqa: S101 (by `_has_outside_cells`)
     measured = law.measured_edges

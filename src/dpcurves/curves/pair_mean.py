@@ -24,7 +24,7 @@ from .question import require_independent
 LEAST = 1e-6
 """Smallest standard deviation of the noise that counts as noise, relative to the discretization error."""
 UNSEEN = 3.0
-"""Expected number of people of whom a sample may have none, with probability ``exp(-3)``, 5 %."""
+"""People: the expected number of whom a sample may have none, with probability ``exp(-3)``, 5 %."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +89,8 @@ class UStatistic:
 def compute_basic_interval(
     estimate: float, deviations: FloatArray, level: float, population: bool
 ) -> tuple[float, float]:
-    """Return the ends of the basic interval; for the population, extended to the percentile interval."""
+    """Return the ends of the basic interval, from draws of the error of the estimate; for the population, extended
+    to the percentile interval."""
     low, high = basic_interval(estimate, deviations, level)
     if not population:
         return low, high
@@ -99,7 +100,7 @@ def compute_basic_interval(
 
 MOST_DRAWS, VALUES = 1000, 2**22
 PLACE = 8
-"""Number of the first random stream; other statistics use other streams."""
+"""Index of the first random stream of these simulations; other statistics use other indices."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,7 +128,8 @@ class SimulatedCounts:
 
     @cached_property
     def likely_counts(self) -> FloatArray:
-        """Non-negative estimate of the counts."""
+        """Non-negative counts near the unbiased ones, of their shape and with about their sum, as a model of the
+        records for simulation."""
         rows = self.counts.reshape(prod(self.counts.shape[: self.row_axes]), -1)
         sums = project_to_simplex(rows.sum(axis=1), max(float(self.counts.sum()), 1.0))
         likely_rows = [
@@ -138,7 +140,7 @@ class SimulatedCounts:
 
     @cached_property
     def noise(self) -> FloatArray:
-        """Simulated noise of the counts: (draws, ...)."""
+        """Simulated noise of the counts, (draws, ...), from a fixed public seed."""
         law, size = self.evidence.sums, self.counts.size
         draws = self.draws or max(400, min(MOST_DRAWS, choose_draws(size), VALUES // size))
         noise = simulate_cell_noise(law, self.evidence.total, draws, numbered_generator(self.stream))
@@ -158,13 +160,15 @@ class SimulatedCounts:
         return np.asarray((samples - people * shares).reshape(self.noise.shape))
 
     def simulate_counts(self, population: bool) -> FloatArray:
-        """Return likely counts with noise, and with sampling errors for the population."""
+        """Return draws of released counts, (draws, ...): `likely_counts` with noise, and with sampling errors for
+        the population."""
         noisy = self.likely_counts + self.noise
         return np.asarray(noisy + self.sampling_noise if population else noisy)
 
 
 def merge_outside_slots(counts: FloatArray, shape: tuple[int, ...], *, clamps: bool) -> FloatArray:
-    """Return counts (..., *shape) of cells from counts of slots: outside records join the end cells, or are left out.
+    """Return counts (..., *shape) of cells from counts of slots: records outside the grid join the end cells if
+    `clamps`, else they are left out.
 
     >>> merge_outside_slots(np.array([1.0, 2.0, 3.0, 4.0, 5.0]), (3,), clamps=True).tolist()
     [3.0, 3.0, 9.0]
@@ -199,41 +203,46 @@ class MergedCellCounts:
 
     @cached_property
     def counts(self) -> FloatArray:
-        """Unbiased counts."""
+        """Unbiased released counts of the cells, of shape `shape`."""
         return self._merge_slots(self.slots.counts)
 
     @cached_property
     def likely_counts(self) -> FloatArray:
-        """Non-negative estimate of the counts."""
+        """Non-negative counts near the unbiased ones, of shape `shape`."""
         return self._merge_slots(self.slots.likely_counts)
 
     @cached_property
     def sampling_noise(self) -> FloatArray:
-        """Simulated sampling errors. Raises `ValueError` if a unit may have several records."""
+        """Simulated sampling errors of the counts, (draws, *shape). Raises `ValueError` if a unit may have several
+        records."""
         return self._merge_slots(self.slots.sampling_noise)
 
     @cached_property
     def noise(self) -> FloatArray:
-        """Simulated noise of the counts."""
+        """Simulated noise of the counts, (draws, *shape)."""
         return self._merge_slots(self.slots.noise)
 
     def simulate_counts(self, population: bool) -> FloatArray:
-        """Return likely counts with noise, and with sampling errors for the population."""
+        """Return draws of released counts, (draws, *shape): `likely_counts` with noise, and with sampling errors for
+        the population."""
         return self._merge_slots(self.slots.simulate_counts(population))
 
     def _merge_slots(self, counts: FloatArray) -> FloatArray:
+        """Return counts of cells from counts of slots, in one array or in draws of it."""
         return merge_outside_slots(counts, self.shape, clamps=self.clamps)
 
 
 ROUNDED = "values were rounded by chance to middles of cells: a cell also has some of what lies beside it"
 """Note of a histogram whose values were rounded to the middles of cells at random."""
 MOST_CELLS = 2**12
+"""Cells of a curve whose pairs are summed, at most: a matrix of 128 MB."""
 MOST_APART = 4.0
 """z-score of the number of people with a value from which a mean is known."""
 
 
 def estimate_pair_mean(curve: Histogram, kernel_on: Callable[[FloatArray], Kernel]) -> UStatistic:
-    """Return the mean of a kernel over all pairs of people, from counts of cells.
+    """Return the mean of a kernel over all pairs of people, from released counts of cells. `kernel_on` returns the
+    kernel for edges, or for ranges (cells, 2).
 
     In the local model it is Algorithm 1 of Bell, Bellet, Gascon and Kulkarni (2019), with the task's randomiser: the
     bilinear form of debiased reports without pairs of a report with itself, with the exact variance of their Lemma 1 at
@@ -253,12 +262,14 @@ def estimate_pair_mean(curve: Histogram, kernel_on: Callable[[FloatArray], Kerne
 
 
 def _estimate_from_reports(curve: Histogram, kernel: Kernel, reports: RandomisedAnswers) -> UStatistic:
+    """Return the mean over pairs from randomised reports of the local model, with its exact variance."""
     value, likely_reports = (
         reports.mean(kernel.mean),
         reports.likely(project_to_simplex(reports.counts, 1.0 * reports.people) / reports.people),
     )
 
     def compute_interval(level: float, population: bool) -> tuple[float, float]:
+        """Return the normal interval at `level`; the whole line if noise hides whether there are any reports."""
         require_independent(curve.privacy, population)
         quantile = NormalDist().inv_cdf((1 + level) / 2)
         if reports.present < MOST_APART * reports.deviation_of_missing:
@@ -273,7 +284,8 @@ def _estimate_from_reports(curve: Histogram, kernel: Kernel, reports: Randomised
 
 
 def _bound_rounding_deviation(kernel: FloatArray, counts: FloatArray) -> float:
-    """Bound the standard deviation of the mean over pairs that is due to random rounding (Hoeffding 1948).
+    """Return an upper bound of the standard deviation of the mean over pairs that is due to random rounding of
+    values to cells (Hoeffding 1948).
 
     Rounding moves a value by at most one cell, with a standard deviation of at most half of the resulting change. (For
     the population, the sampling variance includes random rounding, because rounded values are a sample as well.)
@@ -285,6 +297,7 @@ def _bound_rounding_deviation(kernel: FloatArray, counts: FloatArray) -> float:
 
 
 def _estimate_from_counts(curve: Histogram, kernel: Kernel) -> UStatistic:
+    """Return the mean over pairs from noisy counts, with the simulated bias by noise subtracted."""
     counts = SimulatedCounts(curve.unbiased_counts, curve.evidence, curve.privacy, curve.notes)
     likely_value, unbiased_value = (
         float(mean_over_pairs(kernel, cells)) for cells in (counts.likely_counts, counts.counts)
@@ -292,6 +305,7 @@ def _estimate_from_counts(curve: Histogram, kernel: Kernel) -> UStatistic:
     bias = float(mean_over_pairs(kernel, counts.simulate_counts(population=False)).mean()) - likely_value
 
     def compute_interval(level: float, population: bool) -> tuple[float, float]:
+        """Return the interval at `level` from simulated errors."""
         deviations = mean_over_pairs(kernel, counts.simulate_counts(population)) - likely_value
         if ROUNDED in curve.notes and not population:
             rounding_deviation = _bound_rounding_deviation(kernel.mean, counts.likely_counts)
@@ -308,7 +322,8 @@ def _build_u_statistic(
     value: float,
     compute_interval: Callable[[float, bool], tuple[float, float]],
 ) -> UStatistic:
-    """Return the statistic with its discretization error: mean kernel deviation in cells (Remark 3)."""
+    """Return the statistic with a bound on its rounding error: the mean deviation of the kernel inside cells (Bell
+    and others 2019, Remark 3)."""
     shares = likely_counts / max(float(likely_counts.sum()), 1.0)
     lowest, highest = (
         float(np.min(kernel.mean - kernel.max_deviation)),

@@ -38,7 +38,8 @@ class RocPoints(NamedTuple):
 
     @classmethod
     def from_cells(cls, cells: FloatArray) -> RocPoints:
-        """From counts of negatives and positives along scores, (..., 2, slots). Noise is not removed."""
+        """Return the points for counts of negatives and positives along increasing scores, (..., 2, slots). Noise is
+        not removed."""
         totals = np.maximum(cells.sum(axis=-1, keepdims=True), two_classes.LEAST_MASS)
         above = np.cumsum(cells[..., ::-1], axis=-1) / totals
         rates = np.concatenate([np.zeros((*above.shape[:-1], 1)), above], axis=-1)
@@ -56,9 +57,8 @@ class BoundedFprEstimator(MetricEstimator):
     max_fpr: float
 
     def interval(self, table: ClassTable, errors: FloatArray, sure: ConfidenceSettings) -> Ends:
-        """Simulated noise, and sampling for the population; each end takes the order of scores inside cells that is
-        worst for it.
-        """
+        """Return the interval from simulated noise, and sampling for the population; each end takes the order of
+        scores inside cells that is worst for it."""
         likely, unbiased = table.counts.likely_counts, table.counts.unbiased_counts
         ends = []
         for order in (-1, 1):
@@ -69,14 +69,15 @@ class BoundedFprEstimator(MetricEstimator):
         return ends[0][0], ends[1][1]
 
     def discretization_error(self, table: ClassTable) -> Ends:
-        """The distances to the worst and to the best order of scores inside cells, at the estimated counts."""
+        """Return the distances from the number with tied scores to the number under the worst and under the best
+        order of scores inside cells."""
         low, middle, high = (
             float(self.compute_in_order(table, table.counts.likely_counts, order)) for order in (-1, 0, 1)
         )
         return middle - low, high - middle
 
     def compute(self, table: ClassTable, cells: FloatArray) -> FloatArray:
-        """Scores of one cell are tied."""
+        """Return the number, (...), with the scores of one cell taken as tied."""
         return self.compute_in_order(table, cells, 0)
 
     def compute_in_order(self, table: ClassTable, cells: FloatArray, order: int) -> FloatArray:
@@ -87,7 +88,8 @@ class BoundedFprEstimator(MetricEstimator):
 
 
 def _is_open(table: ClassTable) -> FloatArray:
-    """Return 1 for each cell in which the order of scores is not known, from the highest score down, (slots,)."""
+    """Return for each cell, from the highest score down, 1 if the order of its scores is not known, else 0:
+    (slots,)."""
     return np.ones(table.grid.slots) if table.tied_cells is None else (~table.tied_cells[::-1]).astype(np.float64)
 
 
@@ -95,7 +97,8 @@ class PartialArea(BoundedFprEstimator):
     """The partial area under the ROC curve, standardised (McClish 1989): 0.5 for random scores, 1 for perfect ones."""
 
     def compute_in_order(self, table: ClassTable, cells: FloatArray, order: int) -> FloatArray:
-        """The area of trapezoids, cut at `max_fpr`; where an order is taken, of steps."""
+        """Return the standardised area, (...): of trapezoids cut at `max_fpr` for tied scores (order 0), else of
+        steps."""
         roc = RocPoints.from_cells(cells)
         left, right = (np.minimum(part, self.max_fpr) for part in (roc.fpr[..., :-1], roc.fpr[..., 1:]))
         run, rise = np.diff(roc.fpr, axis=-1), np.diff(roc.tpr, axis=-1)
@@ -114,7 +117,8 @@ class Sensitivity(BoundedFprEstimator):
     """The true positive rate of the ROC curve at the false positive rate `max_fpr`."""
 
     def compute_in_order(self, table: ClassTable, cells: FloatArray, order: int) -> FloatArray:
-        """Interpolated along the segment that crosses the rate; where an order is taken, its lower or upper end."""
+        """Return the true positive rate at `max_fpr`, (...): interpolated along the segment that crosses this rate
+        for tied scores (order 0), else the lower (-1) or upper (1) end of the segment."""
         roc = RocPoints.from_cells(cells)
         fpr = np.maximum.accumulate(roc.fpr, axis=-1)  # noise may make it fall
         segment = np.clip((fpr <= self.max_fpr).sum(axis=-1) - 1, 0, fpr.shape[-1] - 2)[..., None]
@@ -129,7 +133,7 @@ class Sensitivity(BoundedFprEstimator):
 
 
 class _Choice(NamedTuple):
-    """Stands in place of a member of `Metric`, whose members have no parameter."""
+    """An estimator in the place of a member of `Metric`, whose members have no parameter."""
 
     value: MetricEstimator
 
@@ -172,6 +176,8 @@ class ScoreNumber:
 
 
 def _estimate(name: str, scores: Any, estimator: MetricEstimator) -> ScoreNumber:
+    """Return the number of released scores that `estimator` computes. Raises `TypeError` if `scores` is something
+    else."""
     require_type("scores", scores, Scores, "scores, as dp.scores gives them,")
     table = scores.table
     return ScoreNumber(name, estimate_metric(table, cast("Metric", _Choice(estimator))), table, estimator)

@@ -36,7 +36,7 @@ from .question import grid_from_json, grid_to_json, require_independent
 
 
 def parse_edges(given: Any, axis: Axis) -> tuple[int, ...]:
-    """Return indices of edges in increasing order.
+    """Return the indices of edges that an argument `at` gives, in increasing order.
 
     Raises:
         ValueError: there is no edge, an edge is repeated, or the grid has fewer edges.
@@ -63,7 +63,7 @@ def evenly_spaced_edges(number: int, cells: int) -> tuple[int, ...]:
 
 
 def build_all_edges_query(axis: Axis, classes: Categories | None = None) -> PrefixQuery:
-    """Return the query that is charged: all counts along this grid."""
+    """Return the query that is charged: all counts below edges along this grid, for each of `classes` if given."""
     return PrefixQuery((axis,) if classes is None else (classes, axis), prefix_lengths=())
 
 
@@ -110,7 +110,7 @@ class PrefixShares:
     def from_json(
         cls, releases: Sequence[Mapping[str, Any]], grid: Grid, facts: Mapping[str, Any] = NOTHING
     ) -> PrefixShares:
-        """Read the releases of a curve, round by round, and the `facts` of its question.
+        """Return the shares from the stored releases of a curve, round by round, and the `facts` of its question.
 
         Raises:
             ValueError: there is no release, or a release is damaged.
@@ -128,11 +128,13 @@ class PrefixShares:
 
     @property
     def facts(self) -> dict[str, object]:
-        """Facts of the question that are not 0 or false: number of pilot queries, step, use of all rounds."""
+        """Facts that JSON stores unless they are 0 or false: number of pilot queries, step of values, use of all
+        rounds."""
         return {name: fact for name in ("pilot_queries", "step", "uses_all_rounds") if (fact := getattr(self, name))}
 
     def round_to_step(self, values: FloatArray) -> FloatArray:
-        """Round values down to multiples of the step, or up, within the same counted interval; else keep them."""
+        """Return the values rounded down to multiples of the step, or up, within the same counted interval;
+        unchanged if there is no step or no multiple."""
         if not self.step:
             return values
         ends = self.grid.edge(np.flatnonzero(self.measured_edges))
@@ -169,7 +171,7 @@ class PrefixShares:
 
     @cached_property
     def cells(self) -> FloatArray:
-        """The ends of each counted cell, (slots, 2): boundaries, or its single value twice."""
+        """The ends of each counted cell, (slots, 2): its boundaries, or its declared value in both columns."""
         return self.grid.value_range(np.arange(self.grid.slots)[:, None] + np.arange(2))
 
     def shares_at_boundaries(self, shares: FloatArray) -> FloatArray:
@@ -183,22 +185,23 @@ class PrefixShares:
 
     @property
     def scale(self) -> float:
-        """The amount of a release per record: 1, unless weights are counted."""
+        """The released amount per record: 1, unless weights are summed."""
         return 1.0
 
     def simulate_noise(self, draws: int, generator: np.random.Generator) -> Iterator[FloatArray]:
-        """Simulate the noise of the records up to each bound of the law, in chunks of (draws, bounds)."""
+        """Yield blocks of simulated noise of the records up to each bound of the law, (draws, bounds)."""
         return self.evidence.sums.simulate_prefixes(self.evidence.total, draws, generator)
 
     def simulate_sampling_errors(
         self, likely: FloatArray, records: int, bounds: IntArray, draws: int, generator: np.random.Generator
     ) -> FloatArray:
-        """Simulate deviations of samples of this size from likely counts between bounds: (draws, bounds - 1)."""
+        """Return simulated deviations of samples of this size from the likely counts between bounds: (draws, bounds
+        - 1)."""
         return simulate_sampling_errors(likely, records, draws, generator)
 
     @cached_property
     def total(self) -> float:
-        """The number of records with a value: exact up to the noise of the missing cell, or estimated. At least 1."""
+        """The number of records with a value, at least 1: public, or estimated from all rounds."""
         return max(self._joint_estimate.total, 1.0) if self.earlier_evidence else self._last_round_total
 
     @cached_property
@@ -212,7 +215,8 @@ class PrefixShares:
 
     @cached_property
     def unbiased_shares(self) -> FloatArray:
-        """Shares before shrinkage and isotonic regression: linear in the released values, except for the total."""
+        """Shares below each edge from the last round, before shrinkage and isotonic regression: linear in the
+        released values, except for the total."""
         return self._prefixes_at_edges(np.cumsum(self._unbiased_cells) / self._last_round_total)
 
     @cached_property
@@ -222,7 +226,7 @@ class PrefixShares:
 
     @cached_property
     def measured_edges(self) -> NDArray[np.bool_]:
-        """Mask of the edges that bound a counted interval: the others are interpolated."""
+        """Mask of the edges of the grid that bound a counted interval; shares at the others are interpolated."""
         edges = self.evidence.sums.measured_edges
         return edges[1:-1] if self.grid.outside is Outside.APART else edges
 
@@ -233,7 +237,7 @@ class PrefixShares:
         return measured, self.unbiased_shares[measured] * self.total
 
     def simulate_share_errors(self, generator: np.random.Generator | None) -> Iterator[FloatArray]:
-        """Simulate the noise of `unbiased_shares` at the measured edges, in chunks of (draws, measured)."""
+        """Yield blocks of simulated noise of `unbiased_shares` at the measured edges, (draws, measured)."""
         counts_below = self.unbiased_prefix_counts[self.evidence.sums.bounds]
         for noise in self._simulate_count_noise(generator):
             shares = (counts_below + noise) / np.maximum(
@@ -267,11 +271,13 @@ class PrefixShares:
         return np.stack([np.minimum(ends, cells)[..., 0], np.maximum(ends, cells)[..., 1]], axis=-1)
 
     def sampling_variance_at(self, p: FloatArray) -> FloatArray | None:
-        """Return the variance of a sampled excess at each quantile, relative to unweighted records; None: 1."""
+        """Return the variance of a sampled excess at each quantile `p`, relative to unweighted records; None: 1
+        everywhere."""
         return None
 
     def _simulate_count_noise(self, generator: np.random.Generator | None) -> Iterable[FloatArray]:
-        """Simulate the noise of the counts below the measured edges, in chunks of (draws, measured)."""
+        """Return blocks of simulated noise of the counts below the measured edges, (draws, measured); without a
+        generator, always the same."""
         law, total = self.evidence.sums, self.evidence.total
         return (
             _simulate_public_noise(law, total is not None)
@@ -280,13 +286,14 @@ class PrefixShares:
         )
 
     def sampling_model(self, generator: np.random.Generator | None) -> Sample:
-        """Return the sampling model at the measured edges."""
+        """Return the model of sampling at the measured edges: shares, number of records, and generator."""
         return Sample(
             clip_unseen_shares(self.shares[self.measured_edges], self.total), self.total, sampling_generator(generator)
         )
 
     def pin_ends(self, band: Band) -> Band:
-        """Pin a band at the ends of a grid that clips: 0 below the first edge, 1 below the last."""
+        """Return the band, changed in place, with both limits 0 below the first edge and 1 below the last, if the
+        grid clips outside values."""
         if self.grid.outside is not Outside.APART:
             for ends in band:
                 ends[[0, -1]] = 0.0, 1.0
@@ -294,11 +301,12 @@ class PrefixShares:
 
     @cached_property
     def _joint_estimate(self) -> JointEstimate | ConvolvedEstimate:
+        """Estimate of the cells from all rounds together: see `combine_rounds`."""
         return combine_rounds(self.rounds, self.pilot_queries, self.boundaries, uses_all_rounds=self.uses_all_rounds)
 
     @property
     def _best_cells(self) -> FloatArray:
-        """Cells with the smallest expected error, (1, cells).
+        """Estimated counts of the cells with the smallest expected error, (1, cells).
 
         A smooth density is fitted to a single round only if the number of records is public: releases of many curves,
         whose numbers are private, would take half as long again.
@@ -310,14 +318,17 @@ class PrefixShares:
 
     @cached_property
     def _last_round_total(self) -> float:
+        """Number of records by the last round alone, at least 1."""
         return max(float(self._unbiased_cells.sum()), 1.0)
 
     @cached_property
     def _unbiased_cells(self) -> FloatArray:
+        """Unbiased counts of the slots from the last round, (slots,)."""
         return np.asarray(self.evidence.unbiased_cells[0])
 
     def _prefixes_at_edges(self, cumulated: FloatArray) -> FloatArray:
-        """Cumulated cells at each edge of the grid."""
+        """Return the part of cumulated slot counts (..., slots) that belongs to the edges of the grid: (..., cells +
+        1)."""
         if self.grid.outside is Outside.APART:
             return np.asarray(cumulated[..., :-1])
         zero = np.zeros((*cumulated.shape[:-1], 1))
@@ -325,7 +336,8 @@ class PrefixShares:
 
 
 def _simulate_public_noise(law: NoisySums, total_is_public: bool) -> Iterable[FloatArray]:
-    """Simulate noise from the fixed seed, which is equal for equal laws; small arrays are cached for the next curve.
+    """Return blocks of noise from the fixed seed, equal for equal laws; small arrays are cached for the next curve.
+    If the total is public, the noise of all records is 0.
 
     The curves of all categories have one law.
     """
@@ -336,12 +348,14 @@ def _simulate_public_noise(law: NoisySums, total_is_public: bool) -> Iterable[Fl
 
 @lru_cache(maxsize=2)  # a pure function of public facts
 def _cache_public_noise(law: NoisySums, total_is_public: bool) -> FloatArray:
+    """Return all noise from the fixed seed as one array that cannot be written to."""
     noise = np.concatenate(list(_simulate_noise(law, 0 if total_is_public else None, public_generator(None))))
     noise.flags.writeable = False
     return noise
 
 
 def _simulate_noise(law: NoisySums, total: int | None, generator: np.random.Generator) -> Iterator[FloatArray]:
+    """Yield blocks of simulated noise of the counts below each bound of the law, (draws, bounds)."""
     return law.simulate_prefixes(total, PILOT + choose_draws(len(law.bounds)), generator)
 
 
@@ -416,7 +430,8 @@ class Smoothing:
         return np.asarray(shares)
 
     def _find_smoothed_edges(self, prefixes: PrefixShares, ends: IntArray) -> IntArray:
-        """Return the counted ends that are smoothed; the last end always is: all records lie below it."""
+        """Return indices into `ends` of the counted ends that are smoothed; the last end always is, since all
+        records lie below it."""
         if self.at is None:
             return np.arange(len(ends))
         slots = np.array(self.at, dtype=np.int64) + int(prefixes.grid.outside is Outside.APART)
@@ -437,7 +452,7 @@ class Spans(NamedTuple):
 
     @classmethod
     def from_edges(cls, first: NDArray[np.int64], last: NDArray[np.int64], edges: int) -> Spans:
-        """Build spans between these edges, given the number of edges."""
+        """Return spans from edge `first` to edge `last`, given the number of all edges."""
         edge_indices = np.unique(np.concatenate([first, last, [0, edges - 1]]))
         return cls(edge_indices, np.searchsorted(edge_indices, first), np.searchsorted(edge_indices, last))
 
@@ -453,7 +468,7 @@ class Spans(NamedTuple):
     def simulate_sampling_errors(
         self, below: FloatArray, units: int, draws: int, chance: np.random.Generator
     ) -> FloatArray:
-        """Simulate deviations of a sample's units in each span from their expectation: (draws, spans).
+        """Return simulated deviations of the units of a sample in each span from their expectation: (draws, spans).
 
         Args:
             below: The shares of the population below each edge.
@@ -466,6 +481,7 @@ class Spans(NamedTuple):
         return self._subtract_ends(np.pad(np.cumsum(errors, axis=1), ((0, 0), (1, 0))))
 
     def _subtract_ends(self, below: FloatArray) -> FloatArray:
+        """Return the amount in each span, (..., spans), from the amounts below the `edges` of the spans."""
         return np.asarray(below[..., self.last] - below[..., self.first])
 
 
@@ -491,7 +507,8 @@ class SearchedQuantiles:
         return choose_shown_values(cells, cells[..., 1])
 
     def quantile_cell(self, p: ArrayLike) -> FloatArray:
-        """Return the ends of the cell below that edge, ``(..., 2)``: infinite if it holds outside values."""
+        """Return the ends of the cell below the first edge below which a share `p` lies, ``(..., 2)``: infinite if
+        the cell holds outside values."""
         return self._find_cell_limits(p, lambda search: search.brackets[1])
 
     def quantile_intervals(self, p: ArrayLike, level: float, *, population: bool = False) -> FloatArray:
@@ -507,7 +524,7 @@ class SearchedQuantiles:
 
     @property
     def x(self) -> FloatArray:
-        """The edges that were compared."""
+        """The edges whose counts were queried, in increasing order."""
         return self.grid.boundary(np.array(self.evidence.path_sums.prefix_lengths, dtype=np.int64))
 
     @property
@@ -516,12 +533,12 @@ class SearchedQuantiles:
         return (self.evidence,)
 
     def question_to_json(self) -> dict[str, Any]:
-        """Return the label and the grid of the search as plain objects."""
+        """Return the label and the grid of the search as JSON values."""
         return {"label": self.label, "grid": grid_to_json(self.grid)}
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any], privacy: PrivacyStatement) -> SearchedQuantiles:
-        """Read the output of `question_to_json`, with the release."""
+        """Return the quantiles from their stored question (see `question_to_json`) and release."""
         question, (released,) = stored["question"], stored["releases"]
         evidence = Evidence.from_json(released)
         if evidence.path_sums.cells != (grid := grid_from_json(question["grid"])).slots:
@@ -529,6 +546,8 @@ class SearchedQuantiles:
         return cls(evidence, grid, question["label"], privacy)
 
     def _find_cell_limits(self, p: ArrayLike, bracket: Any, level: float = 0.5) -> FloatArray:
+        """Return the ends of values for each level, (..., 2): of the range of slots that `bracket` returns for the
+        search at this level."""
         shares = as_numbers("p", p)
         brackets = [
             bracket(PathQuantile.from_evidence(self.evidence, share, level)) for share in shares.ravel().tolist()

@@ -30,16 +30,24 @@ class HasQuantileFunction(Protocol):
     """
 
     @property
-    def x(self) -> FloatArray: ...
+    def x(self) -> FloatArray:
+        """Edges of the cells of the curve."""
+        ...
 
     @property
-    def label(self) -> str: ...
+    def label(self) -> str:
+        """Label of the column of the curve."""
+        ...
 
     @property
-    def privacy(self) -> PrivacyStatement: ...
+    def privacy(self) -> PrivacyStatement:
+        """The privacy statement of the curve."""
+        ...
 
     @property
-    def notes(self) -> tuple[str, ...]: ...
+    def notes(self) -> tuple[str, ...]:
+        """The notes of the curve, one line each."""
+        ...
 
     def quantile(self, p: FloatArray, /) -> FloatArray:
         """Return the values at or below which these shares of the records lie."""
@@ -51,7 +59,7 @@ class HasQuantileFunction(Protocol):
 
 
 def parse_shares(name: str, values: Any) -> tuple[float, ...]:
-    """Return shares of records as numbers; errors call the argument `name`.
+    """Return shares of records as numbers; the errors name the argument `name`.
 
     Raises:
         ValueError: a share is not between 0 and 1, or the list is empty.
@@ -111,12 +119,14 @@ class QuantileQuantile(CompositeResult):
         return first.with_notes(*second.notes, *(() if self._has_same_privacy else second_note))
 
     def _axis_labels(self) -> dict[str, str]:
+        """Return the label of each column of values, by the curve that it belongs to."""
         labels = {name: str(getattr(getattr(self, name), "label", "")) for name in ("first", "second")}
         suffixes = "", "_lower", "_upper", "_lower_population", "_upper_population"
         return {f"{name}{suffix}": label for name, label in labels.items() for suffix in suffixes}
 
     @property
     def _has_same_privacy(self) -> bool:
+        """Whether both curves have the same privacy statement, apart from notes and grant."""
         first, second = (replace(curve.privacy, notes=(), grant="") for curve in (self.first, self.second))
         return first == second
 
@@ -153,6 +163,8 @@ class QuantileQuantile(CompositeResult):
         return np.clip(first, *self.first.x[[0, -1]]), np.clip(second, *self.second.x[[0, -1]])
 
     def _build_shades(self, scopes: Mapping[str, bool], level: float | None) -> Sequence[display.CrossedShade]:
+        """Return the crossed intervals of both curves for a plot, those for the population first; none without a
+        level."""
         if level is None:
             return ()
         crossed_shades = list[display.CrossedShade]()
@@ -166,6 +178,7 @@ class QuantileQuantile(CompositeResult):
         return crossed_shades
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
+        """Draw the quantiles of one curve against the other, with intervals and the diagonal; return the axes."""
         statements = self.first.privacy, self.second.privacy
         x, y = self._mask_unknown("first", self.x), self._mask_unknown("second", self.y)
         return display.draw_quantile_quantile(
@@ -174,19 +187,25 @@ class QuantileQuantile(CompositeResult):
         )  # fmt: skip
 
     def _interval_limits(self, level: float, /, *, population: bool) -> FloatArray:
+        """Return the columns of the data frame: lower and upper limits of the first, then of the second curve, (4,
+        quantiles)."""
         return np.concatenate([ends.T for ends in self.intervals(level, population=population)])
 
     def _members(self) -> dict[str, HasQuantileFunction]:
+        """Return both curves by name, which the JSON document contains."""
         return {"first": self.first, "second": self.second}
 
     def _question(self) -> dict[str, object]:
+        """Return the JSON field of the shares."""
         return {"p": self.p}
 
     @classmethod
     def _from_json(cls, document: display.CurveDocument) -> QuantileQuantile:
+        """Return the comparison from a parsed JSON document."""
         return cls(np.array(document.question["p"], dtype=np.float64), **cls.parse_members(document))
 
     @property
     def _labels(self) -> tuple[str, str]:
+        """The labels of both curves; "first" and "second" come before equal labels."""
         first, second = self.first.label, self.second.label
         return (first, second) if first != second else (f"first: {first}", f"second: {second}")

@@ -77,7 +77,7 @@ class Quantiles(IntervalResult):
         return self.curve.quantile_cell(self.p)
 
     def intervals(self, level: float, *, population: bool = False) -> FloatArray:
-        """Confidence intervals for the quantiles, simultaneous with probability `level`: ``(quantiles, 2)``.
+        """Return confidence intervals for the quantiles, simultaneous with probability `level`: ``(quantiles, 2)``.
 
         They are for the quantiles of these records, with any ties, or, with `population`, for the quantiles of the
         population that the records were drawn from; see `CDF.quantile_interval`. With fewer quantiles they are
@@ -92,24 +92,30 @@ class Quantiles(IntervalResult):
         return self.curve.rounds
 
     def _interval_name(self) -> str:
+        """Return the name of the intervals in legends: simultaneous, if there are several quantiles."""
         return "simultaneous intervals" if len(self.p) > 1 else "interval"
 
     def _count_points(self) -> int:
+        """Return the number of edges of the curve, on which the time of a simulation depends."""
         return len(self.curve.x)
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
+        """Draw the quantiles with their cells and intervals; return the axes."""
         facts = {"label": self.curve.label, "edges": getattr(self.curve, "x", ()), "weighted": self.IS_WEIGHTED, **how}
         return display.draw_quantiles(self.p, self._mask_unknown("x", self.x), cells=self.cells, shades=shades, **facts)  # type: ignore[arg-type]
 
     def _columns(self) -> dict[str, FloatArray]:
+        """Return the columns of the data frame, one row for each quantile: share, value, and ends of its cell."""
         lower, upper = self.cells.T
         return {"p": self.p, "x": self.x, "cell_lower": lower, "cell_upper": upper}
 
     def _axis_labels(self) -> Mapping[str, str]:
+        """Return the label of each column of values."""
         names = "x", "cell_lower", "cell_upper", "lower", "upper", "lower_population", "upper_population"
         return dict.fromkeys(names, self.curve.label)
 
     def _question(self) -> dict[str, object]:
+        """Return the JSON fields that restore the quantiles with `_from_json`: those of the curve or of the search."""
         if isinstance(self.curve, SearchedQuantiles):
             return self.curve.question_to_json()
         prefixes = self.curve.prefixes
@@ -117,6 +123,7 @@ class Quantiles(IntervalResult):
 
     @classmethod
     def _from_json(cls, document: display.CurveDocument) -> Quantiles:
+        """Return the quantiles from a parsed JSON document."""
         question, p = document.question, np.array(parse_shares("p", document.arrays["p"]))
         if "grid" in question:
             return cls(p, SearchedQuantiles.from_json(document.evidence, document.privacy))
@@ -128,6 +135,7 @@ class Quantiles(IntervalResult):
         return cls(p, build_curve(prefixes, question["label"], document.privacy))
 
     def _summary(self) -> list[tuple[str, str]]:
+        """Return rows of texts: each quantile with its confidence intervals."""
         return format_quantile_rows(self.curve, self.p)
 
 
@@ -192,6 +200,8 @@ class QuantilesQuestion:
 
     @property
     def _search_level(self) -> float | None:
+        """Level of the intervals that a private search aims at; None: the quantiles are computed from a distribution
+        function."""
         return LEVEL if self.search is None and Axis(self.column, self.grid).slots > MOST_LAID_OUT else self.search
 
     def steps(self, setting: Setting) -> Needs[Quantiles]:

@@ -46,7 +46,8 @@ class ChargedAsQuery(Protocol):
 
 
 def find_charged_query(question: object) -> Query | None:
-    """Return the query that a request with this question is charged for; None: the question itself."""
+    """Return the query whose release a request with this question is charged for; None: the question itself is
+    charged."""
     return question.charged_query if isinstance(question, ChargedAsQuery) else None
 
 
@@ -60,7 +61,7 @@ class HasPlanNotes(Protocol):
 
 
 def build_privacy_statement(releases: Sequence[Release], model: str = "", least: Least = ANYWHERE) -> PrivacyStatement:
-    """Return the privacy statement of a curve computed from these releases.
+    """Return the privacy statement of a result computed from these releases.
 
     Losses of the rounds add up; mechanisms are listed once each. Notes state missing records, and records outside the
     cells.
@@ -92,7 +93,8 @@ def build_privacy_statement(releases: Sequence[Release], model: str = "", least:
 
 
 def require_independent(privacy: PrivacyStatement, population: bool = True) -> None:
-    """Reject intervals for a population if units are not independent.
+    """Raise if intervals for a population are requested and units are not independent; with `population` False
+    nothing is checked.
 
     Raises:
         ValueError: a unit may have several records.
@@ -109,6 +111,7 @@ Key: TypeAlias = Category | tuple[Category, ...]
 
 CATEGORIES = 'Categories, as in Categories("ward", ("a", "b")),'
 MOST_COMBINATIONS = 2**16
+"""Combinations of categories of several grouping columns, at most: each has a row of counts."""
 
 
 def parse_grouping(by: object) -> tuple[Categories, ...]:
@@ -139,7 +142,7 @@ def parse_grouping(by: object) -> tuple[Categories, ...]:
 
 
 def prepend_category_axes(by: By, *axes: Axis | Categories) -> tuple[Axis | Categories, ...]:
-    """Return the axes of a table with rows for each category."""
+    """Return the axes of a table with rows for each category: the columns of `by` before the other axes."""
     return (*parse_grouping(by), *axes)
 
 
@@ -155,12 +158,12 @@ def combine_categories(keys: tuple[Categories, ...]) -> list[Key]:
 
 
 def list_columns(by: By) -> tuple[str, ...]:
-    """Return the names of the columns."""
+    """Return the names of the columns that records are grouped by."""
     return tuple(categories.column for categories in parse_grouping(by))
 
 
 def format_key(key: Key) -> str:
-    """Format a category, or a combination of categories.
+    """Return a category, or a combination of categories, as text.
 
     >>> format_key(("F", "north"))
     'F, north'
@@ -171,7 +174,7 @@ def format_key(key: Key) -> str:
 _OPPOSITES: dict[Category, Category] = {
     1: 0, 0: 1, -1: 1, "1": "0", "0": "1", "-1": "1", "true": "false", "false": "true",
 }  # fmt: skip
-"""The negative label for each usual positive label."""
+"""The negative label for each usual positive label. The keys are labels as written in data, the values too."""
 
 
 ARGUMENTS = ("neg_label", "pos_label")
@@ -180,7 +183,8 @@ ARGUMENTS = ("neg_label", "pos_label")
 def parse_class_labels(
     column: str, positive: Category, negative: Category | None, arguments: tuple[str, str] = ARGUMENTS
 ) -> Categories:
-    """Return the two classes, negative first. Any other value is missing. `arguments` are the names in error messages.
+    """Return the column with its two classes, negative first; any other value is missing. The errors call the labels
+    by `arguments`, negative first.
 
     >>> parse_class_labels("late", 1, None).values
     (0, 1)
@@ -208,7 +212,8 @@ def parse_class_labels(
 
 
 def grid_to_json(grid: Grid) -> dict[str, Any]:
-    """Return plain objects: the spacing, or the edges of an irregular grid; for declared values, only these."""
+    """Return a grid as JSON values: its spacing and bounds, or the edges of an irregular grid; for declared values,
+    only these."""
     if isinstance(grid, Values):
         return {"values": list(grid.declared_values), "outside": grid.outside.name}
     return {
@@ -218,7 +223,7 @@ def grid_to_json(grid: Grid) -> dict[str, Any]:
 
 
 def grid_from_json(stored: Mapping[str, Any]) -> Grid:
-    """Invert `grid_to_json`.
+    """Return the grid that `grid_to_json` wrote.
 
     Raises:
         ValueError: `grid_to_json` cannot have written the object.
@@ -239,27 +244,30 @@ STORED.add(Grid, grid_to_json, grid_from_json)
 
 
 def edges_to_json(grid: Grid) -> dict[str, object]:
-    """Return the edges of an explicit grid, and its treatment of outside values, as facts of a question."""
+    """Return the edges of an explicit grid, its treatment of outside values and its declared values, as JSON fields
+    of a question."""
     return {**cells_to_json(grid), "edges": grid.edges.tolist()}
 
 
 def grid_from_edges(question: Mapping[str, Any]) -> Grid:
-    """Invert `edges_to_json`."""
+    """Return the grid that `edges_to_json` wrote among the fields of a question."""
     return grid_from_cells(question, question["edges"])
 
 
 def cells_to_json(grid: Grid) -> dict[str, object]:
-    """Return a grid's treatment of outside values, and its declared values, if any; edges are stored separately."""
+    """Return a grid's treatment of outside values, and its declared values, if any, as JSON fields; edges are stored
+    separately."""
     return {"outside": grid.outside.name, **declared_values_to_json(grid)}
 
 
 def declared_values_to_json(grid: Grid) -> dict[str, object]:
-    """Return declared values as facts of a question; nothing for another grid."""
+    """Return declared values as a JSON field of a question; no field for another grid."""
     return {"values": list(grid.declared_values)} if isinstance(grid, Values) else {}
 
 
 def grid_from_cells(question: Mapping[str, Any], edges: Sequence[float], outside: Outside | None = None) -> Grid:
-    """Invert `cells_to_json`, given the edges; `outside` is given if it is constant and so not stored.
+    """Return the grid that `cells_to_json` wrote, given its edges; `outside` is given where it is constant and so
+    not stored.
 
     Raises:
         ValueError: the edges differ from those of the declared values.

@@ -109,7 +109,8 @@ def question_from_json(stored: Mapping[str, Any]) -> Any:
 
 
 def _parse_bounds(value: Any) -> tuple[float, float]:
-    """Return both bounds from a list or from the text that the command line takes."""
+    """Return both bounds from a list, or from a text such as 0:100. Raises `InvalidArgument` unless they are two
+    numbers."""
     if isinstance(value, str):
         try:
             value = [float(end) for end in value.split(":")]
@@ -119,12 +120,13 @@ def _parse_bounds(value: Any) -> tuple[float, float]:
 
 
 def _questions_without_grid() -> list[str]:
+    """Return the command names, sorted, of the questions whose grid may be "auto"."""
     commands = [word.removeprefix(UNBOUNDED) for word in list_question_classes() if word.startswith(UNBOUNDED)]
     return sorted(word for word in commands if GRID in {field.name for field in fields(list_question_classes()[word])})
 
 
 def declared_columns_to_json(columns: Sequence[NumericColumn | Categories]) -> list[dict[str, Any]]:
-    """Return declared columns in the format of questions.
+    """Return declared columns as JSON values, in the format of questions.
 
     >>> declared_columns_to_json([NumericColumn("age", 0, 90), Categories("sex", ("f", "m"))])[0]
     {'column': 'age', 'lower': 0.0, 'upper': 90.0}
@@ -133,7 +135,7 @@ def declared_columns_to_json(columns: Sequence[NumericColumn | Categories]) -> l
 
 
 def declared_columns_from_json(name: str, stored: Any) -> tuple[NumericColumn | Categories, ...]:
-    """Return declared columns, in the format of questions; errors call them `name`.
+    """Return declared columns from JSON values in the format of questions; the errors name the argument `name`.
 
     Raises:
         ValueError: an entry has another format.
@@ -142,6 +144,7 @@ def declared_columns_from_json(name: str, stored: Any) -> tuple[NumericColumn | 
 
 
 def _universe_to_json(unlisted: UnlistedCategories) -> dict[str, str]:
+    """Return the JSON field of the universe of unlisted categories; no field if there is none."""
     match unlisted.universe:
         case TextUniverse() as texts:
             return {"universe": f"{texts.alphabet}:{texts.longest}"}
@@ -167,6 +170,8 @@ ASKED: Codec = Codec(
 
 
 def _parse_fields(kind: type[Any], stored: Mapping[str, Any]) -> Any:
+    """Return the object of this class from JSON values of its fields. Raises `InvalidArgument` for an unknown or
+    missing field."""
     hints, fields_by_name = get_type_hints(kind), {field.name: field for field in fields(kind)}
     require_known_fields(stored, fields_by_name)
     missing = [name for name, field in fields_by_name.items() if field.default is MISSING and name not in stored]
@@ -176,7 +181,7 @@ def _parse_fields(kind: type[Any], stored: Mapping[str, Any]) -> Any:
 
 
 def _parse_value(name: str, value: Any, hint: Any) -> Any:
-    """Return the value of a field, converted by the types that its type hint allows."""
+    """Return the value of the field `name` from its JSON value, converted by the types that its type hint allows."""
     choices = get_args(hint) if get_origin(hint) in {Union, UnionType} else (hint,)
     if value is None and type(None) in choices:
         return None
@@ -192,6 +197,7 @@ def _parse_value(name: str, value: Any, hint: Any) -> Any:
 
 
 def _parse_grid(name: str, value: Any) -> Grid:
+    """Return the grid that a text such as 0:90:90 or values:0:90, or an object, describes."""
     if isinstance(value, str):
         declared = value.startswith(VALUES)
         return Values.parse(value.removeprefix(VALUES)) if declared else Grid.parse(value)
@@ -199,6 +205,7 @@ def _parse_grid(name: str, value: Any) -> Grid:
 
 
 def _parse_categories(name: str, value: Any) -> Categories | tuple[Categories, ...]:
+    """Return the column of categories that an object describes, or a tuple of them for a list."""
     several = isinstance(value, list)
     return (
         tuple(_parse_category_column(name, entry) for entry in value)
@@ -208,6 +215,8 @@ def _parse_categories(name: str, value: Any) -> Categories | tuple[Categories, .
 
 
 def _parse_category_column(name: str, value: Any) -> Categories:
+    """Return the column of categories, declared or unlisted, that an object describes. Raises `InvalidArgument`
+    without a column."""
     document = _require_object(name, value)
     if "column" not in document:
         raise InvalidArgument(
@@ -220,6 +229,7 @@ def _parse_category_column(name: str, value: Any) -> Categories:
 
 
 def _parse_declared_column(name: str, value: Any) -> NumericColumn | Categories:
+    """Return the numeric column with bounds, or the column of categories, that an object describes."""
     return (
         _parse_category_column(name, value)
         if "categories" in _require_object(name, value)
@@ -228,12 +238,15 @@ def _parse_declared_column(name: str, value: Any) -> NumericColumn | Categories:
 
 
 def _parse_declared_columns(name: str, value: Any) -> tuple[NumericColumn | Categories, ...]:
+    """Return the declared columns that a list describes. Raises `InvalidArgument` for another value."""
     if not isinstance(value, list | tuple):
         raise InvalidArgument(name, f"a list of columns is needed, got {describe_value(value)}")
     return tuple(_parse_declared_column(name, entry) for entry in value)
 
 
 def _parse_method(name: str, value: Any) -> Any:
+    """Return the counting method that a name, or an object with a name and its parameters, describes. Raises
+    `InvalidArgument` for an unknown one."""
     document = {value: {}} if isinstance(value, str) else value
     if not isinstance(document, Mapping) or len(document) != 1 or next(iter(document)) not in METHODS:
         raise InvalidArgument(name, f"one of {', '.join(METHODS)} is needed, got {describe_value(value)}")
@@ -257,6 +270,7 @@ READERS: Mapping[Any, Callable[[str, Any], Any]] = MappingProxyType(
 
 
 def _require_object(name: str, value: Any) -> Mapping[str, Any]:
+    """Return `value` if it is a JSON object. Raises `InvalidArgument` for another value."""
     if not isinstance(value, Mapping):
         raise InvalidArgument(name, f"an object is needed, got {describe_value(value)}")
     return value

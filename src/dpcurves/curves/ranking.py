@@ -73,7 +73,8 @@ class Ranking(SummaryByCategory):
         return display.to_frame(display.join_columns(self.label_columns(), columns, reserved=reserved))
 
     def _summary_rows(self, suppress: float | None) -> list[tuple[str, str]]:
-        """Return a row for each category with its simultaneous interval and possible ranks."""
+        """Return a row for each category with its possible ranks and its number with simultaneous interval, both as
+        text."""
         rows, ranks, all_limits = [], self.ranks().tolist(), self.intervals(LEVEL).tolist()
         for (key, entry), (low, high), limits in zip(self.items(), ranks, all_limits, strict=True):
             rank = f"rank {low}" if low == high else f"rank {low} to {high}"
@@ -81,19 +82,23 @@ class Ranking(SummaryByCategory):
         return rows
 
     def order_by_size(self, values: FloatArray) -> IntArray:
-        """Return the order of rows in a plot: the order of the ranking."""
+        """Return the indices of rows in the order of a plot: the order of the ranking."""
         return np.arange(len(self))
 
     def _interval_limits(self, level: float, /, *, population: bool) -> FloatArray:
+        """Return lower and upper ends of the simultaneous intervals, (2, categories)."""
         return self.intervals(level, population=population).T
 
     def _category_names(self, name: str | None) -> list[str]:
+        """Return the distinct label of each category in a plot, without the name of a single column."""
         names = [self.format_category(category) if len(self.columns) > 1 else str(category) for category in self]
         return display.format_distinct_labels(
             names if name is None else [f"{name}, {category_name}" for category_name in names]
         )
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
+        """Draw the numbers with their intervals in the order of the ranking, and possible ranks at the right; return
+        the axes."""
         axes = super()._plot(shades, **how)
         rank_axis = axes.secondary_yaxis("right")
         rank_labels = [str(low) if low == high else f"{low} to {high}" for low, high in self._ranks_from_shades(shades)]
@@ -109,6 +114,7 @@ class Ranking(SummaryByCategory):
         return [(low, high) for low, high in find_possible_ranks(shades[-1].lower, shades[-1].upper).tolist()]
 
     def _question(self) -> Mapping[str, object]:
+        """Return the JSON fields of the categories, and that they are ranked."""
         return {**super()._question(), "ranked": True}
 
 

@@ -56,7 +56,7 @@ few records would lose half of them otherwise."""
 
 
 class BoundBudget(NamedTuple):
-    """The budget fractions of the two bounds and of the rest.
+    """The budget fractions of the two bounds of a residual plot, and of the rest.
 
     Attributes:
         budget_fraction: The budget fraction of each bound.
@@ -72,7 +72,8 @@ class BoundBudget(NamedTuple):
 
 
 def choose_bound_budget(column: str | Predictor, setting: conversation.Setting) -> conversation.Needs[BoundBudget]:
-    """Choose the budget fraction of bounds by the number of records with a value, counted if it is private.
+    """Return the budget of bounds, chosen by the number of records with a value, which is counted first if it is
+    private.
 
     Formal guarantees: the count is a separate round with the budget fraction `COUNTING`. The fractions are a function
     of its answer and of public facts, and add up to the rest for every answer: by adaptive composition all rounds
@@ -97,7 +98,8 @@ def choose_bound_budget(column: str | Predictor, setting: conversation.Setting) 
 
 
 def find_axis_coverage(joint_coverage: Fraction) -> Fraction:
-    """Return the share that each axis must cover so that both cover `joint_coverage` together, wherever records lie.
+    """Return the share that each axis must cover so that both axes together cover `joint_coverage`, wherever records
+    lie.
 
     The axes may leave out different records, so each may leave out half. In millionths, rounded up.
 
@@ -108,7 +110,7 @@ def find_axis_coverage(joint_coverage: Fraction) -> Fraction:
 
 
 def choose_bound_fraction(setting: conversation.Setting, records: float) -> Fraction:
-    """Return the budget fraction of each bound for this number of records, in hundredths.
+    """Return the budget fraction of each bound for this number of records, rounded up to hundredths.
 
     >>> from dpcurves.conversation import Setting
     >>> from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss
@@ -147,6 +149,7 @@ MOST_POINTS = 5000
 LEFT_OUT = 0.005
 """Share of the records within the bounds that plots may leave out, along each axis."""
 MOST_CELLS_OF_AXIS = 256
+"""Cells along each axis of a plane of residuals, at most."""
 DOUBTFUL = 0.1
 """A note warns if the bounds may leave out at least this share of the records."""
 HARDLY_ANY = "nobody knows how many of them the bounds cover"
@@ -215,7 +218,7 @@ class ResidualPlot(ReleasedResult):
         coverage: float,
         alpha: float,
     ) -> ResidualPlot:
-        """Build the plot from estimated counts and the guarantee of the bounds."""
+        """Return the plot of estimated counts, given the coverage of the bounds and how many records it may lack."""
         within, beyond = max(float(estimated.cells.sum()), 1.0), max(estimated.outside, 0.0)
         density = project_to_simplex(estimated.cells / within, 1.0)
         edges = axes[0].grid.edges, axes[1].grid.edges
@@ -231,7 +234,7 @@ class ResidualPlot(ReleasedResult):
 
     @property
     def coverage_statement(self) -> str:
-        """The joint coverage of both bounds, with its probability."""
+        """Text: the joint coverage of both bounds, with its probability."""
         return describe_coverage(self.coverage, self.alpha)
 
     @property
@@ -277,7 +280,8 @@ class ResidualPlot(ReleasedResult):
         return (self.x_edges[first] + self.x_edges[last]) / 2, share, mean
 
     def sample(self, size: int, generator: np.random.Generator) -> FloatArray:
-        """Draw other points from the same density, of shape ``(size, 2)``. Costs no budget.
+        """Return other points from the same density, of shape ``(size, 2)``, drawn with this generator. Costs no
+        budget.
 
         Raises:
             ValueError: `size` is below zero.
@@ -289,7 +293,7 @@ class ResidualPlot(ReleasedResult):
         return sample_points(self.density, (self.x_edges, self.y_edges), size, generator)
 
     def plot_density(self, ax: Axes | None = None) -> Axes:
-        """Plot the density as a heat map."""
+        """Plot the density as a heat map; return the axes."""
         edges = self.x_edges, self.y_edges
         return display.draw_residual_density(
             self.density,
@@ -302,14 +306,17 @@ class ResidualPlot(ReleasedResult):
         )
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Axes:
+        """Draw the synthetic points; return the axes."""
         return display.draw_residual_points(
             self.points, self.plotted_edges, self.labels, unseen=self.unplotted_share, **how
         )
 
     def _columns(self) -> dict[str, FloatArray]:
+        """Return the columns of the data frame, one row for each synthetic point: prediction and residual."""
         return {"predicted": self.points[:, 0], "residual": self.points[:, 1]}
 
     def _question(self) -> dict[str, object]:
+        """Return the JSON fields that restore the plot with `_from_json`: labels, coverage and its shortfall."""
         return {
             "labels": list(self.labels),
             "coverage": self.coverage,
@@ -318,6 +325,8 @@ class ResidualPlot(ReleasedResult):
 
     @classmethod
     def _from_json(cls, document: display.CurveDocument) -> ResidualPlot:
+        """Return the plot from a parsed JSON document. Raises `InvalidArgument` if density and edges do not fit
+        together."""
         x_edges, y_edges = (np.asarray(document.arrays[name], dtype=np.float64) for name in ("x_edges", "y_edges"))
         density = _parse_rows(document.arrays["density"], len(y_edges) - 1)
         points = _parse_rows(document.arrays["points"], 2)
@@ -421,6 +430,8 @@ class ResidualPlotQuestion:
         return f"residual plot of {self.residual} on {self.predicted}"
 
     def _bounds(self, spare: int) -> tuple[CoverageQuery, CoverageQuery]:
+        """Return the queries for the bounds of predictions and of residuals, each with the coverage of one axis;
+        `spare` records may be missed."""
         columns = (self.predicted, "unit_predicted"), (self.residual, "unit_residual")
         across, upwards = (
             build_coverage_query(column, getattr(self, name), self.coverage, spare_records=spare, name=name)
@@ -430,11 +441,13 @@ class ResidualPlotQuestion:
         return replace(across, coverage=axis_coverage), replace(upwards, coverage=axis_coverage)
 
     def _axis(self, column: str | Predictor, bound: float) -> Axis:
+        """Return the axis of a column with equal cells between minus and plus its bound, and values beyond counted
+        apart."""
         return Axis(column, Grid(-bound, bound, cells=self.cells, outside=Outside.APART))
 
 
 def bound_missed_records(bound: conversation.CoverageInterval, spare: int) -> float:
-    """Return how many records a bound may miss beyond its requested share.
+    """Return how many records a bound may miss beyond its requested share, including the `spare` records.
 
     The number holds except with half of the error probability of both bounds.
     """
@@ -444,7 +457,7 @@ def bound_missed_records(bound: conversation.CoverageInterval, spare: int) -> fl
 def sample_points(
     density: FloatArray, edges: tuple[FloatArray, FloatArray], size: int, generator: np.random.Generator | None
 ) -> FloatArray:
-    """Draw points from a density that is uniform within each cell, of shape ``(size, 2)``."""
+    """Return random points from a density that is uniform within each cell, of shape ``(size, 2)``."""
     rng = public_generator(generator)
     cells = rng.choice(density.size, size, p=density.ravel() / density.sum())
     axes = []
@@ -454,7 +467,8 @@ def sample_points(
 
 
 def find_occupied_edges(density: FloatArray) -> slice:
-    """Return the indices of the edges of the occupied cells: each end leaves out at most half of `LEFT_OUT`.
+    """Return the slice of the edges from the first to the last occupied cell; each end leaves out at most half of
+    `LEFT_OUT` of the records.
 
     >>> find_occupied_edges(np.array([0.0, 0.001, 0.6, 0.399, 0.0]))
     slice(2, 5, None)
@@ -480,9 +494,9 @@ def _parse_rows(rows: Any, columns: int) -> FloatArray:
 CUTS, MERGES, COUNTS, SUMS = Fraction(3, 20), Fraction(1, 10), Fraction(3, 5), Fraction(3, 20)
 SHARES = conversation.GroupBudgetFractions(CUTS, COUNTS, SUMS, MERGES)
 LEVEL = 0.95
-"""The default probability that the mean residual of a bin lies within the envelope if the model is right."""
+"""Probability, by default, that the mean residual of a bin lies within the envelope if the model is right."""
 TOLERANCE = 0.05
-"""Noise standard deviation of the mean residual of a bin above which the bin is merged with the next."""
+"""Residuals: noise standard deviation of the mean residual of a bin above which it is merged with the next."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -513,7 +527,7 @@ class BinnedResiduals(GroupResult):
 
     @classmethod
     def from_counts(cls, groups: ScoreGroups, privacy: conversation.PrivacyStatement) -> BinnedResiduals:
-        """Compute the residuals from released bins."""
+        """Return the residuals of released bins; NaN for a bin whose residual may be anything for a right model."""
         released, privacy = groups.group_counts, privacy.with_notes(*notes_on_dependence(privacy))
         count = np.maximum(released.count, 0.0)
         bins = cls(released.mean, mean_residuals(released), count, groups.grid.edges, privacy, groups)
@@ -535,7 +549,8 @@ class BinnedResiduals(GroupResult):
         return self.share_outside(self.envelope)
 
     def share_outside(self, envelope: FloatArray) -> float:
-        """Return the share of known bins whose residual leaves this envelope."""
+        """Return the share of known bins whose residual leaves this envelope, half-widths (bins,); NaN if no bin is
+        known."""
         is_known = np.isfinite(self.residual)
         return float((np.abs(self.residual) > envelope)[is_known].mean()) if is_known.any() else nan
 
@@ -571,16 +586,17 @@ class BinnedResiduals(GroupResult):
     def columns_with_intervals(
         self, *, level: float = LEVEL, population: bool = True, suppress: float | None = None
     ) -> dict[str, NDArray[Any]]:
-        """Return the columns of `to_frame`; the envelope is always for the population."""
+        """Return the columns of `to_frame`, as `to_csv` writes them; the envelope is always for the population."""
         return self._format_columns(display.frame_columns(self.to_frame(level=level)), (), suppress)
 
     def plot_headless(
         self, *, level: float = LEVEL, population: bool = True, ax: Axes | None = None, name: str | None = None
     ) -> Axes:
-        """Plot the residuals in their envelope without a window."""
+        """Plot the residuals in their envelope without a display; return the axes."""
         return self.plot(ax or display.headless_axes(self.SIZE), level=level, name=name)
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Axes:
+        """Draw mean residuals against mean predictions, inside their envelope; return the axes."""
         return display.draw_binned_residuals(self.prob_pred, self.residual, self.count, shades=shades, **how)
 
 
@@ -648,5 +664,5 @@ class BinnedResidualsQuestion:
 
 
 def find_min_records(setting: conversation.Setting) -> int:
-    """Return the number of records with which noise moves a mean residual by about `TOLERANCE`."""
+    """Return the number of records of a bin with which noise moves its mean residual by about `TOLERANCE`."""
     return max(1, ceil(count_noise_deviation(setting.loss * COUNTS, setting) / TOLERANCE))

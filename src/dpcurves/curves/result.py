@@ -42,47 +42,48 @@ if TYPE_CHECKING:
 
 
 DEVIATIONS_OF_MISSING = 8
-"""z-score from which a count of missing records is noted."""
+"""Standard deviations of noise: a count of missing records is noted from there on."""
 LEAST_SHARE = 0.01
-"""Share of the records from which missing records, or records in an end cell, are noted."""
+"""Share of the records: as many missing records, or records in an end cell, are noted; fewer hardly move a curve."""
 LITTLE = 1e-300
-"""Divisor in the place of zero."""
+"""Records: the divisor that replaces 0, far below any count."""
 
 
 @dataclass(frozen=True)
 class Tuning:
-    """Thresholds of the notes on a curve.
-
-    Attributes:
-        reason_z: z-score from which the records that are missing for one reason are noted.
-        row_z: z-score below which a row of counts may be noise alone.
-        end_z: z-score by which an end cell must exceed its expected count.
-        end_ratio: Ratio to the expected count that an end cell must exceed.
-        end_neighbours: Number of neighbouring cells from which the count of an end cell is extrapolated.
-        neighbour_z: Smallest count of a neighbour that is divided by, in standard deviations of the noise.
-        nearly_all: Share of the records that counts as nearly all.
-        many_cells: Number of cells from which a grid is checked for records in few cells.
-        few_cells: Number of cells that are too few for nearly all records.
-        few_cells_z: Number of records, in standard deviations of the noise, from which that check is made.
-    """
+    """Thresholds of the notes on a curve."""
 
     reason_z: int = 5
+    """Standard deviations of noise: the records that are missing for one reason are noted from this count on."""
     row_z: int = 3
+    """Standard deviations of the noise of the sum of a row: below this, the row may be noise alone and its curve is
+    unknown."""
     end_z: float = 8.0
+    """Standard deviations of noise by which an end cell must exceed its expected count before a note says that values
+    may be clipped."""
     end_ratio: float = 3.0
+    """Ratio to the expected count that an end cell must exceed as well, so that a smooth density that rises towards the
+    end gives no note."""
     end_neighbours: int = 4
+    """Cells next to an end cell, from which its expected count is extrapolated."""
     neighbour_z: float = 4.0
+    """Standard deviations of noise: a smaller count of a neighbour counts as this much when it is divided by."""
     nearly_all: float = 0.95
+    """Share of the records that counts as nearly all of them."""
     many_cells: int = 32
+    """Cells: grids with at least this many are checked for records that lie in few cells."""
     few_cells: int = 5
+    """Cells: a note says that the grid is too wide if nearly all records lie in at most this many."""
     few_cells_z: float = 100.0
+    """Records, in standard deviations of the noise of a count, from which that check is made."""
 
 
 TUNING = Tuning()
 
 
 def find_missing_share(evidence: Evidence) -> float:
-    """Return the share of records without a value; 0 if they are not counted, or may be noise.
+    """Return the share of records without a value; 0 if they are not counted, or noise alone may explain their
+    count.
 
     >>> from fractions import Fraction
     >>> from dpcurves.laws import Family, Tier, IntervalSums, Noise
@@ -99,7 +100,7 @@ def find_missing_share(evidence: Evidence) -> float:
 
 
 def find_empty_rows(evidence: Evidence) -> tuple[bool, ...]:
-    """Tell for each row whether noise alone may have made its count.
+    """Return for each row of counts whether noise alone may explain it.
 
     >>> from fractions import Fraction
     >>> from dpcurves.laws import Family, Tier, IntervalSums, Noise
@@ -138,7 +139,8 @@ def find_crowded_end_cells(edges: FloatArray, below: FloatArray, noise: tuple[fl
 
 
 def _find_excess(edges: FloatArray, below: FloatArray, noise: float) -> float:
-    """Return the count of the first cell if it exceeds what its neighbours predict, else 0."""
+    """Return the count of the first cell if it significantly exceeds what its neighbours predict, else 0; arguments
+    as in `find_crowded_end_cells`."""
     count, width = np.diff(below[: TUNING.end_neighbours + 2]), np.diff(edges[: TUNING.end_neighbours + 2])
     inner = (count / width)[1 : len(edges) - 2]  # not the cell at the other end
     expected = max(float(inner.max()), 0.0) * width[0]
@@ -149,7 +151,8 @@ def _find_excess(edges: FloatArray, below: FloatArray, noise: float) -> float:
 
 @contextmanager
 def refuse_damaged() -> Iterator[None]:
-    """Report any failure to read a stored curve as damage of its text.
+    """Replace an error of the code inside a ``with`` block, which reads a stored curve, by `InvalidArgument` about
+    damaged text.
 
     Raises:
         ValueError: the code inside failed to read the text.
@@ -168,14 +171,14 @@ SEVERAL = "all intervals are for these records, not for the population: a unit m
 EACH = "individual interval"
 """Name of intervals that cover pointwise, not simultaneously."""
 MOST_SHADED = 2**16 + 1
-"""Points up to which bands and intervals are simulated for plots and files; more would take too long."""
+"""Points of a curve: bands and intervals of more are not simulated for plots and files, since that takes too long."""
 SCOPES: Mapping[str, bool] = MappingProxyType({RECORDS: False, POPULATION: True})
 """Scopes of intervals by name; true for the population."""
 ONLY_RECORDS: Mapping[str, bool] = MappingProxyType({RECORDS: False})
 
 
 class IntervalLimits(Protocol):
-    """Compute the lower and upper ends of a band or of intervals."""
+    """A function that returns the lower and upper ends of a band or of intervals."""
 
     def __call__(self, level: float, /, *, population: bool) -> tuple[ArrayLike, ArrayLike] | NDArray[np.float64]:
         """Return the ends at this level, for these records or for the population."""
@@ -183,9 +186,11 @@ class IntervalLimits(Protocol):
 
 
 def limits_from_intervals(intervals: Callable[..., NDArray[np.float64]], **always: Any) -> IntervalLimits:
-    """Return a function of the lower and upper ends of intervals of shape ``(points, 2)``."""
+    """Return a function of level and population that returns the lower and upper ends, (2, points), of what
+    `intervals` returns, (points, 2). `always` are further arguments of `intervals`."""
 
     def compute_limits(level: float, /, *, population: bool) -> NDArray[np.float64]:
+        """Return lower and upper ends at this level."""
         return intervals(level, population=population, **always).T
 
     return compute_limits
@@ -202,7 +207,7 @@ def interval_scopes(privacy: PrivacyStatement, *, population: bool = True) -> Ma
 PACKAGE = str(Path(__file__).parents[1])
 """Folder whose frames are skipped when a warning names the caller."""
 WIDEST = 0.5
-"""Width from which an interval of a share is no information: without records it is at most 1/2 on either side."""
+"""Width of an interval of a share from which it is no information: without records each end is at most 1/2 away."""
 TOO_WIDE = f"is wider than {WIDEST:g}"
 NARROW = (
     'ask with outside="apart" (--outside apart), which counts these by themselves; if there are many, the grid is too '
@@ -252,7 +257,8 @@ def notes_on_missing(releases: Iterable[Release]) -> tuple[str, ...]:
 
 
 def notes_on_reasons(release: Release) -> tuple[str, ...]:
-    """Return a note with the reasons why records are missing, as far as their counts exceed the noise."""
+    """Return a note with the reasons why records are missing, each with its share, as far as their counts exceed the
+    noise."""
     noise = release.plan.reasons
     if noise is None or not release.reasons:
         return ()
@@ -335,7 +341,7 @@ def _notes_on_split_cells(
         grid: The grid of the cells.
         known, below: See `notes_on_end_cells`.
         noise: Standard deviations of the counts of both end cells.
-        single: True for cells that hold a single value, shape ``(cells,)``.
+        is_single: True for cells that hold a single value, shape ``(cells,)``.
     """
     edges, below = grid.edges, np.maximum.accumulate(below)
     counts, wide = np.diff(below), np.diff(np.append(0, np.cumsum(~is_single))[known]) > 0
@@ -400,7 +406,8 @@ def _notes_on_few_cells(
 
 
 def _notes_on_end_values(values: FloatArray, first: float, last: float) -> tuple[str, ...]:
-    """Return a note for each end value that has more records than its neighbours predict."""
+    """Return a note for each end of declared values that has more records than its neighbours predict; `first` and
+    `last` are their shares, 0 if they have not."""
     ends = (
         (first, f"the first value, {format_number(values[0])}", "below"),
         (last, f"the last, {format_number(values[-1])}", "above"),
@@ -434,7 +441,7 @@ def notes_on_width(widths: FloatArray, where: str, mostly: str = "") -> tuple[st
 
 
 def notes_on_classes(release: Release, labels: Categories) -> tuple[str, ...]:
-    """Return a note if the released count of a class may be noise alone; no note for rehearsals."""
+    """Return a note that names the classes whose released count noise alone may explain; none for rehearsals."""
     if release.allotment is None:
         return ()
     empty = find_empty_rows(Evidence.from_release(release).as_cell_counts(len(labels.values)))
@@ -453,7 +460,8 @@ def notes_on_classes(release: Release, labels: Categories) -> tuple[str, ...]:
 
 
 def warn_about_notes(curve: Any, already_shown: Sequence[str] = ()) -> None:
-    """Warn of each note of `curve` that was not `already_shown`, at the line that called this package."""
+    """Issue a `CurveWarning` for each note of `curve` that was not `already_shown`, at the line that called this
+    package."""
     notes: Sequence[str] = getattr(curve, "notes", ())
     for note in notes:
         if note not in already_shown:
@@ -461,7 +469,7 @@ def warn_about_notes(curve: Any, already_shown: Sequence[str] = ()) -> None:
 
 
 def _count_package_frames() -> int:
-    """Count the stack frames within the package, beginning with the caller of this function."""
+    """Return the number of stack frames within the package, beginning with the caller of this function."""
     levels, frame = 0, sys._getframe(1)
     while frame is not None and frame.f_code.co_filename.startswith(PACKAGE):
         levels, frame = levels + 1, frame.f_back  # type: ignore[assignment]
@@ -480,7 +488,9 @@ class Result:
     if TYPE_CHECKING:
 
         @property
-        def privacy(self) -> PrivacyStatement: ...
+        def privacy(self) -> PrivacyStatement:
+            """The privacy statement of the result."""
+            ...
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -493,7 +503,7 @@ class Result:
         return f"{type(self).__name__}({', '.join(facts)})"
 
     def _repr_facts(self) -> tuple[str, ...]:
-        """Return the middle of the one-line repr, before loss and adjacency."""
+        """Return the middle texts of the one-line repr, before loss and adjacency."""
         return ()
 
 
@@ -505,7 +515,7 @@ OF_KIND = {
 
 
 def _describe_attribute(kind: type[Any], name: str) -> tuple[str, str]:
-    """Return the type annotation of an attribute and the first paragraph of its documentation."""
+    """Return the type annotation of an attribute, and the first paragraph of its documentation, for the JSON schema."""
     annotation, description = "", ""
     for base in kind.__mro__:
         attribute = vars(base).get(name)
@@ -522,12 +532,15 @@ class _ResultFormatter(Formatter):
     """Format templates whose fields are attributes of a result; ``!n`` writes a number as `format_number` does."""
 
     def get_value(self, key: int | str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """Return the attribute of the result that a field names."""
         return getattr(args[0], str(key))
 
     def convert_field(self, value: Any, conversion: Any) -> Any:
+        """Return a number as text for the conversion ``!n``."""
         return format_number(value) if conversion == "n" else super().convert_field(value, conversion)
 
     def format_field(self, value: Any, format_spec: str) -> Any:
+        """Return the formatted value; NaN becomes "not known", whatever the format."""
         is_unknown = isinstance(value, float) and isnan(value)
         return format_number(value) if is_unknown else super().format_field(value, format_spec)
 
@@ -583,7 +596,9 @@ class ReleasedResult(Result, ABC):
     if TYPE_CHECKING:
 
         @property
-        def evidence(self) -> Any: ...
+        def evidence(self) -> Any:
+            """The release, or a tuple of releases, that the result was computed from."""
+            ...
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -601,7 +616,7 @@ class ReleasedResult(Result, ABC):
         return {"description": parse_attribute_docs(cls).get("", ""), "required": required, "properties": properties}
 
     def plot(self, ax: Axes | None = None, *, name: str | None = None, style: str | None = None) -> Axes:
-        """Plot the result. A new figure has a title. Costs no budget.
+        """Plot the result; return the axes. A new figure has a title. Costs no budget.
 
         Args:
             ax: The axes to plot on; None: a new figure.
@@ -636,6 +651,7 @@ class ReleasedResult(Result, ABC):
         return sha256(json.dumps(releases, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
     def _all_evidence(self) -> Iterator[Evidence]:
+        """Yield all releases of the result, and of results inside it."""
         yield from self.rounds
 
     def with_labels(
@@ -662,6 +678,7 @@ class ReleasedResult(Result, ABC):
         return cast("Self", replace(cast("Any", self), label=new_label))
 
     def _with_source(self, source: str) -> Self:
+        """Return this result with `source` in its privacy statement."""
         return cast("Self", _set_source(self, source))
 
     def to_frame(self) -> Any:
@@ -733,7 +750,7 @@ class ReleasedResult(Result, ABC):
     def to_workbook(
         self, picture: Axes, level: float = 0.95, population: bool = True, suppress: float | None = None
     ) -> bytes:
-        """Return the workbook of `to_excel`, around a given plot."""
+        """Return the bytes of the workbook that `to_excel` writes, around a given plot."""
         facts = display.statement_facts(self._title(), repr(self), self._summary_rows(suppress), self.privacy)
         columns = self.columns_with_intervals(level=level, population=population, suppress=suppress)
         return display.build_workbook(columns, facts, picture)
@@ -741,13 +758,14 @@ class ReleasedResult(Result, ABC):
     def columns_with_intervals(
         self, *, level: float = 0.95, population: bool = True, suppress: float | None = None
     ) -> dict[str, NDArray[Any]]:
-        """Return the columns that `to_csv` writes, by name."""
+        """Return the columns that `to_csv` writes, by name; this class has no intervals."""
         return self._format_columns(display.frame_columns(self.to_frame()), (), suppress)
 
     def _format_columns(
         self, columns: dict[str, NDArray[Any]], interval_columns: Sequence[str], suppress: float | None
     ) -> dict[str, NDArray[Any]]:
-        """Return the columns as files have them: wide intervals suppressed, with dates, and with labels as declared."""
+        """Return the columns as files have them: numbers with wide intervals suppressed, dates as text, declared
+        categories as numbers."""
         columns = self._suppress_columns(columns, interval_columns, suppress)
         for name, numbers in self._declared_numbers(columns).items():
             columns[name] = np.array([numbers[str(text)] for text in columns[name].tolist()], dtype=object)
@@ -759,7 +777,8 @@ class ReleasedResult(Result, ABC):
         return display.convert_date_columns(columns, axes, self._edge_columns())
 
     def _declared_numbers(self, columns: Collection[str]) -> Mapping[str, Mapping[str, Any]]:
-        """Return the label columns whose categories were declared as numbers: see `display.find_declared_numbers`."""
+        """Return, for each label column whose categories were declared as numbers, the number of each text: see
+        `display.find_declared_numbers`."""
         return {}
 
     def _axis_labels(self) -> Mapping[str, str]:
@@ -767,13 +786,14 @@ class ReleasedResult(Result, ABC):
         return dict.fromkeys(self.AXIS_COLUMNS, getattr(self, "label", ""))
 
     def _edge_columns(self) -> Collection[str]:
-        """Return the columns of edges: files leave out cells beyond all calendars."""
+        """Return the names of columns of edges: files leave out cells beyond all calendars."""
         return self.AXIS_COLUMNS
 
     def _suppress_columns(
         self, columns: dict[str, NDArray[Any]], interval_columns: Sequence[str], suppress: float | None
     ) -> dict[str, NDArray[Any]]:
-        """Return the columns without numbers whose intervals are wide; `interval_columns` holds all columns of ends."""
+        """Return the columns without the numbers whose intervals are wide; `interval_columns` are all columns of
+        interval ends. Raises `InvalidArgument` if the result has no counts or sums with intervals."""
         if suppress is None:
             return columns
         measured = [name for name in self._suppressible_columns() if name in columns]
@@ -783,13 +803,13 @@ class ReleasedResult(Result, ABC):
         return display.suppress_rows(columns, [*measured, *interval_columns], rows)
 
     def _suppressible_columns(self) -> Sequence[str]:
-        """Return the columns of numbers that may be suppressed; the intervals belong to the first."""
+        """Return the names of the columns of numbers that may be suppressed; the intervals belong to the first."""
         return self.SUPPRESSIBLE_COLUMNS
 
     def plot_headless(
         self, *, level: float = 0.95, population: bool = True, ax: Axes | None = None, name: str | None = None
     ) -> Axes:
-        """Plot the result without a window, with its bands or intervals if it has any."""
+        """Plot the result without a display; return the axes."""
         return self.plot(ax or display.headless_axes(self.SIZE), name=name)
 
     def to_json(self) -> str:
@@ -798,7 +818,7 @@ class ReleasedResult(Result, ABC):
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """Read the result that `to_json` wrote.
+        """Return the result that `to_json` wrote.
 
         Raises:
             ValueError: the text is of another kind, or is damaged.
@@ -808,11 +828,11 @@ class ReleasedResult(Result, ABC):
 
     @classmethod
     def matches_document(cls, document: Mapping[str, Any]) -> bool:
-        """Tell whether this class wrote a document of its kind: several classes may share a kind."""
+        """Return whether this class wrote a document of its kind: several classes may share a kind."""
         return not cls.DISTINGUISHING_FACT or cls.DISTINGUISHING_FACT in document["evidence"]["question"]
 
     def evidence_to_json(self) -> dict[str, Any]:
-        """Return the question and its releases as plain objects."""
+        """Return the question and its releases as JSON values."""
         return {"question": dict(self._question()), "releases": [evidence.to_json() for evidence in self.rounds]}
 
     @property
@@ -821,7 +841,7 @@ class ReleasedResult(Result, ABC):
         return self.evidence if isinstance(self.evidence, tuple) else (self.evidence,)
 
     def summary_facts(self) -> dict[str, Any]:
-        """Return the facts of the HTML summary as plain objects: title, repr, rows, notes and privacy unit."""
+        """Return the facts of the HTML summary as JSON values: title, repr, rows, notes and privacy unit."""
         return {"line": repr(self), **display.summary_facts(self._title(), self._summary(), self.privacy)}
 
     def _model_card_results(self) -> Iterator[Any]:
@@ -829,6 +849,7 @@ class ReleasedResult(Result, ABC):
         yield self
 
     def _repr_html_(self) -> str:
+        """Return the HTML summary that notebooks show, with a plot."""
         picture = display.svg_text(self.plot(ax=display.headless_axes(self.SIZE)))
         budget_row = [("budget", self.remaining_budget)] if self.remaining_budget else []
         return display.html_summary(self._title(), picture, [*self._summary(), *budget_row], self.privacy)
@@ -841,53 +862,61 @@ class ReleasedResult(Result, ABC):
         return display.html_summary(title or self._title(), picture, self._summary_rows(suppress), self.privacy, text)
 
     def _summary_rows(self, suppress: float | None) -> Sequence[tuple[str, str]]:
+        """Return the rows of the HTML summary, (name, text); classes with intervals leave out numbers whose interval
+        is wider than the fraction `suppress`."""
         return self._summary()
 
     def _title(self) -> str:
+        """Return the title of plot and HTML summary."""
         return self._format_template(self.TITLE)
 
     def _repr_facts(self) -> tuple[str, ...]:
+        """Return the middle text of the one-line repr, from the template `REPR_FACTS`."""
         return (self._format_template(self.REPR_FACTS),) if self.REPR_FACTS else ()
 
     def _summary(self) -> Sequence[tuple[str, str]]:
+        """Return the rows of the HTML summary, (name, text), from the templates `SUMMARY`."""
         return [(name, self._format_template(words)) for name, words in self.SUMMARY]
 
     def _format_template(self, words: str) -> str:
+        """Return a template filled in with attributes of the result."""
         return _ResultFormatter().vformat(words, (self,), {})
 
     def _columns(self) -> Mapping[str, Any]:
+        """Return the columns of the data frame by name, with estimates also where a number is unknown."""
         names = (entry.partition("=") for entry in self.COLUMNS)
         return {name: getattr(self, attribute or name) for name, _, attribute in names}
 
     def _known_columns(self) -> dict[str, Any]:
-        """Return the columns, NaN where a number is unknown."""
+        """Return the columns of the data frame by name, NaN where a number is unknown."""
         return dict(self._columns())
 
     def _arrays(self) -> Mapping[str, object]:
+        """Return the numbers of the JSON document by name: the attributes `ARRAYS`, or else the columns."""
         return {name: getattr(self, name) for name in self.ARRAYS} or self._columns()
 
     @abstractmethod
     def _question(self) -> Mapping[str, object]:
-        """Return the public facts that are needed to read the releases again."""
+        """Return the public facts, as JSON values, that are needed to read the releases again."""
 
     @classmethod
     @abstractmethod
     def _from_json(cls, document: CurveDocument) -> Self:
-        """Read the result again from its releases."""
+        """Return the result of a parsed JSON document, computed again from its releases."""
 
     @abstractmethod
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Axes:
-        """Plot the result with these bands or intervals."""
+        """Draw the result with these bands or intervals; return the axes."""
 
 
 LONGEST_SOURCE = 200
-"""Characters of the name and version of a data set, at most."""
+"""Characters of the name and version of a data set, at most: a line in a privacy statement."""
 LONGEST_FACT = 120
-"""Characters of a fact in the one-line repr, at most: a column's name and its description."""
+"""Characters of a fact in the one-line repr, at most: the name of a column and its description."""
 
 
 def _set_source(thing: Any, source: str) -> Any:
-    """Return a result with a source in its privacy statement, or in the statements of the results inside it."""
+    """Return a result with this source in its privacy statement, or in the statements of the results inside it."""
     if not is_dataclass(thing) or isinstance(thing, type) or not hasattr(thing, "privacy"):
         return thing
     names = [field.name for field in fields(thing) if field.init]
@@ -897,7 +926,7 @@ def _set_source(thing: Any, source: str) -> Any:
 
 
 def check_source(source: object) -> str:
-    """Return the public name and version of a data set, checked.
+    """Return the public name and version of a data set if it is up to 200 printable characters.
 
     Raises:
         ValueError: the source is no text, empty, too long, or not printable.
@@ -912,10 +941,11 @@ class SimulationCache:
 
     @cached_property
     def _cache(self) -> dict[Hashable, Any]:
+        """Results of `_compute_once` by key."""
         return {}
 
     def _compute_once(self, key: Hashable, generator: np.random.Generator | None, compute: Callable[[], Made]) -> Made:
-        """Return the cached result, unless a `generator` asks for new draws."""
+        """Return what `compute` returns: cached under `key`, or computed anew if a `generator` asks for new draws."""
         if generator is not None:
             return compute()
         if key not in self._cache:
@@ -924,7 +954,8 @@ class SimulationCache:
 
 
 def complete_docstring(docstring: str, method: str, arguments: Collection[str]) -> str:
-    """Return the docstring of a method, with the arguments `level` and `population` if it does not describe them.
+    """Return the docstring of a method, with the arguments `level` and `population` added if it does not describe
+    them.
 
     Methods of `IntervalResult` are described there.
 
@@ -993,7 +1024,7 @@ class IntervalResult(SimulationCache, ReleasedResult):
         name: str | None = None,
         style: str | None = None,
     ) -> Axes:
-        """Plot the result with its band or intervals. A new figure has a title. Costs no budget.
+        """Plot the result with its band or intervals; return the axes. A new figure has a title. Costs no budget.
 
         If a unit may have several records there are no intervals for the population, and a line below the plot says so.
 
@@ -1017,6 +1048,8 @@ class IntervalResult(SimulationCache, ReleasedResult):
         return self._title()
 
     def _plot_at_level(self, level: float | None, *, population: bool, ax: Axes | None, name: str | None) -> Axes:
+        """Draw the result with bands or intervals at this level (None: without); return the axes. A note says why
+        there are none for many points, or for units of several records."""
         scopes = {
             scope: is_population for scope, is_population in self.scopes.items() if population or not is_population
         }
@@ -1037,20 +1070,22 @@ class IntervalResult(SimulationCache, ReleasedResult):
         return display.to_frame({**self._known_columns(), **interval_columns})
 
     def _interval_columns(self, level: float, *, population: bool) -> dict[str, Any]:
-        """Return the ends of bands or intervals by column."""
+        """Return the columns of the ends of bands or intervals at this level, by name."""
         return dict(zip(self.INTERVAL_COLUMNS, self._interval_limits(level, population=population), strict=False))
 
     def _known_columns(self) -> dict[str, Any]:
+        """Return the columns of the data frame by name, NaN where a number is unknown."""
         return self._mask_unknown_columns(self._columns())
 
     def _mask_unknown_columns(self, columns: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the columns by name, those of `POSSIBLE_RANGES` with NaN where a number is unknown."""
         return {
             name: self._mask_unknown(name, column) if name in self.POSSIBLE_RANGES else column
             for name, column in columns.items()
         }
 
     def _mask_unknown(self, name: str, column: Any) -> Any:
-        """Return a column of numbers, NaN where they are unknown."""
+        """Return a column of numbers, NaN where their intervals span the possible range of this name."""
         lowest, highest, *names = self._possible_range(name)
         interval_ends = self._masking_intervals
         if not interval_ends:
@@ -1059,17 +1094,20 @@ class IntervalResult(SimulationCache, ReleasedResult):
         return mask(column, [interval_ends[end] for end in names or self.INTERVAL_COLUMNS[:2]], lowest, highest)
 
     def _possible_range(self, name: str) -> tuple[Any, ...]:
+        """Return lowest and highest possible value of a column, and the names of the columns of its ends if they are
+        not the first two."""
         return self.POSSIBLE_RANGES[name]
 
     @cached_property
     def _masking_intervals(self) -> Mapping[str, Any]:
-        """Ends for these records, which decide whether a number is known; empty if all numbers surely are."""
+        """Ends of intervals for these records, by column, which decide whether a number is known; empty if all
+        numbers surely are."""
         if not self._may_be_unknown() or self._count_points() > MOST_SHADED:
             return {}
         return self._interval_columns(KNOWN_AT, population=False)
 
     def _may_be_unknown(self) -> bool:
-        """Tell whether noise may hide a number; subclasses may decide this without a simulation."""
+        """Return whether noise may hide a number; subclasses may decide this without a simulation."""
         return True
 
     def to_json(self) -> str:
@@ -1080,9 +1118,8 @@ class IntervalResult(SimulationCache, ReleasedResult):
     def columns_with_intervals(
         self, *, level: float = 0.95, population: bool = True, suppress: float | None = None
     ) -> dict[str, NDArray[Any]]:
-        """Return the columns that `to_csv` writes, with ends of intervals at `level`, but not of bands that
-        would take too long to simulate.
-        """
+        """Return the columns that `to_csv` writes, by name, with ends of intervals at `level`; a band of too many
+        points to simulate is left out."""
         columns = display.frame_columns(self.to_frame(level=None))
         value_columns = set(columns)
         if max(map(len, columns.values()), default=0) > MOST_SHADED:
@@ -1099,7 +1136,7 @@ class IntervalResult(SimulationCache, ReleasedResult):
     def plot_headless(
         self, *, level: float = 0.95, population: bool = True, ax: Axes | None = None, name: str | None = None
     ) -> Axes:
-        """Plot the result without a window, with its bands or intervals."""
+        """Plot the result without a display, with its bands or intervals; return the axes."""
         drawn_on = ax or display.headless_axes(self.SIZE)
         return self.plot(drawn_on, level=level, population=population, name=name)
 
@@ -1114,6 +1151,7 @@ class IntervalResult(SimulationCache, ReleasedResult):
         return shades[::-1]
 
     def _interval_name(self) -> str:
+        """Return the name of the band or the intervals in legends."""
         return self.INTERVAL_NAME
 
     def _count_points(self) -> int:
@@ -1121,12 +1159,15 @@ class IntervalResult(SimulationCache, ReleasedResult):
         return max(len(column) for column in self._columns().values())
 
     def _interval_limits(self, level: float, /, *, population: bool) -> Any:
-        """Return the lower and upper ends at this level: of `intervals`, unless a subclass overrides this."""
+        """Return the lower and upper ends at this level, (2, points): of `intervals`, unless a subclass overrides
+        this."""
         return self.intervals(level, population=population).T
 
     if TYPE_CHECKING:
 
-        def intervals(self, level: float, *, population: bool = False) -> FloatArray: ...
+        def intervals(self, level: float, *, population: bool = False) -> FloatArray:
+            """Return lower and upper ends at `level`, (points, 2), for these records or for the population."""
+            ...
 
 
 class CompositeResult(IntervalResult):
@@ -1136,35 +1177,38 @@ class CompositeResult(IntervalResult):
 
     @abstractmethod
     def _members(self) -> Mapping[str, Any]:
-        """Return the results by name."""
+        """Return the results inside this one, by name."""
 
     @property
     def rounds(self) -> tuple[()]:
-        """Releases of this result alone: none."""
+        """Releases of this result alone: none, since the results inside it have them."""
         return ()
 
     def _all_evidence(self) -> Iterator[Evidence]:
+        """Yield the releases of all results inside this one."""
         for member in self._members().values():
             yield from member._all_evidence()
 
     def _with_source(self, source: str) -> Self:
+        """Return this result unchanged: the results inside it have the source."""
         return self  # the results inside it have the source
 
     def to_json(self) -> str:
-        """Return the results as JSON by name (``kind`` is ``curves``)."""
+        """Return the JSON document of this result, which contains the documents of the results inside it by name
+        (``kind`` is ``curves``)."""
         members = {name: member.to_json() for name, member in self._members().items()}
         return display.encode_curves(members, self.privacy, self.evidence_to_json())
 
     @classmethod
     def parse_members(cls, document: CurveDocument, kind: type[Any] | None = None) -> dict[str, Any]:
-        """Return the results in a document: of the given class, or of the class of the first."""
+        """Return the results inside a document by name: of the class `kind`, or of the class that wrote the first."""
         stored: Mapping[str, Any] = document.arrays["curves"]
         result_class = kind or find_result_class(next(iter(stored.values())))
         return {name: result_class.from_json(json.dumps(member)) for name, member in stored.items()}
 
 
 def find_result_class(document: Mapping[str, Any]) -> type[Any]:
-    """Return the result class that wrote a document: the most derived, if several would read it.
+    """Return the result class that wrote a document: the most derived class, if several match.
 
     Raises:
         ValueError: there is no such class.
@@ -1183,6 +1227,7 @@ def find_result_class(document: Mapping[str, Any]) -> type[Any]:
 
 
 def _list_subclasses(base: type[Any]) -> Iterator[type[Any]]:
+    """Yield all direct and indirect subclasses of a class."""
     for subclass in base.__subclasses__():
         yield subclass
         yield from _list_subclasses(subclass)

@@ -68,11 +68,11 @@ class CountsAbove:
 
     @cached_property
     def counts(self) -> FloatArray:
-        """Unbiased counts, of shape ``(2, measured)``."""
+        """Unbiased counts of negatives and positives above each measured threshold, of shape ``(2, measured)``."""
         return cumulate_from_top(self.evidence.unbiased_cells)[:, self.cells_above]
 
     def simulate_noise(self, generator: np.random.Generator | None) -> FloatArray:
-        """Simulate the noise of `counts`: ``(draws, 2, measured)``."""
+        """Return simulated noise of `counts`: ``(draws, 2, measured)``."""
         law, total = self.evidence.sums, self.evidence.total
         law_of_intervals = law.interval_law
         cells_above = law_of_intervals.cells - np.asarray(law_of_intervals.bounds)[::-1]
@@ -82,7 +82,8 @@ class CountsAbove:
     def band(
         self, rates: FloatArray, level: float, *, population: bool, generator: np.random.Generator | None
     ) -> RocBand:
-        """Return the band at all thresholds, extended to these rates of both classes, ``(2, thresholds)``."""
+        """Return the ROC band at all thresholds, extended to contain the rates of the curve, ``(2, thresholds)``:
+        false positive, then true positive rates."""
         arguments = self.counts, self.simulate_noise(generator), rates[:, self.cells_above], level
         measured_band = (
             population_roc_band(*arguments, sampling_generator(generator)) if population else roc_band(*arguments)
@@ -109,7 +110,7 @@ class FinerCounts:
 
     @classmethod
     def from_grids(cls, evidence: Evidence, finer: Grid, grid: Grid) -> FinerCounts:
-        """Build counts on a grid that has all edges of a coarser grid."""
+        """Return the counts on a finer grid, which has all edges of the coarser `grid` of a curve."""
         inner = np.searchsorted(finer.edges, grid.edges[:-1])
         if grid.outside is Outside.APART:
             inner = np.concatenate([[0], inner + 1, [finer.cells + 1]])
@@ -184,7 +185,7 @@ class ROC(ClassTableResult):
     def from_counts(
         cls, table: ClassTable, title: str = "ROC curve", positive: str = "", finer_counts: FinerCounts | None = None
     ) -> ROC:
-        """Build the curve from released counts, at no further loss."""
+        """Return the curve from released counts, at no further loss."""
         evidence = table.evidence
         cells = estimate_two_classes(evidence.sums, evidence.values, evidence.total)
         fpr, tpr = roc_points(positive=cells[1], negative=cells[0])
@@ -199,7 +200,7 @@ class ROC(ClassTableResult):
 
     @property
     def _has_clear_classes(self) -> bool:
-        """Whether each class is so large that noise cannot hide it."""
+        """Whether both classes are so large that noise cannot hide them."""
         law, total = self.evidence.sums, self.evidence.total
         records, noise = (
             self.evidence.unbiased_cells.sum(axis=1),
@@ -208,6 +209,7 @@ class ROC(ClassTableResult):
         return bool((records > MANY * noise).all())
 
     def _may_be_unknown(self) -> bool:
+        """Return whether noise may hide a class, so that the curve may be unknown."""
         return not self._has_clear_classes
 
     def notes_on_noise(self) -> tuple[str, ...]:
@@ -276,12 +278,13 @@ class ROC(ClassTableResult):
         return RocBand(*(ends.copy() for ends in band))
 
     def _band(self, level: float, population: bool, generator: np.random.Generator | None) -> RocBand:
+        """Return the band, computed anew."""
         require_independent(self.privacy, population)
         rates = np.stack([self.fpr, self.tpr])
         return CountsAbove(self.evidence).band(rates, level, population=population, generator=generator)
 
     def area_intervals(self, scopes: Mapping[str, bool], level: float | None) -> tuple[AreaInterval, ...]:
-        """Return intervals of the area by name, for each of these scopes at this level; none without a level."""
+        """Return the interval of the area for each of these scopes, with its legend text; none without a level."""
         if level is None:
             return ()
         return tuple(
@@ -292,7 +295,7 @@ class ROC(ClassTableResult):
         )
 
     def _build_shades(self, scopes: Mapping[str, bool], level: float | None) -> tuple[AreaInterval | Region, ...]:
-        """Return intervals of the area, and bands, the widest first."""
+        """Return the intervals of the area, then the bands, those for the population first; none without a level."""
         if level is None:
             return ()
         bands = {
@@ -304,9 +307,11 @@ class ROC(ClassTableResult):
         return *self.area_intervals(scopes, level), *regions
 
     def _interval_limits(self, level: float, /, *, population: bool) -> RocBand:
+        """Return the band at this level: lower and upper limits of both rates."""
         return self.band(level, population=population)
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
+        """Draw the curve with its bands, and the area with its intervals; return the axes."""
         fpr, tpr = self._mask_unknown("fpr", self.fpr), self._mask_unknown("tpr", self.tpr)
         return display.draw_roc(
             fpr, tpr, self.auc, title=self.title, positive=self.positive,
@@ -315,11 +320,14 @@ class ROC(ClassTableResult):
         )  # fmt: skip
 
     def _question(self) -> dict[str, Any]:
+        """Return the JSON fields that restore the curve with `_from_json`: grid, title, positive label, and first
+        finer cells."""
         finer = {} if self.finer_counts is None else {"within": list(self.finer_counts.starts)}
         return {**self.table.question_to_json(), "title": self.title, "positive": self.positive, **finer}
 
     @classmethod
     def _from_json(cls, document: display.CurveDocument) -> ROC:
+        """Return the curve from a parsed JSON document."""
         question, (_, *finer) = document.question, document.releases
         texts = {name: str(question[name]) for name in ("title", "positive") if name in question}
         within = FinerCounts(finer[0], tuple(map(int, question["within"]))) if finer else None
@@ -328,6 +336,7 @@ class ROC(ClassTableResult):
         )
 
     def _summary(self) -> list[tuple[str, str]]:
+        """Return rows of texts: the area with its intervals."""
         return area_rows(self.auc, self.area_intervals(interval_scopes(self.privacy), LEVEL))
 
 
@@ -390,13 +399,14 @@ class RocQuestion:
         return None if self.at is None else build_all_edges_query(Axis(self.score, self.grid), self._classes)
 
     def steps(self, setting: Setting) -> Needs[ROC]:
-        """Ask for counts of both classes above thresholds."""
+        """Ask for counts of both classes above thresholds; return the curve."""
         score = Axis(self.score, self.grid)
         if self.at is not None:
             return self._build_roc((yield from ask_workload(CountsBelowWorkload(score, self.at, self._classes), ALL)))
         return self._build_roc((yield from ask_workload(RankingWorkload(self._classes, score, self.cuts), ALL)))
 
     def _build_roc(self, counts: TableCounts) -> ROC:
+        """Return the curve of the released counts, with notes on labels and noise unless it is a rehearsal."""
         last, grid = counts.releases[-1], counts.grid or self.grid
         notes = notes_on_classes(last, self._classes)
         table = ClassTable(counts.counts, grid, build_privacy_statement(counts.releases, self.model).with_notes(*notes))
@@ -409,6 +419,7 @@ class RocQuestion:
 
     @property
     def _classes(self) -> Categories:
+        """The label column with its two classes, negative first."""
         return parse_class_labels(self.label, self.pos_label, self.neg_label)
 
     def __str__(self) -> str:
@@ -419,6 +430,8 @@ class RocQuestion:
 def _simulate_areas(
     evidence: Evidence, shares: FloatArray, draws: np.random.Generator, tied: BoolArray | None
 ) -> RankedClassCounts:
+    """Return the unbiased counts of both classes with simulated noise, from which an interval of the area is
+    computed."""
     law = evidence.sums
     noise = [cells for cells, _ in law.simulate(evidence.total, choose_draws(law.cells), draws)]
     return RankedClassCounts(evidence.unbiased_cells, shares, noise, tied)
@@ -465,7 +478,7 @@ class SmoothAuc(ReleasedResult):
 
     @classmethod
     def from_counts(cls, evidence: Evidence, privacy: PrivacyStatement) -> SmoothAuc:
-        """Build the curve from the released number."""
+        """Return the binormal curve of the released area."""
         auc = auc_of_steps(evidence.values[0])
         fpr = np.linspace(0.0, 1.0, POINTS)
         return cls(fpr, binormal_tpr(fpr, auc), auc, privacy.with_notes(NO_INTERVAL), evidence)
@@ -475,13 +488,16 @@ class SmoothAuc(ReleasedResult):
         return binormal_tpr(np.asarray(fpr, dtype=np.float64), self.auc)
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
+        """Draw the binormal curve with its area; return the axes."""
         return display.draw_roc(self.fpr, self.tpr, self.auc, title=self._title(), **how)
 
     def _question(self) -> dict[str, object]:
+        """Return no JSON fields: the release has all that is needed."""
         return {}
 
     @classmethod
     def _from_json(cls, document: display.CurveDocument) -> SmoothAuc:
+        """Return the curve from a parsed JSON document."""
         (evidence,) = document.releases
         return cls.from_counts(evidence, document.privacy)
 
@@ -510,7 +526,7 @@ class SmoothAucQuestion:
         parse_class_labels(self.label, self.pos_label, self.neg_label)
 
     def steps(self, setting: Setting) -> Needs[SmoothAuc]:
-        """Ask for one number."""
+        """Ask for the area, one noisy number."""
         classes = parse_class_labels(self.label, self.pos_label, self.neg_label)
         release = yield from ask_workload(SingleQueryWorkload(AucQuery((classes, Axis(self.score, self.grid)))), ALL)
         return SmoothAuc.from_counts(Evidence.from_release(release), build_privacy_statement([release], self.model))

@@ -49,7 +49,8 @@ class GroupChoice(NamedTuple):
 def choose_group_number(
     groups: int | None, classes: Categories, score: Axis, setting: conversation.Setting, numbers: Numbers
 ) -> conversation.Needs[GroupChoice]:
-    """Return the requested number of groups, or choose it by the number of records, counted if private."""
+    """Return the requested number of groups, or the number for the number of records, which is counted first if it
+    is private."""
     if groups is not None:
         return GroupChoice(groups, conversation.ALL, ())
     if setting.adjacency.public_record_count is not None:
@@ -64,7 +65,7 @@ def choose_group_number(
 
 
 def find_group_number(records: float, setting: conversation.Setting, numbers: Numbers) -> int:
-    """Return the number of groups for this number of records.
+    """Return the automatic number of groups for this number of records: see `Numbers`.
 
     >>> from math import inf
     >>> from dpcurves.conversation import Setting
@@ -79,10 +80,12 @@ def find_group_number(records: float, setting: conversation.Setting, numbers: Nu
 
 
 MOST_GROUPS = 1000
+"""Groups of scores that may be cut, at most."""
 
 
 class GroupIntervals(Protocol):
-    """Computes limits for each group from simulated noise and, for the population, normal draws for sampling."""
+    """A function that returns limits for each group from simulated noise and, for the population, from standard
+    normal draws for sampling."""
 
     def __call__(self, groups: GroupCounts, noise: GroupNoise, normal: FloatArray | None, level: float) -> FloatArray:
         """Return limits at this level: ``(groups, 2)``."""
@@ -104,12 +107,12 @@ class ScoreGroups(ABC):
     @property
     @abstractmethod
     def grid(self) -> Grid:
-        """The groups as cells."""
+        """The groups of scores as cells of a grid."""
 
     @property
     @abstractmethod
     def group_counts(self) -> GroupCounts:
-        """Unbiased counts and sums of the groups."""
+        """Unbiased counts of both classes, and sums of scores, of the groups."""
 
     @property
     def outside(self) -> tuple[float, float]:
@@ -121,10 +124,11 @@ class ScoreGroups(ABC):
 
     @cached_property
     def _unbiased_cells(self) -> FloatArray:
+        """Unbiased released counts of negatives and positives in each slot, (2, slots)."""
         return self.counts.unbiased_cells
 
     def _drop_outside(self, cells: FloatArray) -> FloatArray:
-        """Return cells without those for outside values: (..., slots) to (..., cells)."""
+        """Return cells without the slots for outside values: (..., slots) to (..., cells)."""
         return cells if self.cells.outside is Outside.CLAMPED else cells[..., 1:-1]
 
     @property
@@ -144,11 +148,11 @@ class ScoreGroups(ABC):
 
     @abstractmethod
     def simulate_noise(self, generator: np.random.Generator | None) -> GroupNoise:
-        """Simulate the noise of the releases."""
+        """Return simulated noise of the counts and sums of the groups."""
 
     @abstractmethod
     def to_json(self) -> dict[str, Any]:
-        """Return plain objects for the evidence of a curve."""
+        """Return question and releases of the groups as JSON values, the evidence of a result."""
 
     def simulate_draws(self, generator: np.random.Generator | None) -> tuple[GroupNoise, FloatArray]:
         """Return simulated noise of the releases, and normal draws of the same shape for sampling."""
@@ -165,7 +169,8 @@ class ScoreGroups(ABC):
         population: bool,
         generator: np.random.Generator | None,
     ) -> FloatArray:
-        """Return the intervals that `ends` computes, for these records or for the population: ``(groups, 2)``."""
+        """Return the intervals of the groups that `ends` computes, for these records or for the population:
+        ``(groups, 2)``."""
         require_independent(privacy, population)
         noise, normal = self.simulate_draws(generator)
         return ends(self.group_counts, noise, normal if population else None, level)
@@ -183,16 +188,19 @@ class MeasuredGroups(ScoreGroups):
 
     @property
     def grid(self) -> Grid:
+        """The groups of scores, which are the counted cells."""
         return self.cells
 
     @cached_property
     def group_counts(self) -> GroupCounts:
+        """Unbiased released counts of both classes, and sums of scores, of each cell."""
         negative, positive = self._drop_outside(self._unbiased_cells)
         distances = self._drop_outside(self.sums.unbiased_cells).sum(axis=0) * self._step_widths
         return GroupCounts(positive, negative, distances, self.grid.edges[:-1], self.grid.edges[1:])
 
     @property
     def count_noise_deviation(self) -> float:
+        """Standard deviation of the noise of the number of records in one cell, both classes together."""
         return sqrt(2 * self.counts.sums.nested_law.parts[-1].noise.variance)
 
     @property
@@ -210,6 +218,7 @@ class MeasuredGroups(ScoreGroups):
 
     @cached_property
     def surplus_noise_variance(self) -> FloatArray:
+        """Variance of the noise of positives minus expected positives in each cell, (groups,)."""
         counts, sums = (
             self._drop_outside(release.sums.noise_by_source(release.total)) for release in (self.counts, self.sums)
         )
@@ -219,6 +228,7 @@ class MeasuredGroups(ScoreGroups):
         return np.asarray((count_noise**2).sum(axis=0) + (sum_noise**2).sum(axis=0))
 
     def simulate_noise(self, generator: np.random.Generator | None) -> GroupNoise:
+        """Return simulated noise of the counts and sums of the cells."""
         rng = public_generator(generator)
         laws = (self.counts.sums, self.counts.total), (self.sums.sums, self.sums.total)
         simulated = (simulate_cell_noise(law, total, choose_draws(law.rows * law.cells), rng) for law, total in laws)
@@ -227,29 +237,31 @@ class MeasuredGroups(ScoreGroups):
 
     @property
     def _step_widths(self) -> FloatArray:
+        """Width of one step of the released sums in each group, in units of the score, (groups,)."""
         return np.diff(self.grid.edges) / (2 * conversation.HALF)
 
     def to_json(self) -> dict[str, Any]:
+        """Return the cells, and the releases of counts and sums, as JSON values."""
         question = {"edges": self.grid.edges.tolist(), **cells_to_json(self.grid)}
         return {"question": question, "releases": [self.counts.to_json(), self.sums.to_json()]}
 
     @classmethod
     def from_json(cls, evidence: Mapping[str, Any]) -> MeasuredGroups:
-        """The inverse of `to_json`."""
+        """Return the groups that `to_json` wrote."""
         counts, sums = (conversation.Evidence.from_json(release) for release in evidence["releases"])
         question = evidence["question"]
         return cls(grid_from_edges(question), counts, sums)
 
 
 def count_noise_deviation(loss: PrivacyLoss, setting: conversation.Setting) -> float:
-    """Return the approximate standard deviation of the noise of a count of disjoint cells."""
+    """Return the approximate standard deviation of the noise of a count of disjoint cells at this loss, in records."""
     if loss.epsilon is not None:
         return sqrt(2) * float(setting.adjacency.l1_sensitivity / loss.epsilon)
     return sqrt(setting.adjacency.squared_l2_sensitivity / (2 * loss.rho))
 
 
 def check_group_number(groups: int, grid: Grid, *, name: str = "groups") -> int:
-    """Return the number of groups, checked; errors call the argument `name`.
+    """Return the number of groups if it is possible on this grid; the errors name the argument `name`.
 
     Raises:
         ValueError: it is below 2 or above 1000, or the grid leaves [0, 1].
@@ -283,7 +295,7 @@ class CountedGroups(ScoreGroups):
 
     @cached_property
     def starts(self) -> IntArray:
-        """The first cell of each group."""
+        """The first cell of each group, (groups,)."""
         estimate = shrink_estimate(self.counts.sums, self.counts.values, self.counts.total)
         below = np.cumsum(np.maximum(self._drop_outside(estimate).sum(axis=0), 0.0))
         shares = np.arange(1, self.max_groups) / self.max_groups
@@ -292,10 +304,12 @@ class CountedGroups(ScoreGroups):
 
     @cached_property
     def grid(self) -> Grid:
+        """The groups as cells: the counted cells, merged."""
         return self.cells.merge_cells(self.starts[1:].tolist())
 
     @cached_property
     def group_counts(self) -> GroupCounts:
+        """Unbiased counts of both classes, and sums of cell middles, of each group."""
         noisy = self._sum_groups(self._drop_outside(self._unbiased_cells)[None])
         (positive,), (negative,), (centred,) = noisy
         return GroupCounts(positive, negative, centred, self.grid.edges[:-1], self.grid.edges[1:])
@@ -312,6 +326,7 @@ class CountedGroups(ScoreGroups):
         return np.asarray(self._simulated_noise.residual_sum(self.group_counts.middle).var(axis=0))
 
     def simulate_noise(self, generator: np.random.Generator | None) -> GroupNoise:
+        """Return simulated noise of the counts and sums of the groups."""
         law = self.counts.sums
         draws = choose_draws(law.rows * law.cells)
         chunks = law.simulate(self.counts.total, draws, public_generator(generator))
@@ -320,10 +335,12 @@ class CountedGroups(ScoreGroups):
 
     @cached_property
     def _simulated_noise(self) -> GroupNoise:
+        """Noise of the groups from a fixed public seed."""
         return self.simulate_noise(None)
 
     def _sum_groups(self, cells: FloatArray) -> GroupNoise:
-        """Return positives, negatives and sums of distances from the middle, by group: cells are (..., 2, cells)."""
+        """Return positives, negatives and sums of distances from the middle of the group, each (..., groups), from
+        counts (..., 2, cells)."""
         edges, ends = self.cells.edges, np.append(self.starts, self.cells.cells)
         middles = np.repeat((edges[ends[:-1]] + edges[ends[1:]]) / 2, np.diff(ends))
         distances = (edges[:-1] + edges[1:]) / 2 - middles
@@ -331,6 +348,7 @@ class CountedGroups(ScoreGroups):
         return GroupNoise(*(np.add.reduceat(summand, self.starts, axis=-1) for summand in summands))
 
     def to_json(self) -> dict[str, Any]:
+        """Return the cells, the number of groups, and the release of counts as JSON values."""
         question = {
             "edges": self.cells.edges.tolist(), **cells_to_json(self.cells), "groups": self.max_groups
         }  # fmt: skip
@@ -338,7 +356,7 @@ class CountedGroups(ScoreGroups):
 
 
 def groups_from_json(evidence: Mapping[str, Any]) -> ScoreGroups:
-    """Return the groups of either class from the output of `to_json`."""
+    """Return the groups, of either class, that `to_json` wrote."""
     question = evidence["question"]
     if "groups" not in question:
         return MeasuredGroups.from_json(evidence)
@@ -348,7 +366,7 @@ def groups_from_json(evidence: Mapping[str, Any]) -> ScoreGroups:
 
 
 def build_score_groups(found: conversation.ScoreGroupReleases, groups: int, least: int = 0) -> ScoreGroups:
-    """Return the groups as counted; if all cells were counted, at most this many groups formed from their counts.
+    """Return the groups as released; if all cells were counted, at most `groups` groups formed from their counts.
 
     In the latter case their number is also limited so that each seems to hold `least` records. Tied scores stay
     together, so groups next to them may hold fewer.
@@ -395,7 +413,8 @@ class GroupQuestion:
     def _ask_result(
         self, read: Callable[[ScoreGroups, conversation.PrivacyStatement], Read], setting: conversation.Setting
     ) -> conversation.Needs[Read]:
-        """Ask for the number of records, if needed, then cuts, counts and sums; return what `read` computes."""
+        """Ask for the number of records, if needed, then cuts, counts and sums; return the result that `read`
+        computes from groups and privacy statement."""
         classes, score = parse_class_labels(self.label, self.pos_label, self.neg_label), Axis(self.score, self.grid)
         number = yield from choose_group_number(self.groups, classes, score, setting, self._GROUP_NUMBERS)
         groups, approximate_records = number.groups, number.records if self._ALLOWS_UNEQUAL_GROUPS else None
@@ -417,25 +436,31 @@ class GroupResult(ReleasedResult):
     if TYPE_CHECKING:
 
         @property
-        def groups(self) -> ScoreGroups: ...
+        def groups(self) -> ScoreGroups:
+            """The released counts and sums of the groups."""
+            ...
 
         @classmethod
-        def from_counts(cls, groups: ScoreGroups, privacy: conversation.PrivacyStatement) -> Self: ...
+        def from_counts(cls, groups: ScoreGroups, privacy: conversation.PrivacyStatement) -> Self:
+            """Return the result from released groups."""
+            ...
 
     @property
     def rounds(self) -> tuple[conversation.Evidence, ...]:
-        """The releases of the groups."""
+        """The releases of the groups: counts, and sums if they were released."""
         return tuple(conversation.Evidence.from_json(release) for release in self.evidence_to_json()["releases"])
 
     def evidence_to_json(self) -> dict[str, Any]:
-        """Return the groups as plain objects."""
+        """Return question and releases of the groups as JSON values."""
         return self.groups.to_json()
 
     def _question(self) -> dict[str, Any]:
+        """Return the JSON fields of the groups."""
         return dict(self.groups.to_json()["question"])
 
     @classmethod
     def _from_json(cls, document: display.CurveDocument) -> Self:
+        """Return the result from a parsed JSON document, computed again from its groups."""
         return cls.from_counts(groups_from_json(document.evidence), document.privacy)
 
 

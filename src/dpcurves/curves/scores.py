@@ -76,7 +76,7 @@ class MeasuredRatio(NamedTuple):
 
 
 class MeasuredRatios(NamedTuple):
-    """The measurements of the benchmark."""
+    """The measurements of the benchmark: releases per row, and the rows."""
 
     releases: int
     ratios: tuple[MeasuredRatio, ...]
@@ -84,13 +84,14 @@ class MeasuredRatios(NamedTuple):
 
 @cache
 def load_measured_ratios() -> MeasuredRatios:
-    """Load the measurements stored with this file."""
+    """Return the measured error ratios that are stored beside this file."""
     stored = json.loads(files(__package__).joinpath(STORED).read_text(encoding="utf-8"))
     return MeasuredRatios(stored["releases"], tuple(MeasuredRatio(**row) for row in stored["rows"]))
 
 
 def notes_on_joint_price(setting: Setting) -> tuple[str, ...]:
-    """Return a note with the ratios measured nearest to the loss and, if it is public, to the number of records."""
+    """Return one note: how much larger errors are than those of a separate question with the whole loss, measured at
+    the nearest loss and, if it is public, number of records."""
     rows = _find_nearest_ratios(setting.loss, setting.adjacency)
     first = rows[0]
     records = f"{first.records:,}" if len(rows) == 1 else f"{first.records:,} to {rows[-1].records:,}"
@@ -104,7 +105,8 @@ def notes_on_joint_price(setting: Setting) -> tuple[str, ...]:
 
 
 def _find_nearest_ratios(loss: PrivacyLoss, adjacency: Adjacency) -> list[MeasuredRatio]:
-    """Find the rows nearest in ratio; for each number of records, if the number is private."""
+    """Return the measured rows at the loss nearest in ratio: one for each number of records, or the one nearest to a
+    public number."""
     each, records = adjacency.unit.records, adjacency.public_record_count
     currency = "epsilon" if loss.is_pure else "rho"
     amount = float(loss.epsilon) / each if loss.epsilon is not None else float(loss.rho) / each**2
@@ -115,12 +117,14 @@ def _find_nearest_ratios(loss: PrivacyLoss, adjacency: Adjacency) -> list[Measur
 
 
 def _format_factors(ratios: list[float]) -> str:
+    """Return text on a factor, or the range of several, as in "1.2 to 1.5 times"."""
     least, most = f"{min(ratios):.2g}", f"{max(ratios):.2g}"
     return f"{least} times" if least == most else f"{least} to {most} times"
 
 
 MOST_CELLS = 2**12
-"""Intervals simulate the noise of both classes in each cell, some thousand times: of so many in 0.8 GB of memory."""
+"""Cells of the scores, at most. Intervals simulate the noise of both classes in each cell, some thousand times: of so
+many in 0.8 GB of memory."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -152,7 +156,8 @@ class Scores(ClassTableResult):
 
     @classmethod
     def from_counts(cls, table: ClassTable) -> Scores:
-        """Build the scores from released counts of two rows: negatives, positives."""
+        """Return the scores from released counts of two rows, negatives and positives, with notes on small classes
+        and crowded cells."""
         noted = ClassTable(
             table.evidence, table.grid, table.privacy.with_notes(*notes_on_classes(table), *notes_on_crowding(table))
         )
@@ -160,6 +165,7 @@ class Scores(ClassTableResult):
         return cls(noted.thresholds, np.append(0.0, true), np.append(0.0, false), noted)
 
     def _model_card_results(self) -> Iterator[Any]:
+        """Yield the scores, ROC curve and cumulative gain; of probabilities also calibration and decision curve."""
         yield from (self, self.roc(), self.cumulative_gain())
         if self.table.are_probabilities:
             yield from (self.calibration(), self.decision_curve())
@@ -220,7 +226,7 @@ class Scores(ClassTableResult):
         return list_metrics(self.table)
 
     def value(self, metric: Metric | str) -> float:
-        """Return a metric; NaN if too few records were counted to compute it.
+        """Return the estimate of a metric; NaN if it is not known.
 
         Raises:
             ValueError: there is no such metric, or it needs scores that are probabilities.
@@ -261,23 +267,28 @@ class Scores(ClassTableResult):
         return np.array(ends)
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
+        """Draw each metric in a row with its intervals; return the axes."""
         values = {metric.value.title: self.value(metric) for metric in self.metrics}
         return display.draw_numbers(values, shades=shades, **how)
 
     def _columns(self) -> dict[str, Any]:
+        """Return the columns of the data frame, one row for each metric: its key and value."""
         return {
             "reading": [metric.key for metric in self.metrics],
             "value": [self.value(metric) for metric in self.metrics],
         }
 
     def _arrays(self) -> dict[str, object]:
+        """Return the arrays of the JSON document: thresholds, counts above them, and all metrics by key."""
         return {**super()._arrays(), "readings": {metric.key: self.value(metric) for metric in self.metrics}}
 
     def _repr_facts(self) -> tuple[str, ...]:
+        """Return the texts that `repr` shows: area under the ROC curve, and number of cells."""
         area = self.value(Metric.AUC)
         return ("AUC not known" if isnan(area) else f"AUC {area:.3f}", f"{self.table.grid.cells} cells")
 
     def _summary(self) -> list[tuple[str, str]]:
+        """Return for each metric a pair of texts: its name and value."""
         return [(metric.value.title, format_number(self.value(metric))) for metric in self.metrics]
 
 
@@ -343,7 +354,8 @@ class ScoresQuestion:
         return collect_by_category(self.by, map(Scores.from_counts, tables), ScoresByCategory)
 
     def plan_notes(self, setting: Setting) -> tuple[str, ...]:
-        """Return a note with the error ratios to a ROC or a calibration question with the whole loss.
+        """Return one note: how much larger errors are than those of a ROC or a calibration question with the whole
+        loss; none with categories, which those questions do not have.
 
         With categories, which those questions do not have, there is no note.
         """
@@ -362,7 +374,7 @@ class ScoresByCategory(ByCategory[Scores]):
     MEMBER_KIND = "scores"
 
     def _model_card_results(self) -> Iterator[Any]:
-        """Yield rates, gaps and curves of all groups instead of the scores."""
+        """Yield rates, gaps and simultaneous curves of all categories instead of the scores."""
         yield load_field_object("group_rates")(self)
         yield load_field_object("group_curves")(self, "roc")
         if next(iter(self.values())).table.are_probabilities:
@@ -401,6 +413,8 @@ class ScoresByCategory(ByCategory[Scores]):
     def _measure_category(
         self, name: Key, reading: Metric | str, level: float, population: bool, draw: np.random.Generator | None
     ) -> IntervalEstimate:
+        """Return the estimate of a metric in one category with its interval. Raises `InvalidArgument` for an unknown
+        category."""
         if name not in self:
             raise InvalidArgument(
                 "category", f"one of {', '.join(map(format_key, self))} is needed, got {describe_value(name)}"
@@ -457,11 +471,11 @@ class AutoRangeScoresQuestion:
         )
 
     def plan_notes(self, setting: Setting) -> tuple[str, ...]:
-        """Return the price of the range search."""
+        """Return one note: what all rounds cost together, and how much of it the pilot queries take."""
         return (note_on_pilot_queries(setting),)
 
     def with_grid(self, grid: Grid) -> ScoresQuestion:
-        """Return the question on a known grid."""
+        """Return the `ScoresQuestion` about the same columns on a known grid."""
         return ScoresQuestion(self.label, self.score, grid, self.by, self.pos_label, self.neg_label, self.model)
 
     def __str__(self) -> str:

@@ -57,6 +57,7 @@ LEVEL, MOST_ROWS = 0.95, 100
 HALF = 2**18
 """Steps from the middle of the bounds to an end: values are rounded to the nearest step before they are summed."""
 DRAWS = 5000
+"""Draws of the simulated noise: the ends of an interval of level 0.95 have 125 draws beyond them."""
 COUNT, SUM, MEAN, VARIANCE = "count", "sum", "mean", "variance"
 ALL_FOUR = COUNT, SUM, MEAN, VARIANCE
 READ = {1: (COUNT,), 2: (COUNT, SUM, MEAN), 3: ALL_FOUR, 4: ALL_FOUR}
@@ -125,7 +126,8 @@ class Summary(IntervalResult):
         statistic: str = MEAN,
         tails: Tails | None = None,
     ) -> Summary:
-        """Compute the summary from counts and, if released, sums and sums of squares, of one row with one cell."""
+        """Return the summary of released counts and, if requested, sums and sums of squares, each of one row with
+        one cell; see the class for its numbers."""
         middle, half_range = (bounds.lower + bounds.upper) / 2, (bounds.upper - bounds.lower) / 2
         moments = _simulate_moments(rounds, public_generator(None))
         count, released = moments.known_count(privacy.most_records), moments.released_moments
@@ -142,7 +144,7 @@ class Summary(IntervalResult):
 
     @property
     def statistics(self) -> dict[str, float]:
-        """The released numbers by name."""
+        """The numbers that the releases give, by name: count, sum, mean, variance."""
         return {name: getattr(self, name) for name in READ[len(self.evidence)]}
 
     @property
@@ -151,12 +153,14 @@ class Summary(IntervalResult):
         return {name: self._format_name(name) for name in self.statistics}
 
     def _format_name(self, statistic: str) -> str:
+        """Return the name of a statistic in output, with the clipping bounds if these were found privately."""
         if self.tails is None or statistic == COUNT:
             return statistic
         return f"{statistic} of values clipped to {self._bounds_text}"
 
     @property
     def _bounds_text(self) -> str:
+        """The clipping bounds as text."""
         return f"[{format_number(self.lower)}, {format_number(self.upper)}]"
 
     @property
@@ -249,7 +253,8 @@ class Summary(IntervalResult):
         return np.array(ends)
 
     def interval(self, level: float, *, population: bool = False, draws: int = DRAWS) -> tuple[float, float]:
-        """Return confidence limits of the requested number, from this number of draws; see `intervals`."""
+        """Return confidence limits of the requested number (see `statistic`), from `draws` simulated draws; see
+        `intervals`."""
         return self._interval(self.statistic, level, population=population, draws=draws)
 
     def mean_interval(self, level: float, *, population: bool = False) -> tuple[float, float]:
@@ -264,11 +269,13 @@ class Summary(IntervalResult):
         return self._interval(MEAN, level, population=population)
 
     def _interval(self, statistic: str, level: float, *, population: bool, draws: int = DRAWS) -> tuple[float, float]:
+        """Return confidence limits of the statistic of this name; see `intervals`."""
         index = list(self.statistics).index(statistic)
         low, high = self.intervals(level, population=population, draws=draws)[index].tolist()
         return low, high
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
+        """Draw the requested number with its intervals; return the axes."""
         index = list(self.statistics).index(self.statistic)
         own_shades = [shade.select_rows([index]) for shade in shades]
         return display.draw_means(
@@ -276,12 +283,17 @@ class Summary(IntervalResult):
         )
 
     def _columns(self) -> dict[str, list[Any]]:
+        """Return the columns of the data frame, one row for each statistic: name and value."""
         return {"statistic": list(self.names.values()), "value": list(self.statistics.values())}
 
     def _arrays(self) -> dict[str, object]:
+        """Return the numbers of the JSON document: statistics by name, and their names if the bounds were found
+        privately."""
         return {**self.statistics, **({} if self.tails is None else {"names": self.names})}
 
     def _question(self) -> dict[str, object]:
+        """Return the JSON fields that restore the summary with `_from_json`: label, bounds, statistic and points of
+        the tails."""
         facts: dict[str, object] = {} if self.statistic == MEAN else {"statistic": self.statistic}
         if self.tails is not None:
             facts["tails"] = self.tails.points_to_json()
@@ -289,6 +301,8 @@ class Summary(IntervalResult):
 
     @classmethod
     def _from_json(cls, document: display.CurveDocument) -> Summary:
+        """Return the summary from a parsed JSON document. Raises `InvalidArgument` if it lacks releases that the
+        statistic needs."""
         question, releases = document.question, document.releases
         statistic, tails = question.get("statistic", MEAN), None
         if "tails" in question:
@@ -302,12 +316,16 @@ class Summary(IntervalResult):
         return cls.from_counts(tuple(releases), bounds, question["label"], document.privacy, statistic, tails)
 
     def _repr_facts(self) -> tuple[str, ...]:
+        """Return the texts that `repr` shows: label, and each statistic with its value."""
         return self.label, *(f"{self.names[name]} {format_number(value)}" for name, value in self.statistics.items())
 
     def _summary(self) -> list[tuple[str, str]]:
+        """Return rows of texts: each statistic with its intervals."""
         return self._summary_rows(None)
 
     def _summary_rows(self, suppress: float | None) -> list[tuple[str, str]]:
+        """Return rows of texts: each statistic with its intervals; ``..`` where an interval is wider than the
+        fraction `suppress` of the number."""
         ends = {scope: self.intervals(LEVEL, population=is_population) for scope, is_population in self.scopes.items()}
         return [
             (
@@ -325,7 +343,8 @@ class Summary(IntervalResult):
 
 
 def format_with_intervals(value: float, ends: Mapping[str, Any], suppress: float | None = None) -> str:
-    """Format a number with its intervals by scope; the first interval decides whether it is suppressed.
+    """Return a number with its intervals by scope as text; ``..`` if the first interval is wider than the fraction
+    `suppress` of the number.
 
     >>> format_with_intervals(7.0, {"for these records": (5.0, 9.0)})
     '7 (95%: 5 to 9 for these records)'
@@ -393,12 +412,12 @@ class Tails:
         return limits[0], limits[1]
 
     def points_to_json(self) -> dict[str, Any]:
-        """Return the points as plain objects."""
+        """Return the points of both tails as JSON values."""
         return {name: tail._asdict() for name, tail in (("below", self.lower_tail), ("above", self.upper_tail))}
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any], evidence: Evidence) -> Tails:
-        """Read the output of `points_to_json`, with the counts."""
+        """Return the tails from the points that `points_to_json` wrote, and the released counts."""
         tails = [
             TailPoints(float(document["origin"]), tuple(map(float, document["points"])), int(document["bound"]))
             for document in (stored["below"], stored["above"])
@@ -427,9 +446,11 @@ class SummaryByCategory(ByCategory[Summary]):
     _plot_at_level, _figure_title = IntervalResult._plot_at_level, IntervalResult._figure_title
 
     def _interval_limits(self, level: float, /, *, population: bool) -> FloatArray:
+        """Return lower and upper ends of the interval of each category, (2, categories)."""
         return np.array([summary.interval(level, population=population) for summary in self.values()]).T
 
     def _title(self) -> str:
+        """Return the title: statistic, column and columns of the categories."""
         first = next(iter(self.values()), None)
         title = (
             ""
@@ -439,9 +460,12 @@ class SummaryByCategory(ByCategory[Summary]):
         return (title[:1].upper() + title[1:]) or super()._title()
 
     def _summary(self) -> list[tuple[str, str]]:
+        """Return rows of texts: numbers of categories, and the number of each category with its intervals."""
         return self._summary_rows(None)
 
     def _summary_rows(self, suppress: float | None) -> list[tuple[str, str]]:
+        """Return rows of texts as `_summary` does; ``..`` where an interval is wider than the fraction `suppress` of
+        the number."""
         rows = [
             (format_key(key), summary.describe_statistic(suppress)) for key, summary in list(self.items())[:MOST_ROWS]
         ]
@@ -450,6 +474,7 @@ class SummaryByCategory(ByCategory[Summary]):
         return [("categories", str(len(self))), ("number", statistic), *rows, *more]
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
+        """Draw the number of each category in a row with its intervals; return the axes."""
         names, (first, *_), values = (
             self._category_names(how["name"]),
             self.values(),
@@ -464,6 +489,7 @@ class SummaryByCategory(ByCategory[Summary]):
 
 
 def _simulate_moments(rounds: tuple[Evidence, ...], draw: np.random.Generator, draws: int = DRAWS) -> ReleasedMoments:
+    """Return the released moments of values between -1 and 1, with `draws` draws of their noise."""
     noises = [simulate_cell_noise(evidence.sums, evidence.total, draws, draw)[:, 0, 0] for evidence in rounds[:3]]
     return ReleasedMoments(
         _to_unit_moments([evidence.unbiased_cells[0, 0] for evidence in rounds[:3]]), _to_unit_moments(noises)
@@ -471,7 +497,8 @@ def _simulate_moments(rounds: tuple[Evidence, ...], draw: np.random.Generator, d
 
 
 def _simulate_spread(rounds: tuple[Evidence, ...], draw: np.random.Generator, draws: int) -> SquareScatter:
-    """Return the scatter of squares, from counts of equal cells between the bounds, with simulated noise."""
+    """Return the scatter of squares, from the last release: counts of equal cells between the bounds, with simulated
+    noise."""
     counts = rounds[-1].unbiased_cells[0]
     noise = simulate_cell_noise(rounds[-1].sums, rounds[-1].total, draws, draw)[:, 0]
     return SquareScatter(np.linspace(-1.0, 1.0, len(counts) + 1), counts, noise, draw.standard_normal(noise.shape))
@@ -484,18 +511,20 @@ def _clip_interval(ends: tuple[float, float], lowest: float, highest: float) -> 
 
 
 def _to_unit_moments(parts: list[Any]) -> Moments:
-    """Return the released sums as moments of values between -1 and 1; a sum that was not released is NaN or None."""
+    """Return counts, sums and sums of squares as moments of values between -1 and 1; a sum that was not released is
+    NaN, squares are None."""
     value = np.full_like(parts[0], nan) if len(parts) == 1 else np.asarray(parts[1]) / HALF
     square = None if len(parts) < 3 else (parts[2] / HALF**2 + parts[0]) / 2
     return Moments(np.asarray(parts[0]), value, square)
 
 
 def _scale_interval(ends: tuple[float, float], factor: float, shift: float, rounding: float) -> tuple[float, float]:
+    """Return the interval times `factor` plus `shift`, widened on both sides by `rounding`."""
     return shift + factor * ends[0] - rounding, shift + factor * ends[1] + rounding
 
 
 LARGEST_BOUND = 1e100
-"""The largest bound: squares of it, and sums of these squares, are finite doubles."""
+"""Units of the column: the largest bound. Squares of it, and sums of these squares, are finite doubles."""
 
 
 def build_bounds_cell(lower: float, upper: float) -> Grid:
@@ -513,18 +542,21 @@ def build_bounds_cell(lower: float, upper: float) -> Grid:
 
 
 ONE_MOMENT = Fraction(1, 3), Fraction(2, 3)
+"""Budget fractions of counts and of sums, for means."""
 TWO_MOMENTS = Fraction(1, 4), Fraction(1, 2), Fraction(1, 4)
-"""Budget fractions of counts, sums and sums of squares."""
+"""Budget fractions of counts, of sums and of sums of squares, for variances."""
 MOMENTS = {1: ONE_MOMENT, 2: TWO_MOMENTS}
 MOSTLY_VARIANCE = Fraction(5, 12), Fraction(5, 24), Fraction(1, 8)
-"""Budget fractions for a variance of many records, without their count: sums, squares, and counts of a few cells."""
+"""Budget fractions for a variance of many records, beside 1/4 for their count: of sums, of squares, and of counts of a
+few cells."""
 SPREAD_CELLS, RECORDS_TO_SPREAD = 32, 2000.0
 """Number of cells; and the signal-to-noise ratio from which they are counted: records divided by the noise standard
 deviation of a count at the whole loss. Chosen on the laws of `benchmarks/interval_against_error.py` (replace-one,
 epsilon 1, 30 releases): with these counts intervals of 3,000 records were 0.8 to 1.05 times as wide, of 30,000 records
 0.45 to 0.9 times."""
 MOSTLY_MEAN = Fraction(2, 7), Fraction(4, 7), Fraction(1, 7)
-"""Budget fractions for a mean: squares get little, since they only determine the sampling variance."""
+"""Budget fractions for a mean: of counts, of sums and of squares. Squares get little, since they only determine the
+sampling variance."""
 WATCHED = Fraction(1, 32)
 """Budget fraction for counting values beyond declared bounds: at epsilon 1, 226 records are 5 standard deviations of
 this noise (replace-one: 453). All other noise is 3 % larger."""
@@ -553,6 +585,7 @@ class CountQuestion:
 
     @property
     def _axis(self) -> Axis:
+        """The column with one cell, in which clipping puts every value."""
         return Axis(self.column, Grid(0, 1, cells=1))  # clipping puts every value into the single cell
 
     def steps(self, setting: Setting) -> Needs[Any]:
@@ -567,7 +600,8 @@ Kind = TypeVar("Kind", bound=type[Any])
 
 
 def accept_bounds(kind: Kind) -> Kind:
-    """Let a question accept both bounds as one argument, ``bounds=(lower, upper)``, like calls and commands.
+    """Return the question class, changed so that it accepts both bounds as one argument, ``bounds=(lower, upper)``,
+    like calls and commands.
 
     The fields remain `lower` and `upper`, so that stored answers to earlier questions are found again.
 
@@ -579,6 +613,7 @@ def accept_bounds(kind: Kind) -> Kind:
 
     @wraps(original_init)
     def init(self: Any, *args: Any, bounds: Sequence[float] | None = None, **named: Any) -> None:
+        """Initialise the question; `bounds` replaces `lower` and `upper`."""
         if bounds is not None:
             named["lower"], named["upper"] = require_bounds_pair(bounds)
         original_init(self, *args, **named)
@@ -590,6 +625,8 @@ def accept_bounds(kind: Kind) -> Kind:
 @accept_bounds
 @dataclass(frozen=True, slots=True)
 class _BoundedQuestion:
+    """Base of questions for sum, mean, variance or all of them of a column between public bounds."""
+
     column: str
     lower: float
     upper: float
@@ -615,16 +652,18 @@ class _BoundedQuestion:
 
     @property
     def _axis(self) -> Axis:
+        """The column with one cell between the bounds."""
         return Axis(self.column, build_bounds_cell(self.lower, self.upper))
 
     def budget_fractions(self, setting: Setting) -> tuple[Fraction, ...]:
-        """Return the budget fractions of counts, sums, and possibly sums of squares."""
+        """Return the budget fractions of counts, sums, and possibly sums of squares, which add up to 1."""
         return TWO_MOMENTS
 
     def _choose_later_fractions(
         self, shares: tuple[Fraction, ...], records_per_category: float, setting: Setting
     ) -> tuple[Fraction, ...]:
-        """Return the budget fractions after the counts, by the mean number of records per category."""
+        """Return the budget fractions of the rounds after the counts, given `shares` and the mean number of records
+        per category; here `shares` itself."""
         return shares
 
     def steps(self, setting: Setting) -> Needs[Any]:
@@ -639,7 +678,8 @@ class _BoundedQuestion:
         notes: Sequence[str] = (),
         tails: Sequence[Tails] = (),
     ) -> Needs[Any]:
-        """Ask the rounds of the question along this axis, after releases that chose its bounds.
+        """Ask the rounds of the question along this axis, after releases that chose its bounds; return a summary, or
+        one by category.
 
         Args:
             axis: The column, with one cell between the bounds.
@@ -651,6 +691,7 @@ class _BoundedQuestion:
         count_fraction, *later_fractions = self.budget_fractions(setting)
 
         def choose_later_fractions(release: Release) -> tuple[Fraction, ...]:
+            """Return the budget fractions of the rounds after the released counts."""
             rows = Evidence.from_release(release).unbiased_cells
             total = setting.adjacency.public_record_count
             records_per_category = (float(rows.sum()) if total is None else total) / len(rows)
@@ -688,6 +729,7 @@ class SumQuestion(_BoundedQuestion):
     STATISTIC: ClassVar[str] = SUM
 
     def budget_fractions(self, setting: Setting) -> tuple[Fraction, ...]:
+        """Return the budget fractions of counts and sums with the smallest noise of the sum for these bounds."""
         # Minimise the variance of half * distances + middle * count. Under pure privacy noise standard deviations are
         # inverse to the budget fractions, under zero-concentrated privacy noise variances are.
         middle, half = abs(self.lower + self.upper), self.upper - self.lower
@@ -720,6 +762,7 @@ class MeanQuestion(_BoundedQuestion):
     STATISTIC: ClassVar[str] = MEAN
 
     def budget_fractions(self, setting: Setting) -> tuple[Fraction, ...]:
+        """Return the budget fractions of counts, sums and sums of squares: `MOSTLY_MEAN`."""
         return MOSTLY_MEAN
 
 
@@ -748,6 +791,7 @@ class VarianceQuestion(_BoundedQuestion):
     def _choose_later_fractions(
         self, shares: tuple[Fraction, ...], records_per_category: float, setting: Setting
     ) -> tuple[Fraction, ...]:
+        """Return the budget fractions of sums, squares and, if there are many records, counts of a few cells."""
         has_many_records = records_per_category >= RECORDS_TO_SPREAD * count_noise_deviation(setting.loss, setting)
         return MOSTLY_VARIANCE if has_many_records and self._can_count_cells else shares
 
@@ -808,6 +852,7 @@ class SummaryQuestion(_BoundedQuestion):
         object.__setattr__(self, "moments", moments)
 
     def budget_fractions(self, setting: Setting) -> tuple[Fraction, ...]:
+        """Return the budget fractions of counts, sums and, for two moments, sums of squares."""
         return MOMENTS[self.moments]
 
     def __str__(self) -> str:
@@ -826,7 +871,8 @@ def _ask_summary(
     notes: Sequence[str] = (),
     tails: Sequence[Tails] = (),
 ) -> Needs[Any]:
-    """Ask for counts; then for sums, squares and cells with the budget fractions that the counts decide.
+    """Ask for counts; then for sums, squares and cells with the budget fractions that `choose_later_fractions`
+    returns for the counts; return a summary, or one by category.
 
     Formal guarantees: the later rounds share the remaining budget, whatever the counts are, so pure losses and rho add
     up to the charged loss (Dwork and Roth 2014, section 3.5; Bun and Steinke 2016, Lemma 2.3).

@@ -36,6 +36,7 @@ from .question import require_independent
 MOST_CELLS = 2**10
 """Cells of a kernel, at most: a finer grid is merged evenly."""
 MOST_DRAWS = 1000
+"""Draws of the simulated noise, at most."""
 TRIES = 8
 """Iterations for the ends of a Gini coefficient: each squares the error."""
 ROWS, BIAS_DRAWS = 64, 128
@@ -151,6 +152,7 @@ def gini_coefficient(curve: CDF) -> UStatistic:
     floor = float(middles[0]) or float(middles[:2].sum() or 1.0) / max(float(cells.likely_counts.sum()), 1.0)
 
     def compute_gini(counts: FloatArray) -> FloatArray:
+        """Return the Gini coefficient of counts (..., cells), with the mean kept at or above `floor`."""
         mean = (counts @ middles) / np.maximum(counts.sum(axis=-1), 1.0)
         return np.asarray(mean_over_pairs(kernel, counts) / (2 * np.maximum(mean, floor)))
 
@@ -210,9 +212,12 @@ def renyi2_entropy(curve: CDF | Histogram) -> UStatistic:
     smallest = 1 / (len(curve.x) - 1)
 
     def compute_entropy(probability: float) -> float:
+        """Return minus the logarithm of a collision probability, clipped to between `smallest` and 1, in nats."""
         return -log(min(max(probability, smallest), 1.0))
 
     def compute_interval(level: float, population: bool) -> tuple[float, float]:
+        """Return the interval of the entropy: the transformed ends of that of the collision probability, in reverse
+        order."""
         low, high = collision.interval(level, population=population)
         return compute_entropy(high), compute_entropy(low)
 
@@ -259,6 +264,7 @@ def area_between(negatives: CDF, positives: CDF) -> UStatistic:
     first, second = _MeasuredCells.from_curves(negatives, positives)
 
     def compute_interval(level: float, population: bool) -> tuple[float, float]:
+        """Return the interval of the area from simulated errors, extended to contain the area."""
         simulated = mann_whitney_statistic(first.simulate_counts(population), second.simulate_counts(population))
         low, high = compute_basic_interval(unbiased, simulated - value, level, population)
         return min(low, value), max(high, value)
@@ -286,7 +292,8 @@ class _MeasuredCells:
 
     @classmethod
     def from_curve(cls, curve: CDF) -> _MeasuredCells:
-        """Build the cells of one curve."""
+        """Return the counted intervals of one curve, at most `MOST_CELLS`. Raises unless it is a distribution
+        function whose grid clips outside values."""
         require_type("curve", curve, CDF, "a distribution function, as dp.cdf gives one,")
         if curve.prefixes.grid.outside is Outside.APART:
             raise InvalidArgument("curve", "values outside the grid were counted apart, so their distance is unknown")
@@ -294,12 +301,15 @@ class _MeasuredCells:
 
     @classmethod
     def from_curves(cls, first: CDF, second: CDF) -> tuple[_MeasuredCells, _MeasuredCells]:
-        """Build the cells of two curves, at the edges that both counted."""
+        """Return the counted intervals of two curves, between the edges that both counted, with separate random
+        streams."""
         bounds = np.intersect1d(first.prefixes.evidence.sums.bounds, second.prefixes.evidence.sums.bounds)
         return cls._from_edges(first, bounds, 1), cls._from_edges(second, bounds, 2)
 
     @classmethod
     def _from_edges(cls, curve: CDF, bounds: IntArray, place: int) -> _MeasuredCells:
+        """Return the intervals of a curve between these edges, thinned out to `MOST_CELLS`; `place` is the index of
+        the sample."""
         return cls(curve, thin_edges(bounds, MOST_CELLS), place)
 
     @property
@@ -325,39 +335,43 @@ class _MeasuredCells:
 
     @cached_property
     def _counts(self) -> tuple[FloatArray, FloatArray]:
+        """Unbiased counts of the intervals, and non-negative counts near them, (intervals,) each."""
         return counts_between(self.curve.prefixes, self.bounds)
 
     @property
     def unbiased_counts(self) -> FloatArray:
-        """Counts without bias, which may be below zero."""
+        """Unbiased counts of the intervals, (intervals,), which may be below zero."""
         return self._counts[0]
 
     @property
     def likely_counts(self) -> FloatArray:
-        """An estimate with none below zero."""
+        """Non-negative counts of the intervals near the unbiased ones, (intervals,)."""
         return self._counts[1]
 
     @cached_property
     def noise(self) -> FloatArray:
-        """Simulated noise of the counts: (draws, intervals)."""
+        """Simulated noise of the counts of the intervals, (draws, intervals)."""
         return self._simulate_noise(min(MOST_DRAWS, choose_draws(len(self.curve.prefixes.evidence.sums.bounds))))
 
     def _simulate_noise(self, draws: int) -> FloatArray:
+        """Return `draws` draws of the noise of the counts of the intervals, from a fixed stream."""
         known = np.searchsorted(self.curve.prefixes.evidence.sums.bounds, self.bounds)
         drawn = self.curve.prefixes.simulate_noise(draws, numbered_generator(2 * self.stream))
         return np.concatenate([np.diff(chunk[:, known], axis=-1) for chunk in drawn])
 
     @property
     def shares(self) -> FloatArray:
-        """About what share of the people lies in each interval."""
+        """Estimated share of the people in each interval, (intervals,)."""
         return np.asarray(self.likely_counts / max(float(self.likely_counts.sum()), 1.0))
 
     def find_resolution(self, kernel: Kernel) -> float:
-        """The largest distance of the mean of a kernel from that of the values."""
+        """Return the largest distance of the mean of a kernel over cells from its mean over the exact values, for
+        the estimated shares."""
         return float(self.shares @ kernel.max_deviation @ self.shares)
 
     def simulate_counts(self, population: bool) -> FloatArray:
-        """Likely counts with the noise added that was simulated, and that of sampling: (draws, intervals)."""
+        """Return draws of released counts: likely counts with simulated noise, and with sampling errors for the
+        population, (draws, intervals)."""
         noisy = self.likely_counts + self.noise
         if not population:
             return np.asarray(noisy)
@@ -371,17 +385,20 @@ class _MeasuredCells:
     def estimate_statistic(
         self, statistic: Statistic, resolution: float, least: float = -inf, most: float = inf
     ) -> UStatistic:
-        """The statistic of the unbiased counts, less what noise adds to it on average."""
+        """Return the statistic of the unbiased counts minus what noise adds to it on average, between `least` and
+        `most`, with `resolution` as bound of its rounding error."""
         about, found = float(statistic(self.likely_counts)), float(statistic(self.unbiased_counts))
 
         def compute_interval(level: float, population: bool) -> tuple[float, float]:
+            """Return the interval at `level` from simulated errors of the statistic."""
             return compute_basic_interval(found, statistic(self.simulate_counts(population)) - about, level, population)
 
         value, notes = min(max(found - self._estimate_bias(statistic, about), least), most), self.curve.notes
         return UStatistic(value, resolution, compute_interval, self.curve.privacy, notes, least, most)
 
     def _estimate_bias(self, statistic: Statistic, about: float) -> float:
-        """The expected effect of the noise: each draw is put on and taken off, so its linear effect is not in it.
+        """Return what noise adds to a statistic on average; `about` is the statistic of the likely counts. Each draw
+        is added and subtracted, so the linear effect of the noise cancels.
 
         For means of kernels, where the number of people is known, that leaves the mean of the form of noise alone.
         """
@@ -394,12 +411,14 @@ class _MeasuredCells:
         return float(np.concatenate(moved).mean()) - about
 
     def estimate_mean(self, kernel: Kernel, least: float = -inf, most: float = inf) -> UStatistic:
-        """The mean of a kernel over all pairs."""
+        """Return the mean of a kernel over all pairs, between `least` and `most`."""
         return self.estimate_statistic(
             lambda counts: mean_over_pairs(kernel, counts), self.find_resolution(kernel), least, most
         )
 
 
 def _estimate_kernel_mean(curve: CDF, kernel_on: Callable[[FloatArray], Kernel], least: float = -inf) -> UStatistic:
+    """Return the mean over all pairs of the kernel that `kernel_on` returns for the edges of the intervals of a
+    curve."""
     cells = _MeasuredCells.from_curve(curve)
     return cells.estimate_mean(kernel_on(cells.edges), least)

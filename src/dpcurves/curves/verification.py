@@ -75,7 +75,7 @@ class Verification(IntervalResult):
     def from_counts(
         cls, evidence: Evidence, subsets: int, claim: str, privacy: PrivacyStatement, *, of_classes: bool = False
     ) -> Verification:
-        """Build the result from the released count.
+        """Return the result from the released number of subsets that confirm the claim.
 
         With `of_classes` the regression is logistic, and a note says that a low share may be due to fits that do not
         exist.
@@ -117,14 +117,16 @@ class Verification(IntervalResult):
         return low / self.subsets, high / self.subsets
 
     def intervals(self, level: float, *, population: bool = False) -> FloatArray:
-        """Return the `interval`, of shape ``(1, 2)``."""
+        """Return the confidence interval of the share, of shape ``(1, 2)``: see `interval`."""
         return np.array([self.interval(level, population=population)])
 
     @property
     def _released_count(self) -> tuple[int, int, Any]:
+        """The released count, the number of subsets, and the noise of the count."""
         return self.evidence.values[0], self.subsets, self.evidence.sums.parts[0].noise
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
+        """Draw the share with its interval, and the probability without one; return the axes."""
         values = {"subsets that confirm": self.share, "chance that over half do": self.probability}
         shades_of_share = [
             Shade(np.append(lower, np.nan), np.append(upper, np.nan), label) for lower, upper, label in shades
@@ -132,16 +134,19 @@ class Verification(IntervalResult):
         return display.draw_numbers(values, shades=shades_of_share, **how)  # the probability has no interval
 
     def _columns(self) -> dict[str, Any]:
+        """Return the columns of the data frame, one row: share, probability, subsets."""
         return {
             "share": np.array([self.share]), "probability": np.array([self.probability]),
             "subsets": np.array([self.subsets]),
         }  # fmt: skip
 
     def _question(self) -> dict[str, object]:
+        """Return the JSON fields that restore the result with `_from_json`: claim and number of subsets."""
         return {"claim": self.claim, "subsets": self.subsets}
 
     @classmethod
     def _from_json(cls, document: display.CurveDocument) -> Verification:
+        """Return the result from a parsed JSON document. Raises `InvalidArgument` without a number of subsets."""
         question, (evidence,) = document.question, document.releases
         subsets, claim = int(question["subsets"]), str(question["claim"])
         if not subsets >= 2 or len(claim) > 10_000:
@@ -215,7 +220,7 @@ class VerifyQuestion:
         self._query()
 
     def steps(self, setting: Setting) -> Needs[Verification]:
-        """Ask for one count."""
+        """Ask for one count: the number of subsets that confirm the claim."""
         release = yield from ask_workload(SingleQueryWorkload(self._query()), ALL)
         privacy, of_classes = build_privacy_statement([release], self.model), isinstance(self.outcome, Categories)
         return Verification.from_counts(
@@ -223,6 +228,7 @@ class VerifyQuestion:
         )
 
     def _query(self) -> SubsetQuery:
+        """Return the query for the number of subsets in which the coefficient lies between the claimed limits."""
         above = -inf if self.above is None else self.above
         below = inf if self.below is None else self.below
         axes = tuple(
@@ -234,6 +240,8 @@ class VerifyQuestion:
         return SubsetQuery(axes, self.subsets, self._find_coefficient_index(), above, below)
 
     def _find_coefficient_index(self) -> int:
+        """Return the index of the tested coefficient among all coefficients but the intercept. Raises
+        `InvalidArgument` if there is none of this name."""
         coefficients = [
             (column.column, level)
             for column in self.columns
@@ -249,6 +257,7 @@ class VerifyQuestion:
         return coefficients.index(requested)
 
     def _claim(self) -> str:
+        """Return the claim as text, as in "0 < coefficient of age for income"."""
         low = "" if self.above is None else f"{self.above:g} < "
         high = "" if self.below is None else f" < {self.below:g}"
         return (
@@ -260,5 +269,6 @@ class VerifyQuestion:
 
 
 def _format_coefficient(coefficient: tuple[str, Category | None]) -> str:
+    """Return the name of a coefficient: the column, and its category if it has categories."""
     column, level = coefficient
     return column if level is None else f"{column}={level}"

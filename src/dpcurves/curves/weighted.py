@@ -32,9 +32,9 @@ from .question import build_privacy_statement
 SQUARES = Fraction(1, 8)
 """Budget fraction of the sums of squared weights."""
 MOST_GROUPS = 8
-"""Largest number of groups of cells in which squared weights are summed."""
+"""Groups of cells in which squared weights are summed, at most."""
 CLEAR = 10.0
-"""Smallest signal-to-noise ratio of a group, its weight over the noise standard deviation of its squares; there are
+"""Signal-to-noise ratio of a group, at least: its weight over the noise standard deviation of its squares. There are
 fewer groups otherwise."""
 
 
@@ -55,7 +55,7 @@ class SquaredWeights:
 
     @property
     def sums(self) -> FloatArray:
-        """Unbiased sums of squares, divided by the squared cap, (groups,)."""
+        """Unbiased sums of squared weights divided by the squared cap, (groups,)."""
         return np.asarray(self.evidence.unbiased_cells.sum(axis=0) / Weights.STEPS)
 
     @property
@@ -79,16 +79,18 @@ class SquaredWeights:
         return kish_design_effect(self.records, weight_sum, float(self.sums.sum()))
 
     def sampling_ratios(self, slots: FloatArray) -> WeightRatios:
-        """Return ratios for sampling errors of sums of weights, from these sums in slots over the cap."""
+        """Return the ratios that scale sampling errors of sums of weights. `slots` are sums of weights in slots,
+        divided by the cap."""
         return estimate_weight_ratios(np.add.reduceat(slots, np.array(self.starts)), self.sums, self.noise)
 
     def to_json(self) -> dict[str, Any]:
-        """Return everything except the release as plain objects."""
+        """Return column and cap of the weights, and the first slots of groups, as JSON values; not the release."""
         return {"weight": self.weights.column, "cap": self.weights.cap, "groups": list(self.starts)}
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any], released: Mapping[str, Any], slots: int) -> SquaredWeights:
-        """Read the output of `to_json`, with the release.
+        """Return the squared weights from the values that `to_json` wrote, and the release; `slots` is the number of
+        slots of the grid.
 
         Raises:
             ValueError: they do not fit together.
@@ -101,7 +103,8 @@ class SquaredWeights:
 
 
 def choose_group_edges(shares_below: FloatArray, caps: float, noise: float) -> tuple[int, ...]:
-    """Return indices of inner edges that cut the weight into groups of about equal weight.
+    """Return indices of inner edges that cut the weight into groups of about equal weight; fewer groups if noise is
+    large.
 
     There are fewer groups if noise is large.
 
@@ -120,7 +123,8 @@ def choose_group_edges(shares_below: FloatArray, caps: float, noise: float) -> t
 
 
 def ask_weight_sums(axes: Any, weights: Weights, setting: Setting) -> Needs[tuple[Release, Release, tuple[int, ...]]]:
-    """Ask for sums of weights in all cells and, with `SQUARES` of the budget, of squared weights in groups.
+    """Ask for sums of weights in all cells and, with `SQUARES` of the budget, of squared weights in groups; return
+    both releases, and the first slot of each group.
 
     Formal guarantees: the groups depend on the first answer, and on no record, so the losses of both rounds add up.
     """
@@ -147,7 +151,7 @@ def note_on_weights(squares: SquaredWeights, caps: float) -> str:
 
 
 def format_weight_rows(curve: Any) -> list[tuple[str, str]]:
-    """Return rows for the HTML summary of a weighted curve."""
+    """Return rows of an HTML summary, (name, text), on the sum of weights and the design effect."""
     return [("sum of weights", format_number(curve.count)), ("design effect", format_number(curve.design_effect, 0.1))]
 
 
@@ -170,7 +174,7 @@ class WeightedShares(PrefixShares):
     def from_json(
         cls, releases: Sequence[Mapping[str, Any]], grid: Grid, facts: Mapping[str, Any] = NOTHING
     ) -> WeightedShares:
-        """Read releases of sums of weights and of squared weights.
+        """Return the shares from the stored releases of sums of weights and of squared weights.
 
         Raises:
             ValueError: they do not fit together.
@@ -187,7 +191,7 @@ class WeightedShares(PrefixShares):
 
     @cached_property
     def cell_weight_sums(self) -> FloatArray:
-        """Unbiased sums of weights in each slot, over the cap."""
+        """Unbiased sums of weights in each slot, divided by the cap, (slots,)."""
         return np.asarray(self.evidence.unbiased_cells[0] / Weights.STEPS)
 
     @cached_property
@@ -197,7 +201,7 @@ class WeightedShares(PrefixShares):
 
     @property
     def scale(self) -> float:
-        """The amount of a release per effective record, in steps of weight."""
+        """The released amount per effective record, in integer steps of weight."""
         return Weights.STEPS * self.sampling_ratios.overall
 
     @property
@@ -207,7 +211,7 @@ class WeightedShares(PrefixShares):
 
     @property
     def total_weight(self) -> float:
-        """The sum of all weights, in their units."""
+        """The sum of all weights, in the unit of the weights."""
         return self.required_squared_weights.weights.step * self.scale * self.total
 
     @property
@@ -217,17 +221,20 @@ class WeightedShares(PrefixShares):
 
     @property
     def _scatter_by_slot(self) -> FloatArray:
-        """Sampling variance of the weight in each slot, relative to effective records."""
+        """Sampling variance of the weight in each slot, relative to effective records of the same weight, (slots,)."""
         starts = np.array((*self.required_squared_weights.starts, self.grid.slots))
         return np.repeat(self.sampling_ratios.by_group, np.diff(starts))
 
     def simulate_noise(self, draws: int, generator: np.random.Generator) -> Iterator[FloatArray]:
+        """Yield blocks of simulated noise of the weight up to each bound of the law, in effective records, (draws,
+        bounds)."""
         return (chunk / self.scale for chunk in super().simulate_noise(draws, generator))
 
     def simulate_sampling_errors(
         self, likely: FloatArray, records: int, bounds: IntArray, draws: int, generator: np.random.Generator
     ) -> FloatArray:
-        """Simulate sampling errors of each piece, from its sums of weights and of squared weights."""
+        """Return simulated sampling errors of the weight between bounds, in effective records, (draws, bounds - 1),
+        from sums of weights and of squared weights."""
         scatter = np.add.reduceat(self._scatter_by_slot, bounds[:-1]) / np.diff(bounds)
         equivalent_records = np.maximum(likely, 0.0) / scatter
         return (
@@ -238,7 +245,7 @@ class WeightedShares(PrefixShares):
         )
 
     def sampling_model(self, generator: np.random.Generator | None) -> Sample:
-        """Return the sampling model at the measured edges, with the local variance of the weights."""
+        """Return the model of sampling at the measured edges, with the local variance of the weights."""
         apart = int(self.grid.outside is Outside.APART)
         cuts = np.concatenate([[0], np.flatnonzero(self.measured_edges) + apart, [self.grid.slots]])
         cumulative_scatter = np.append(0.0, np.cumsum(self._scatter_by_slot))
@@ -261,15 +268,18 @@ class WeightedShares(PrefixShares):
         return np.asarray(np.where((p > 0) & (p < 1), np.maximum(variance, 1e-3), 1.0))
 
     def _simulate_count_noise(self, generator: np.random.Generator | None) -> Iterable[FloatArray]:
+        """Return blocks of simulated noise of the weight below the measured edges, in effective records, (draws,
+        measured)."""
         return (chunk / self.scale for chunk in super()._simulate_count_noise(generator))
 
     @cached_property
     def _unbiased_cells(self) -> FloatArray:
+        """Unbiased sums of weights of the slots, in effective records, (slots,)."""
         return np.asarray(self.evidence.unbiased_cells[0] / self.scale)
 
     @property
     def _best_cells(self) -> FloatArray:
-        """Cells with the smallest expected error, (1, cells), estimated like counts of effective records."""
+        """Estimated weights of the cells with the smallest expected error, (1, cells), in effective records."""
         evidence, scale = self.evidence, self.scale
         return shrink_estimate(
             evidence.sums, evidence.values, evidence.total, along_axis=evidence.total is not None, scale=scale
@@ -330,9 +340,11 @@ class WeightedCDF(CDF):
         raise InvalidArgument("bins", NO_BINS)
 
     def _question(self) -> dict[str, object]:
+        """Return the JSON fields of `CDF`, and those of the squared weights."""
         return {**super()._question(), **self.prefixes.required_squared_weights.to_json()}
 
     def _summary(self) -> list[tuple[str, str]]:
+        """Return the rows of `CDF`, and rows on the sum of weights and their design effect."""
         return [*super()._summary(), *format_weight_rows(self)]
 
 
@@ -356,6 +368,7 @@ class WeightedQuantiles(Quantiles):
     curve: WeightedCDF
 
     def _question(self) -> dict[str, object]:
+        """Return the JSON fields of the weighted curve, with its edges."""
         return {"edges": self.curve.x.tolist(), **self.curve._question()}
 
 
@@ -453,6 +466,7 @@ class WeightedQuantilesQuestion:
 
     @property
     def _cdf_question(self) -> WeightedCdfQuestion:
+        """The question for the weighted distribution function from which the quantiles are computed."""
         return WeightedCdfQuestion(self.column, self.grid, self.weight, self.weight_cap, self.measured_in)
 
     def steps(self, setting: Setting) -> Needs[WeightedQuantiles]:

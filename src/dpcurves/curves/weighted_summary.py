@@ -31,14 +31,16 @@ SPREAD_HALF = 2**8
 """Steps from the middle of the bounds to an end, for squared distances: values are rounded to a step before these are
 weighted and summed."""
 DRAWS = 5000
+"""Draws of the simulated noise: the ends of an interval of level 0.95 have 125 draws beyond them."""
 STATISTICS = COUNT, SUM, MEAN
 ONES = Weights("weight", 1.0)
 SHARES = Fraction(1, 4), Fraction(1, 2), Fraction(1, 8), Fraction(1, 8)
-"""Budget fractions of weights, weighted values, squared weights, and squared weights times squared distances."""
+"""Budget fractions: of weights, of weighted values, of squared weights, and of squared weights times squared
+distances."""
 KNOWN = 0.95
 """Confidence with which the sum of weights must exceed noise; otherwise sum and mean are unknown."""
 CLEAR = 1.0
-"""z-score that is added to a released sum of squares when it bounds a variance."""
+"""Standard deviations of noise that are added to a released sum of squares when it bounds a variance."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -83,7 +85,8 @@ class WeightedSummary(Summary):
         center: int,
         statistic: str,
     ) -> WeightedSummary:
-        """Build the summary from the four releases, each of one cell."""
+        """Return the summary of the four releases, each of one cell: weights, weighted values, squared weights and
+        their spread."""
         caps, distances = _sum_weights(rounds), _sum_weighted_distances(rounds)
         middle, half = _middle_and_half_width(bounds)
         count = max(caps, 0.0) * weights.cap
@@ -101,7 +104,7 @@ class WeightedSummary(Summary):
 
     @property
     def statistics(self) -> dict[str, float]:
-        """The three numbers, by name."""
+        """The released numbers by name: sum of weights, weighted sum, weighted mean."""
         return {COUNT: self.count, SUM: self.sum, MEAN: self.mean}
 
     @property
@@ -165,7 +168,8 @@ class WeightedSummary(Summary):
         return np.stack([np.fmin(lower, values), np.fmax(upper, values)], axis=1)
 
     def _sampling_deviations(self) -> tuple[float, float, float]:
-        """Return sampling deviations of the sum of weights, the weighted sum, and distances from the mean.
+        """Return the sampling standard deviations of the sum of weights, of the weighted sum, and of the weighted
+        sum of distances from the mean.
 
         All are divided by the cap; the second is in units of the column, the third in half-widths of the bounds. In
         units of the cap a squared weight is at most the weight, and a squared distance at most (1 + |center|)^2, so the
@@ -184,13 +188,17 @@ class WeightedSummary(Summary):
 
     @property
     def _squared_weights(self) -> SquaredWeights:
+        """The released sum of squared weights of all records."""
         return SquaredWeights(self.weights, self.rounds[2], (0,))
 
     @property
     def _bounds(self) -> Grid:
+        """The cell between the clipping bounds."""
         return Grid(self.lower, self.upper, cells=1)
 
     def _question(self) -> dict[str, object]:
+        """Return the JSON fields that restore the summary with `_from_json`: label, bounds, weights, centre and
+        statistic."""
         return {
             "label": self.label, "lower": self.lower, "upper": self.upper, "weight": self.weights.column,
             "cap": self.weights.cap, "center": self.center, "statistic": self.statistic,
@@ -198,6 +206,7 @@ class WeightedSummary(Summary):
 
     @classmethod
     def _from_json(cls, document: display.CurveDocument) -> WeightedSummary:
+        """Return the summary from a parsed JSON document. Raises `InvalidArgument` unless it has four releases."""
         question, rounds = document.question, document.releases
         if len(rounds) != len(SHARES):
             raise InvalidArgument(
@@ -212,11 +221,12 @@ class WeightedSummary(Summary):
         return cls.from_weighted_counts(rounds, bounds, question["label"], document.privacy, weights, center, statistic)
 
     def _summary(self) -> list[tuple[str, str]]:
+        """Return the rows of `Summary`, and a row on the design effect."""
         return [*super()._summary(), ("design effect", format_number(self.design_effect, 0.1))]
 
 
 def parse_statistic(statistic: object) -> str:
-    """Return the name of a count, a sum or a mean, checked.
+    """Return the name of a statistic if it is count, sum or mean.
 
     Raises:
         ValueError: it is another word.
@@ -227,16 +237,18 @@ def parse_statistic(statistic: object) -> str:
 
 
 def _middle_and_half_width(bounds: Grid) -> tuple[float, float]:
+    """Return the middle of the bounds and half their distance."""
     return (bounds.lower + bounds.upper) / 2, (bounds.upper - bounds.lower) / 2
 
 
 def _sum_weights(rounds: tuple[Evidence, ...]) -> float:
-    """Return the unbiased sum of weights over the cap."""
+    """Return the unbiased sum of weights, divided by the cap."""
     return float(rounds[0].unbiased_cells.sum()) / Weights.STEPS
 
 
 def _sum_weighted_distances(rounds: tuple[Evidence, ...]) -> float:
-    """Return the unbiased sum of weights over the cap, times distances from the middle in half-widths of the bounds."""
+    """Return the unbiased sum of weights divided by the cap, times distances from the middle in half-widths of the
+    bounds."""
     return float(rounds[1].unbiased_cells.sum()) / (Weights.STEPS * HALF)
 
 
@@ -253,6 +265,7 @@ def _sum_weighted_squares(rounds: tuple[Evidence, ...]) -> tuple[float, float]:
 def _find_basic_interval(
     estimate: float, errors: FloatArray, level: float, lowest: float, highest: float
 ) -> tuple[float, float]:
+    """Return the basic interval of an estimate from draws of its error, cut at `lowest` and `highest`."""
     tail_level = (1 + level) / 2
     low, high = estimate - upper_quantile(errors, tail_level), estimate + upper_quantile(-errors, tail_level)
     return min(max(low, lowest), highest), max(min(high, highest), lowest)
@@ -261,7 +274,8 @@ def _find_basic_interval(
 def _find_ratio_interval(
     numerator: float, denominator: float, noises: tuple[FloatArray, FloatArray], level: float
 ) -> tuple[float, float]:
-    """Return limits of a ratio: all r with ``numerator - r * denominator`` within its errors of 0.
+    """Return the limits of a ratio: all r in [-1, 1] with ``numerator - r * denominator`` within its errors of 0.
+    `noises` are draws of the noise of both.
 
     The ratio lies in [-1, 1]. After Fieller (1954): errors are simulated at each limit. They depend on its position, so
     this is a fixed-point iteration.
@@ -348,6 +362,7 @@ class WeightedSummaryQuestion:
 
     @property
     def _axis(self) -> Axis:
+        """The column with one cell between the bounds."""
         return Axis(self.column, build_bounds_cell(self.lower, self.upper))
 
     def steps(self, setting: Setting) -> Needs[WeightedSummary]:

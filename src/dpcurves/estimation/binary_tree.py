@@ -15,9 +15,9 @@ from ..arrays import FloatArray, IntArray
 from ..laws import LEAST_VARIANCE, IntervalSums
 
 WHOLE = 1
-"""The root node, which has all cells."""
+"""Index of the root node, which holds all cells; as in a heap, node n has the children 2n and 2n + 1."""
 FEWEST_WITH_ENDS = 4
-"""Number of cells below which no cells lie between the ends that could be halved."""
+"""Cells: with fewer, no cells lie between both end cells that could be halved."""
 
 
 class Halving(NamedTuple):
@@ -54,7 +54,7 @@ class Layout:
 
     @staticmethod
     def from_tilings(tilings: Sequence[IntArray]) -> Layout:
-        """Build a tree whose nodes include all intervals of nested tilings, with as few nodes as possible.
+        """Return a tree whose nodes include all intervals of nested tilings, with as few nodes as possible.
 
         Intervals that a tiling cuts into many are halved repeatedly; the results are halved as the next tiling allows,
         and those of the last tiling down to single cells.
@@ -75,7 +75,7 @@ class Layout:
 
     @property
     def nodes(self) -> int:
-        """Size of arrays over nodes."""
+        """Size of arrays over nodes, including unused entries."""
         return len(self.width)
 
     @cached_property
@@ -103,12 +103,14 @@ class Layout:
 
     @cached_property
     def _index(self) -> tuple[IntArray, IntArray]:
-        """Sorted keys with the index of a node for each."""
+        """Sorted keys of all intervals, and the index of one node for each."""
         nodes = np.flatnonzero(self.width > 0)
         keys, index = np.unique(self._key(self.begin[nodes], self.width[nodes]), return_index=True)
         return keys, nodes[index]
 
     def _key(self, begin: IntArray, width: IntArray) -> IntArray:
+        """Return one integer for each interval, given its first cell and width: different intervals have different
+        ones."""
         return begin * (self.cells + 1) + width
 
 
@@ -128,7 +130,7 @@ class _LayoutBuilder:
         self._size = 2
 
     def split_at(self, bounds: IntArray) -> None:
-        """Halve all nodes that contain several intervals of this tiling, until each contains one."""
+        """Halve all unfinished nodes that contain several intervals of this tiling, until each contains one."""
         nodes, begin, end = self.finest
         first_bound, last_bound = np.searchsorted(bounds, begin), np.searchsorted(bounds, end)
         finished = [(nodes[:0], begin[:0], end[:0])]
@@ -150,6 +152,7 @@ class _LayoutBuilder:
         self.finest = nodes, begin, end
 
     def _add_nodes(self, begin: IntArray, end: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+        """Add nodes for these intervals; return their indices, first cells and ends."""
         self.begin.append(begin)
         self.end.append(end)
         self._size += len(begin)
@@ -172,7 +175,7 @@ class DyadicLayout(Layout):
 
     @classmethod
     def from_cells(cls, cells: int) -> DyadicLayout:
-        """Build nodes ``[i * 2**k, (i + 1) * 2**k)``, cut at the number of cells.
+        """Return the heap of nodes ``[i * 2**k, (i + 1) * 2**k)``, cut at the number of cells.
 
         >>> layout = DyadicLayout.from_cells(5)
         >>> layout.begin[2:4], layout.width[2:4]
@@ -194,7 +197,8 @@ class DyadicLayout(Layout):
 
     @classmethod
     def from_cells_with_ends(cls, cells: int) -> DyadicLayout:
-        """Halve as `from_cells` does, but separate the first and the last cell from the others at a third of the depth.
+        """Return the tree that is halved as by `from_cells`, but with the first and the last cell separated from the
+        others at a third of the depth.
 
         Values outside a grid are counted in its outermost cells, so a large cell may lie beside empty ones. Four nodes
         follow the heap: the first cell, the rest of its former node, the rest of the last cell's former node, and the
@@ -241,7 +245,7 @@ class DyadicLayout(Layout):
 
 
 def _halve_level(size: int, cells: int, depth: int) -> Halving:
-    """Return the halvings of the nodes at one depth of a heap."""
+    """Return the halvings of the nodes at one depth of a heap of `size` leaves over `cells` cells."""
     first = 1 << depth
     end = first - (-cells * first // size)
     return Halving(
@@ -250,7 +254,8 @@ def _halve_level(size: int, cells: int, depth: int) -> Halving:
 
 
 def _halve_around_ends(level: Halving, size: int, width: IntArray) -> list[Halving]:
-    """Separate the outermost cells from the first and the last node of a level, and halve the rest of these nodes."""
+    """Return halvings that separate the outermost cells from the first and the last node of a level, and halve the
+    rest of these nodes."""
     numbers = np.arange(2 * size)
     parent, left, right = (numbers[rows] for rows in level[:3])
     first, left_rest, right_rest, last = (np.array([node]) for node in range(2 * size, 2 * size + 4))
@@ -264,7 +269,8 @@ def _halve_around_ends(level: Halving, size: int, width: IntArray) -> list[Halvi
 
 
 def find_leaves(layout: Layout, split: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Return the largest nodes that are not split or are single cells."""
+    """Return the indices of the largest nodes that are not marked in `split`, (nodes,), or are single cells; they
+    tile the cells."""
     is_leaf = np.zeros(layout.nodes, dtype=np.bool_)
     is_leaf[WHOLE] = True
     is_divided = split & (layout.width > 1)
@@ -306,7 +312,7 @@ class BoxTree:
     @staticmethod
     @lru_cache(maxsize=4)  # a pure function of public facts
     def from_shape(shape: tuple[int, ...], beyond: int = 0) -> BoxTree:
-        """Build the tree of a table of this shape, with `beyond` cells outside the table.
+        """Return the tree of a table of this shape, with `beyond` cells outside the table.
 
         >>> tree = BoxTree.from_shape((2, 3), beyond=2)
         >>> tree.order, tree.tilings[1]
@@ -346,6 +352,8 @@ def _halve_boxes(lower: IntArray, upper: IntArray) -> tuple[IntArray, IntArray]:
 
 
 def _box_ends(lower: IntArray, upper: IntArray, beyond: int) -> IntArray:
+    """Return the bounds of boxes in the order of cells, from 0 to all cells; `beyond` cells outside the table follow
+    as one interval."""
     ends = np.append(0, np.cumsum((upper - lower).prod(axis=1)))
     return np.append(ends, ends[-1] + beyond) if beyond else ends
 
@@ -371,13 +379,14 @@ class Measurements:
 
     @classmethod
     def empty(cls, layout: Layout) -> Measurements:
-        """Return measurements before any release."""
+        """Return measurements before any release: all precisions are 0, except for nodes without cells."""
         precision = np.where(layout.width > 0, 0.0, np.inf)
         return cls(layout, precision, np.zeros(layout.nodes), np.zeros(layout.nodes))
 
 
 def merge_measurements(layout: Layout, releases: Sequence[tuple[IntervalSums, Values]]) -> Measurements:
-    """Merge the measurements of all levels; counts of one interval are averaged by inverse variance.
+    """Return the merged measurements of all levels of all releases; counts of one interval are averaged by inverse
+    variance.
 
     Their noises must be independent. Counts of missing records are ignored.
 

@@ -19,7 +19,8 @@ from .binary_tree import WHOLE, Halving, Layout, Measurements
 ROUGHNESS = np.array([0.0, *(4.0**-k for k in range(6, 0, -1))])
 """Variances of smooth splits beyond the binomial variance, in squared counts of the parent."""
 LEFTOVER = 1 / 16
-"""Scale of the smaller half of a one-sided split, in counts of the parent; one kind has no leftover at all."""
+"""Records of the smaller half of a one-sided split, in counts of the parent: the scale of their half-normal prior. One
+kind of split has no leftover at all."""
 SMOOTH = len(ROUGHNESS)
 """Number of smooth kinds."""
 KINDS = SMOOTH + 2
@@ -28,32 +29,31 @@ KINDS = SMOOTH + 2
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """Numbers that steer the estimate; `strategies.prefixes` says on which data they were chosen.
-
-    Attributes:
-        prior_splits: Splits. Weight of the prior of the kinds.
-        rounds: Iterations of expectation maximisation.
-        rough_share: Share of its maximum that the expected square of a rough split exceeds. Its halves form a class.
-        informative_ratio: Prior variance over noise variance below which a split is not informative.
-        even_probability: Prior probability that records lie evenly over the whole grid.
-        variance_inflation: Factor on the variances of splits when an estimate is used to weight another one.
-        negligible_probability: Posterior probability of evenness below which that model is left out.
-    """
+    """Numbers that steer the estimate; `strategies.prefixes` says on which data they were chosen."""
 
     prior_splits: float = 1.0
+    """Splits: weight of the prior of the kinds against the observed splits."""
     rounds: int = 12
+    """Iterations of expectation maximisation."""
     rough_share: float = 0.25
+    """Share of its maximum, the squared count of the parent, that the expected square of a rough split exceeds; such
+    splits form a class of their own."""
     informative_ratio: float = 0.01
+    """Prior variance of a split over the variance of its noise: below this, the split is not informative and keeps its
+    prior mean."""
     even_probability: float = 0.5
+    """Prior probability that records lie evenly over the whole grid."""
     variance_inflation: float = 5.0
+    """Factor on the posterior variances of splits where they weight this estimate against another one."""
     negligible_probability: float = 1e-9
+    """Posterior probability of evenness below which that model is left out of the average."""
 
 
 TUNING = Tuning()
 _AT_ONCE = 2**13
-"""Rows that are processed at once: their arrays fit in the cache."""
+"""Rows that are processed at once, so that their arrays fit in the cache."""
 _LEAST_EXCESS = 1e-6
-"""Excess kurtosis below which noise is treated as Gaussian."""
+"""Excess kurtosis of the noise below which it is treated as Gaussian."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -186,7 +186,8 @@ def even_split_moments(splits: NoisySplits, excess: float = 1.0) -> tuple[FloatA
 
 
 def leave_one_out_weights(likelihood: FloatArray, weights: FloatArray, prior: FloatArray) -> FloatArray:
-    """Estimate the weights of the kinds for each split from the other splits and the prior, (splits, kinds).
+    """Return the weights of the kinds for each split, (splits, kinds), estimated from the other splits and the
+    prior.
 
     A split must not influence its own prior: among few splits, each would confirm itself.
     """
@@ -197,7 +198,8 @@ def leave_one_out_weights(likelihood: FloatArray, weights: FloatArray, prior: Fl
 
 
 def fit_mixture_weights(likelihood: FloatArray, prior: FloatArray) -> FloatArray:
-    """Fit the weights of the kinds, (kinds,), by expectation maximisation."""
+    """Return the weights of the kinds, (kinds,), fitted by expectation maximisation to their likelihoods, (splits,
+    kinds)."""
     weights = prior
     for _ in range(TUNING.rounds if len(likelihood) else 0):  # without splits the prior remains
         expected_counts = weights * (likelihood.T @ (1 / (likelihood @ weights)))
@@ -300,7 +302,7 @@ def _mix_moments(log_likelihood: FloatArray, mean: FloatArray, second: FloatArra
 
 
 def _interpolate_arrays(both: FloatArray, trust: FloatArray) -> FloatArray:
-    """The mean of two arrays, of which the other one has this weight."""
+    """Return the mean of the two arrays of `both`, where the second has the weight `trust`."""
     apart: FloatArray = both[1] - both[0]
     apart *= trust
     apart += both[0]
@@ -308,7 +310,8 @@ def _interpolate_arrays(both: FloatArray, trust: FloatArray) -> FloatArray:
 
 
 _TURN = 3.75
-"""Point that the substitution (x - _TURN) / (x + _TURN) maps to 0."""
+"""Point x that the substitution ``(x - _TURN) / (x + _TURN)`` maps to 0: the value of Shepherd and Laframboise
+(1981)."""
 _COEFFICIENTS = (
     1.8207953144217294e-08, 8.506913358851907e-09, -2.1759244986628574e-07, -2.7657093836640687e-08,
     1.7029934016673209e-06, -1.0085305819264207e-06, -1.1407979622076559e-05, 2.2410222381498155e-05,
@@ -316,7 +319,8 @@ _COEFFICIENTS = (
     -0.009746580495721479, 0.028362276745721345, -0.05869339849573224, 0.09230432122781818, -0.10880393014607208,
     0.08227673848703723, 0.0035854154855230586, -0.14024059858550464, 1.2375126308378275,
 )  # fmt: skip
-"""Coefficients, highest first, in (x - _TURN) / (x + _TURN), of (1 + 2x) exp(x**2) erfc(x) for x >= 0."""
+"""Coefficients of the polynomial for ``(1 + 2x) exp(x**2) erfc(x)`` at x >= 0, without a unit: that of the highest
+power of ``(x - _TURN) / (x + _TURN)`` first. They interpolate at 21 Chebyshev nodes."""
 
 
 class NormalTail(NamedTuple):
@@ -367,7 +371,8 @@ def normal_tail(points: FloatArray) -> NormalTail:
 
 
 PRIOR = np.array([3.0, 2.0, 1.5, 1.0, 1.0, 0.7, 0.5, 4.0, 0.5]) / 14.2
-"""Prior weights of the kinds: nearly even splits are more likely than rough ones."""
+"""Probabilities of the kinds of splits before counts are seen, in the order of `KINDS`; they sum to 1. Nearly even
+splits are more likely than rough ones."""
 END_PRIOR = np.array([0.1 / SMOOTH] * SMOOTH + [0.7, 0.2])
 """Prior weights for outermost cells, of which it is open whether they hold anything rather than how much."""
 
@@ -449,7 +454,7 @@ class DownwardPass(NamedTuple):
 
     @classmethod
     def from_total(cls, layout: Layout, total: float) -> DownwardPass:
-        """Start the pass with the total at the root."""
+        """Return the pass with the total at the root and no other node estimated."""
         counts, variance, count_variance = np.zeros((3, layout.nodes))
         counts[WHOLE] = max(float(total), 0.0)
         return cls(counts, variance, count_variance, np.zeros(layout.nodes, dtype=np.int8))
@@ -491,14 +496,15 @@ class LevelPosterior(NamedTuple):
 
     @classmethod
     def from_splits(cls, splits: NoisySplits) -> LevelPosterior:
-        """Compute the posterior of splits whose parent is not empty and whose noise is not too large."""
+        """Return the posterior of the informative splits: those whose parent is not empty and whose noise is not too
+        large."""
         largest = (splits.count**2 + splits.count) * splits.left_fraction * (1 - splits.left_fraction)
         is_informative = (largest > 0) & (largest >= TUNING.informative_ratio * splits.variance)
         informative = np.flatnonzero(is_informative)
         return cls(splits, informative, np.flatnonzero(~is_informative), kindwise_posterior(splits[informative]))
 
     def learn_weights(self, rough: NDArray[np.int8], prior: FloatArray) -> KindWeights:
-        """Fit the weights of the kinds for each class, and for each split from the others."""
+        """Return the weights of the kinds, fitted for each class, and for each split from the others."""
         likelihood, rough = self.posterior.likelihood, rough[self.informative]
         result = KindWeights(np.empty((2, KINDS)), np.empty_like(likelihood))
         for class_index in (0, 1):
@@ -511,7 +517,8 @@ class LevelPosterior(NamedTuple):
         return result
 
     def split_moments(self, weights: KindWeights, rough: NDArray[np.int8]) -> SplitMoments:
-        """Return the moments under these weights of the kinds; uninformative splits have prior moments."""
+        """Return mean and expected square of all splits under these weights of the kinds; uninformative splits have
+        prior moments."""
         result = SplitMoments(np.zeros_like(self.splits.count), np.empty_like(self.splits.count))
         result.mean[self.informative], result.second_moment[self.informative] = self.posterior.mix_kinds(
             weights.by_split
@@ -573,7 +580,8 @@ def estimate_tree(measurements: Measurements, total: float, law: PriorLaw | None
 
 
 def reestimate_tree(measurements: Measurements, total: float, estimate: TreeEstimate) -> TreeEstimate:
-    """Estimate once more with an estimate as prior knowledge of the splits: one upward and one downward pass.
+    """Return the estimate after one more upward and one more downward pass, with an estimate as prior knowledge of
+    the splits.
 
     Least squares add up the counts of two halves, and their noise. If one half is empty, its count is noise alone, and
     the other half measures both better. So here halves are weighted by how the given estimate splits their parent,
@@ -586,6 +594,7 @@ def reestimate_tree(measurements: Measurements, total: float, estimate: TreeEsti
     """
 
     def join_halves(below: UpwardEstimate, halving: Halving) -> UpwardEstimate:
+        """Return the estimate of each parent from its halves, weighted by the given estimate of its split."""
         return _weight_halves(below, halving, estimate)
 
     return _run_downward_pass(measurements.layout, run_upward_pass(measurements, join_halves), total)
@@ -622,6 +631,8 @@ def estimate_by_law(
 def _run_downward_pass(
     layout: Layout, upward: UpwardEstimate, total: float, law: PriorLaw | None = None
 ) -> TreeEstimate:
+    """Return the estimate of all counts from the upward pass: the mixture prior and even records, averaged by their
+    posterior probabilities."""
     uneven, evidence, law_log_odds = _estimate_by_mixture(layout, upward, total, law)
     prior_log_odds = np.log(1 / TUNING.even_probability - 1)
     even_probability = float(np.exp(-np.logaddexp(0.0, prior_log_odds - evidence)))
@@ -633,7 +644,8 @@ def _run_downward_pass(
 def _estimate_by_mixture(
     layout: Layout, upward: UpwardEstimate, total: float, law: PriorLaw | None
 ) -> tuple[DownwardPass, float, float]:
-    """Estimate with the mixture prior; return log-likelihood ratios of evenness, and of a law over the better model."""
+    """Return the estimate with the mixture prior, and log-likelihood ratios of evenness over it, and of a law over
+    the better of both."""
     downward, evidence, law_log_odds = DownwardPass.from_total(layout, total), 0.0, np.zeros(2)
     prior = np.stack([PRIOR, PRIOR])
     for halving in layout.halvings:
@@ -662,7 +674,7 @@ def _estimate_by_mixture(
 
 
 def _estimate_evenly(layout: Layout, upward: UpwardEstimate, total: float) -> DownwardPass:
-    """Estimate if all splits are binomial."""
+    """Return the estimate if all splits are binomial, as for records that lie evenly over the cells."""
     downward = DownwardPass.from_total(layout, total)
     for halving in layout.halvings:
         splits = _compute_noisy_splits(layout, upward, downward, halving)
@@ -674,7 +686,7 @@ def _estimate_evenly(layout: Layout, upward: UpwardEstimate, total: float) -> Do
 def _average_estimates(
     layout: Layout, uneven: DownwardPass, even: DownwardPass, even_probability: float, law_log_odds: float
 ) -> TreeEstimate:
-    """Average two estimates, the second with its posterior probability."""
+    """Return the average of two estimates, the second weighted with its posterior probability."""
     counts = uneven.counts + even_probability * (even.counts - uneven.counts)
     variance = uneven.variance + even_probability * (even.variance - uneven.variance)
     difference = even.counts - uneven.counts
@@ -687,7 +699,9 @@ def _average_estimates(
 def run_upward_pass(
     measurements: Measurements, join_halves: Callable[[UpwardEstimate, Halving], UpwardEstimate] | None = None
 ) -> UpwardEstimate:
-    """Estimate each node from its own count and its halves, which `join_halves` combines (by addition if None)."""
+    """Return the least-squares estimate of each node from its own count and its halves, which `join_halves` combines
+    (by addition if None). The tree is binary; `laws.interval_sums` has the pass for levels of any branching
+    factor."""
     result = UpwardEstimate(
         measurements.precision.copy(), measurements.value.copy(), measurements.fourth_cumulant.copy()
     )
@@ -705,6 +719,7 @@ def run_upward_pass(
 
 
 def _add_halves(halves: UpwardEstimate, halving: Halving) -> UpwardEstimate:
+    """Return the estimate of each parent of a halving as the sum of its halves."""
     _, left, right, _ = halving
     with np.errstate(divide="ignore"):
         precision = 1 / (1 / halves.precision[left] + 1 / halves.precision[right])  # 0 if either half is unknown
@@ -746,7 +761,7 @@ def _weight_halves(upward: UpwardEstimate, halving: Halving, splits: TreeEstimat
 def _compute_noisy_splits(
     layout: Layout, upward: UpwardEstimate, downward: DownwardPass, halving: Halving
 ) -> NoisySplits:
-    """Return noisy splits of known counts. If neither half was measured, the variance is infinite."""
+    """Return the noisy splits of nodes with known counts. If neither half was measured, the variance is infinite."""
     parent, left, right, _ = halving
     count = downward.counts[parent]
     share = layout.width[left] / layout.width[parent]
@@ -796,7 +811,7 @@ def _inflate_variances(
 def _set_halves(
     downward: DownwardPass, halving: Halving, splits: NoisySplits, mean: FloatArray, variance: FloatArray
 ) -> None:
-    """Set the halves from the mean deviations and the variances of the splits."""
+    """Set counts and variances of both halves, in place, from the mean deviations and the variances of the splits."""
     parent, left, right, _ = halving
     downward.counts[left] = np.clip(splits.left_fraction * splits.count + mean, 0, splits.count)
     downward.counts[right] = splits.count - downward.counts[left]

@@ -109,10 +109,12 @@ def shrink_estimate(
 
 
 def _scale_law(law: IntervalSums, scale: float) -> IntervalSums:
-    """Return the approximate law of values over `scale`, used to weight them, not to simulate their noise."""
+    """Return the approximate law of values divided by `scale`, which is used to weight them, not to simulate their
+    noise."""
     unit = Fraction(scale)
 
     def scale_noise(noise: Noise) -> Noise:
+        """Return the noise divided by the scale."""
         return replace(noise, parameter=noise.parameter / unit ** (1 if noise.family is Family.LAPLACE else 2))
 
     levels = tuple(replace(level, noise=scale_noise(level.noise)) for level in law.levels)
@@ -120,9 +122,9 @@ def _scale_law(law: IntervalSums, scale: float) -> IntervalSums:
 
 
 MOST_INTERVALS = 512
-"""Number of intervals above which an earlier tiling is ignored: earlier counts help most where intervals are wide."""
+"""Intervals of an earlier tiling: with more it is ignored, since earlier counts help most where intervals are wide."""
 NEARLY_NOTHING = 1e-9
-"""Ratio to the largest variance. Lower limit of variances, because nested counts may be collinear."""
+"""Ratio to the largest variance: lower limit of variances, because nested counts may be collinear."""
 PrefixMeasurement = tuple[int, int, float, float]
 """A measurement: first cell, cell behind the last, number of records, variance."""
 
@@ -143,7 +145,7 @@ class JointEstimate:
 
     @classmethod
     def from_releases(cls, releases: Sequence[Release], layout: Layout | None = None) -> JointEstimate:
-        """Build the estimate from releases in order."""
+        """Return the estimate from releases of nested partitions, in order."""
         return cls(tuple(Evidence.from_release(release) for release in releases), layout)
 
     @cached_property
@@ -186,7 +188,7 @@ class JointEstimate:
 
     @cached_property
     def _missing(self) -> tuple[float, float]:
-        """Estimated number of records without a value, and its precision."""
+        """Estimated number of records without a value, and its precision (0: not counted)."""
         noises = [turn.interval_sums.missing for turn in self.rounds]
         weights = [0.0 if noise is None else 1 / max(noise.variance, LEAST_VARIANCE) for noise in noises]
         values = sum(weight * turn.values[-1] for weight, turn in zip(weights, self.rounds, strict=True))
@@ -195,7 +197,7 @@ class JointEstimate:
 
 @lru_cache(maxsize=4)  # a pure function of public facts
 def build_layout(cells: int) -> DyadicLayout:
-    """Build the tree of `cells` cells along an axis, with separate outermost cells."""
+    """Return the tree of `cells` cells along an axis, with separate outermost cells; cached."""
     return DyadicLayout.from_cells_with_ends(cells)
 
 
@@ -227,10 +229,12 @@ class ConvolvedEstimate:
 
     @cached_property
     def _law(self) -> ToeplitzSums:
+        """The law of the last round, whose noise is convolved with a kernel."""
         return self.last_round.law.require_type(ToeplitzSums)
 
     @cached_property
     def _prefixes(self) -> FloatArray:
+        """Best linear estimate of the number of records up to the end of each cell, (cells,)."""
         law, (starts, stops, values, variances) = (
             self._law,
             (np.array(column) for column in zip(*self._list_prefix_measurements(), strict=True)),
@@ -248,7 +252,7 @@ class ConvolvedEstimate:
         )
 
     def _list_prefix_measurements(self) -> Iterator[PrefixMeasurement]:
-        """Generate all measurements of differences of prefixes except the counts of the last round."""
+        """Yield all measurements of differences of prefixes except the counts of the last round."""
         for turn in self.earlier_rounds:
             yield from _list_interval_measurements(turn.interval_sums, turn.values)
         for law, turn in ((self._law, self.last_round), *((turn.interval_sums, turn) for turn in self.earlier_rounds)):
@@ -282,7 +286,7 @@ def combine_rounds(
 
 
 def build_nested_layout(rounds: Sequence[Evidence]) -> Layout:
-    """Build the binary tree that contains all intervals of these counts; any two are nested or disjoint."""
+    """Return the binary tree that contains all intervals of these counts; any two are nested or disjoint."""
     tilings = [level.bounds(turn.interval_sums.cells) for turn in rounds for level in turn.interval_sums.levels]
     intervals = np.unique(np.concatenate([np.stack([bounds[:-1], -bounds[1:]], axis=1) for bounds in tilings]), axis=0)
     enclosing: list[int] = []
@@ -298,6 +302,7 @@ def build_nested_layout(rounds: Sequence[Evidence]) -> Layout:
 
 
 def _list_interval_measurements(law: IntervalSums, values: tuple[int, ...]) -> Iterator[PrefixMeasurement]:
+    """Yield a measurement for each released interval of the levels with at most `MOST_INTERVALS` intervals."""
     offset = 0
     for level in law.levels:
         stops = (*level.starts[1:], law.cells)
@@ -308,7 +313,8 @@ def _list_interval_measurements(law: IntervalSums, values: tuple[int, ...]) -> I
 
 
 def _noise_weights(kernel: FloatArray, starts: IntArray, ends: IntArray) -> FloatArray:
-    """Return the weights of the noise of each value in the counts of cells from starts to ends, (counts, values)."""
+    """Return the weights of the independent noises of the last round in the counts of cells from `starts` to `ends`,
+    (counts, values)."""
     rows = np.zeros((len(starts), len(kernel)))
     for row, start, end in zip(rows, starts.tolist(), ends.tolist(), strict=True):
         row[:end] = kernel[:end][::-1]
@@ -317,6 +323,6 @@ def _noise_weights(kernel: FloatArray, starts: IntArray, ends: IntArray) -> Floa
 
 
 def _prefix_differences(prefixes: FloatArray, starts: IntArray, ends: IntArray) -> FloatArray:
-    """Return the counts of cells from starts to ends as differences of prefixes along the last axis."""
+    """Return the counts of cells from `starts` to `ends`, as differences of prefixes along the last axis."""
     prefixes_before = np.where(starts > 0, prefixes[..., starts - 1], 0.0)
     return np.asarray(prefixes[..., ends - 1] - prefixes_before)

@@ -30,75 +30,74 @@ from .empirical_bayes import (
 )
 
 BINS = 128
-"""Maximum number of bins of constant density, besides the first and the last cell."""
+"""Bins of constant density, besides the first and the last cell, at most: they bound the time of a fit."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """Numbers that steer the fit.
-
-    Attributes:
-        frontier: Nodes with at most 1 / `frontier` of the cells are read together with all nodes below them.
-        fewest_cells: Cells below which no density is fitted.
-        fewest_counts: Counts below which no density is fitted.
-        exact_variance: Squared records. Variance below which counts are nearly exact, so that a density adds nothing.
-        waves: Number of cosine waves.
-        line_deviation: Prior standard deviation of the coefficient of the line; this and the next three hardly matter.
-        parabola_deviation: Prior standard deviation of the coefficient of the parabola.
-        end_deviation: Prior standard deviation of the coefficients of the logarithms of distances from the ends.
-        clipped_deviation: Prior standard deviation of the log-ratio by which the outermost cells hold more.
-        fading: Power of the wave number with which the prior standard deviation of waves falls.
-        amplitudes: Prior standard deviations of the first wave, averaged over.
-        pilot_amplitude: Prior standard deviation of the first wave in the rounds that fit the noise.
-        overdispersions: Candidate variance factors of records over multinomial variation; the most likely is used.
-        largest_overdispersion: Variance factor above which a density says little about the data.
-        least_gain: Log-likelihood that the first fit must gain over even records.
-        prior_log_odds: Prior log-odds against a smooth density.
-        certain: Posterior probability above which estimates from splits alone are not averaged in.
-        least_variance: Squared records per record. Lower limit of variances, below which nested counts are collinear.
-        negligible_scatter: Multinomial variance over noise variance below which counts of narrow nodes are ignored.
-        laplace_kurtosis: Excess kurtosis of Laplace noise.
-        occupied_z: Standard deviations of splits above which uneven cells are taken to hold records.
-        tail_share: Share of the records on either side that may lie beyond the scale of uneven cells.
-        precise_ratio: Records per bin over the noise standard deviation above which uneven cells get no density.
-        largest_misfit: Squared residuals of the first fit over their expectation above which no density is fitted.
-        largest_bin_share: Share of the records in a bin of several cells above which the bin is too wide: the density
-            within it is not constant.
-        steps: Maximum numbers of Gauss-Newton steps, in two rounds that fit the noise and in the last round.
-        least_promise: Log-likelihood gain that a Gauss-Newton step must promise to be taken.
-        gain_share: Share of the promised gain that a step must realise.
-        least_length: Shortest length of a step, as a fraction of the full step.
-    """
+    """Numbers that steer the fit of a smooth density."""
 
     frontier: int = 64
+    """Nodes with at most 1 / `frontier` of the cells are read together with all nodes below them."""
     fewest_cells: int = 32
+    """Cells: with fewer, no density is fitted."""
     fewest_counts: int = 4
+    """Released counts: with fewer, no density is fitted."""
     exact_variance: float = 1.0
+    """Squared records: noise of a smaller variance leaves counts nearly exact, so that a density adds nothing."""
     waves: int = 12
+    """Cosine waves in the logarithm of the density."""
     line_deviation: float = 5.0
+    """Log density: prior standard deviation of the coefficient of the straight line. This and the next three hardly
+    matter."""
     parabola_deviation: float = 8.0
+    """Log density: prior standard deviation of the coefficient of the parabola."""
     end_deviation: float = 1.5
+    """Exponent of a distance from an end of the grid: its prior standard deviation."""
     clipped_deviation: float = 3.0
+    """Log ratio by which the outermost cells hold more than the density says, since they hold clipped values: prior
+    standard deviation."""
     fading: float = 2.0
+    """Power of the wave number with which the prior standard deviation of waves falls."""
     amplitudes: tuple[float, ...] = (0.1, 0.7, 4.0)
+    """Log density: prior standard deviations of the first wave; the fits with each are averaged."""
     pilot_amplitude: float = 2.0
+    """Log density: prior standard deviation of the first wave in the rounds that fit the overdispersion."""
     overdispersions: tuple[float, ...] = (1.0, 2.0, 5.0, 15.0)
+    """Ratios of the variance of records around the density to multinomial variance; the most likely one is used."""
     largest_overdispersion: float = 2.0
+    """Ratio of the same variances: with a larger one the density says little about the data and gets no weight."""
     least_gain: float = 4.0
+    """Log-likelihood that the first fit must gain over even records; otherwise the fit stops there."""
     prior_log_odds: float = 2.0
+    """Log odds, before counts are seen, against a smooth density."""
     certain: float = 0.99
+    """Posterior probability of the density above which estimates from splits alone are not averaged in."""
     least_variance: float = 1e-6
+    """Squared records per record: lower limit of variances, since nested counts are collinear below it."""
     negligible_scatter: float = 0.1
+    """Multinomial variance over noise variance below which the counts of narrow nodes are ignored."""
     laplace_kurtosis: float = 3.0
+    """Excess kurtosis of Laplace noise, which is 3."""
     occupied_z: float = 2.0
+    """Standard deviations of splits above which uneven cells are taken to hold records."""
     tail_share: float = 0.001
+    """Share of the records on either side that may lie beyond the scale of uneven cells."""
     precise_ratio: float = 100.0
+    """Records per bin over the noise standard deviation above which uneven cells get no density: counts are precise."""
     largest_misfit: float = 6.0
+    """Ratio of the squared residuals of the first fit to their expectation above which no density is fitted."""
     largest_bin_share: float = 0.08
+    """Share of the records in a bin of several cells above which the bin is too wide for a constant density within
+    it."""
     steps: tuple[int, int, int] = (8, 2, 20)
+    """Gauss-Newton steps, at most: in each of two rounds that fit the overdispersion, and in the last round."""
     least_promise: float = 1e-2
+    """Log-likelihood that a Gauss-Newton step must promise to gain; otherwise the fit has converged."""
     gain_share: float = 1e-4
+    """Share of the promised gain that a step must realise; otherwise it is halved."""
     least_length: float = 1e-3
+    """Fraction of the full Gauss-Newton step below which halving stops."""
 
 
 TUNING = Tuning()
@@ -120,7 +119,7 @@ class SmoothPosterior(NamedTuple):
     log_occam_factor: float
 
     def node_law(self, layout: Layout) -> PriorLaw:
-        """Return the law of the nodes of a tree."""
+        """Return the law of the nodes of a tree: the share of the density in each, and the overdispersion."""
         return PriorLaw(
             self.cumulative_shares[layout.begin + layout.width] - self.cumulative_shares[layout.begin],
             self.overdispersion,
@@ -172,6 +171,8 @@ class _Basis(NamedTuple):
 
 
 class _Fit(NamedTuple):
+    """A fit of the density: coefficients, probabilities of bins, whitened residuals, and log-cost of fitting."""
+
     coefficients: FloatArray
     probabilities: FloatArray
     residual: FloatArray
@@ -186,7 +187,8 @@ class _WhitenedCounts(NamedTuple):
     basis: _Basis
 
     def fit(self, amplitude: float, start: FloatArray, steps: int) -> _Fit:
-        """Find the most likely coefficients by Gauss-Newton, and their cost by the Laplace approximation."""
+        """Return the most likely coefficients, by Gauss-Newton steps from `start`, and their cost by the Laplace
+        approximation. `amplitude` is the prior standard deviation of the first wave."""
         precision = self.basis.prior + self.basis.waves / amplitude**2
         coefficients, (loss, probabilities, residual) = start, self._evaluate(start, precision)
         for _ in range(steps):
@@ -208,7 +210,7 @@ class _WhitenedCounts(NamedTuple):
         return _Fit(coefficients, probabilities, residual, float(log_occam_factor))
 
     def _evaluate(self, coefficients: FloatArray, precision: FloatArray) -> tuple[float, FloatArray, FloatArray]:
-        """Return half the squares of residuals and coefficients, probabilities of bins, and residuals."""
+        """Return half the sum of squares of residuals and scaled coefficients, probabilities of bins, and residuals."""
         logarithm = self.basis.functions @ coefficients
         probabilities = self.basis.width * np.exp(logarithm - logarithm.max())
         probabilities /= probabilities.sum()
@@ -216,6 +218,7 @@ class _WhitenedCounts(NamedTuple):
         return float(residual @ residual + (precision * coefficients) @ coefficients) / 2, probabilities, residual
 
     def _jacobian(self, probabilities: FloatArray, precision: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the derivatives of the expected whitened counts by the coefficients, and the curvature of the loss."""
         functions = self.basis.functions
         jacobian = (self.design * probabilities) @ (functions - probabilities @ functions)
         return jacobian, jacobian.T @ jacobian + np.diag(precision)
@@ -224,7 +227,8 @@ class _WhitenedCounts(NamedTuple):
 def fit_smooth_density(
     interval_counts: IntervalCounts, cells: int, total: float, places: FloatArray | None = None
 ) -> SmoothPosterior | None:
-    """Fit a smooth density; None if cells or counts are few or exact, or no density fits, or it is too steep.
+    """Return the smooth density of records along an axis; None if cells or counts are few or exact, or no density
+    fits, or it is too steep. `total` is the number of records, `cells` the number of cells.
 
     Generalised least squares, where records scatter about the density multinomially or more by a fitted factor. Laplace
     noise is a mixture of Gaussian laws: large residuals get larger variances by expectation maximisation, which yields
@@ -310,6 +314,8 @@ def fit_smooth_density(
 
 @lru_cache(maxsize=8)  # a pure function of a public number
 def _build_basis(cells: int) -> _Basis:
+    """Return the bins of an axis of `cells` cells, and the functions whose linear combination is a log-density;
+    cached."""
     # Bins have the widths of heap nodes, so that their edges are edges of nodes.
     bin_width = 1 << max(0, (cells - 1).bit_length() - BINS.bit_length() + 1)
     inner, bins = np.arange(bin_width, cells, bin_width, dtype=np.float64), -(-cells // bin_width)
@@ -333,7 +339,10 @@ def _build_basis(cells: int) -> _Basis:
 
 
 def _fit_overdispersion(scatter: FloatArray, variance: FloatArray, residual: FloatArray) -> float:
+    """Return the most likely of the candidate variance factors of records over multinomial variation."""
+
     def log_likelihood(overdispersion: float) -> float:
+        """Return the log-likelihood of the residuals under this variance factor, up to a constant."""
         root = np.linalg.cholesky(overdispersion * scatter + np.diag(variance))
         whitening = np.linalg.solve(root, residual)
         return float(-whitening @ whitening / 2 - np.log(root.diagonal()).sum())
@@ -365,7 +374,7 @@ def _reweight_variances(
 
 
 def collect_interval_counts(measurements: Measurements, upward: UpwardEstimate) -> IntervalCounts:
-    """Collect independent counts: wide nodes by themselves, narrow nodes with all nodes below them."""
+    """Return counts with independent noise: wide nodes by themselves, narrow nodes with all nodes below them."""
     layout = measurements.layout
     is_wide = layout.width * TUNING.frontier > layout.cells
     is_reached, is_opened = np.zeros((2, layout.nodes), dtype=np.bool_)
@@ -461,6 +470,6 @@ def _scale_positions(edges: FloatArray, counts: FloatArray) -> FloatArray:
 
 
 def _density_probability(splits: TreeEstimate, density: SmoothPosterior) -> float:
-    """Return the posterior probability that the density fits better than splits alone."""
+    """Return the posterior probability that the density fits the splits better than their mixture prior."""
     odds = splits.law_log_odds + density.log_occam_factor - TUNING.prior_log_odds
     return float(np.exp(-np.logaddexp(0.0, -odds)))

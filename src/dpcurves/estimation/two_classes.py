@@ -27,11 +27,11 @@ from ..summaries.two_classes import isotonic_projection
 from .joint_estimate import shrink_estimate
 
 FAN = 4
-"""Largest number of intervals that are compared at once: small shifts over long stretches must remain visible."""
+"""Intervals that are compared at once, at most: small shifts over long stretches must remain visible."""
 
 
 def insert_levels(measurements: Sequence[LevelMeasurement]) -> Iterator[LevelMeasurement]:
-    """Insert unmeasured levels between measurements where a parent has more than `FAN` children."""
+    """Yield the measurements, with unmeasured levels inserted where a parent has more than `FAN` children."""
     parent = measurements[0].bounds[[0, -1]]
     for measurement in measurements:
         yield from _join_siblings(parent, measurement)
@@ -40,7 +40,7 @@ def insert_levels(measurements: Sequence[LevelMeasurement]) -> Iterator[LevelMea
 
 
 def _join_siblings(parent: NDArray[np.int64], measurement: LevelMeasurement) -> Iterator[LevelMeasurement]:
-    """Generate levels whose intervals join 4, 16, 64, ... siblings, from coarse to fine."""
+    """Yield unmeasured levels whose intervals join ..., 64, 16, 4 siblings of a measurement, from coarse to fine."""
     first = np.searchsorted(measurement.bounds, parent)
     children = np.diff(first)
     # Index of each child among its siblings.
@@ -62,11 +62,11 @@ def _join_siblings(parent: NDArray[np.int64], measurement: LevelMeasurement) -> 
 
 
 LEAST_RECORDS = 0.5
-"""Records. Lower limit of the size of the classes together, so that shares have odds."""
+"""Records of both classes together: lower limit, so that shares have odds."""
 EXACT = 1e-6
-"""Squared records. Lower limit of variances in the fit."""
+"""Squared records: lower limit of variances in the fit, far below the noise of any count."""
 STEEPEST = 30.0
-"""Largest absolute log-odds: beyond, doubles would round a probability to 0 or 1."""
+"""Log odds: largest absolute value. Beyond, doubles would round a probability to 0 or 1."""
 
 
 class Departures(NamedTuple):
@@ -119,7 +119,8 @@ def estimate_two_classes(law: NoisySums, values: Sequence[int], total: int | Non
 
 
 def fit_logistic_line(law: IntervalSums, values: FloatArray, counts: FloatArray) -> FloatArray:
-    """Fit the curve of `estimate_two_classes` by least squares of all values, weighted by their noise; return cells."""
+    """Return the cells, (2, cells), of the curve of `estimate_two_classes`, fitted by least squares of all values,
+    weighted by their noise."""
     from scipy.optimize import least_squares as fit_least_squares
     from scipy.special import expit, logit, ndtri
 
@@ -129,10 +130,13 @@ def fit_logistic_line(law: IntervalSums, values: FloatArray, counts: FloatArray)
     measurements, _ = split_by_level(law, values)
 
     def cells_from_line(line: FloatArray) -> FloatArray:
+        """Return counts of negatives and positives, (2, cells), if the log-odds are this line (intercept, slope) in
+        the normal score."""
         positive = expit(np.clip(line[0] + line[1] * score, -STEEPEST, STEEPEST))
         return np.stack([records * (1 - positive), records * positive])
 
     def weighted_residuals(line: FloatArray) -> FloatArray:
+        """Return the differences of fitted and released values, divided by the noise standard deviations."""
         residuals = (
             (_sum_intervals(cells_from_line(line), measurement) - measurement.values)
             / np.sqrt(max(measurement.variance, EXACT))
@@ -145,6 +149,7 @@ def fit_logistic_line(law: IntervalSums, values: FloatArray, counts: FloatArray)
 
 
 def _measure_departures(law: IntervalSums, values: FloatArray, total: int | None, fit: FloatArray) -> Departures:
+    """Return the shrunk departures of the released counts from the fit, and how much they exceed noise."""
     measurements, _ = split_by_level(law, values)
     levels = list(
         insert_levels(
@@ -191,11 +196,13 @@ def _fraction_of_parent(layer: Layer, node: FloatArray) -> FloatArray:
 
 
 def _sum_intervals(cells: FloatArray, measurement: LevelMeasurement) -> FloatArray:
+    """Return sums of cells in each interval of a measurement, (..., intervals)."""
     return np.asarray(np.add.reduceat(cells, measurement.bounds[:-1], axis=-1))
 
 
 def _project_monotone(cells: FloatArray) -> FloatArray:
-    """Return nonnegative cells whose cumulated counts are closest to the given ones, with the same total."""
+    """Return nonnegative cells whose cumulated counts are closest, in squares, to the given ones, with the same
+    total."""
     below, total = np.cumsum(cells)[:-1], max(float(cells.sum()), 0.0)
     inner = np.clip(isotonic_projection(below), 0, total) if len(below) else below
     return np.diff(inner, prepend=0.0, append=total)
@@ -203,21 +210,18 @@ def _project_monotone(cells: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """Numbers that steer `smooth_shares`.
-
-    Attributes:
-        amplitudes: Share. Candidate standard deviations of a curve from its line; the most likely is used.
-        reach: Scores. Length scale of the bends of a curve.
-        line_deviation: Prior standard deviation of the level of the line, and of its slope around 1.
-        least_probability: Least probability of a class in binomial variances.
-        least_group: Records. Least size of a group in binomial variances.
-    """
+    """Numbers that steer `smooth_shares`."""
 
     amplitudes: tuple[float, ...] = (0.0, 0.02, 0.05, 0.1, 0.2, 0.4)
+    """Shares: candidate standard deviations of a curve of shares from its line; the most likely one is used."""
     reach: float = 0.2
+    """Normal scores: distance over which bends of a curve are correlated."""
     line_deviation: float = 1.0
+    """Log odds: prior standard deviation of the level of the line, and of its slope around 1."""
     least_probability: float = 0.02
+    """Probability of a class that binomial variances use at least, so that none is 0."""
     least_group: float = 1.0
+    """Records of a group that binomial variances use at least."""
 
 
 TUNING = Tuning()

@@ -25,7 +25,7 @@ class CellEstimator:
     """A noisy count for each cell (Dwork, McSherry, Nissim and Smith 2006). One round."""
 
     def estimate_table(self, axes: tables.Axes, setting: Setting, budget_fraction: Fraction) -> tables.Conversation:
-        """Count all cells."""
+        """Count all cells; return the released counts."""
         extent = tables.Extent.from_axes(axes)
         estimate = yield from tables.count_regions(
             axes, extent, [np.arange(extent.cells)], CountUse.CELLS, budget_fraction
@@ -42,7 +42,8 @@ class UniformGridEstimator:
     """
 
     def estimate_table(self, axes: tables.Axes, setting: Setting, budget_fraction: Fraction) -> tables.Conversation:
-        """Count all records if their number is private, then count blocks."""
+        """Count all records if their number is private, then count blocks; return their counts spread evenly over
+        cells."""
         extent = tables.Extent.from_axes(axes)
         records, remaining, releases = yield from tables.estimate_record_count(axes, extent, setting, budget_fraction)
         parts = parts_per_axis(records, tables.epsilon_per_record(setting, remaining), len(extent.shape))
@@ -55,7 +56,8 @@ class UniformGridEstimator:
 
 
 def parts_per_axis(records: float, epsilon: float, axes: int) -> int:
-    """Return the number of parts of each axis. It balances noise (more blocks) against bias inside blocks (fewer).
+    """Return the number of equal parts of each axis, which balances noise (more blocks) against bias inside blocks
+    (fewer).
 
     >>> parts_per_axis(4000, 1, axes=2), parts_per_axis(-3, 1, axes=2)
     (20, 1)
@@ -74,7 +76,7 @@ class HierarchyEstimator:
     """
 
     def estimate_table(self, axes: tables.Axes, setting: Setting, budget_fraction: Fraction) -> tables.Conversation:
-        """Count blocks of all sizes."""
+        """Count blocks of all sizes; return their least-squares estimate of every cell."""
         extent = tables.Extent.from_axes(axes)
         if extent.shape.count(1) >= len(extent.shape) - 1:
             return (
@@ -96,10 +98,6 @@ def choose_fan_out(side: int, axes: int) -> int:
     level are counted, of variance ``h**2``: most of them on the last level, ``side**(axes - 1)`` at a face, and fewer
     by ``b**(axes - 1)`` on each higher level.
 
-    With fan-out b and h levels a box has about ``2 * axes`` faces, at each of which up to b - 1 blocks of each level
-    are counted, of a variance of ``h**2``: the blocks at a face of the last level are the most, ``side**(axes - 1)``,
-    and fall with the level by ``b**(axes - 1)``.
-
     >>> choose_fan_out(64, 2), choose_fan_out(256, 2), choose_fan_out(4096, 1)
     (8, 7, 16)
     """
@@ -114,7 +112,8 @@ def choose_fan_out(side: int, axes: int) -> int:
 
 
 def _count_levels(side: int, fan: int) -> int:
-    """Return the number of levels below the root, down to single cells."""
+    """Return the number of levels below the root of a tree of this branching factor, down to single cells of an axis
+    of `side` cells."""
     height, width = 1, fan
     while width < side:
         height, width = height + 1, width * fan
@@ -122,7 +121,7 @@ def _count_levels(side: int, fan: int) -> int:
 
 
 def _block_levels(shape: tuple[int, ...]) -> Iterator[IntArray]:
-    """Yield the block number of each cell, from coarse to fine."""
+    """Yield the block number of each cell for each level of the hierarchy, from coarse to fine."""
     fan = choose_fan_out(max(shape), len(shape))
     height = _count_levels(max(shape), fan)
     for level in range(1, height):
@@ -139,7 +138,7 @@ class PriveletEstimator:
     """
 
     def estimate_table(self, axes: tables.Axes, setting: Setting, budget_fraction: Fraction) -> tables.Conversation:
-        """Release all Haar coefficients."""
+        """Release all Haar coefficients; return the cells that they give."""
         extent = tables.Extent.from_axes(axes)
         release = yield Step(WaveletQuery(axes, tuple(extent.inside.tolist()), extent.shape), budget_fraction)
         estimate = estimate_table(
@@ -184,7 +183,8 @@ class AdaptiveGridEstimator:
     """
 
     def estimate_table(self, axes: tables.Axes, setting: Setting, budget_fraction: Fraction) -> tables.Conversation:
-        """Count all records if their number is private, then coarse blocks, then their parts."""
+        """Count all records if their number is private, then coarse blocks, then their parts; return their
+        least-squares estimate of every cell."""
         extent = tables.Extent.from_axes(axes)
         records, remaining, releases = yield from tables.estimate_record_count(
             axes, extent, setting, budget_fraction, ADAPTIVE.counting_fraction
@@ -243,7 +243,8 @@ def choose_parts(counts: FloatArray, epsilon: float, axes: int) -> IntArray:
 
 
 def _number_parts(shape: tuple[int, ...], coarse: IntArray, parts: IntArray) -> IntArray:
-    """Return the number of the part that each cell lies in, if each block is divided into `parts` along each axis."""
+    """Return for each cell the number of its part, if each block of `coarse` is divided into `parts` along each
+    axis."""
     labels = np.zeros(len(coarse), dtype=np.int64)
     for positions in np.indices(shape).reshape(len(shape), -1):
         low = np.full(len(parts), np.iinfo(np.int64).max)
@@ -302,7 +303,7 @@ class RefinedGridEstimator:
     """
 
     def estimate_table(self, axes: tables.Axes, setting: Setting, budget_fraction: Fraction) -> tables.Conversation:
-        """Count blocks, then parts of them, then parts of these parts."""
+        """Count blocks, then parts of them, then parts of these parts; return their joint estimate of every cell."""
         plane = _BoxTreeTable.from_axes(axes)
         if plane.extent.cells < REFINED.min_cells or setting.loss.rho == 0:
             return plane.estimate_table(
@@ -326,7 +327,8 @@ class RefinedGridEstimator:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _BoxTreeTable:
-    """A table whose cells follow the order of a tree of boxes, so that each box is an interval of positions."""
+    """A table whose cells follow the order of a tree of boxes, so that each box is an interval of positions.
+    `places` are the flat table positions in that order, the outside cells last."""
 
     axes: tables.Axes
     extent: tables.Extent
@@ -335,27 +337,27 @@ class _BoxTreeTable:
 
     @classmethod
     def from_axes(cls, axes: tables.Axes) -> _BoxTreeTable:
+        """Return the table of these axes with its tree of boxes."""
         extent = tables.Extent.from_axes(axes)
         tree = BoxTree.from_shape(extent.shape, len(extent.outside))
         return cls(axes, extent, tree, (*extent.inside[tree.order].tolist(), *extent.outside.tolist()))
 
     @property
     def first_blocks(self) -> IntArray:
-        """First cells of the blocks of the first round."""
+        """First positions of the blocks of the first round."""
         return self.tree.tilings[self.tree.depth // REFINED.first_level_divisor][:-1]
 
     def build_query(self, starts: IntArray, round_number: int) -> RegionQuery:
-        """Return the query for the boxes that begin at these positions."""
+        """Return the query for counts of the boxes that begin at these positions."""
         return RegionQuery(self.axes, self.places, (tuple(starts.tolist()),), CountUse.CELLS, round_number)
 
     def estimate_jointly(self, releases: list[Release]) -> JointEstimate:
-        """Combine the releases of all rounds."""
+        """Return the joint estimate from the releases of all rounds."""
         return JointEstimate.from_releases(releases, self.tree.layout)
 
     def choose_blocks(self, splits: TreeEstimate, full_noise: Noise, budget_fraction: Fraction) -> IntArray:
-        """Return the first cells of blocks that are not worth dividing at this budget fraction; the first blocks if
-        that is one.
-        """
+        """Return the first cells of blocks that are not worth dividing if they are counted with this budget
+        fraction; the first blocks if there is only one."""
         noise = Noise(full_noise.family, full_noise.parameter / budget_fraction).variance / 2
         risk = subtree_maxima(splits.layout, splits.variance)
         starts = first_cells_of_nodes(splits.layout, find_leaves(splits.layout, risk > REFINED.tolerance * noise))

@@ -46,6 +46,8 @@ def cluster_counts(rising: FloatArray, variance: float) -> NDArray[np.int64]:
 def _cluster_greedily(
     rising: FloatArray, sums: FloatArray, squares: FloatArray, last_equal: NDArray[np.int64], variance: float
 ) -> NDArray[np.int64]:
+    """Return the cluster number of each value of `rising`; see `cluster_counts`. `sums` and `squares` are prefix
+    sums, and `last_equal` the index of the last equal value."""
     count = len(rising)
     labels = np.zeros(count, dtype=np.int64)
     start = 0
@@ -70,7 +72,8 @@ def _cluster_greedily(
 
 
 AHP_THRESHOLD = 0.35
-"""Factor of ``log(cells) / epsilon``, below which a noisy count is set to 0 (from the paper)."""
+"""Factor of ``log(cells) / epsilon``, in records, below which a noisy count is set to 0: the value of the paper (Zhang,
+Chen, Xu, Meng and Xie 2014)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +98,7 @@ class AhpEstimator:
             raise InvalidArgument("scan_fraction", f"a fraction between 0 and 1 is needed, got {self.scan_fraction}")
 
     def estimate_table(self, axes: tables.Axes, setting: Setting, budget_fraction: Fraction) -> tables.Conversation:
-        """Count all cells, then clusters of them."""
+        """Count all cells, then clusters of them; return the counts of clusters spread evenly over their cells."""
         extent = tables.Extent.from_axes(axes)
         pilot = yield from tables.count_regions(
             axes, extent, [np.arange(extent.cells)], CountUse.CELLS, budget_fraction * self.scan_fraction
@@ -144,7 +147,7 @@ class DawaEstimator:
             )
 
     def estimate_table(self, axes: tables.Axes, setting: Setting, budget_fraction: Fraction) -> tables.Conversation:
-        """Choose a partition, then count its intervals."""
+        """Choose a partition, then count its intervals; return their counts spread evenly over cells."""
         extent = tables.Extent.from_axes(axes)
         order = tables.order_by_proximity(extent.shape)
         query = IntervalPartitionQuery(axes, tuple(extent.inside[order].tolist()))
@@ -168,7 +171,7 @@ class DawaEstimator:
 
 
 PRIVTREE_FRACTION = Fraction(1, 5)
-"""Default budget fraction of the partition of `PrivTreeEstimator`."""
+"""Budget fraction of the partition of `PrivTreeEstimator`, by default."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +203,7 @@ class PrivTreeEstimator:
             )
 
     def estimate_table(self, axes: tables.Axes, setting: Setting, budget_fraction: Fraction) -> tables.Conversation:
-        """Choose a partition, then count its leaves."""
+        """Choose a partition, then count its leaves; return their counts spread evenly over cells."""
         extent = tables.Extent.from_axes(axes)
         query = TreePartitionQuery(axes, (self.fan,) * len(axes), self.least)
         partition = yield Step(query, budget_fraction * self.partition_fraction)
@@ -216,9 +219,8 @@ class PrivTreeEstimator:
 
 
 def number_leaves(leaves: Boxes, shape: tuple[int, ...]) -> IntArray:
-    """Return the number of the box that holds each cell of a flat table; numbers increase with the first cells of the
-    boxes.
-    """
+    """Return for each cell of a flat table the number of the box that holds it; numbers increase with the first
+    cells of the boxes."""
     number = np.empty(shape, dtype=np.int64)
     order = np.lexsort(leaves.lower.T[::-1])
     for rank, (lower, upper) in enumerate(zip(leaves.lower[order].tolist(), leaves.upper[order].tolist(), strict=True)):
@@ -267,7 +269,8 @@ class MwemEstimator:
             raise InvalidArgument("rounds", f"at least 1 is needed, got {self.rounds}")
 
     def estimate_table(self, axes: tables.Axes, setting: Setting, budget_fraction: Fraction) -> tables.Conversation:
-        """Count all records if their number is private; then, in each round, select a box and count it."""
+        """Count all records if their number is private; then, in each round, select a box and count it; return the
+        table that agrees with all box counts."""
         extent = tables.Extent.from_axes(axes)
         total, remaining, releases = yield from tables.estimate_record_count(axes, extent, setting, budget_fraction)
         boxes = list_candidate_boxes(extent.shape)
@@ -320,8 +323,8 @@ def box_slices(box: Box) -> tuple[slice, ...]:
 
 
 def fit_box_counts(estimate: FloatArray, box_counts: Sequence[BoxCount]) -> FloatArray:
-    """Return the table closest to the estimate in relative entropy that agrees with all box counts, by iterative
-    sweeps.
+    """Return the table closest to the estimate in relative entropy that agrees with all box counts, after `SWEEPS`
+    sweeps of proportional fitting.
 
     The paper moves part of the way to the last count; here each count is met (Deming and Stephan 1940), which does not
     depend on the number of records. The count inside a box is averaged with the total minus the count outside it.

@@ -34,7 +34,7 @@ class Extent:
 
     @classmethod
     def from_axes(cls, axes: Axes) -> Extent:
-        """Return the extent of the table with these axes.
+        """Return the extent of the table with these axes: which cells lie inside all grids.
 
         >>> from dpcurves.data import Grid
         >>> Extent.from_axes((Axis("age", Grid(0, 1, cells=3, outside=Outside.APART)),)).outside
@@ -68,9 +68,8 @@ def order_by_proximity(shape: tuple[int, ...]) -> IntArray:
 
 
 def hilbert_index(row: IntArray, column: IntArray, *, side: int) -> IntArray:
-    """Return the position of each cell along the Hilbert curve through a square of `side` cells, by halving (Hilbert
-    1891).
-    """
+    """Return the position of each cell along the Hilbert curve through a square of `side` cells (a power of two), by
+    halving (Hilbert 1891)."""
     x, y = row.copy(), column.copy()
     position = np.zeros_like(x)
     half = side // 2
@@ -107,6 +106,7 @@ def equal_blocks(shape: tuple[int, ...], parts: int) -> IntArray:
 
 
 def _number_blocks(shape: tuple[int, ...], parts: list[IntArray]) -> IntArray:
+    """Return the block number of each cell of a flat table, from the part numbers of the cells along each axis."""
     labels = np.zeros((), dtype=np.int64)
     for part in parts:
         labels = np.add.outer(labels * (int(part[-1]) + 1), part)
@@ -114,6 +114,7 @@ def _number_blocks(shape: tuple[int, ...], parts: list[IntArray]) -> IntArray:
 
 
 def _inside_mask(axis: Axis | Categories) -> NDArray[np.bool_]:
+    """Return the mask of the slots of an axis that lie inside its grid; all categories do."""
     inside = np.ones(axis.slots, dtype=np.bool_)
     if isinstance(axis, Axis) and axis.grid.outside is Outside.APART:
         inside[[0, -1]] = False
@@ -148,7 +149,7 @@ FOR_TOTAL = Fraction(1, 20)
 """Budget fraction of a count of all records, if an estimator needs their number and it is private."""
 
 TOTAL_ROUND = -1
-"""Round number of that count, which differs from the rounds of the estimator."""
+"""Index of the round that counts all records; it differs from the rounds of the estimator, which count from 0."""
 
 
 def count_regions(
@@ -160,7 +161,8 @@ def count_regions(
     *,
     round_number: int = 0,
 ) -> Generator[Step, Release, EstimatedTable]:
-    """Count regions of nested tilings: cells with the same label form a region, and all cells outside form another.
+    """Ask for counts of the regions of nested tilings; return the least-squares estimate of every cell. Cells with
+    the same label form a region, and all cells outside form another.
 
     Args:
         axes: The axes of the table.
@@ -178,7 +180,7 @@ def count_regions(
 def build_region_query(
     axes: Axes, extent: Extent, labels: Sequence[IntArray], use: CountUse, *, round_number: int
 ) -> RegionQuery:
-    """Return the query of `count_regions`."""
+    """Return the query that `count_regions` asks; arguments as there."""
     order = np.lexsort(labels[::-1])
     first = np.zeros(extent.cells, dtype=np.bool_)
     first[0] = True
@@ -202,7 +204,7 @@ def estimate_regions(query: RegionQuery, extent: Extent, evidence: Evidence, rel
 
 
 def join_tilings(first: Release, second: Release) -> Evidence:
-    """Combine two releases of nested tilings in the same order, the coarse one first.
+    """Return the evidence of two releases of nested tilings in the same order, the coarse one first.
 
     The second of the two counts of missing records is kept.
     """

@@ -39,7 +39,7 @@ class Pairs(NamedTuple):
 
     @classmethod
     def from_counts(cls, negative: FloatArray, positive: FloatArray, tied: BoolArray | None = None) -> Pairs:
-        """Count pairs, given counts in cells of increasing scores, (..., cells), which may be negative.
+        """Return the numbers of pairs for counts in cells of increasing scores, (..., cells), which may be negative.
 
         Cells marked in `tied`, (cells,), hold one score each: their ties count one half.
         """
@@ -79,12 +79,12 @@ class RankedClassCounts(NamedTuple):
 
     @property
     def class_sizes(self) -> FloatArray:
-        """Records of each class, (2,)."""
+        """Unbiased number of records of each class, (2,)."""
         return np.asarray(self.counts.sum(axis=1))
 
     @property
     def likely_counts(self) -> FloatArray:
-        """Estimated counts, (2, cells), non-negative."""
+        """Non-negative counts, (2, cells): the shares times the class sizes."""
         return self.shares * np.maximum(self.class_sizes, LEAST_MASS)[:, None]
 
     def may_lack_a_class(self, level: float) -> bool:
@@ -160,7 +160,8 @@ def expected_width(class_counts: RankedClassCounts, level: float) -> float:
 def _area_ends(
     pair_bounds: Pairs, noise_effects: Pairs, spread: AreaSpread | None, level: float
 ) -> tuple[float, float]:
-    """Return the smallest and the largest accepted area in [0, 1]."""
+    """Return the smallest and the largest accepted area in [0, 1], with the released pairs and draws of the effects
+    of noise on them."""
     one_sided_level = _end_level(pair_bounds, noise_effects, spread, level)
     upper = _largest_accepted_area(
         (pair_bounds.concordant, pair_bounds.total),
@@ -200,7 +201,8 @@ def shares_from_rates(fpr: FloatArray, tpr: FloatArray) -> FloatArray:
 
 
 def simulate_pair_noise(cells: FloatArray, noise: Sequence[FloatArray], tied: BoolArray | None = None) -> Pairs:
-    """Return the effects of noise, in chunks of (draws, 2, cells), on the pairs of these counts."""
+    """Return draws of the effects of noise on the numbers of pairs of these counts, (2, cells); the noise comes in
+    chunks of (draws, 2, cells)."""
     exact = Pairs.from_counts(cells[0], cells[1], tied)
     noisy = [Pairs.from_counts((cells + chunk)[..., 0, :], (cells + chunk)[..., 1, :], tied) for chunk in noise]
     return Pairs(*(np.concatenate(chunk) - value for chunk, value in zip(zip(*noisy, strict=True), exact, strict=True)))
@@ -229,7 +231,8 @@ def estimate_area_spread(cells: FloatArray, normal: FloatArray) -> AreaSpread:
 
 
 def _variance_fraction(counts: FloatArray, opposite: FloatArray) -> float:
-    """Return the variance, over one class, of the share of the other class below a record, over its maximum."""
+    """Return the variance, over one class, of the share of the other class below a record, divided by its maximum a
+    (1 - a) for area a; 1 if a class is too small."""
     if min(counts.sum(), opposite.sum()) < LEAST_CLASS:
         return 1.0
     weight = counts / counts.sum()
@@ -242,10 +245,13 @@ def _variance_fraction(counts: FloatArray, opposite: FloatArray) -> float:
 def _largest_accepted_area(
     pair_bound: WonOfAll, noise_effects: WonOfAll, spread: AreaSpread | None, one_sided_level: float
 ) -> float:
-    """Return the largest area in [0, 1] that the one-sided test accepts."""
+    """Return the largest area in [0, 1] that the one-sided test accepts, from (concordant, all) pairs as released
+    and as draws of the effects of noise."""
     concordant, total = pair_bound
 
     def is_accepted(area: float) -> bool:
+        """Return whether noise, and sampling, explain that the concordant pairs are fewer than `area` times all
+        pairs."""
         shortfall = area * noise_effects[1] - noise_effects[0]
         if spread is not None:
             shortfall = shortfall + spread.normal_draws * spread.scale * np.sqrt(area * (1 - area))
@@ -261,9 +267,9 @@ def _largest_accepted_area(
 
 
 LARGE = 0.03
-"""Standard deviation of the noise of an area at which both estimates of `combine_areas` have equal weight."""
+"""Area: standard deviation of its noise at which both estimates of `combine_areas` have equal weight."""
 FEW_DRAWS = 100
-"""Number of noise draws; it estimates that standard deviation to within about a tenth."""
+"""Draws of noise for the standard deviation of an area, which they estimate to within about a tenth."""
 
 
 def combine_areas(curve: tuple[FloatArray, FloatArray], cells: FloatArray, class_counts: RankedClassCounts) -> float:

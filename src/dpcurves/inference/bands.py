@@ -27,13 +27,13 @@ Band = tuple[FloatArray, FloatArray]
 ROUNDING = 1e-9  # a standard deviation below this part of the largest one is the rounding of an exact point
 HALVINGS = 40
 LEAST_LEVEL = 0.505
-"""Smallest probability with which an end holds."""
+"""Probability with which an end of an interval holds, at least: barely more than the median."""
 PILOT = 200
-"""Draws that set the scale of points, if draws come in chunks that are not stored."""
+"""Draws that set the scale of each point, if draws come in chunks that are not stored."""
 SLACK = 0.002
-"""Largest shortfall of a simulated level."""
+"""Probability by which a simulated level may fall short of the stated one."""
 RISK = 0.025
-"""Probability of a larger shortfall."""
+"""Probability that a simulated level falls short by more than `SLACK`."""
 
 
 def simultaneous_band(
@@ -65,7 +65,8 @@ def simultaneous_band(
 
 
 def simultaneous_errors(deviations: Iterable[FloatArray], level: float) -> FloatArray:
-    """Return bounds that hold for the noise of all points with probability `level`: a multiple of each deviation.
+    """Return bounds of the absolute noise that hold at all points with probability `level`, (points,): a common
+    multiple of each standard deviation.
 
     For any scaling of the points, the largest scaled deviation of further draws has the law of the noise's. So chunks
     are read once: if the first chunk has `PILOT` draws, or is the only one, it both scales and counts; else the first
@@ -98,7 +99,7 @@ def is_noisy(scale: FloatArray) -> BoolArray:
 
 
 def estimate_scales(chunks: Iterator[FloatArray]) -> tuple[FloatArray, Iterator[FloatArray]]:
-    """Return the standard deviations of the points, and the chunks that count."""
+    """Return the standard deviations of the points, (points,), and the iterator of chunks that count for quantiles."""
     squares, draws, remaining_chunks = np.zeros(1), 0, chunks
     for chunk in chunks:
         remaining_chunks = chunks if draws > 0 else chain([chunk], chunks)
@@ -109,7 +110,7 @@ def estimate_scales(chunks: Iterator[FloatArray]) -> tuple[FloatArray, Iterator[
 
 
 def monotone_hull(lower: FloatArray, upper: FloatArray) -> Band:
-    """Return the hull of non-decreasing curves in [0, 1] between `lower` and `upper`.
+    """Return the smallest band that contains all non-decreasing curves in [0, 1] between `lower` and `upper`.
 
     Where no curve fits, because noise exceeds the allowance of the band, lower and upper are swapped.
     """
@@ -199,7 +200,8 @@ def safe_rank(draws: int, level: float, slack: float = SLACK) -> int:
 
 
 def _binomial_tails(draws: int, share: float) -> FloatArray:
-    """Return the upper tail probabilities P(X >= 0), P(X >= 1), ... of a binomial X with `share` below 1.
+    """Return the upper tail probabilities P(X >= 0), P(X >= 1), ... P(X >= draws) of a binomial X with `share` below
+    1.
 
     Sums of the binomial law. (Importing SciPy's would take longer than a small curve takes.)
     """
@@ -230,7 +232,8 @@ def dkw_bound(units: float, level: float) -> float:
 
 
 GUARD = 1.0
-"""Squared records added to the variance of sampled counts: a count of zero may come from a mean of a few records."""
+"""Squared records that are added to the variance of sampled counts: a count of zero may come from a mean of a few
+records."""
 
 
 def simultaneous_mean_ends(  # noqa: PLR0917
@@ -290,9 +293,10 @@ def join_intervals(one: FloatArray, other: FloatArray) -> FloatArray:
 
 
 LEVELLED = 0.1
-"""Added to ``F * (1 - F)`` in the variance of a deviation: larger values make the width of the band more even."""
+"""Variance of one record that is added to ``F * (1 - F)`` in the variance of a deviation: larger values make the width
+of the band more even."""
 RARE = 3.0
-"""Smallest expected number of units beyond each point: with this mean, none may be observed."""
+"""Units expected beyond each point, at least: with this mean, none is observed with probability 5 %."""
 
 
 class Sample(NamedTuple):
@@ -312,7 +316,7 @@ class Sample(NamedTuple):
     variance_factors: FloatArray | None = None
 
     def simulate_sampling_errors(self, draws: int) -> FloatArray:
-        """Simulate sampling errors of the shares as Brownian bridges: (draws, points)."""
+        """Return simulated sampling errors of the shares, as Brownian bridges: (draws, points)."""
         cell_shares = np.diff(self.likely, prepend=0.0, append=1.0)
         if self.variance_factors is not None:
             cell_shares = cell_shares * self.variance_factors
@@ -323,7 +327,8 @@ class Sample(NamedTuple):
 
 
 def clip_unseen_shares(likely: FloatArray, units: float) -> FloatArray:
-    """Clip shares to at least `RARE` units on either side, except 0 at the first point and 1 at the last.
+    """Return the shares clipped so that at least `RARE` units lie on either side, except 0 at the first point and 1
+    at the last.
 
     >>> clip_unseen_shares(np.array([0.0, 0.0, 0.5, 1.0, 1.0]), 100).tolist()
     [0.0, 0.03, 0.5, 0.97, 1.0]

@@ -9,9 +9,9 @@ import numpy as np
 from ..arrays import FloatArray
 
 LEAST_RATIO = 2.0**-10
-"""Lower limit of the sum of squared weights, as a fraction of the cap times the sum of weights."""
+"""Ratio of the sum of squared weights to the cap times the sum of weights: lower limit, so that none is 0."""
 SPREAD = 4.0
-"""Lower limit of the ratio of a group: the ratio of all records divided by this number."""
+"""Ratio: that of a group is at least the ratio of all records divided by this number."""
 
 
 class WeightRatios(NamedTuple):
@@ -27,7 +27,7 @@ class WeightRatios(NamedTuple):
 
 
 def estimate_weight_ratios(weights: FloatArray, squares: FloatArray, noise: float) -> WeightRatios:
-    """Estimate the weight ratio of all records and of each group, which scales the sampling error of weighted counts.
+    """Return the weight ratio of all records and of each group, which scale the sampling error of weighted counts.
 
     The sampling standard deviation of a weighted count is the root of the sum of squared weights. In units of the cap
     no square exceeds its weight, so a ratio of 1 is always conservative. The ratio of a group is shrunk towards the

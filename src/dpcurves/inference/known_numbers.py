@@ -18,7 +18,8 @@ from ..summaries.two_classes import LEAST_MASS
 from .bands import upper_quantiles
 
 KNOWN_AT = 0.95
-"""Confidence level of the interval, for these records, that decides whether a number is known."""
+"""Probability of the interval, for these records, that decides whether a number is known: if it holds every possible
+value, the number is NaN."""
 
 Ends = tuple[float, float]
 

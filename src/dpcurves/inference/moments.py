@@ -21,7 +21,8 @@ HALVINGS = 24
 
 
 def find_accepted_ends(excess: Excess, inside: FloatArray, least: FloatArray, most: FloatArray) -> FloatArray:
-    """Return the endpoints, (..., 2), of the numbers around `inside` whose excess is not above 0."""
+    """Return the endpoints, (..., 2), of the numbers around `inside` whose excess is not above 0, searched from
+    `least` to `most` by bisection."""
     return np.stack([_search_end(excess, inside, least), _search_end(excess, inside, most)], axis=-1)
 
 
@@ -42,13 +43,15 @@ def invert_contrast_test(  # noqa: PLR0917
     """
 
     def excess(number: FloatArray) -> FloatArray:
+        """Return by how much the absolute contrast at a number exceeds the quantile of its absolute errors."""
         return np.asarray(np.abs(contrast(number)) - upper_quantiles(np.abs(errors(number)), level))
 
     return find_accepted_ends(excess, inside, least, most)
 
 
 def _search_end(excess: Excess, inside: FloatArray, end: FloatArray) -> FloatArray:
-    """Return the root of the excess between an accepted point and an end; the end if it is accepted."""
+    """Return the point between an accepted point and an end at which the excess rises above 0; the end itself if it
+    is accepted."""
     near, far = inside, end
     for _ in range(HALVINGS):
         middle = (near + far) / 2
@@ -62,11 +65,12 @@ def _search_end(excess: Excess, inside: FloatArray, end: FloatArray) -> FloatArr
 
 HALF = 0.5
 FAR_OFF = 12.0
-"""Search limit for a number of positives, in standard deviations of sampling, and in records."""
+"""Standard deviations of sampling, and records: search limit for a number of positives."""
 
 
 def share_intervals(groups: GroupCounts, noise: GroupNoise, normal: FloatArray | None, level: float) -> FloatArray:
-    """Confidence intervals for the share of positives of each group, at confidence `level`: (groups, 2), in [0, 1].
+    """Return confidence intervals for the share of positives of each group, each at confidence `level`: (groups, 2),
+    in [0, 1].
 
     The contrast of a share s is ``(1 - s) * positives - s * negatives``: see `invert_contrast_test`. The coverage
     therefore holds in small groups as in large ones; a group that may be empty has the interval from 0 to 1. For the
@@ -96,7 +100,8 @@ def share_intervals(groups: GroupCounts, noise: GroupNoise, normal: FloatArray |
 
 
 def positive_intervals(groups: GroupCounts, noise: GroupNoise, normal: FloatArray | None, level: float) -> FloatArray:
-    """Confidence intervals for the positives of each group, at confidence `level`: (groups, 2), not below 0.
+    """Return confidence intervals for the number of positives of each group, each at confidence `level`: (groups,
+    2), not below 0.
 
     For the population: the expected positives among as many records.
 
@@ -120,7 +125,8 @@ def positive_intervals(groups: GroupCounts, noise: GroupNoise, normal: FloatArra
 
 
 def mean_intervals(counts: FloatArray, noise: FloatArray, normal: FloatArray, units: float, level: float) -> FloatArray:
-    """Confidence intervals for means of counts over samples of this size, each at `level`: (counts, 2), not below 0.
+    """Return confidence intervals for means of counts over samples of this size, each at `level`: (counts, 2), not
+    below 0.
 
     A mean m is accepted if noise and sampling together move a count of m units up to the released count with more than
     half of the error probability, and likewise down. The sampling law is the law of `share_intervals`, widened by half
@@ -140,6 +146,8 @@ def mean_intervals(counts: FloatArray, noise: FloatArray, normal: FloatArray, un
     coverage_each_side = (1 + level) / 2
 
     def excess(mean: FloatArray) -> FloatArray:
+        """Return by how much the distance of a mean from the released count exceeds the quantile of noise and
+        sampling."""
         errors = noise + _simulate_binomial(mean, np.clip(mean / units, 0.0, 1.0), normal)
         up, down = upper_quantiles(errors, coverage_each_side), upper_quantiles(-errors, coverage_each_side)
         return np.maximum(counts - mean - up, mean - counts - down) - HALF
@@ -167,12 +175,14 @@ def residual_envelope(groups: GroupCounts, noise: GroupNoise, normal: FloatArray
 
 
 def _simulate_sampled_positives(size: FloatArray, share: FloatArray, normal: FloatArray | None) -> FloatArray:
-    """Sampling errors of the positives of groups of this size, (draws, groups); zero without `normal`."""
+    """Return simulated sampling errors of the positives of groups of this size, (draws, groups); zero without
+    `normal`."""
     return np.zeros(1) if normal is None else _simulate_binomial(size * share, share, normal)
 
 
 def _simulate_binomial(mean: FloatArray, share: FloatArray, normal: FloatArray) -> FloatArray:
-    """Deviations of binomial counts from their mean; of Poisson counts where `share` is 0."""
+    """Return simulated deviations of binomial counts from their mean, from standard normal draws with a correction
+    for skewness; of Poisson counts where `share` is 0."""
     return normal * np.sqrt(mean * (1 - share)) + (normal**2 - 1) * (1 - 2 * share) / 6
 
 
@@ -182,16 +192,17 @@ def _simulate_binomial(mean: FloatArray, share: FloatArray, normal: FloatArray) 
 Ends = tuple[float, float]
 Errors = Callable[[], FloatArray]
 KNOWN = 0.95
-"""Level at which a count must exceed the noise of an empty table, or its value is unknown."""
+"""Probability with which a count must exceed the noise of an empty table; otherwise its value is unknown."""
 FAR = 60.0
 """Signal-to-noise ratio (records / noise standard deviation) above which counts are always known."""
 WHOLE = 1e-6
-"""Rounding error of an integer in double precision."""
+"""Records: rounding error of a whole number in double precision, so that 2.9999999 counts as 3."""
 
 SPENT = 1 / 10
 """Fraction of the error probability of a mean, or a sum, that is spent on the bound of its variance."""
 LARGEST_VARIANCE = 2.0
-"""Largest variance, with divisor n - 1, of values between -1 and 1: two records, one at each end."""
+"""Squared half ranges: largest variance, with divisor n - 1, of values between -1 and 1: two records, one at each
+end."""
 
 
 class SquareScatter(NamedTuple):
@@ -246,12 +257,13 @@ class Moments(NamedTuple):
 
     @property
     def variance(self) -> FloatArray:
-        """The variance, with divisor n - 1, of at least 2 records; not below 0. NaN if squares were not released."""
+        """The variance, with divisor n - 1, from a count of at least 2, cut at 0 and `LARGEST_VARIANCE`. NaN if
+        squares were not released."""
         return np.asarray(np.clip(self.unbounded_variance, 0.0, LARGEST_VARIANCE))
 
     @property
     def unbounded_variance(self) -> FloatArray:
-        """The variance without bounds; below 0 if noise outweighs it."""
+        """The variance, with divisor n - 1, before it is cut; below 0 if noise outweighs it."""
         if self.sum_of_squares is None:
             return np.full(np.shape(self.records), np.nan)
         count = np.maximum(self.records, 2.0)
@@ -271,7 +283,7 @@ class ReleasedMoments(NamedTuple):
 
     @property
     def minus_noise(self) -> Moments:
-        """Released values minus simulated noise."""
+        """Draws of sums that are compatible with the release: released values minus simulated noise."""
         released, noise = self
         sum_of_squares = (
             None
@@ -331,6 +343,7 @@ class ReleasedMoments(NamedTuple):
         (released, noise), (level, variance_bound) = self, self._sampling_level_and_variance(level, student)
 
         def errors(mean: FloatArray) -> FloatArray:
+            """Return draws of the error of the contrast at this mean, by noise and, for the population, by sampling."""
             noise_errors = noise.sum_of_values - mean * noise.records
             if student is None:
                 return noise_errors
@@ -407,6 +420,8 @@ class ReleasedMoments(NamedTuple):
             )
 
         def errors(variance: FloatArray) -> FloatArray:
+            """Return draws of the error of the released variance by noise and by sampling from a population of this
+            variance."""
             squares_variance = (
                 np.clip(fourth_moment - variance**2, 0.0, np.maximum(variance * (furthest_distance**2 - variance), 0.0))
                 / count
@@ -420,7 +435,8 @@ class ReleasedMoments(NamedTuple):
         return low, high
 
     def _sampling_level_and_variance(self, level: float, student: FloatArray | None) -> tuple[float, float]:
-        """Return the level that remains, and the bound of the variance for sampling."""
+        """Return the level that remains for the interval, and an upper limit of the variance for which the rest is
+        spent; `level` and infinity if none is needed or squares were not released."""
         if student is None or self.released_moments.sum_of_squares is None:
             return level, np.inf
         tail_probability = SPENT * (1 - level)
@@ -440,7 +456,7 @@ def whole_ends(counts: FloatArray, errors: FloatArray, total: int | None) -> Flo
 
 
 def clip_to_possible(counts: FloatArray, total: int | None) -> FloatArray:
-    """Clip counts, or their ends, to zero and to the number of records, if that is public."""
+    """Return counts, or their ends, clipped to at least zero and at most the number of records, if that is public."""
     return np.clip(counts, 0.0, np.inf if total is None else float(total))
 
 
@@ -523,6 +539,7 @@ def probability_interval(released: int, subsets: int, noise: Noise, level: float
     above, below = _noise_tail(released - counts, noise), _noise_tail(counts - released, noise)
 
     def expected_tail(tail: FloatArray, probability: float) -> float:
+        """Return the expectation of a tail probability over binomial counts with this probability."""
         return float(np.diff(bdtr(counts, subsets, probability), prepend=0.0) @ tail)
 
     low = _search_first(lambda probability: expected_tail(above, probability) > tail_probability)
@@ -531,7 +548,7 @@ def probability_interval(released: int, subsets: int, noise: Noise, level: float
 
 
 def _search_first(holds: Callable[[float], bool]) -> float:
-    """Return the smallest point of [0, 1] at which a monotone condition holds; 1 if it never does."""
+    """Return the smallest point of [0, 1] at which a monotone condition holds, by bisection; 1 if it never does."""
     low, high = 0.0, 1.0
     if holds(0.0):
         return 0.0
@@ -542,7 +559,7 @@ def _search_first(holds: Callable[[float], bool]) -> float:
 
 
 def _noise_tail(integers: IntArray, noise: Noise) -> FloatArray:
-    """Return the probability that the noise is at least each integer."""
+    """Return the probability that the noise is at least each of these integers."""
     from scipy.special import ndtr
 
     values = np.asarray(integers, dtype=np.float64)
@@ -560,8 +577,9 @@ def _noise_tail(integers: IntArray, noise: Noise) -> FloatArray:
 
 
 LEVEL = 0.95
+"""Probability of the interval from which a p-value is derived; see `NORMAL`."""
 NORMAL = 1.959963984540054
-"""Two-sided standard normal quantile of this level."""
+"""Standard deviations: the two-sided standard normal quantile of `LEVEL`."""
 
 
 class IntervalEstimate(NamedTuple):
@@ -581,12 +599,12 @@ class IntervalEstimate(NamedTuple):
 
     @property
     def error_below(self) -> float:
-        """The largest upward random error."""
+        """The distance from the value to the lower end that is random error, not discretization error."""
         return max(self.value - self.gap_below - self.lower, 0.0)
 
     @property
     def error_above(self) -> float:
-        """The largest downward random error."""
+        """The distance from the value to the upper end that is random error, not discretization error."""
         return max(self.upper - self.value - self.gap_above, 0.0)
 
 
@@ -637,9 +655,9 @@ DEVIATIONS = 4.0
 
 
 SPENT_ON_LARGEST = 0.1
-"""Fraction of the error probability spent on excluding numbers that are too small to be the largest."""
+"""Fraction of the error probability that is spent on excluding numbers that are too small to be the largest."""
 LEAST_DRAWS = 2
-"""Draws that must lie beyond a quantile, so that it can be estimated."""
+"""Draws that must lie beyond a quantile, at least, so that it can be estimated."""
 
 
 def largest_absolute_interval(estimates: FloatArray, errors: FloatArray, level: float) -> tuple[float, float]:

@@ -88,6 +88,7 @@ def choose_shown_values(cells: FloatArray, interpolated: FloatArray) -> FloatArr
 
 
 def _require_levels(p: ArrayLike) -> NDArray[np.float64]:
+    """Return the levels as an array. Raises `InvalidArgument` unless all are between 0 and 1."""
     levels = np.asarray(p, dtype=np.float64)
     if not np.all((levels >= 0) & (levels <= 1)):
         raise InvalidArgument("p", f"levels must be between 0 and 1, got {levels.tolist()}")
@@ -98,13 +99,11 @@ def _require_levels(p: ArrayLike) -> NDArray[np.float64]:
 
 
 FEW = 9
-"""Number of quantiles up to which tests are used; for more, a band over all edges is about as narrow.
-
-(For nine quantiles of a lognormal law on 1,000 cells tests are 0.86 to 0.97 times as wide, of beta(2, 3) on 64 cells
-0.93 times: the number was chosen on these.)
-"""
+"""Quantiles up to which tests are used; for more, a band over all edges is about as narrow. For nine quantiles of a
+lognormal law on 1,000 cells tests are 0.86 to 0.97 times as wide, of beta(2, 3) on 64 cells 0.93 times: the number was
+chosen on these."""
 BEYOND = 20.0
-"""z-score beyond which a test is decided without comparing draws."""
+"""Standard deviations beyond which a test is decided without comparing draws."""
 ROUNDING = 1e-9
 
 
@@ -186,7 +185,8 @@ def _count_exceeding_draws(  # noqa: PLR0917
     units: float,
     spread: FloatArray,
 ) -> tuple[IntArray, IntArray, int]:
-    """Return numbers of draws above and below each excess, (quantiles, points), and the number of all draws."""
+    """Return the numbers of draws whose error is above, and below, each excess, (quantiles, points), and the number
+    of all draws; arguments as in `find_ends_by_tests`."""
     sampling_variance, rounding, undecided, draws = units * p * (1 - p) * spread, ROUNDING * units, None, 0
     draws_above, draws_below = np.zeros(excess.shape, dtype=np.int64), np.zeros(excess.shape, dtype=np.int64)
     for chunk in noise:
@@ -209,7 +209,8 @@ def _count_exceeding_draws(  # noqa: PLR0917
 
 
 def _mark_undecided(excess: FloatArray, chunk: FloatArray, sampled: FloatArray) -> NDArray[np.bool_]:
-    """Return a mask of the points at which some test depends on the draws.
+    """Return a mask of the points at which some test depends on the draws; at the others the excess is beyond
+    `BEYOND` standard deviations.
 
     Standard deviations come from the first chunk, which may have few draws: the mean over all points stabilises them.
     """
@@ -248,6 +249,8 @@ def tail_bound(parts: tuple[WeightedNoise, ...], probability: float) -> float:
     spread = sqrt(sum(part.draws * part.weight**2 * part.noise.variance for part in nonzero))
 
     def chernoff_bound(log_rate: float) -> float:
+        """Return the bound for the rate with this logarithm; infinite where the moment generating function does not
+        exist."""
         rate = exp(log_rate)
         if rate >= rate_limit:
             return inf
@@ -263,7 +266,7 @@ def tail_bound(parts: tuple[WeightedNoise, ...], probability: float) -> float:
 
 
 def _log_moment_of_draw(part: WeightedNoise, rate: float) -> float:
-    """Return the log moment generating function of one draw of one party."""
+    """Return the log moment generating function, at this rate, of one draw of one party's noise, times its weight."""
     rate *= abs(part.weight)
     if part.noise.family is Family.GAUSSIAN:
         return rate**2 * float(part.noise.parameter) / 2
@@ -272,7 +275,8 @@ def _log_moment_of_draw(part: WeightedNoise, rate: float) -> float:
 
 
 def roundest_threshold(low: int, high: int) -> int:
-    """Return the threshold in between that is divisible by the largest power of two: the next node down a binary tree.
+    """Return the threshold above `low` and below `high` that is divisible by the largest power of two: the next node
+    down a binary tree.
 
     >>> roundest_threshold(0, 1000), roundest_threshold(512, 1000), roundest_threshold(0, 512)
     (512, 768, 256)
@@ -353,7 +357,7 @@ class PathQuantile:
 
     @classmethod
     def from_evidence(cls, evidence: Evidence, p: float, level: float, *, independent: bool = False) -> PathQuantile:
-        """Build the searches from a release."""
+        """Return the searches for the quantile `p`, given the counts of a release."""
         law = evidence.path_sums
         missing = None if law.missing is None else evidence.values[-1]
         counts = dict(zip(law.prefix_lengths, evidence.values, strict=False))
@@ -361,7 +365,7 @@ class PathQuantile:
 
     @property
     def next_thresholds(self) -> tuple[int, ...]:
-        """Thresholds that are needed next; empty once all searches have ended."""
+        """Thresholds whose counts are needed next, increasing; empty once all searches have ended."""
         brackets = (*self.brackets, *self.population_brackets) if self.independent else self.brackets
         thresholds = {bracket.next_threshold() for bracket in brackets} | {self.law.cells}
         return tuple(
@@ -386,19 +390,24 @@ class PathQuantile:
         return lower, upper
 
     def _bisect(self, side: int, margin: Callable[[int], float]) -> Bracket:
+        """Return the bracket of the search for one end: the lower (side -1), the quantile itself (0) or the upper
+        (1)."""
         return bisect_bracket(self.law.cells, self._build_comparison(side, margin))
 
     @property
     def present_records(self) -> float:
-        """The number of records with a value."""
+        """The number of records with a value: public minus noisy missing records, or counted with noise."""
         if self.total is not None and self.missing is not None:
             return self.total - self.missing
         return self.counts[self.law.cells]
 
     def _build_comparison(self, side: int, margin: Callable[[int], float]) -> Callable[[int], bool | None]:
-        """Return a test whether a count reaches the quantile, for one side; it gives None for an unknown count."""
+        """Return a function from a threshold to whether its count reaches the quantile, for one side; None for a
+        count that was not asked."""
 
         def is_reached(threshold: int) -> bool | None:
+            """Return whether the count of this threshold reaches the quantile by the margin of the side; None if it
+            was not asked."""
             if threshold not in self.counts:
                 return None
             excess = self.counts[threshold] - self.p * self.present_records
@@ -407,14 +416,18 @@ class PathQuantile:
         return is_reached
 
     def _margin(self, threshold: int) -> float:
+        """Return the bound of the noise of an excess at this threshold for the interval of these records."""
         return self._noise_margin(threshold, 1 - self.level)
 
     def _population_margin(self, threshold: int) -> float:
+        """Return the bound of noise and sampling error of an excess at this threshold."""
         units = max(self.present_records, 1.0)
         sampling = units * dkw_bound(units, (1 + self.level) / 2)
         return self._noise_margin(threshold, (1 - self.level) / 2) + sampling
 
     def _noise_margin(self, threshold: int, error: float) -> float:
+        """Return the bound of the noise of an excess at this threshold; `error` is the error probability of all
+        thresholds of a search."""
         steps = max(1, (self.law.cells - 1).bit_length())
         return tail_bound(self._excess_noises(threshold), error / steps)
 

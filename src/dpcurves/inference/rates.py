@@ -63,7 +63,7 @@ class ClassCounts:
         return np.stack([np.diff(monotone_counts_above(row))[::-1] for row in estimates])
 
     def simulate_errors(self, *, population: bool, generator: np.random.Generator | None) -> FloatArray:
-        """Simulate errors of the unbiased counts, (draws, 2, cells): noise, and sampling for the population.
+        """Return simulated errors of the unbiased counts, (draws, 2, cells): noise, and sampling for the population.
 
         A sample is drawn from the likely counts (a multinomial law); its difference from them is its error.
         """
@@ -78,15 +78,16 @@ class ClassCounts:
 
     @cached_property
     def _noise(self) -> FloatArray:
-        """Draws of the public generator, which are the same each time."""
+        """Simulated noise of the counts, (draws, 2, cells), from the fixed public seed."""
         return self.simulate_errors(population=False, generator=public_generator(None))
 
     @cached_property
     def _noise_and_sampling(self) -> FloatArray:
+        """Simulated noise and sampling errors of the counts, (draws, 2, cells), from the fixed public seed."""
         return self.simulate_errors(population=True, generator=public_generator(None))
 
     def may_lack_class(self, errors: FloatArray, level: float) -> tuple[bool, bool]:
-        """Return for each class whether an empty class would give its count: see `may_be_zero`."""
+        """Return for negatives and for positives whether an empty class would give such a count: see `may_be_zero`."""
         negative, positive = may_be_zero(self.unbiased_counts.sum(axis=1), errors.sum(axis=-1), level).tolist()
         return negative, positive
 
@@ -124,7 +125,7 @@ class QuadraticVariance(NamedTuple):
     quadratic: FloatArray
 
     def evaluate(self, ratio: FloatArray) -> FloatArray:
-        """Return the variance at a ratio."""
+        """Return the variance at these ratios, (points,)."""
         return np.asarray(self.constant + ratio * (self.linear + ratio * self.quadratic))
 
     def add(self, other: QuadraticVariance) -> QuadraticVariance:
@@ -205,7 +206,8 @@ class SimulatedCounts:
     def from_counts(
         cls, counts: ClassCounts, *, population: bool, generator: np.random.Generator | None
     ) -> SimulatedCounts:
-        """Build the counts from cells of increasing scores, for these records or for the population."""
+        """Return the counts above each threshold from counts in cells of increasing scores, for these records or for
+        the population."""
         noise = cumulate_from_top(counts.simulate_errors(population=False, generator=generator))
         errors = cumulate_from_top(counts.simulate_errors(population=True, generator=generator)) if population else None
         return cls(cumulate_from_top(counts.unbiased_counts), cumulate_from_top(counts.likely_counts), noise, errors)
@@ -233,6 +235,7 @@ def ratio_bands(counts: SimulatedCounts, ratios: Sequence[Ratio], level: float) 
 
 
 def _bands_within(contrasts: Sequence[_Contrast], level: float) -> tuple[Band, ...]:
+    """Return the endpoints of all ratios, whose contrasts stay within a common simulated critical value."""
     squared_critical_value = upper_quantile(np.max([contrast.largest for contrast in contrasts], axis=0), level) ** 2
     return tuple(contrast.ratio_ends(squared_critical_value) for contrast in contrasts)
 
@@ -258,6 +261,7 @@ class _Contrast:
 
     @classmethod
     def from_ratio(cls, ratio: Ratio, counts: SimulatedCounts, errors: FloatArray | None = None) -> _Contrast:
+        """Return the contrast of a ratio with its simulated errors: noise, or for the population `errors`."""
         numerator_noise, whole_noise = ratio.numerator_and_whole(counts.noise)
         moments = [np.einsum("ij,ij->j", first, second) / len(numerator_noise) for first, second in
                 combinations_with_replacement((numerator_noise, whole_noise), 2)]  # fmt: skip
@@ -292,7 +296,7 @@ class _Contrast:
 
 
 def pin_share_ends(band: Band) -> Band:
-    """Return monotone ends of a share that is 0 at the first threshold and 1 at the last."""
+    """Return monotone ends of a share, which are 0 at the first threshold and 1 at the last."""
     lower, upper = monotone_hull(*band)
     lower[[0, -1]] = upper[[0, -1]] = 0.0, 1.0
     return lower, upper
@@ -340,7 +344,8 @@ class RocBand(NamedTuple):
 
 
 def roc_band(counts: FloatArray, noise: FloatArray, rates: FloatArray, level: float) -> RocBand:
-    """Return the rates of these records at all thresholds, simultaneous with probability `level` over the noise.
+    """Return a band of the rates of these records at all thresholds, simultaneous with probability `level` over the
+    noise.
 
     Args:
         counts: Unbiased counts of negatives and of positives above each threshold, from none to all: (2, points).
@@ -356,6 +361,7 @@ def roc_band(counts: FloatArray, noise: FloatArray, rates: FloatArray, level: fl
 
 
 def _bands_of_records(counts: FloatArray, noise: FloatArray, rates: FloatArray, level: float) -> list[Band]:
+    """Return the band of the false and of the true positive rates of these records; arguments as in `roc_band`."""
     contrasts = (
         class_noise - rate * class_noise[:, -1:] for class_noise, rate in zip(noise.swapaxes(0, 1), rates, strict=True)
     )
@@ -367,7 +373,8 @@ def _bands_of_records(counts: FloatArray, noise: FloatArray, rates: FloatArray, 
 def population_roc_band(
     counts: FloatArray, noise: FloatArray, rates: FloatArray, level: float, generator: np.random.Generator
 ) -> RocBand:
-    """Return the rates of the population, of which these records are independent draws.
+    """Return a band of the rates of the population, of which these records are independent draws, simultaneous with
+    probability `level`.
 
     Contrasts are divided by the standard deviation of noise and sampling, as in `population_band`, and both classes are
     simulated together. Given its size, the scores of a class are independent draws. The size is known up to noise;
@@ -423,7 +430,7 @@ def _rates_within(counts: FloatArray, noise: FloatArray, most: float, size: floa
 
 
 def _pin_rates(lower: FloatArray, upper: FloatArray) -> Band:
-    """Return monotone rates in [0, 1], 0 above the highest threshold and 1 above the lowest."""
+    """Return monotone bounds of rates in [0, 1], which are 0 above the highest threshold and 1 above the lowest."""
     low, high = monotone_hull(lower, upper)
     low[0], high[0], low[-1], high[-1] = 0.0, 0.0, 1.0, 1.0
     return low, high
@@ -437,12 +444,14 @@ def expand_band(band: RocBand, positions: NDArray[np.int64], points: int) -> Roc
 
 
 EDGES: FloatArray = np.linspace(0.0, 1.0, 201)
+"""Shares: 201 even ones from 0 to 1, at which boxes of two rates are swept into a band; read-only."""
 EDGES.flags.writeable = False
 """Edges in [0, 1] between which areas are bounded."""
 
 
 def sweep_boxes(across: Band, upwards: Band, edges: FloatArray = EDGES) -> Band:
-    """Return endpoints, between neighbouring `edges`, of curves whose points lie in boxes that are joined in order.
+    """Return lower and upper bounds, between neighbouring `edges`, of curves whose points lie in boxes that are
+    joined in order.
 
     A piece between two points stays within the smallest box that contains both boxes. Where no box reaches, the curve
     is unknown: from 0 to 1.

@@ -48,7 +48,7 @@ def numbered_generator(number: int) -> np.random.Generator:
 
 
 def simulate_cell_noise(law: NoisySums, total: int | None, draws: int, generator: np.random.Generator) -> FloatArray:
-    """Simulate the noise of unbiased counts: (draws, rows, cells)."""
+    """Return simulated noise of unbiased counts: (draws, rows, cells)."""
     return np.concatenate([cells for cells, _ in law.simulate(total, draws, generator)])
 
 
@@ -56,9 +56,9 @@ def simulate_cell_noise(law: NoisySums, total: int | None, draws: int, generator
 
 
 MOST_RECORDS = 2.0**53
-"""Records; larger noisy counts are truncated, because doubles above 2**53 are not exact integers."""
+"""Records: larger noisy counts are cut here, because doubles above 2**53 are not all integers."""
 ROUNDED = 0.5
-"""Records; tolerance for a record count that was rounded to an integer."""
+"""Records: tolerance for a record count that was rounded to an integer."""
 
 
 def whole_records(count: float) -> int:
@@ -71,7 +71,8 @@ def whole_records(count: float) -> int:
 
 
 def sample_multinomial(chances: FloatArray, records: int, draws: int, generator: np.random.Generator) -> IntArray:
-    """Draw counts of `records` records in cells with probabilities proportional to `chances`: (draws, *cells)."""
+    """Return random counts of `records` records in cells with probabilities proportional to `chances`: (draws,
+    *cells)."""
     samples = generator.multinomial(records, chances.ravel() / chances.sum(), size=draws)
     return np.asarray(samples.reshape(draws, *chances.shape))
 
@@ -79,7 +80,8 @@ def sample_multinomial(chances: FloatArray, records: int, draws: int, generator:
 def simulate_sampling_errors(
     likely: FloatArray, records: int, draws: int, generator: np.random.Generator
 ) -> FloatArray:
-    """Draw deviations of sampled counts from their expectation, for samples of `records` records: (draws, *cells).
+    """Return random deviations of sampled counts from their expectation, for samples of `records` records: (draws,
+    *cells).
 
     Args:
         likely: Estimated number of records in each cell. If they add up to less than `records`, the difference lies

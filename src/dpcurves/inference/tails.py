@@ -79,7 +79,8 @@ class TailCounts(NamedTuple):
         return min(limits, default=inf)
 
     def _draw_expected(self, generator: np.random.Generator) -> FloatArray:
-        """Draw plausible expected numbers of records at or beyond each point: (draws, points)."""
+        """Return draws of expected numbers of records at or beyond each point that are compatible with the release:
+        (draws, points)."""
         cells = -np.diff(self.counts, append=0.0)
         normal = generator.standard_normal(self.noise.shape)
         sampled = normal * np.sqrt(np.maximum(cells, 0.0)) + (normal**2 - 1) / 6 * (cells > 1)
@@ -97,7 +98,8 @@ class TailCounts(NamedTuple):
         population: bool,
         tuning: Tuning,
     ) -> float:
-        """Return the limit that the power law through two points gives."""
+        """Return the upper confidence limit of the sum of distances beyond the bound that the power law through the
+        points `first` and `second` gives."""
         distances, ratio = self.distances, float(np.diff(np.log(self.distances[[first, second]]))[0])
         begin, end = np.maximum(records[:, first], 1e-9), np.maximum(records[:, second], 1e-9)
         index = np.log(np.maximum(begin / end, 1.0)) / ratio
@@ -116,7 +118,8 @@ class TailCounts(NamedTuple):
 
 
 def _draw_sums(expected: FloatArray, index: FloatArray, generator: np.random.Generator, tuning: Tuning) -> FloatArray:
-    """Draw sums of Pareto excesses over 1, each of a Poisson number of records: (draws,)."""
+    """Return random sums of Pareto excesses over 1, each of a Poisson number of records: (draws,). `index` is the
+    tail index of each draw."""
     expected, index = expected[: tuning.excess_draws], index[: tuning.excess_draws]
     scale = np.maximum(expected / tuning.excess_draws, 1.0)
     records: IntArray = generator.poisson(expected / scale)

@@ -63,7 +63,7 @@ class NullDraws(NamedTuple):
 
 
 def simulate_null(first: ReleasedSample, second: ReleasedSample, generator: np.random.Generator) -> NullDraws:
-    """Simulate releases of two samples from their pooled estimated distribution.
+    """Return simulated releases of two samples from their pooled estimated distribution.
 
     A parametric bootstrap: samples of the estimated sizes are drawn and the noise of each release is added. It needs no
     law of the statistic that accounts for noise, ties and their places on the grid.
@@ -95,14 +95,18 @@ def mann_whitney(first: ReleasedSample, second: ReleasedSample, null: NullDraws)
 
 
 def _simulate_release(sample: ReleasedSample, probabilities: FloatArray, generator: np.random.Generator) -> FloatArray:
+    """Return simulated noisy counts of a sample of the released size from these probabilities, (draws, cells), all
+    with the released total."""
     records = whole_records(float(sample.cells.sum()))
     noise = sample.noise - sample.noise.sum(axis=-1, keepdims=True) * probabilities
     return np.asarray(sample_multinomial(probabilities, records, len(noise), generator) + noise)
 
 
 def _shares_below(cells: FloatArray) -> FloatArray:
+    """Return the share of records up to the end of each cell, (..., cells)."""
     return np.asarray(np.cumsum(cells, axis=-1) / _total(cells)[..., None])
 
 
 def _total(cells: FloatArray) -> FloatArray:
+    """Return the number of records, at least 1: (..., cells) to (...)."""
     return np.asarray(np.maximum(cells.sum(axis=-1), 1.0))

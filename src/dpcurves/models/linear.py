@@ -66,6 +66,7 @@ def read_coefficients(table: Any) -> dict[str, float]:
 
 
 def _parse_coefficient(coefficient: Any, name: str) -> float:
+    """Return a coefficient as a float. Raises `InvalidArgument`, which names the coefficient, if it is not a number."""
     try:
         return float(coefficient)
     except (TypeError, ValueError):
@@ -91,7 +92,8 @@ def parse_formula(coefficients: Mapping[Any, Any], ranges: Ranges, categories: L
 def _declare_columns(
     terms: Iterable[Term], ranges: Ranges, categories: Levels
 ) -> tuple[NumericColumn | Categories, ...]:
-    """Return the columns that these terms use, in order of appearance."""
+    """Return the declared columns that these terms use, in order of appearance. Raises `InvalidArgument` for a
+    numeric column without a declared range."""
     declared: list[NumericColumn | Categories] = []
     for name in dict.fromkeys(factor.column for term in terms for factor in term.factors):
         if name not in categories and name not in ranges:
@@ -105,7 +107,8 @@ def _declare_columns(
 
 
 def _split_interaction(name: str) -> list[str]:
-    """Split a name at its colons, except inside brackets, into the factors of an interaction."""
+    """Return the factors of an interaction: the parts of a coefficient's name between colons, except those inside
+    brackets."""
     factors, depth = [""], 0
     for letter in name:
         depth += (letter in "([") - (letter in ")]")
@@ -117,6 +120,8 @@ def _split_interaction(name: str) -> list[str]:
 
 
 def _parse_factor(part: str, ranges: Ranges, categories: Levels) -> Power | Level:
+    """Return the factor that a part of a coefficient's name means. Raises `InvalidArgument` if it has no meaning, or
+    two."""
     matches: list[Power | Level] = [*_parse_powers(part, ranges), *_parse_levels(part, categories)]
     if len(matches) != 1:
         ways = "two ways" if matches else "no way; declare its range or its categories"
@@ -125,6 +130,8 @@ def _parse_factor(part: str, ranges: Ranges, categories: Levels) -> Power | Leve
 
 
 def _parse_powers(part: str, ranges: Ranges) -> list[Power]:
+    """Return the power or logarithm of a numeric column that a name such as ``I(age^2)`` means; an empty list if
+    none."""
     if part in ranges:
         return [Power(part)]
     logarithm = fullmatch(r"(?:np\.)?log1p\((.+)\)", part)
@@ -137,7 +144,8 @@ def _parse_powers(part: str, ranges: Ranges) -> list[Power]:
 
 
 def _parse_levels(part: str, categories: Levels) -> list[Level]:
-    """Return the levels that a name may mean: column name and level, with or without brackets and a factor function."""
+    """Return the levels that a name may mean: column name and level, with or without brackets and a factor function,
+    as in ``C(sex)[T.m]`` or ``sexm``."""
     bracketed = fullmatch(r"(.+)\[(?:T\.)?(.+)\]", part)
     forms = [(bracketed[1], bracketed[2])] if bracketed else []
     forms += [(part[:cut], part[cut:]) for cut in range(1, len(part))]
@@ -190,7 +198,8 @@ class Design:
 
 
 def parse_sklearn_model(model: Any, ranges: Ranges) -> Parts:
-    """Return intercept, columns, terms, link and `others` of a fitted model.
+    """Return intercept, columns, terms, link and `others` of a fitted model of scikit-learn, as `Scorecard` takes
+    them.
 
     Raises:
         ValueError: see `Scorecard.from_sklearn`.
@@ -223,6 +232,8 @@ def parse_sklearn_model(model: Any, ranges: Ranges) -> Parts:
 
 
 def _read_sklearn_coefficients(last: Any) -> tuple[list[float], float]:
+    """Return the coefficients and the intercept of a fitted model. Raises `InvalidArgument` if it was not fitted, or
+    has more than one prediction for each record."""
     if not hasattr(last, "coef_"):
         raise InvalidArgument("model", f"{type(last).__name__} has no coefficients; was it fitted?")
     coefficients, base = np.atleast_2d(np.asarray(last.coef_, dtype=np.float64)), np.ravel(last.intercept_)
@@ -232,6 +243,7 @@ def _read_sklearn_coefficients(last: Any) -> tuple[list[float], float]:
 
 
 def _find_sklearn_link(last: Any) -> Link:
+    """Return the link of a model by the name of its class. Raises `InvalidArgument` for an unsupported class."""
     name = type(last).__name__
     for names, link in ((LOGISTIC, Link.LOGIT), (LOGARITHMIC, Link.LOG), (PLAIN, Link.IDENTITY)):
         if name in names:
@@ -240,6 +252,7 @@ def _find_sklearn_link(last: Any) -> Link:
 
 
 def _apply_step(step: Any, design: Design) -> Design:
+    """Return the design matrix after one step of a pipeline. Raises `InvalidArgument` for an unsupported step."""
     name = type(step).__name__
     if name == "Pipeline":
         for _, inner in step.steps:
@@ -258,6 +271,8 @@ def _apply_step(step: Any, design: Design) -> Design:
 
 
 def _apply_column_transformer(step: Any, design: Design) -> Design:
+    """Return the design matrix after a column transformer: the columns of all its blocks, one after the other,
+    without dropped ones."""
     names = [str(name) for name in step.feature_names_in_]
     features: list[Feature] = []
     categories, others = dict(design.categories), design.others
@@ -275,7 +290,8 @@ def _apply_column_transformer(step: Any, design: Design) -> Design:
 
 
 def _apply_one_hot_encoder(step: Any, design: Design) -> Design:
-    """Return indicators of all categories that are not dropped."""
+    """Return the design matrix after a one-hot encoder: indicators of all categories that it does not drop. Raises
+    `InvalidArgument` if it merges rare categories."""
     if getattr(step, "min_frequency", None) is not None or getattr(step, "max_categories", None) is not None:
         raise InvalidArgument("model", "encoders that merge rare categories are not supported")
     features: list[Feature] = []
@@ -297,6 +313,8 @@ def _apply_one_hot_encoder(step: Any, design: Design) -> Design:
 
 
 def _require_plain_column(feature: Feature) -> Power:
+    """Return the factor of a feature that is a column of the table, perhaps transformed. Raises `InvalidArgument`
+    for any other feature."""
     (term,) = feature if len(feature) == 1 else (Term(0.0, ()),)
     if term.coefficient != 1.0 or len(term.factors) != 1 or not isinstance(term.factors[0], Power):
         raise InvalidArgument("model", "encoders and logarithms must be applied to columns of the table")
@@ -304,6 +322,7 @@ def _require_plain_column(feature: Feature) -> Power:
 
 
 def _scale_feature(feature: Feature, number: float) -> Feature:
+    """Return the feature times a number: each coefficient is multiplied."""
     return tuple(replace(term, coefficient=term.coefficient * number) for term in feature)
 
 
@@ -317,6 +336,8 @@ def _standardize_feature(feature: Feature, centre: float, spread: float) -> Feat
 
 
 def _apply_scaler(step: Any, features: tuple[Feature, ...]) -> tuple[Feature, ...]:
+    """Return the features after a scaler: centred and divided by its spreads. Raises `InvalidArgument` for a scaler
+    that clips."""
     if getattr(step, "clip", False):
         raise InvalidArgument("model", "scalers that clip are not supported: declare ranges instead")
     centres, spreads = SCALERS[type(step).__name__](step)
@@ -326,6 +347,7 @@ def _apply_scaler(step: Any, features: tuple[Feature, ...]) -> tuple[Feature, ..
 
 
 def _apply_polynomial_features(step: Any, features: tuple[Feature, ...]) -> tuple[Feature, ...]:
+    """Return the products of powers of features that the step lists."""
     products = []
     for powers in step.powers_.tolist():
         product: Feature = (Term(1.0, ()),)
@@ -341,6 +363,8 @@ def _apply_polynomial_features(step: Any, features: tuple[Feature, ...]) -> tupl
 
 
 def _apply_function_transformer(step: Any, features: tuple[Feature, ...]) -> tuple[Feature, ...]:
+    """Return the features after a transformer without a function, or with `np.log1p`. Raises `InvalidArgument` for
+    another function."""
     if step.func is None:
         return features
     if step.func is not np.log1p:
@@ -367,8 +391,10 @@ STEPS: Mapping[str, Callable[[Any, tuple[Feature, ...]], tuple[Feature, ...]]] =
 
 
 MOST_TERMS = 10_000
+"""Terms of a linear model, at most."""
 LARGEST = 1e300
-"""Upper limit of the absolute terms of a linear predictor, added up, for any record."""
+"""Log odds or response: the absolute terms of a linear predictor, added up, for any record, at most; so the sum is a
+finite double."""
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -425,6 +451,8 @@ class Scorecard(Predictor):
             raise InvalidArgument("terms", f"the sum could be beyond {LARGEST:g}; declare narrower ranges")
 
     def _require_declared(self) -> None:
+        """Raise `InvalidArgument` unless each column in a term is declared once, fits its factors, and each declared
+        column is in a term."""
         named = {column.column: column for column in self.columns}
         if len(named) < len(self.columns):
             raise InvalidArgument("columns", "each is declared once")
@@ -453,14 +481,18 @@ class Scorecard(Predictor):
 
     @property
     def inputs(self) -> tuple[Input, ...]:
+        """The columns that are read, with their declared categories."""
         return tuple(Input(column.column, getattr(column, "values", None)) for column in self.columns)
 
     @property
     def linear(self) -> Scorecard:
-        """The linear predictor without the link, for grids on its scale, such as `Grid.logistic`."""
+        """The same scorecard without the link, for grids on the scale of the linear predictor, such as
+        `Grid.logistic`."""
         return replace(self, link=Link.IDENTITY)
 
     def compute_values(self, columns: Sequence[FloatArray]) -> FloatArray:
+        """Return the prediction of each record, (records,); NaN where a column is missing. `columns` are the
+        `inputs`, categories as indices."""
         categories = {each.column: each.values for each in self.columns if isinstance(each, Categories)}
         inputs = {
             each.column: self._clip_column(each, column) for each, column in zip(self.columns, columns, strict=True)
@@ -480,11 +512,14 @@ class Scorecard(Predictor):
         return self.link.response(total)
 
     def _clip_column(self, column: NumericColumn | Categories, values: FloatArray) -> FloatArray:
+        """Return the values of a column, (records,): numbers clipped to the declared range, and -1 for missing
+        categories of a column in `others`."""
         if isinstance(column, NumericColumn):
             return np.clip(values, column.lower, column.upper)
         return np.where(np.isnan(values), -1.0, values) if column.column in self.others else values
 
     def facts(self) -> dict[str, Any]:
+        """Return the fields except the name as JSON values, for `from_facts`."""
         others = {"others": list(self.others)} if self.others else {}
         return {
             "link": self.link.value, "intercept": self.intercept,
@@ -495,7 +530,7 @@ class Scorecard(Predictor):
 
     @classmethod
     def from_facts(cls, name: str, facts: Mapping[str, Any]) -> Scorecard:
-        """Invert `facts`.
+        """Return the scorecard from the JSON values that `facts` returns.
 
         Raises:
             ValueError: `facts` is not a valid scorecard.
@@ -510,7 +545,7 @@ class Scorecard(Predictor):
 
     @classmethod
     def from_sklearn(cls, model: Any, *, name: str, ranges: Mapping[str, tuple[float, float]]) -> Scorecard:
-        """Import a fitted linear model of scikit-learn, alone or at the end of a pipeline.
+        """Return the scorecard of a fitted linear model of scikit-learn, alone or at the end of a pipeline.
 
         Args:
             model: Linear regression, logistic regression of two classes, or a generalised linear model with log link.
@@ -533,7 +568,8 @@ class Scorecard(Predictor):
         ranges: Mapping[str, tuple[float, float]],
         categories: Mapping[str, Sequence[Category]] | None = None,
     ) -> Scorecard:
-        """Import a linear or generalised linear model of statsmodels, like `from_r_table`, with its link."""
+        """Return the scorecard of a linear or generalised linear model of statsmodels, like `from_r_table`, with its
+        link."""
         coefficients = parse_formula(dict(result.params), ranges, categories or {})
         return cls(name, *coefficients, find_statsmodels_link(result))
 
@@ -547,8 +583,8 @@ class Scorecard(Predictor):
         ranges: Mapping[str, tuple[float, float]],
         categories: Mapping[str, Sequence[Category]] | None = None,
     ) -> Scorecard:
-        """Import a table of coefficients from R, with names such as ``sexm``, ``I(age^2)``, ``log1p(x)`` or
-        ``age:sexm``.
+        """Return the scorecard of a table of coefficients from R, with names such as ``sexm``, ``I(age^2)``,
+        ``log1p(x)`` or ``age:sexm``.
 
         Args:
             table: A CSV file from `broom::tidy` or `write.csv(coef(summary(fit)))`, or a mapping from names to
@@ -566,6 +602,8 @@ class Scorecard(Predictor):
 
 
 def _require_matching_column(factor: Power | Level, column: NumericColumn | Categories) -> None:
+    """Raise `InvalidArgument` unless a factor fits the declaration of its column: a level a declared category, a
+    power a range, a logarithm a range above -1."""
     if isinstance(factor, Level) != isinstance(column, Categories):
         raise InvalidArgument(
             "terms", f"{factor.column!r} has {'a range' if isinstance(column, NumericColumn) else 'categories'}"

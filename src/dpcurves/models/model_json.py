@@ -49,13 +49,16 @@ class Residual(Predictor):
 
     @property
     def inputs(self) -> tuple[Input, ...]:
+        """The column of the outcome, and the columns of the model."""
         return (Input(self.outcome), *self.model.inputs)
 
     def compute_values(self, columns: Sequence[FloatArray]) -> FloatArray:
+        """Return outcome minus prediction of each record, (records,); NaN where a column is missing."""
         with np.errstate(all="ignore"):  # an infinite outcome has an infinite residual, beyond all clipping bounds
             return np.asarray(columns[0] - self.model.compute_values(columns[1:]))
 
     def facts(self) -> dict[str, Any]:
+        """Return the fields as JSON values."""
         return {"outcome": self.outcome, "model": self.model.to_object()}
 
 
@@ -65,7 +68,7 @@ GROUP = "dpcurves.predictors"
 
 
 def predictor_from_json(text: str) -> Predictor:
-    """Parse a model in the JSON format of `Predictor.to_json`.
+    """Return the model from text in the JSON format of `Predictor.to_json`.
 
     Args:
         text: JSON of a model.
@@ -93,7 +96,7 @@ def predictor_from_json(text: str) -> Predictor:
 
 
 def predictor_from_object(stored: Any) -> Predictor:
-    """Return the model of plain JSON objects.
+    """Return the model from JSON values in the format of `Predictor.to_json`.
 
     Raises:
         ValueError: the objects are not a model.

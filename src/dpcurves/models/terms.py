@@ -23,6 +23,7 @@ from ..arrays import FloatArray
 from ..data.axis import Categories, Category
 
 HIGHEST_POWER = 16
+"""Exponent of a power term, at most."""
 
 
 class Transform(Enum):
@@ -77,7 +78,8 @@ class Power:
             raise InvalidArgument("spread", "finite numbers are needed, and a nonzero spread")
 
     def evaluate(self, clipped: FloatArray) -> FloatArray:
-        """Return the factor of each record, by multiplications only, which are reproducible on all machines."""
+        """Return the factor of each record from the column's values, clipped to their range, (records,); by
+        multiplications only, which are reproducible on all machines."""
         base_power = clipped if self.transform is Transform.IDENTITY else apply_elementwise(log1p, clipped)
         base = (base_power - self.centre) / self.spread
         product = base
@@ -113,21 +115,21 @@ class Term:
 
 
 def column_to_json(column: NumericColumn | Categories) -> dict[str, Any]:
-    """Return the declaration of a column as plain objects."""
+    """Return the declaration of a column, without its name, as JSON values."""
     if isinstance(column, NumericColumn):
         return {"lower": column.lower, "upper": column.upper}
     return {"categories": list(column.values)}
 
 
 def column_from_json(name: str, declared: Mapping[str, Any]) -> NumericColumn | Categories:
-    """Invert `column_to_json`."""
+    """Return the declared column of this name from the values that `column_to_json` wrote."""
     if "categories" in declared:
         return Categories(name, tuple(declared["categories"]))
     return NumericColumn(name, declared["lower"], declared["upper"])
 
 
 def factor_to_json(factor: Power | Level) -> dict[str, Any]:
-    """Return a factor as plain objects."""
+    """Return a factor as JSON values, without fields that have their defaults."""
     if isinstance(factor, Level):
         return {"column": factor.column, "is": factor.category}
     values = ((field, getattr(factor, field.name)) for field in fields(factor))
@@ -136,7 +138,7 @@ def factor_to_json(factor: Power | Level) -> dict[str, Any]:
 
 
 def factor_from_json(stored: Any) -> Power | Level:
-    """Invert `factor_to_json`."""
+    """Return the factor that `factor_to_json` wrote; the name of a column alone is its first power."""
     if isinstance(stored, str):
         return Power(stored)
     if not isinstance(stored, Mapping):
@@ -145,7 +147,7 @@ def factor_from_json(stored: Any) -> Power | Level:
 
 
 LARGEST_EXPONENT = 700.0
-"""Linear predictors are clipped here before the exponential, which stays a finite double."""
+"""Log: linear predictors are clipped here before the exponential, which stays a finite double."""
 
 
 class Link(Enum):
@@ -172,15 +174,17 @@ class Link(Enum):
 
 
 def apply_elementwise(function: Callable[[float], float], values: FloatArray) -> FloatArray:
-    """Apply a function to each number separately."""
+    """Return the values of a function, (n,), which is called with one number at a time, so that results are equal on
+    all machines."""
     return np.fromiter(map(function, values.tolist()), dtype=np.float64, count=len(values))
 
 
 def _logistic(linear: float) -> float:
-    """Compute the logistic function from an exponential that cannot overflow."""
+    """Return the logistic function of a linear predictor, from an exponential that cannot overflow."""
     small = exp(-abs(linear))
     return (1.0 if linear >= 0 else small) / (1.0 + small)
 
 
 def _exponential(linear: float) -> float:
+    """Return the exponential of a linear predictor, which is clipped at `LARGEST_EXPONENT`; NaN for NaN."""
     return linear if isnan(linear) else exp(min(linear, LARGEST_EXPONENT))

@@ -23,6 +23,7 @@ from ..data.axis import Input, Predictor, require_name
 from .terms import Link
 
 LEAF = -1
+"""Column index of a node without children, as scikit-learn writes it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +71,7 @@ Parts = tuple[tuple[str, ...], tuple[Tree, ...], float, float, Link]
 
 
 def parse_sklearn_trees(model: Any, columns: Sequence[str] | None) -> Parts:
-    """Return columns, trees, base, factor and link of a fitted model.
+    """Return columns, trees, base, factor and link of a fitted model of scikit-learn, as `Trees` takes them.
 
     Raises:
         ValueError: see `Trees.from_sklearn`.
@@ -96,7 +97,8 @@ def parse_sklearn_trees(model: Any, columns: Sequence[str] | None) -> Parts:
 
 
 def _initial_prediction(model: Any) -> tuple[float, Link]:
-    """Return the initial prediction of boosting, which is equal for all records, so it is evaluated at one."""
+    """Return the initial prediction of boosting, which is equal for all records and so is evaluated at one, and the
+    link. Raises `InvalidArgument` for an initial model or another loss than log_loss."""
     if not (isinstance(model.init_, str) or type(model.init_).__name__ in {"DummyRegressor", "DummyClassifier"}):
         raise InvalidArgument("model", "boosting with an initial model is not supported")
     classifier = type(model).__name__ == "GradientBoostingClassifier"
@@ -109,6 +111,7 @@ def _initial_prediction(model: Any) -> tuple[float, Link]:
 
 
 def _convert_tree(tree: Any, place: int) -> Tree:
+    """Return a tree of scikit-learn as a `Tree`. `place` 1: leaves hold the share of the second class; -1: the mean."""
     inner = tree.children_left != LEAF
     values = tree.value[:, 0, :]
     # Older versions of scikit-learn store counts, newer versions shares; normalise to shares.
@@ -137,7 +140,9 @@ def threshold_before_rounding(threshold: float) -> float:
 
 
 MOST_NODES = 2**20
+"""Nodes of all trees together, at most."""
 LARGEST = 1e300
+"""Score: the absolute value of any sum of trees, at most, so that it is a finite double."""
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -197,20 +202,23 @@ class Trees(Predictor):
 
     @property
     def inputs(self) -> tuple[Input, ...]:
+        """The numeric columns that are read."""
         return tuple(Input(column) for column in self.columns)
 
     @property
     def linear(self) -> Trees:
-        """The sum without the link."""
+        """The same trees without the link."""
         return Trees(self.name, self.columns, self.trees, self.base, self.factor)
 
     def compute_values(self, columns: Sequence[FloatArray]) -> FloatArray:
+        """Return the prediction of each record, (records,); NaN where a column is missing."""
         table = np.stack([np.asarray(column, dtype=np.float64) for column in columns], axis=1)
         summed = self.base + self.factor * _sum_trees(table, *self._concatenate_nodes())
         return self.link.response(np.where(np.isnan(table).any(axis=1), np.nan, summed))
 
     def _concatenate_nodes(self) -> tuple[IntArray, IntArray, FloatArray, IntArray, IntArray, FloatArray]:
-        """Return the nodes of all trees: roots, columns, thresholds, left and right children, values."""
+        """Return the nodes of all trees in one list: roots, columns, thresholds, left and right children, values of
+        leaves."""
         sizes = [len(tree.column) for tree in self.trees]
         roots = np.cumsum([0, *sizes[:-1]])
         joined = [
@@ -224,6 +232,7 @@ class Trees(Predictor):
         )  # fmt: skip
 
     def facts(self) -> dict[str, Any]:
+        """Return the fields except the name as JSON values, for `from_facts`."""
         return {
             "link": self.link.value, "base": self.base, "factor": self.factor, "columns": list(self.columns),
             "trees": [{name: list(getattr(tree, name)) for name in Tree.__slots__} for tree in self.trees],
@@ -231,7 +240,7 @@ class Trees(Predictor):
 
     @classmethod
     def from_facts(cls, name: str, facts: Mapping[str, Any]) -> Trees:
-        """Invert `facts`.
+        """Return the trees from the JSON values that `facts` returns.
 
         Raises:
             ValueError: `facts` is not a valid sum of trees.
@@ -243,8 +252,8 @@ class Trees(Predictor):
 
     @classmethod
     def from_sklearn(cls, model: Any, *, name: str, columns: Sequence[str] | None = None) -> Trees:
-        """Import a fitted decision tree, random forest, or gradient boosting of scikit-learn, for two classes or
-        numbers.
+        """Return the trees of a fitted decision tree, random forest, or gradient boosting of scikit-learn, for two
+        classes or numbers.
 
         scikit-learn rounds numbers to single precision before it compares them. Thresholds are adjusted so that doubles
         fall on the same side.
@@ -270,6 +279,8 @@ def _sum_trees(  # noqa: PLR0917
     right: IntArray,
     value: FloatArray,
 ) -> FloatArray:
+    """Return the sum of the leaves of all trees for each record, (records,); the nodes are those of
+    `Trees._concatenate_nodes`."""
     found = np.zeros(len(table))
     for record in range(len(table)):
         total = 0.0

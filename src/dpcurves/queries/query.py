@@ -35,7 +35,7 @@ Places = range | tuple[int, ...]
 """Indices of cells, in order; a range if they are equally spaced."""
 
 MOST_COUNTED = 2**22
-"""Cells: the largest table that is counted in full; larger ones are answered by prefix counts alone."""
+"""Cells of a table that is counted in full, at most; larger ones are answered by prefix counts alone."""
 
 
 class CountUse(Enum):
@@ -86,7 +86,7 @@ class Query:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Cells per axis, without the missing cell."""
+        """Number of slots of each axis, without the missing cell."""
         return tuple(axis.slots for axis in self.axes)
 
     @property
@@ -115,7 +115,7 @@ class Query:
 
     @property
     def charged_query(self) -> Self:
-        """The query that is charged, once for all queries with the same charged query."""
+        """The query that the ledger charges, once for all queries with the same charged query."""
         return self
 
     @property
@@ -138,14 +138,14 @@ class Query:
 
 
 def places_to_array(places: Places) -> NDArray[np.int64]:
-    """Convert cell indices to an array. A range becomes one vectorised call instead of a loop over its numbers."""
+    """Return cell indices as an array. A range becomes one vectorised call instead of a loop over its numbers."""
     if isinstance(places, range):
         return np.arange(places.start, places.stop, places.step, dtype=np.int64)
     return np.array(places, dtype=np.int64)
 
 
 MOST_LEVELS = 16
-"""Rounds of halving: the largest number of levels, with 65,535 edges."""
+"""Rounds of halving, at most, so up to 65,535 edges."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,9 +189,9 @@ class AucQuery(Query):
 
 
 MOST_SUBSETS = 10_000
-"""Subsets: the largest number, which bounds the time of all fits."""
+"""Subsets of the records, at most, which bounds the time of all fits."""
 MOST_COEFFICIENTS = 64
-"""Coefficients of a regression beside the intercept: the largest number."""
+"""Coefficients of a regression beside the intercept, at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,6 +234,7 @@ class SubsetQuery(Query):
         self._require_columns()
 
     def _require_columns(self) -> None:
+        """Raise `InvalidArgument` unless outcome, predictors and coefficient are as the class says."""
         if len({axis.column for axis in self.axes}) < len(self.axes) or len(self.axes) < 2:
             raise InvalidArgument("columns", "an outcome and at least one other column are needed, each once")
         if any(
@@ -260,17 +261,17 @@ class SubsetQuery(Query):
 
 
 MOST_PIECES = 2**16
-"""Pieces of a quantile cut: the largest number."""
+"""Pieces of a quantile cut, at most."""
 LARGEST_WEIGHT = 2**31
-"""Weight of a cell in a comparison: the largest absolute value, so that weighted sums of counts fit 64 bits."""
+"""Weight of a cell in a comparison, largest absolute value, so that weighted sums of counts fit 64 bits."""
 MOST_WEIGHTS = 2**20
-"""Weights of all comparisons of a query together: the largest number."""
+"""Weights of all comparisons of a query together, at most."""
 FINEST_SHARE = 10**6
-"""Denominator of a share to be covered: the largest, 6 decimals."""
+"""Denominator of a share to be covered, at most: 6 decimals."""
 MOST_BOUNDED = 513
-"""Cells of a coverage query: the largest number."""
+"""Cells of a coverage query, at most."""
 LARGEST_LEAST = 2**50
-"""Records: the largest threshold or spare number of a query."""
+"""Records: a threshold, or a number of spare records, of a query, at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,11 +296,12 @@ class CountQuery(Query):
 
     @property
     def uses_prefixes(self) -> bool:
+        """Whether prefixes are read, singly or averaged, by `use`."""
         return self.use.uses_prefixes
 
 
 MOST_DOUBLINGS = 20
-"""Doublings of the number of records of a unit that have separate cells."""
+"""Doublings of the number of records of a unit that have cells of their own; larger units share the last cell."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,12 +314,12 @@ class UnitSizesQuery(CountQuery):
 
     @classmethod
     def from_column(cls, column: str) -> Self:
-        """Count the units in this column."""
+        """Return the query for the numbers of units in this column by their numbers of records."""
         return cls((_unit_size_axis(column),), CountUse.CELLS)
 
     @property
     def input_axes(self) -> tuple[Axis | Categories, ...]:
-        """No column of values is read."""
+        """Empty: no column of values is read."""
         return ()
 
 
@@ -330,22 +332,25 @@ class SizedUnitsQuery(CountQuery):
 
     @classmethod
     def from_column(cls, column: str, values: Axis) -> Self:
-        """Count the units in this column by values in these cells."""
+        """Return the query for the numbers of units in this column by their numbers of records and by values in
+        these cells."""
         return cls((_unit_size_axis(column), values), CountUse.CELLS)
 
     @property
     def input_axes(self) -> tuple[Axis | Categories, ...]:
-        """The column of values."""
+        """The column of values, as an axis."""
         return self.axes[1:]
 
 
 def _unit_size_axis(column: str) -> Axis:
+    """Return the axis of numbers of records per unit: cells for 1, 2, up to 4, up to 8, ..., and more than all of
+    these."""
     cells = MOST_DOUBLINGS + 2
     return Axis(f"doublings of records of {column}", Grid(0, cells, cells=cells))
 
 
 LONGEST_NAME = 200
-"""Bytes of UTF-8: the longest category that partition selection can find."""
+"""Bytes of UTF-8 of a category that partition selection can find, at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -359,7 +364,7 @@ class PartitionSelectionQuery(Query):
 
     @classmethod
     def from_column(cls, column: str) -> Self:
-        """Select categories of this column."""
+        """Return the query that selects categories of this column."""
         return cls((UnlistedCategories(column),))
 
 
@@ -412,12 +417,14 @@ class PartitionQuery(Query):
 
 
 def _is_tiling(starts: range | tuple[int, ...], cells: int) -> bool:
+    """Return whether `starts` are increasing first cells of intervals that tile so many cells."""
     if isinstance(starts, range):  # without a loop, however long
         return len(starts) > 0 and starts[0] == 0 and starts.step > 0 and starts[-1] < cells
     return bool(starts) and starts[0] == 0 and all(map(lt, starts, (*starts[1:], cells)))
 
 
 def _is_refinement(fine: range | tuple[int, ...], coarse: range | tuple[int, ...]) -> bool:
+    """Return whether all interval starts of the coarse tiling are among those of the fine one."""
     return all(map(fine.__contains__, coarse)) if isinstance(fine, range) else frozenset(fine).issuperset(coarse)
 
 
@@ -441,6 +448,7 @@ class SumQuery(Query):
 
     @property
     def per_record_sensitivity(self) -> int:
+        """The largest amount that one record adds to a cell: the largest distance, `half`."""
         return self.half
 
 
@@ -454,6 +462,7 @@ class SquareQuery(SumQuery):
 
     @property
     def per_record_sensitivity(self) -> int:
+        """The largest amount that one record adds to a cell: ``half**2``."""
         return self.half**2
 
 
@@ -535,7 +544,7 @@ class PrefixQuery(Query):
 
     @property
     def charged_query(self) -> Self:
-        """All prefix counts of this table together."""
+        """The query for all prefix counts of this table together."""
         return replace(self, prefix_lengths=())
 
     def with_edges(self, edges: Iterable[int]) -> Self:
@@ -556,11 +565,12 @@ class PrefixQuery(Query):
 
     @property
     def requested_slots(self) -> tuple[int, ...]:
+        """Lengths of the requested prefixes."""
         return self.prefix_lengths
 
 
 class ThresholdComparison(NamedTuple):
-    """Whether the weighted sum of the cells reaches a threshold.
+    """A comparison: whether the weighted sum of the cells reaches a threshold.
 
     A threshold that is itself a sum over records is subtracted in the weights.
     """
@@ -669,12 +679,13 @@ class CoverageQuery(Query):
 
     @property
     def intervals(self) -> int:
-        """The number of intervals."""
+        """The number of intervals, from the middle cell alone to all cells."""
         return (self.grid.cells + 1) // 2
 
     @property
     def comparison_matrix(self) -> Comparisons:
-        """Interval i covers the share p / q if ``q * (inside + spare) - p * all`` is at least 0.
+        """The comparisons that find the interval: interval i covers the share p / q if ``q * (inside + spare) - p *
+        all`` is at least 0.
 
         The last interval needs no comparison: it is the answer if no other interval passes.
         """

@@ -18,7 +18,7 @@ from ..arrays import IntArray
 from .query import CountUse, Places, Query, places_to_array
 
 MOST_EXPECTED = 2**62
-"""Records: the largest expected count of a box, so that differences fit 64 bits."""
+"""Records: the expected count of a box, at most, so that differences fit 64 bits."""
 
 Box = tuple[tuple[int, int], ...]
 """Along each axis the first cell, and the cell after the last."""
@@ -62,6 +62,7 @@ class RegionQuery(Query):
             raise InvalidArgument("tilings", "use=PREFIXES needs exactly one tiling")
 
     def reorder_table(self, table: NDArray[Any]) -> NDArray[Any]:
+        """SECRET: return the table with its cells in `order`, followed by the missing cell."""
         return np.asarray(table[np.append(places_to_array(self.order), len(table) - 1)])
 
 
@@ -142,7 +143,8 @@ class WorstBoxQuery(Query):
 
 
 def _count_distinct(order: Places, size: int) -> int:
-    """Return the number of different cells; -1 if `order` is empty or has a cell outside the table."""
+    """Return the number of different cells in `order`; -1 if it is empty or has a cell outside a table of `size`
+    cells."""
     if order == range(size):
         return size
     cells = places_to_array(order)
@@ -152,10 +154,12 @@ def _count_distinct(order: Places, size: int) -> int:
 
 
 def _is_rising(tiling: NDArray[np.int64], size: int) -> bool:
+    """Return whether the first positions of a tiling increase from 0 to below `size`."""
     return bool(len(tiling) and tiling[0] == 0 and tiling[-1] < size and np.all(np.diff(tiling) > 0))
 
 
 def _lies_within(box: Box, shape: Sequence[int]) -> bool:
+    """Return whether a box is not empty, and lies inside a table of this shape."""
     return len(box) == len(shape) and all(
         0 <= low < high <= cells for (low, high), cells in zip(box, shape, strict=True)
     )
@@ -169,7 +173,7 @@ class Boxes(NamedTuple):
 
     @property
     def width(self) -> IntArray:
-        """Cells of each box along each axis."""
+        """Cells of each box along each axis, ``(boxes, axes)``."""
         return self.upper - self.lower
 
     def select(self, mask: NDArray[np.bool_]) -> Boxes:
@@ -215,7 +219,7 @@ class SplitRule:
         return np.asarray(((boxes.width > 1) & (np.array(self.fans) > 1)).any(axis=1), dtype=np.bool_)
 
     def divide(self, boxes: Boxes) -> Boxes:
-        """Return the parts of all boxes, box by box, with the last axis fastest.
+        """Return the parts of all boxes along all axes, box by box, with the last axis fastest.
 
         >>> SplitRule((5,), (3,)).divide(SplitRule((5,), (3,)).whole_box)
         Boxes(lower=array([[0],
@@ -267,6 +271,7 @@ def _count_divisions(cells: int, fan: int) -> int:
 
 
 def _divide_axis(boxes: Boxes, axis: int, fan: int) -> Boxes:
+    """Return the parts of all boxes along one axis, box by box: ``min(fan, width)`` parts each."""
     width = boxes.width[:, axis]
     parts = np.minimum(fan, width)
     box = np.repeat(np.arange(len(parts)), parts)

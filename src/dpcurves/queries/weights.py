@@ -13,11 +13,11 @@ from ..data import Axis, Categories, Grid, Weights
 from .query import CountUse, Query
 
 LARGEST_HALF = 2**20
-"""Steps: the largest half width of a cell in a weighted sum, so that products with weights fit 64 bits."""
+"""Steps: the half width of a cell in a weighted sum, at most, so that products with weights fit 64 bits."""
 LARGEST_SPREAD = 2**10
-"""Steps: the largest half width of a cell where weights and distances are squared."""
+"""Steps: the half width of a cell where weights and distances are squared, at most, for the same reason."""
 COARSE = 2**8
-"""Steps of a weight that is squared together with a distance, so that the product fits 64 bits."""
+"""Steps of a weight of 1 where it is squared together with a distance, so that the product fits 64 bits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,19 +48,20 @@ class WeightedQuery(Query):
         return (*self.axes, self.weights.axis)
 
     def public_total(self, records: int | None) -> int | None:
-        """The total over all records is not public."""
+        """Return None: the sum of amounts over all records is not public."""
         return None
 
     @property
     def grid(self) -> Grid:
-        """The grid of the last axis. Raises `TypeError`: it has none."""
+        """The grid of the last axis. Raises `TypeError` if the last axis is not a column of numbers."""
         axis = self.axes[-1] if self.axes else None
         if not isinstance(axis, Axis):
             raise WrongArgumentType("axes", "weighted sums need a column of numbers, last")
         return axis.grid
 
     def amounts(self, values: FloatArray, steps: IntArray) -> tuple[IntArray, IntArray]:
-        """Return the amounts that records in use add to their cells, and to the number behind the cells.
+        """SECRET: return the amounts that records in use add to their cells, and to the number behind the cells,
+        (records,) each.
 
         Args:
             values: Values on the last axis.
@@ -99,26 +100,31 @@ class WeightQuery(WeightedQuery):
 
     @property
     def hint(self) -> None:
-        """No hint."""
+        """None: no public knowledge of the distribution is used."""
         return None
 
     @property
     def per_record_sensitivity(self) -> int:
+        """The largest amount that one record adds: ``2**16`` steps, the cap."""
         return Weights.STEPS
 
     @property
     def uses_prefixes(self) -> bool:
+        """Whether prefixes are read, singly or averaged, by `use`."""
         return self.use.uses_prefixes
 
     def public_total(self, records: int | None) -> int | None:
-        """Return the number of records times the cap, in steps."""
+        """Return the sum of the table, the number of records times the cap in steps, if that number is public; else
+        None."""
         return None if records is None else records * Weights.STEPS
 
     def amounts(self, values: FloatArray, steps: IntArray) -> tuple[IntArray, IntArray]:
+        """SECRET: return the weights in steps, and what they lack to the cap."""
         return steps, Weights.STEPS - steps
 
     @property
     def missing_amount(self) -> int:
+        """The whole cap, in steps, is added to the number behind the cells for a missing record."""
         return Weights.STEPS
 
 
@@ -135,9 +141,11 @@ class SquaredWeightQuery(WeightedQuery):
 
     @property
     def per_record_sensitivity(self) -> int:
+        """The largest amount that one record adds: ``2**16`` steps, the squared cap."""
         return Weights.STEPS
 
     def amounts(self, values: FloatArray, steps: IntArray) -> tuple[IntArray, IntArray]:
+        """SECRET: return the squared weights in steps, and what they lack to the squared cap."""
         squares = (steps**2 + Weights.STEPS // 2) // Weights.STEPS
         return squares, Weights.STEPS - squares
 
@@ -171,9 +179,11 @@ class WeightedSumQuery(WeightedQuery):
 
     @property
     def per_record_sensitivity(self) -> int:
+        """The largest amount that one record adds: the cap times the largest distance, in steps."""
         return Weights.STEPS * self.half
 
     def amounts(self, values: FloatArray, steps: IntArray) -> tuple[IntArray, IntArray]:
+        """SECRET: return weights times distances from the middle of the cell, in steps, and zeros."""
         return steps * self.grid.offset_of(values, self.half), np.zeros_like(steps)
 
 
@@ -211,9 +221,11 @@ class WeightedSpreadQuery(WeightedQuery):
 
     @property
     def per_record_sensitivity(self) -> int:
+        """The largest amount that one record adds: ``(256 * (half + abs(center)))**2``."""
         return (COARSE * (self.half + abs(self.center))) ** 2
 
     def amounts(self, values: FloatArray, steps: IntArray) -> tuple[IntArray, IntArray]:
+        """SECRET: return squared weights times squared distances from `center`, in steps, and zeros."""
         coarser = Weights.STEPS // COARSE
         weighted_distances = (steps + coarser // 2) // coarser * (self.grid.offset_of(values, self.half) - self.center)
         return weighted_distances**2, np.zeros_like(steps)

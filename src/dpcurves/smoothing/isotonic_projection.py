@@ -17,6 +17,8 @@ from .noise_graph import EdgeSlots, Elimination, Indices, NoiseGraph
 
 @dataclass(frozen=True, slots=True)
 class _KnownCount:
+    """A public number of records that limits the last point of a curve."""
+
     count: float
 
     def __post_init__(self) -> None:
@@ -41,7 +43,8 @@ Ceiling = AtMost | Exactly | None
 
 
 def compute_steps(noisy: ArrayLike, points: int, ceiling: Ceiling) -> FloatArray:
-    """Return the steps from 0 to the first point, between points, and from the last to the ceiling: (points + 1,).
+    """Return the steps of a noisy curve: from 0 to the first point, between points, and from the last to the
+    ceiling, (points + 1,).
 
     Without a ceiling, the last step is infinite.
 
@@ -57,7 +60,7 @@ def compute_steps(noisy: ArrayLike, points: int, ceiling: Ceiling) -> FloatArray
 
 
 def cumulate_steps(steps: FloatArray, ceiling: Ceiling) -> FloatArray:
-    """Return the curve with these steps, (points,), clipped to its ceiling against rounding errors."""
+    """Return the curve with these steps, (points,), clipped to its ceiling, which rounding errors may exceed."""
     curve = np.cumsum(steps[:-1])
     if ceiling is None:
         return curve
@@ -67,7 +70,7 @@ def cumulate_steps(steps: FloatArray, ceiling: Ceiling) -> FloatArray:
 
 
 def is_monotone(steps: FloatArray, ceiling: Ceiling) -> bool:
-    """Return whether the curve is monotone and satisfies its ceiling."""
+    """Return whether the curve with these steps is monotone and satisfies its ceiling."""
     return not np.any(steps < 0) and not (isinstance(ceiling, Exactly) and steps[-1] > 0)
 
 
@@ -75,9 +78,9 @@ def is_monotone(steps: FloatArray, ceiling: Ceiling) -> bool:
 
 
 ROUNDING = 1e-13
-"""Relative to all summands of a step: a smaller fall is rounding error."""
+"""Ratio to all summands of a step: a smaller fall is rounding error."""
 INFEASIBLE = 1e-9
-"""Relative to the same: a step under pressure that falls by more has no solution."""
+"""Ratio to the same summands: a step under pressure that falls by more has no solution."""
 
 
 class NoiseChange(NamedTuple):
@@ -93,7 +96,8 @@ class NoiseChange(NamedTuple):
 
 
 def project_isotonic_l2(noisy: ArrayLike, graph: NoiseGraph, ceiling: Ceiling) -> FloatArray:
-    """Return the monotone curve from 0 with the smallest change of the noises, in squares over their variances.
+    """Return the monotone curve from 0 with the smallest change of the noises, in squares over their variances. For
+    curves whose noise is independent from point to point `summaries.isotonic_projection` is faster.
 
     Exact up to rounding. The changes are ``z = V D' p``, where V holds the variances, D maps noises to steps, and the
     pressure ``p`` solves the complementarity problem ``p >= 0, s = K p + b >= 0, p's = 0``: b are the noisy steps, s
@@ -148,7 +152,8 @@ def solve_least_squares(steps: FloatArray, graph: NoiseGraph, ceiling: Ceiling) 
 
 
 def _initial_active_set(steps: FloatArray, ceiling: Ceiling) -> NDArray[np.bool_]:
-    """Return steps that are surely 0 in the solution: all negative steps, or, with an exact ceiling, the last step.
+    """Return the mask of steps that are surely 0 in the solution: all negative steps, or, with an exact ceiling, the
+    last step.
 
     Meeting an exact ceiling may raise negative steps above 0, so these are not surely 0.
     """
@@ -174,6 +179,8 @@ def _solve_active_set(
 def _apply_pressure(
     slots: EdgeSlots, variance: FloatArray, pressure: FloatArray, change: NoiseChange, size: FloatArray
 ) -> None:
+    """Add the changes of noises that a pressure on the steps causes to `change`, in place, and their absolute
+    summands to `size`."""
     for slot in range(len(variance)):
         lower, upper = slots.lower[slot], slots.upper[slot]
         noise = variance[slot] * (pressure[lower] - pressure[upper])
@@ -224,7 +231,8 @@ class LinearProgramme:
     last_ground: float
 
     def factor_laplacian(self, weight: FloatArray) -> Elimination:
-        """Factor ``A diag(weight) A'``: the Laplacian of the graph, grounded with the weights of the bounded steps."""
+        """Return the factors of ``A diag(weight) A'``: the Laplacian of the graph, grounded with the weights of the
+        bounded steps."""
         noises = len(self.slots)
         slot_weights, ground = np.zeros(len(self.graph.variance)), np.full(len(self.steps), self.last_ground)
         slot_weights[self.slots] = weight[:noises] + weight[noises : 2 * noises]
@@ -232,13 +240,13 @@ class LinearProgramme:
         return Elimination.from_graph(self.graph, slot_weights, ground)
 
     def slack_change(self, pressure: FloatArray) -> FloatArray:
-        """Return ``-A'p``."""
+        """Return ``-A'p``, the change of the slack of each variable by a pressure p, (variables,)."""
         change = np.empty(2 * len(self.slots) + self.bounded_steps)
         _fill_slack_change(self.lower, self.upper, pressure, change)
         return change
 
     def apply_constraints(self, value: FloatArray) -> FloatArray:
-        """Return ``A x``, with 0 at a free step."""
+        """Return ``A x`` for variables x, (points + 1,), with 0 at a free step."""
         steps = np.zeros(len(self.steps))
         steps[: self.bounded_steps] -= value[2 * len(self.slots) :]
         _add_noise_to_steps(self.lower, self.upper, value, steps)
@@ -262,7 +270,8 @@ class InteriorPoint(NamedTuple):
 
 
 def solve_interior_point(programme: LinearProgramme) -> InteriorPoint:
-    """Solve the programme by the predictor-corrector method of Mehrotra (1992); each round is linear in the points.
+    """Return the solution of the programme by the predictor-corrector method of Mehrotra (1992); each round is
+    linear in the points.
 
     If there are several solutions, the result is near the analytic centre of the set of solutions.
 
@@ -296,7 +305,7 @@ def _initial_point(programme: LinearProgramme) -> InteriorPoint:
 
 
 def _take_predictor_corrector_step(programme: LinearProgramme, point: InteriorPoint, gap: float, enough: float) -> None:
-    """Update `point` by one predictor-corrector step that keeps a distance from all bounds.
+    """Change `point`, in place, by one predictor-corrector step that keeps a distance from all bounds.
 
     The step does not aim at a duality gap below `gap`, and does not correct equations with residuals up to `enough`,
     because below these rounding errors dominate. Near the bounds they grow until the equations can no longer be
@@ -336,7 +345,8 @@ def _newton_direction(
 def _refine_direction(
     programme: LinearProgramme, factors: Elimination, point: InteriorPoint, direction: InteriorPoint, enough: float
 ) -> None:
-    """Solve again for the residual of the equations: near bounds, slacks are small differences of pressures."""
+    """Correct `direction`, in place, until the residual of the equations is at most `enough`: near bounds, slacks
+    are small differences of pressures."""
     for _ in range(CORRECTIONS):
         residual = -programme.steps - programme.apply_constraints(point.value + direction.value)
         if float(np.abs(residual).max()) <= enough:
@@ -350,7 +360,7 @@ def _refine_direction(
 
 @compile_loop
 def _subtract_slack_effect(point: InteriorPoint, slack_change: FloatArray, value_change: FloatArray) -> None:
-    """Decrease variables in proportion to the increase of their slacks."""
+    """Decrease `value_change`, in place, in proportion to the increase of the slack of each variable."""
     for i in range(len(value_change)):
         value_change[i] -= point.value[i] / point.slack[i] * slack_change[i]
 
@@ -379,19 +389,23 @@ def _complementarity(point: InteriorPoint, direction: InteriorPoint, value_step:
 
 @compile_loop
 def _fill_corrector_aim(point: InteriorPoint, predictor: InteriorPoint, centre: float, aim: FloatArray) -> None:
-    """Set the aim of the corrector: an equal product of variables and slacks, minus the second-order predictor term."""
+    """Set `aim`, in place, to the aim of the corrector: an equal product `centre` of variables and slacks, minus the
+    second-order predictor term."""
     for i in range(len(aim)):
         aim[i] = (centre - predictor.value[i] * predictor.slack[i]) / point.slack[i]
 
 
 @compile_loop
 def _add_scaled(target: FloatArray, change: FloatArray, factor: float) -> None:
+    """Add `factor` times `change` to `target`, in place."""
     for i in range(len(target)):
         target[i] += factor * change[i]
 
 
 @compile_loop
 def _fill_slack_change(lower: Indices, upper: Indices, pressure: FloatArray, change: FloatArray) -> None:
+    """Set `change`, in place, to the change of the slacks of all variables that this pressure causes: see
+    `LinearProgramme.slack_change`."""
     noises = len(lower)
     for i in range(noises):
         push = pressure[lower[i]] - pressure[upper[i]]
@@ -402,6 +416,8 @@ def _fill_slack_change(lower: Indices, upper: Indices, pressure: FloatArray, cha
 
 @compile_loop
 def _add_noise_to_steps(lower: Indices, upper: Indices, value: FloatArray, steps: FloatArray) -> None:
+    """Add the upward minus the downward changes of noises among the variables `value` to the steps that they move,
+    in place."""
     noises = len(lower)
     for i in range(noises):
         change = value[i] - value[noises + i]
@@ -473,6 +489,7 @@ def solve_least_absolute(steps: FloatArray, graph: NoiseGraph, ceiling: Ceiling)
 
 
 def _build_programme(steps: FloatArray, graph: NoiseGraph, ceiling: Ceiling) -> LinearProgramme:
+    """Return the linear programme for steps that were divided by the largest fall."""
     slots = np.flatnonzero(graph.variance)
     spread = np.sqrt(graph.largest[slots])
     bounded = graph.points + isinstance(ceiling, AtMost)

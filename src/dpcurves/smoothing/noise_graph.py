@@ -101,7 +101,7 @@ class NoiseGraph:
 
 
 def build_noise_graph(points: int, first: ArrayLike, last: ArrayLike, variance: ArrayLike) -> NoiseGraph:
-    """Build the graph of noises that are each added to the points from ``first`` to ``last - 1``.
+    """Return the graph of noises that are each added to the points from ``first`` to ``last - 1``.
 
     Args:
         points: The number of points of the curve.
@@ -132,6 +132,7 @@ def build_noise_graph(points: int, first: ArrayLike, last: ArrayLike, variance: 
 
 
 def _assemble_graph(points: int, blocks: NoiseBlocks) -> NoiseGraph:
+    """Return the graph of these blocks of points. Raises `InvalidArgument` if two blocks cross."""
     count = 2 * points - 1
     slots = EdgeSlots(*(np.empty(length, dtype=np.int32) for length in (count, count, points - 1, points - 1)))
     variance, largest = np.zeros(count), np.zeros(count)
@@ -213,7 +214,7 @@ class Elimination:
 
     @classmethod
     def from_graph(cls, graph: NoiseGraph, weight: FloatArray, ground: FloatArray) -> Elimination:
-        """Eliminate all steps.
+        """Return the factors after the elimination of all steps.
 
         Args:
             graph: The graph of the noise.
@@ -226,7 +227,7 @@ class Elimination:
         return cls(graph, folded, pivot)
 
     def solve(self, right_hand: FloatArray) -> FloatArray:
-        """Return the solution, (points + 1,)."""
+        """Return the solution of the factored equations for this right-hand side, (points + 1,)."""
         solution = right_hand.copy()
         _substitute(self.graph.slots, self.weight, self.inverse_pivot, solution)
         return solution
@@ -234,7 +235,8 @@ class Elimination:
 
 @compile_loop
 def _eliminate(slots: EdgeSlots, weight: FloatArray, pivot: FloatArray) -> None:
-    """Fold `weight` in place; `pivot` contains the ground on entry, and inverse pivots on return."""
+    """Eliminate all steps, in place: `weight` is folded, and `pivot` contains the ground on entry and inverse pivots
+    on return."""
     points = len(slots.left_slot) + 1
     for i in range(points):
         inner = i < points - 1  # the last round eliminates the upper step of the last slot
@@ -255,7 +257,8 @@ def _eliminate(slots: EdgeSlots, weight: FloatArray, pivot: FloatArray) -> None:
 
 @compile_loop
 def _substitute(slots: EdgeSlots, weight: FloatArray, inverse: FloatArray, value: FloatArray) -> None:
-    """Substitute in place; `value` contains the right-hand side on entry, and the solution on return."""
+    """Solve the factored equations, in place: `value` contains the right-hand side on entry and the solution on
+    return."""
     last = len(value) - 1
     for i in range(last - 1):
         left, right = slots.left_slot[i], slots.right_slot[i]
@@ -275,7 +278,7 @@ def _substitute(slots: EdgeSlots, weight: FloatArray, inverse: FloatArray, value
 
 
 def build_prefix_graph(bounds: Sequence[IntArray], variances: Sequence[float]) -> NoiseGraph:
-    """Build the graph in which the prefix up to each cell has the noises of the fewest blocks that make it up.
+    """Return the graph in which the prefix up to each cell has the noises of the fewest blocks that make it up.
 
     The blocks are the root, if the prefix ends with the root; else the children to the left of the child that contains
     its end, and so on recursively (Chan, Shi and Song 2011, with arity 2). So the noise of a block is added to the
@@ -300,7 +303,7 @@ def build_prefix_graph(bounds: Sequence[IntArray], variances: Sequence[float]) -
 
 
 def repeat_variances(bounds: Sequence[IntArray], variances: Sequence[float]) -> FloatArray:
-    """Return the variances of all blocks, level by level, from left to right."""
+    """Return the variances of the noise of all blocks, level by level, from left to right, given one for each level."""
     if len(bounds) != len(variances) or not bounds:
         raise InvalidArgument("variances", f"one for each of {len(bounds)} levels is needed, got {len(variances)}")
     if not all(np.isin(coarse, fine).all() for coarse, fine in pairwise(bounds)):

@@ -33,7 +33,8 @@ class Distribution:
 
     @classmethod
     def from_curve(cls, x: ArrayLike, y: ArrayLike) -> Distribution:
-        """Convert shares `y` below edges `x`; mass outside the edges is put on the first and the last edge.
+        """Return the distribution function of shares `y` below edges `x`; mass outside the edges is put on the first
+        and the last edge.
 
         >>> Distribution.from_curve([0, 1, 2], [0, 0.5, 1]).right_limits.tolist()
         [0.0, 0.5, 1.0]
@@ -70,14 +71,13 @@ class Distribution:
         return cls(knots, np.append(0.0, right_limits[:-1]), right_limits)
 
     def limits(self, places: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the limits from the left and from the right at `places`."""
+        """Return the limits of the function from the left and from the right at `places`, in the unit of the knots."""
         first, second = np.searchsorted(self.knots, places), np.searchsorted(self.knots, places, side="right")
         return self._interpolate(first, places), self._interpolate(second, places)
 
     def _interpolate(self, next_knot: NDArray[np.intp], places: FloatArray) -> FloatArray:
-        """Interpolate between the right limit of the knot before and the left limit of the knot after; constant outside
-        all knots.
-        """
+        """Return the value at `places`, linear between the right limit of the knot before and the left limit of the
+        knot after; constant outside all knots. `next_knot` is the index of the knot after each place."""
         starts, ends = np.append(-np.inf, self.knots)[next_knot], np.append(self.knots, np.inf)[next_knot]
         low, high = np.append(0.0, self.right_limits)[next_knot], np.append(self.left_limits, 1.0)[next_knot]
         inside = np.isfinite(starts) & np.isfinite(ends)
@@ -101,7 +101,7 @@ class DistributionDifference(NamedTuple):
 
     @classmethod
     def from_distributions(cls, a: Distribution, b: Distribution) -> DistributionDifference:
-        """Return the difference on the union of both sets of knots."""
+        """Return a minus b, on the union of both sets of knots."""
         knots = np.union1d(a.knots, b.knots)
         (left_a, right_a), (left_b, right_b) = a.limits(knots), b.limits(knots)
         left, right = left_a - left_b, right_a - right_b
@@ -109,12 +109,12 @@ class DistributionDifference(NamedTuple):
 
     @property
     def max_absolute(self) -> float:
-        """The largest absolute value, over limits from both sides."""
+        """The largest absolute difference, over limits from both sides."""
         return float(max(np.abs(self.start_values).max(initial=0.0), np.abs(self.end_values).max(initial=0.0)))
 
     @property
     def absolute_integral(self) -> float:
-        """The integral of the absolute value; two triangles where an interval crosses zero."""
+        """The integral of the absolute difference; two triangles where an interval crosses zero."""
         left, right = np.abs(self.start_values), np.abs(self.end_values)
         total = left + right
         crossing = np.divide(left**2 + right**2, total, out=np.zeros_like(total), where=total > 0)
@@ -122,7 +122,7 @@ class DistributionDifference(NamedTuple):
 
     @property
     def squared_integral(self) -> float:
-        """The integral of the square."""
+        """The integral of the squared difference."""
         return (
             float(self.lengths @ (self.start_values**2 + self.start_values * self.end_values + self.end_values**2)) / 3
         )

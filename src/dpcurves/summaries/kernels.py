@@ -15,7 +15,7 @@ from ..arrays import FloatArray, IntArray
 Function = Callable[[FloatArray, FloatArray], FloatArray]
 """A symmetric kernel of two values, or of arrays of values."""
 POINTS = 5
-"""Nodes of Gauss-Legendre quadrature in each cell, so 25 in a pair of cells."""
+"""Nodes of Gauss-Legendre quadrature in each cell, so 25 in a pair of cells: exact for polynomials of degree 9."""
 ROWS = 64
 """Cells that are evaluated at once, so that the arrays fit the processor's cache."""
 
@@ -49,14 +49,14 @@ class Kernel(NamedTuple):
     fast_form: Callable[[FloatArray], FloatArray] | None = None
 
     def quadratic_form(self, cells: FloatArray) -> FloatArray:
-        """Return the quadratic form of counts with the means: (..., cells) to (...)."""
+        """Return the quadratic form c' A c of counts c with the means A: (..., cells) to (...)."""
         if self.fast_form is not None:
             return self.fast_form(cells)
         return np.asarray(((cells @ self.mean) * cells).sum(axis=-1))
 
 
 def mean_difference_kernel(edges: FloatArray) -> Kernel:
-    """Return the kernel ``|x - y|`` of Gini's mean difference."""
+    """Return the kernel ``|x - y|``, whose mean over pairs is Gini's mean difference."""
     low, high = cell_endpoints(edges)
     width, (mean, reach) = high - low, _middle_distances(edges)
     np.fill_diagonal(mean, width / 3)
@@ -64,6 +64,7 @@ def mean_difference_kernel(edges: FloatArray) -> Kernel:
     gaps = np.diff((high + low) / 2)
 
     def form(cells: FloatArray) -> FloatArray:
+        """Return the quadratic form of counts in a linear number of steps: (..., cells) to (...)."""
         below = np.cumsum(cells, axis=-1)
         apart = below[..., :-1] * (below[..., -1:] - below[..., :-1])
         return np.asarray(2 * (apart @ gaps) + (cells**2) @ (width / 3))
@@ -100,6 +101,8 @@ def extreme_mean_differences(
     tilt = (slopes - 2 * times) / 2
 
     def evaluate_at(upper: FloatArray) -> FloatArray:
+        """Return mean difference and mean if a share `upper` of each cell lies at its upper bound and the rest at
+        its lower one."""
         values = low + upper * width
         mean_difference = slopes @ (shares * values) + 2 * (shares**2 * upper * (1 - upper)) @ width
         return np.array([mean_difference, shares @ values])
@@ -109,7 +112,7 @@ def extreme_mean_differences(
 
 
 def half_square_kernel(edges: FloatArray) -> Kernel:
-    """Return the kernel ``(x - y)^2 / 2`` of the variance."""
+    """Return the kernel ``(x - y)^2 / 2``, whose mean over pairs is the variance."""
     (distances, half), (low, high) = _middle_distances(edges), cell_endpoints(edges)
     square = (high - low) ** 2 / 12
     mean = (distances**2 + square[:, None] + square) / 2
@@ -117,6 +120,7 @@ def half_square_kernel(edges: FloatArray) -> Kernel:
     middles = (high + low) / 2
 
     def form(cells: FloatArray) -> FloatArray:
+        """Return the quadratic form of counts in a linear number of steps: (..., cells) to (...)."""
         people = cells.sum(axis=-1)
         centre = cells @ middles / np.where(people == 0, 1.0, people)
         deviations = middles - centre[..., None]
@@ -138,19 +142,22 @@ def same_cell_kernel(parts: IntArray) -> Kernel:
 
 
 def kernel_from_function(function: Function) -> Callable[[FloatArray], Kernel]:
-    """Return the kernel of any function, from its values at 25 points of each pair of cells, and at their corners.
+    """Return a function from edges to the kernel on pairs of cells of any function, from its values at 25 points of
+    each pair and at their corners.
 
     Values between those points are not checked: `max_deviation` is correct for kernels that are monotone along each
     cell.
     """
 
     def average_over_cells(edges: FloatArray) -> Kernel:
+        """Return the kernel on cells between these edges."""
         nodes, weights = leggauss(POINTS)
         low, high = cell_endpoints(edges)
         middles, halves = (high + low) / 2, (high - low) / 2
         points, shares = middles + halves * nodes[:, None], weights / 2
 
         def evaluate_kernel(x: FloatArray, y: FloatArray) -> FloatArray:
+            """Return the values of the function for all pairs of `x` and `y`."""
             return np.asarray(function(x[:, None], y[None, :]))
 
         mean, off_diagonal = np.zeros((2, len(middles), len(middles)))
@@ -292,7 +299,7 @@ def kernel_at_middles(kernel: Function | MidpointKernel | CellKernel) -> Callabl
 
 
 def require_kernel(values: FloatArray) -> None:
-    """Raise `ValueError` if a kernel is not finite, or not symmetric."""
+    """Raise `ValueError` if the values of a kernel on pairs of cells are not finite, or not symmetric."""
     if not np.all(np.isfinite(values)):
         raise InvalidArgument("kernel", "kernel must be finite on the whole grid, edges included")
     if not np.all(np.abs(values - values.T) <= 1e-8 + 1e-5 * np.abs(values)):
@@ -311,7 +318,8 @@ def mean_over_pairs(kernel: Kernel, cells: FloatArray) -> FloatArray:
 
 
 def _middle_distances(edges: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the distance of the middles of two cells, and half the sum of their widths."""
+    """Return the distance of the middles of each pair of cells, and half the sum of their widths, (cells, cells)
+    each."""
     low, high = cell_endpoints(edges)
     middles, width = (low + high) / 2, high - low
     return np.abs(middles[:, None] - middles), (width[:, None] + width) / 2

@@ -14,7 +14,7 @@ from ..arrays import FloatArray
 
 
 def as_numbers(name: str, given: ArrayLike) -> FloatArray:
-    """Convert a number, or an array of numbers, to doubles; errors name the argument `name`.
+    """Return a number, or an array of numbers, as an array of doubles; the errors name the argument `name`.
 
     Raises:
         TypeError: `given` holds no numbers.
@@ -109,7 +109,9 @@ def project_to_simplex(values: FloatArray, total: float) -> FloatArray:
 
 
 def isotonic_projection(values: FloatArray, weights: FloatArray | None = None) -> FloatArray:
-    """Return the closest non-decreasing sequence in (weighted) least squares, by pooling adjacent violators.
+    """Return the closest non-decreasing sequence in (weighted) least squares, by pooling adjacent violators, of
+    values with independent noise. For noise that is shared along a tree or a chain see
+    `smoothing.isotonic_projection`.
 
     Its distance from a non-decreasing truth is at most the distance of `values`.
 
@@ -158,7 +160,7 @@ def monotone_prefixes(cells: FloatArray, upper: float | None) -> FloatArray:
 
 
 LEAST_MASS = 0.5
-"""Records: a class with fewer, noise included, has no mass."""
+"""Records: a class with fewer, noise included, counts as empty and its statistics are unknown."""
 CERTAIN = 2.0**-52
 """Probability: scores are clipped to at least this distance from 0 and 1 in logarithms, as in scikit-learn."""
 
@@ -187,7 +189,7 @@ def roc_points(positive: FloatArray, negative: FloatArray) -> tuple[FloatArray, 
 
 
 def auc(fpr: FloatArray, tpr: FloatArray) -> FloatArray:
-    """Return the area under a curve (..., points), by trapezoids."""
+    """Return the area under a curve (..., points), by trapezoids: (...)."""
     return np.asarray(np.trapezoid(tpr, fpr, axis=-1))
 
 
@@ -217,18 +219,19 @@ def cumulate_from_top(cells: FloatArray) -> FloatArray:
 
 
 def monotone_counts_above(cells: FloatArray) -> FloatArray:
-    """Return counts above each threshold, (cells + 1,), made non-decreasing and clipped at 0."""
+    """Return counts above each threshold, (cells + 1,), from counts of cells of increasing scores; made
+    non-decreasing by `isotonic_projection` and clipped at 0."""
     cumulated = cumulate_from_top(cells)
     cumulated[1:] = isotonic_projection(cumulated[1:])
     return np.maximum(cumulated, 0)
 
 
 AREA_STEPS = 2**20
-"""Steps in an area of 1 that `AucQuery` releases."""
+"""Steps in an area of 1 that `AucQuery` releases as an integer."""
 
 
 def auc_of_steps(steps: int) -> float:
-    """Convert an area that was released in steps of ``2**-20``, clipped to [0, 1]."""
+    """Return the area under the ROC curve that was released in steps of ``2**-20``, clipped to [0, 1]."""
     return min(max(steps / AREA_STEPS, 0.0), 1.0)
 
 
