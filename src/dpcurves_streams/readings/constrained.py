@@ -12,20 +12,16 @@ from dpcurves.arrays import FloatArray
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """How far a noisy total must exceed the last shown total before the shown total follows it.
-
-    Attributes:
-        largest_slack: Noise standard deviations, for nodes with almost no tuples, where the maximum of all noise would
-            be shown otherwise.
-        slack_at_one: Noise standard deviations, if a step adds one standard deviation; it falls as the square root of
-            the pace.
-        negligible: Tuples; noise with a smaller standard deviation has no slack, so that exact totals are shown as they
-            are.
-    """
+    """How far a noisy total must exceed the last shown total before the shown total follows it."""
 
     largest_slack: float = 2.5
+    """Noise standard deviations, for nodes with almost no tuples, where the maximum of all noise would be shown
+    otherwise.
+    """
     slack_at_one: float = 1 / 8
+    """Noise standard deviations, if a step adds one standard deviation; it falls as the square root of the pace."""
     negligible: float = 1.0
+    """Tuples; noise with a smaller standard deviation has no slack, so that exact totals are shown as they are."""
 
 
 class MonotoneTotals:

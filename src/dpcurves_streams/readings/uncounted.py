@@ -27,21 +27,20 @@ NAMES_SHOWN = 8
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """When a note is made.
-
-    Attributes:
-        least_share: Share of the used tuples with a reason, above which a note is made.
-        least_beyond: Share of the used tuples from users beyond the cap, above which a note is made; larger, because a
-            cap is meant to leave tuples out.
-        recent_ticks: Steps that are tested together. Step 1 is left out of later spans: a file has all tuples without a
-            readable timestamp there.
-        false_alarm: Probability of any note in a stream whose shares are below these, for each of three kinds of spans.
-    """
+    """When a note is made."""
 
     least_share: float = 0.05
+    """Share of the used tuples with a reason, above which a note is made."""
     least_beyond: float = 0.25
+    """Share of the used tuples from users beyond the cap, above which a note is made; larger, because a cap is meant to
+    leave tuples out.
+    """
     recent_ticks: int = 16
+    """Steps that are tested together. Step 1 is left out of later spans: a file has all tuples without a readable
+    timestamp there.
+    """
     false_alarm: float = 0.003
+    """Probability of any note in a stream whose shares are below these, for each of three kinds of spans."""
 
 
 class NoteFacts(NamedTuple):
