@@ -106,6 +106,9 @@ def parse_delimiter(value: object) -> str:
 
 
 def _parse_day(text: object) -> tuple[date, str]:
+    """Return a day and its separator, from ``2020-01-01`` or ``01.01.2020``. Raises `InvalidArgument` for any other
+    text.
+    """
     for pattern, separator in DATES.items():
         match = re.fullmatch(pattern, text) if isinstance(text, str) else None
         if match is not None:
