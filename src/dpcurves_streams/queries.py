@@ -103,6 +103,9 @@ class Forest:
 
 
 def _flatten_hierarchy(node: Any, depth: int) -> dict[str, list[str]]:
+    """Return the states of each aggregation of a nested object, from outer to inner. Raises `WrongArgumentType` or
+    `InvalidArgument` for other objects.
+    """
     if not isinstance(node, Mapping) or not node or depth > MOST_DEEP:
         raise WrongArgumentType("hierarchy", "must be an object whose values are lists of states or further objects")
     flat: dict[str, list[str]] = {}

@@ -252,6 +252,7 @@ class OpenWindows:
         return (DropReason.UNKNOWN, tick) if key is None else (tick, key)
 
     def _find_time_reason(self, timestamp: int, tick: int | None, arrived: int | None) -> DropReason | None:
+        """Return why a tuple's timestamp, step or arrival time excludes it; None if it counts in its step."""
         if tick is None:
             return DropReason.OUTSIDE
         if arrived is not None and timestamp > arrived + self._schedule.grace + FUTURE:
@@ -288,6 +289,9 @@ class OpenWindows:
         return step
 
     def _close_window(self, tick: int) -> Window:
+        """SECRET: return the exact counts of a step and forget them; a user's uncounted tuples fill the rest of the
+        cap.
+        """
         slots, cap = self._counts.pop(tick, Counter()), self._fields.tuples_per_user
         counts = np.zeros(self._size + len(released_reasons(cap is not None)), dtype=np.int64)
         for user_tuples in self._used.pop(tick, {}).values():

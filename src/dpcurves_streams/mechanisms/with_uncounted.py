@@ -19,7 +19,7 @@ from .sequential import Sequential, State, decode_state, encode_state, require_n
 
 KIND = "counts and what is not counted"
 BEYOND_FRACTION = Fraction(1, 20)
-"""Public fraction of a stream's loss for the number of users beyond the cap; not used without a cap."""
+"""Ratio. Public fraction of a stream's loss for the number of users beyond the cap; not used without a cap."""
 TOTALS = TreeCounter()
 
 
@@ -39,12 +39,12 @@ class CombinedState:
 
     @property
     def tick(self) -> int:
-        """Last step that was released."""
+        """Last step that was released; all parts step together."""
         tick: int = self.counts.tick
         return tick
 
     def to_bytes(self) -> bytes:
-        """Serialise the states."""
+        """SECRET: return the states of all parts as bytes."""
         states = {"counts": self.counts, "uncounted": self.uncounted, "beyond": self.users_beyond_cap}
         texts = {name: None if state is None else state.to_bytes().decode() for name, state in states.items()}
         return encode_state(KIND, {"tick": self.tick, **texts})
@@ -157,6 +157,7 @@ def split_plan(plan: Plan) -> CombinedPlans:
 
 
 def _beyond_cap_query(query: TickQuery) -> TickQuery:
+    """Return the query for the running total of users beyond the cap."""
     return uncounted_query((UncountedReason.BEYOND_CAP,), query.ticks)
 
 

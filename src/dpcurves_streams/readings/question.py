@@ -30,12 +30,12 @@ from ..queries import TickQuery
 
 # Intervals of unbiased numbers for these records, which account for noise only.
 LEVEL = 0.95
-"""Default confidence level of intervals in files and plots."""
+"""Probability. Default confidence level of intervals in files and plots."""
 STATED: Mapping[str, float | str] = MappingProxyType({"level": LEVEL, "covers": RECORDS})
 """Label of intervals: their level, and that they cover the noise only."""
 TINY = 1e-9  # guards divisions and logarithms against zero
 _ROUNDING = 0.5
-"""Continuity correction: intervals are wider by this on each side, because counts are integers."""
+"""Tuples. Continuity correction: intervals are wider by this on each side, because counts are integers."""
 
 Interval = tuple[FloatArray, FloatArray]
 """Lower and upper bounds, (keys,) each."""
@@ -256,7 +256,7 @@ class Jump:
 
     @property
     def name(self) -> str:
-        """Name of the event on the command line."""
+        """Name of the event as on the command line: ``jump:LAG:LEAST``."""
         return f"jump:{self.lag}:{self.min_change:g}"
 
     @property
@@ -288,7 +288,7 @@ class Low:
 
     @property
     def name(self) -> str:
-        """Name of the event on the command line."""
+        """Name of the event as on the command line: ``low:STEPS:BELOW``."""
         return f"low:{self.width}:{self.threshold:g}"
 
     def detect_from_sum(self, sums: FloatArray) -> BoolArray:
@@ -309,18 +309,28 @@ class StreamQuestion:
     if TYPE_CHECKING:
 
         @property
-        def ticks(self) -> int | None: ...
+        def ticks(self) -> int | None:
+            """Public number of steps; None: without end."""
+            ...
 
         @property
-        def windows(self) -> tuple[int, ...]: ...
+        def windows(self) -> tuple[int, ...]:
+            """Widths, in steps, of sliding sums."""
+            ...
 
         @property
-        def events(self) -> tuple[Jump | Low | Event, ...]: ...
+        def events(self) -> tuple[Jump | Low | Event, ...]:
+            """Events to detect."""
+            ...
 
         @property
-        def query(self) -> TickQuery: ...
+        def query(self) -> TickQuery:
+            """Query on the stream, which is paid for once."""
+            ...
 
-        def reader(self, plan: Plan) -> TickReader: ...
+        def reader(self, plan: Plan) -> TickReader:
+            """Return the reader of the plan's releases, starting at the first step."""
+            ...
 
     def __post_init__(self) -> None:
         convert_tuples_to_integers(self, windows="windows")
@@ -349,4 +359,5 @@ class StreamQuestion:
 
 
 def _state_label(axis: Axis | Categories, slot: int) -> Any:
+    """Return the category of a slot, or the lower edge of its cell."""
     return axis.values[slot] if isinstance(axis, Categories) else float(axis.grid.edges[slot])
