@@ -258,12 +258,16 @@ def audit_package(
 
 
 def _format_claim(claimed: ClaimOptions, adjacency: str) -> list[str]:
+    """Return the options that state a claim, for the command that repeats an audit."""
     claim = [word for name, value in claimed.parse_claim().items() for word in (f"--{name}", str(value))]
     return [*claim, "--adjacency", adjacency]
 
 
 def _make_question_command(name: str) -> of.Command:
+    """Return the command that audits a question of this package."""
+
     def audit_question(cells: QuestionOptions, claimed: ClaimOptions, effort: AuditOptions) -> None:
+        """Audit the question named above; its help text is set below."""
         from dpcurves.privacy import PrivacyLoss
 
         from .targets import PublicFunctionSampler, RoundsSampler, find_question
@@ -400,10 +404,12 @@ class StoredReports:
 
 
 def _describe_finding(finding: Finding) -> str:
+    """Return a finding as one line, marked if it contradicts the claim."""
     return f"{'FLAGGED ' if finding.is_flagged else ''}{finding.name}: {finding.message}"
 
 
 def _select_targets(options: EverythingOptions) -> list[AuditTarget]:
+    """Return the targets that the options select: all or the quick ones, by words in their names."""
     from .targets import list_targets
 
     words = [""] if options.only is None else options.only.split(",")

@@ -298,6 +298,7 @@ class Report:
 
 
 def _to_json_value(value: Any) -> Any:
+    """Return a value with infinite and missing numbers as texts."""
     if isinstance(value, dict):
         return {name: _to_json_value(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
@@ -306,6 +307,7 @@ def _to_json_value(value: Any) -> Any:
 
 
 def _parse_json_value(value: Any) -> Any:
+    """Return the number of a text that stands for an infinite or missing number; other values unchanged."""
     return float(value) if value in ("inf", "-inf", "nan") else value
 
 
@@ -351,4 +353,5 @@ def _draw_svg_histogram(report: Report) -> str:
 
 
 def _format_edge(edge: float) -> str:
+    """Return the edge of a bin as text."""
     return f"{edge:.4g}" if abs(edge) != inf else str(edge)

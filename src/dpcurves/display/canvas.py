@@ -82,6 +82,7 @@ PALETTE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#6
 """Okabe and Ito (2008), without yellow, which is too pale for lines."""
 DASHES = ("-", "--", "-.", ":")
 CROWD = 8
+"""Entries of a legend above which it is placed beside the plot."""
 Place = Literal["above", "best", "lower right", "upper center", "upper right"]
 
 
@@ -112,9 +113,9 @@ def style_of(ax: Axes, number: int) -> LineStyle:
 
 
 LARGE = 13
-"""Font size, in points, from which a legend is placed above the plot."""
+"""Points. Font size from which a legend is placed above the plot."""
 NARROW = 4.5
-"""Figure width, in inches, below which a legend is placed above the plot."""
+"""Inches. Figure width below which a legend is placed above the plot."""
 
 
 def add_legend(ax: Axes, place: Place, size: float = 9) -> None:
@@ -143,6 +144,9 @@ def add_legend(ax: Axes, place: Place, size: float = 9) -> None:
 
 
 def _lift_title(ax: Axes) -> None:
+    """Move the title of the only plot of a figure above everything else, so that a legend above the plot does not hide
+    it.
+    """
     figure, title = ax.figure.get_figure(root=True), ax.get_title()
     if title and figure is not None and len(figure.axes) == 1 and not figure.get_suptitle():
         ax.set_title("")
@@ -159,6 +163,7 @@ def _is_narrow(ax: Axes) -> bool:
 
 
 BLOCKS = 1000
+"""Pixels along each axis to which long arrays are thinned."""
 
 
 def select_visible_points(x: FloatArray, y: FloatArray, finest: int = BLOCKS) -> NDArray[np.int64]:
@@ -177,6 +182,7 @@ def select_visible_points(x: FloatArray, y: FloatArray, finest: int = BLOCKS) ->
 
 
 def _pixels(values: FloatArray, finest: int) -> FloatArray:
+    """Return the row of each value on a grid of `finest` rows over the range of finite values."""
     finite = values[np.isfinite(values)]
     low, high = (finite.min(), finite.max()) if len(finite) else (0.0, 1.0)
     rows: FloatArray = np.floor((values - low) / (high - low or 1.0) * finest)
@@ -265,6 +271,7 @@ POPULATION = "for the population"
 """Label of intervals that cover noise and sampling."""
 DEEP, PALE = 0.34, 0.15
 DENSER = 1.7
+"""Ratio. Opacity of a shade on a dark background over that on a light one."""
 UNNAMED = "_nolegend_"
 
 
@@ -321,8 +328,10 @@ def deduplicate_label(ax: Axes, words: str) -> str:
 
 
 CLOSE = 0.05
+"""Share of the height. Margin above and below everything drawn, on a plot whose limits are free."""
+"""Share of the height. Distance of an error bar's end from a point that counts as hidden by it."""
 UNIT = -0.02, 1.02
-"""Limits of an axis of shares, with a margin."""
+"""Shares. Limits of an axis of shares, with a margin."""
 
 
 class DrawingOptions(TypedDict, total=False):
@@ -410,13 +419,15 @@ class Picture:
         self.ax.hlines(at, *ends, color=self.style.color, alpha=alpha, linewidth=width, label=label)
 
     def draw_line(self, x: ArrayLike, y: ArrayLike, label: str | None) -> None:
-        """Draw a line through the visible points."""
+        """Draw a line through the points that are visible at the resolution of a plot."""
         across, upwards = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
         seen = select_visible_points(across, upwards)
         self.draw_points(across[seen], upwards[seen], self.style.dash, linewidth=scale_line_width(1.6), label=label)
 
     def draw_steps(self, edges: ArrayLike, heights: ArrayLike, *, width: float) -> None:
-        """Draw steps with the height at their left edge."""
+        """Draw a line that has, from each edge to the next, the height at that edge; `edges` and `heights` have one
+        length.
+        """
         how: Any = {"color": self.style.color, "linestyle": self.style.dash, "linewidth": scale_line_width(width)}
         self.ax.step(edges, heights, where="post", label=self.legend_label(), **how)
 
@@ -501,6 +512,7 @@ SILENT: dict[str, dict[str, None]] = {
 }
 SALT = "dpcurves"
 SHARP = 200
+"""Dots per inch of a saved figure, unless stated."""
 
 
 def save_figure(ax: Axes, path: str | PathLike[str]) -> None:
