@@ -128,6 +128,7 @@ class SyntheticTables:
         version = {"dataset": dataset.name, "version": dataset.version}
 
         def insert_table(connection: Connection) -> None:
+            """Delete the earlier table of the version and store the new one."""
             connection.execute(delete(SYNTHETIC).filter_by(**version))
             connection.execute(
                 insert(SYNTHETIC), {**version, "statement": statement, "packed": packed, "made_at": format_now()}
@@ -167,6 +168,7 @@ def count_trial_rows(dataset: Dataset) -> int:
 
 
 def _table_to_csv(table: Any) -> bytes:
+    """Return an Arrow table as CSV in bytes."""
     buffer = BytesIO()
     csv.write_csv(table, buffer)
     return buffer.getvalue()

@@ -90,14 +90,17 @@ Rule = Callable[[Visitor, Subject], bool]
 
 
 def _is_steward(who: Visitor, subject: Subject) -> bool:
+    """Return True if the visitor manages the subject's dataset."""
     return subject.dataset in who.stewarded_datasets
 
 
 def _is_analyst(who: Visitor, subject: Subject) -> bool:
+    """Return True if the visitor is an analyst of the subject's project."""
     return subject.project in who.projects
 
 
 def _may_see_datasets(who: Visitor, subject: Subject) -> bool:
+    """Return True for auditors, stewards and analysts, whatever the subject."""
     return who.is_auditor or bool(who.stewarded_datasets) or bool(who.projects)
 
 

@@ -256,6 +256,7 @@ def _require_name(argument: str, path: Path) -> None:
 
 
 def _require_writable_path(argument: str, path: Path) -> None:
+    """Refuse a path that cannot be written: a folder, no such folder, or no permission. Raises `Misuse`."""
     _require_name(argument, path)
     if path.is_dir():
         raise Misuse(argument, f"{str(path)!r} is a folder; a file is needed")
@@ -285,6 +286,7 @@ def _write_atomically(argument: str, path: Path, fill: Callable[[Path], object])
 
 
 def _is_device(path: Path) -> bool:
+    """Return True if the path exists and is no regular file, such as a device or a pipe."""
     return path.exists() and not path.is_file()
 
 
@@ -333,6 +335,7 @@ class PlainView:
 
     @classmethod
     def from_output(cls, output: Output) -> Self:
+        """Return the view; refuse --suppress, because it shows no counts with intervals."""
         output.suppression_width(shows_counts=False)
         return cls()
 
@@ -369,6 +372,7 @@ class ResultView:
 
     @classmethod
     def from_output(cls, output: Output) -> Self:
+        """Return the view with the level, the population and the suppression that the options state."""
         return cls(output.interval_settings(suppressing=cls.SUPPRESSES))
 
     def tables(self, curve: Any) -> list[ViewTable]:
@@ -463,6 +467,7 @@ class RocView(ResultView):
     """View of a ROC curve: rates by threshold with simultaneous bands, and the AUC with its intervals."""
 
     def tables(self, curve: ROC) -> list[ViewTable]:
+        """Return tables of the rates by threshold with simultaneous bands, under the AUC and its intervals."""
         import numpy as np
 
         from ..display import area_rows, describe_interval
@@ -488,6 +493,7 @@ class HosmerLemeshowView(ResultView):
     """View of a Hosmer-Lemeshow test and its groups."""
 
     def tables(self, curve: HosmerLemeshow) -> list[ViewTable]:
+        """Return a table with a row for each group, under the statistic and the p-value."""
         from ..curves.result import EACH
         from ..display import format_number
 
@@ -508,10 +514,14 @@ class BinnedResidualsView:
 
     @classmethod
     def from_output(cls, output: Output) -> Self:
+        """Return the view at the level that the options state; refuse --suppress, because it shows no counts with
+        intervals.
+        """
         output.suppression_width(shows_counts=False)
         return cls(output.simulated_level())
 
     def tables(self, curve: BinnedResiduals) -> list[ViewTable]:
+        """Return a table with a row for each bin, under the share of residuals outside the envelope."""
         from ..display import format_number
 
         envelope = curve.envelope_at(self.level)

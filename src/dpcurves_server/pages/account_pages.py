@@ -100,23 +100,27 @@ def change_password(visit: Visit) -> Response:
 
 
 def _find_issuer(visit: Visit) -> Issuer:
+    """Return the site's identity provider. Raises `ProtocolError` (not found) without one."""
     if visit.site.issuer is None:
         raise not_found("issuer")
     return visit.site.issuer
 
 
 def _render_sign_in(visit: Visit, error: ProtocolError) -> Response:
+    """Return the sign-in page with the typed name and the error."""
     message = {"kind": "bad", "words": error.rule}
     return visit.render("sign_in.html", error.status, name=visit.form_value("name"), said=message)
 
 
 def _set_session_cookie(signed: BrowserSession) -> Response:
+    """Return a redirection home that sets the cookie of a session."""
     answer = redirect_to()
     answer.set_cookie(COOKIE, signed.cookie, secure=True, httponly=True, samesite="lax", path="/")
     return answer
 
 
 def _clear_session_cookie(message: str) -> Response:
+    """Return a redirection to the sign-in page, with this message, that deletes the session's cookie."""
     answer = redirect_to("sign-in", message=message)
     answer.delete_cookie(COOKIE, secure=True, httponly=True, samesite="lax", path="/")
     return answer
@@ -204,6 +208,7 @@ def revoke_token(visit: Visit) -> Response:
 
 
 def _projects_of(dataset: Dataset, projects: tuple[Project, ...]) -> list[Project]:
+    """Return the projects of a dataset."""
     return [project for project in projects if project.dataset == dataset.name]
 
 
@@ -355,10 +360,12 @@ def change_person(visit: Visit) -> Response:
 
 
 def _password_field(visit: Visit) -> str:
+    """Return the typed password, spaces included."""
     return "".join(visit.form.get("password", ()))
 
 
 def _role_field(visit: Visit) -> Role:
+    """Return the chosen role. Raises `ProtocolError` for a role that cannot be given on pages."""
     if visit.form_value("role") not in {role.value for role in Role}:
         raise ProtocolError(
             "role", "choose operator; stewards and auditors are appointed on the machine's command line"
@@ -367,6 +374,7 @@ def _role_field(visit: Visit) -> Role:
 
 
 def _dataset_field(visit: Visit) -> str:
+    """Return the chosen dataset of a steward; empty for other roles."""
     return visit.form_value("dataset") if _role_field(visit) is Role.STEWARD else ""
 
 
@@ -390,11 +398,13 @@ CHANGES: Mapping[str, Callable[[Visit, str], None]] = MappingProxyType(
 
 
 def _role_names(person: Any) -> list[str]:
+    """Return a person's roles in words."""
     names = [word for word, has_role in (("operator", person.is_operator), ("auditor", person.is_auditor)) if has_role]
     return [*names, *(f"steward of {name}" for name in person.stewarded_datasets)]
 
 
 def _split_allowances(shares: list[AllowanceBalance]) -> dict[str, object]:
+    """Return the allowance of the whole project (or None), and those of its analysts."""
     project_share = next((share for share in shares if share.analyst is None), None)
     return {"whole": project_share, "analysts": [share for share in shares if share.analyst is not None]}
 
