@@ -49,7 +49,9 @@ class ClaimOptions:
     delta: str | None = of.optional("D", "The claimed delta, with --epsilon.")
 
     def parse_claim(self) -> dict[str, Any]:
-        """Return the claim as arguments of an audit."""
+        """Return the claimed loss as keyword arguments of an audit. Raises `Misuse` for options that contradict each
+        other.
+        """
         if (self.epsilon is None) == (self.rho is None):
             raise Misuse("epsilon", "give the claimed privacy loss: --epsilon or --rho")
         if self.rho is not None:
@@ -120,12 +122,12 @@ class NeighbourOptions:
     )
 
     def parse_family(self) -> NeighbouringDatasets:
-        """Return the neighbouring data sets."""
+        """Return the neighbouring data sets that --family and --adjacency describe. Raises `Misuse` for other texts."""
         return parse_family(self.family, parse_adjacency(self.adjacency))
 
 
 def parse_adjacency(word: str | None) -> Neighbours:
-    """Parse the neighbouring relation."""
+    """Return the neighbouring relation of a word. Raises `Misuse` for other words and for None."""
     from dpcurves.privacy import Neighbours
 
     if word is None:
@@ -134,7 +136,7 @@ def parse_adjacency(word: str | None) -> Neighbours:
 
 
 def parse_family(text: str, neighbours: Neighbours) -> NeighbouringDatasets:
-    """Parse the neighbouring data sets of an option."""
+    """Return the neighbouring data sets of a text such as ``values:0:1:8``. Raises `Misuse` for other texts."""
     from . import neighbouring_datasets as families
 
     kind, _, rest = text.partition(":")

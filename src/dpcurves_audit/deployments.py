@@ -64,7 +64,9 @@ class AuditTarget:
 
 
 def list_deployment_targets() -> Iterator[AuditTarget]:
-    """Yield the releases, the cheapest samplers first."""
+    """Yield the releases of streams, local reports, pairs, two servers, sites and the verification server, the cheapest
+    samplers first.
+    """
     yield from _list_stream_targets()
     yield from _list_report_targets()
     yield from _list_pair_targets()
@@ -117,7 +119,7 @@ class StreamSampler:
 
 
 def _list_stream_targets() -> Iterator[AuditTarget]:
-    """Yield the mechanisms of streams."""
+    """Yield one target for each mechanism of streams and each kind of loss."""
     from dpcurves_streams import mechanisms as own
     from dpcurves_streams.queries import (
         TUPLE_REASONS,

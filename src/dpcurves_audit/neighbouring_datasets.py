@@ -63,7 +63,7 @@ class NeighbouringDatasets:
         return replace(self, pairs=(*pairs, *self.pairs))
 
     def take_first(self, number: int) -> NeighbouringDatasets:
-        """Return the family of its first pairs alone."""
+        """Return the family of its first `number` pairs alone."""
         return replace(self, pairs=self.pairs[:number])
 
 

@@ -118,7 +118,9 @@ class OutcomeParser:
         return self._number_kind(kind[:400]), numbers[:MOST_NUMBERS]
 
     def describe_kind(self, kind: int) -> str:
-        """Return the description of a kind."""
+        """Return the description of the kind with this index: the structure of its outcomes, or a failure with its
+        message.
+        """
         return next((description for description, index in self.kind_numbers.items() if index == kind), "unknown")
 
 
@@ -379,7 +381,7 @@ def _compute_bin_log_ratios(left: Floats, right: Floats, edges: Floats) -> Float
 
 
 def _fit_linear_discriminant(left: Sample, right: Sample, columns: NDArray[np.int64]) -> Iterator[Score]:
-    """Yield Fisher's linear discriminant."""
+    """Yield the score of Fisher's linear discriminant of both samples; none if it cannot be computed."""
     a, b = _select_columns(left, columns), _select_columns(right, columns)
     both = np.concatenate([a, b])
     with np.errstate(all="ignore"), catch_warnings(action="ignore", category=RuntimeWarning):  # from empty columns

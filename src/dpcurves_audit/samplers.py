@@ -44,7 +44,7 @@ class Sampler(Protocol):
 
     @property
     def name(self) -> str:
-        """Name of the release."""
+        """Name of the release, for reports."""
         ...
 
     def draw(self, data: Any, number: int) -> Any:
@@ -223,7 +223,7 @@ class PackageSampler:
             raise InvalidArgument("function", f"{self._place} ended the process that called it") from None
 
     def close(self) -> None:
-        """Shut the processes down."""
+        """End the spawned processes."""
         if self._pool is not None:
             self._pool.shutdown()
             self._pool = None

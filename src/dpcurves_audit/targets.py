@@ -76,7 +76,7 @@ from .samplers import CallableSampler, KilledSampler, Publish, Sampler
 
 
 def as_columns(data: Any) -> Mapping[str, Any]:
-    """Return data of a family as columns."""
+    """Return data of a family as columns by name: a single array becomes the column `COLUMN`."""
     return data if isinstance(data, Mapping) else {COLUMN: data}
 
 

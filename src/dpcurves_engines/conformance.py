@@ -37,7 +37,7 @@ class CheckableEngine(Protocol):
 
     @property
     def name(self) -> str:
-        """Product and version."""
+        """Name of the engine's product and its version, for the report."""
 
     @property
     def decimals(self) -> Sequence[str]:
@@ -53,7 +53,7 @@ class CheckableEngine(Protocol):
         """Return the HMAC-SHA256 of a row, which ranks the rows of a unit."""
 
     def parse_decimals(self, decimals: Sequence[str]) -> FloatArray:
-        """Return the double of each decimal number."""
+        """Return the double that the engine makes of each decimal number; NaN if it makes none."""
 
 
 class Finding(NamedTuple):

@@ -639,7 +639,7 @@ class PostgresEngine(CheckablePostgres):
         )
 
     def _used_rows(self, bound: Sequence[BoundAxis], statement: Statement) -> str:
-        """Return a FROM clause of the used rows."""
+        """Return a FROM clause of the used rows with the columns of these axes."""
         places = sorted({axis.place for axis in bound})
         if self._unit == EACH_RECORD:
             return self._table.scan_sql(places)
@@ -656,7 +656,7 @@ def hash_snapshot(link: SnapshotConnection, table: Table) -> int:
 
 
 def _hash_facts(facts: object, key: bytes = b"") -> int:
-    """Return a hash below 2**60, keyed if a key is given."""
+    """Return a hash below 2**60 of the repr of facts, under HMAC if a key is given."""
     return int(hmac.new(key, repr(facts).encode(), sha256).hexdigest()[:15], 16)
 
 
@@ -683,7 +683,9 @@ class TableState:
         return "TableState(hidden)"
 
     def hash_state(self) -> int | None:
-        """Return the number, or None if the table has none."""
+        """Return the number that identifies the table's state, or None for views and for roles without access to all
+        columns.
+        """
         if not self._is_known:
             if self._link.fetch_rows(_HAS_VERSIONS, (self._table.oid,)) == [(True,)]:
                 versions = self._link.fetch_rows(_VERSIONS.format(self._table.name))

@@ -71,7 +71,9 @@ class TypedColumn(NamedTuple):
 
 
 def make_column(typed_column: TypedColumn) -> Column:
-    """Return the column of a declared type."""
+    """Return the column of a declared type: its kind, and the SQL that reads its number, text, unit and time for any
+    value.
+    """
     name, oid, sort = typed_column
     if oid == BOOLEAN:
         return Column(
@@ -197,7 +199,7 @@ APART = "OFFSET '0'::int8"
 
 
 def double_literal(value: float) -> str:
-    """Return SQL of exactly this double."""
+    """Return SQL of exactly this double, as PostgreSQL reads it."""
     return f"'{float(value)!r}'::float8"
 
 

@@ -65,7 +65,7 @@ class Pieces:
 
     @property
     def start_values(self) -> FloatArray:
-        """The lower bounds of all intervals but the first."""
+        """The lower bounds of all intervals but the first, in units of the column."""
         return self.grid.exclusive_bound(self.piece_ends)
 
     @property

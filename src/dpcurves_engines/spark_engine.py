@@ -140,7 +140,9 @@ class CachedRows:
         return "KeptRows(hidden)"
 
     def select_rows(self, places: Sequence[int]) -> Any:
-        """Return a frame with at least these columns."""
+        """Return a frame of the used rows with at least the columns at these positions, cached from their second
+        request on.
+        """
         requested = set(places)
         if self._kept is not None and requested <= self._places:
             return self._kept
@@ -155,7 +157,7 @@ class CachedRows:
         return self._kept
 
     def drop_cache(self) -> None:
-        """Drop the cached rows."""
+        """Remove the cached rows from Spark's memory."""
         if self._kept is not None:
             cached, self._kept = self._kept, None
             cached.unpersist()
@@ -222,7 +224,7 @@ class CheckableSpark:
 
 
 def fetch_columns(frame: Any) -> dict[str, Any]:
-    """Return the columns of a result as arrays."""
+    """Run a Spark query and return the columns of its result as NumPy arrays, by name."""
     table = frame.toArrow()
     return {name: table.column(name).to_numpy() for name in table.column_names}
 
@@ -493,7 +495,7 @@ class SparkEngine(CheckableSpark):
             yield int(index), (int(high) << LOW_BITS) + int(low)
 
     def _used_rows(self, bound: Sequence[BoundAxis]) -> Any:
-        """Return the used rows, columns named by index."""
+        """Return the used rows as a frame, columns named by their position: ``c0``, ``c1``,"""
         return self._kept.select_rows(sorted({axis.place for axis in bound}))
 
     def _read_rows(self, places: Sequence[int]) -> Any:

@@ -35,7 +35,7 @@ MOST_COMPARED = 4
 
 
 def double_literal(value: float) -> str:
-    """Return SQL of exactly this double."""
+    """Return SQL of exactly this double, as Spark reads it."""
     return f"CAST('{float(value)!r}' AS DOUBLE)"
 
 

@@ -60,7 +60,9 @@ class SqlFunction(NamedTuple):
     fixed_fields: Mapping[str, Any] = MappingProxyType({})
 
     def describe_call(self, name: str) -> str:
-        """Return the form of a call, for messages."""
+        """Return how a function is called, with its arguments, for messages: ``dp_cdf(column, lower, upper,
+        cells)``.
+        """
         return f"{name}({', '.join((*self.columns, *self.argument_forms))})"
 
 
@@ -425,7 +427,7 @@ class _StatementReader:
         return str(operands["this"].this)
 
     def _read_value(self, expression: exp.Expression) -> Any:
-        """Read a literal or a tuple of literals."""
+        """Return a literal, or a tuple of literals in brackets. Raises `InvalidArgument` for other expressions."""
         if not isinstance(expression, self.exp.Tuple | self.exp.Paren):
             return self._read_literal(expression)
         self._write_down("(")

@@ -114,7 +114,9 @@ class Source:
     delimiter: str = ","
 
     def records(self) -> object:
-        """Return the table as `Session` takes it."""
+        """Return the data source in the form that `Session` takes: a path, a CSV file with its delimiter, or an
+        engine's table.
+        """
         if not self.table:
             return self.data
         from dpcurves.records.engines import table_from_url

@@ -134,7 +134,7 @@ class Input:
 
     @property
     def help(self) -> str:
-        """The help text."""
+        """The help text of the input on pages."""
         return self.field.help if self._uses_field_help else TOLD[self.field.name]
 
     @property

@@ -56,7 +56,7 @@ class Field:
 
     @property
     def label(self) -> str:
-        """The label of the field."""
+        """The label of the field on pages: its name in words."""
         return self.name.replace("_", " ").capitalize()
 
 

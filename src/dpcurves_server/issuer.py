@@ -68,7 +68,7 @@ class AuthorizationRequest:
 
     @classmethod
     def generate(cls) -> AuthorizationRequest:
-        """Return a request with a fresh secret."""
+        """Return a sign-in request with a fresh random secret."""
         return cls(token_urlsafe(32))
 
     @property
@@ -194,7 +194,7 @@ class Issuer:
         return self._fetch_cached("jwks_uri", self._fetch_metadata()["jwks_uri"])
 
     def _fetch_cached(self, name: str, url: str) -> Any:
-        """A document of the provider, cached for an hour."""
+        """Return a JSON document of the provider, cached for an hour. Raises `ValueError` or an HTTP error."""
         with self._lock:
             cached = self._known.get(name)
         if cached is not None and time.monotonic() < cached[0]:

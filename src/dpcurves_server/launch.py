@@ -91,7 +91,7 @@ async def _handle_unexpected_error(request: Request, error: Exception) -> Respon
 
 
 def _replace_surrogates(line: str) -> str:
-    """Replace lone surrogates, which cannot be encoded."""
+    """Return a line with lone surrogates, which UTF-8 cannot encode, replaced."""
     return line.encode(errors="replace").decode()
 
 
@@ -136,12 +136,14 @@ class Workers:
             thread.start()
 
     def notify(self) -> None:
-        """Wake up all workers."""
+        """Wake up all workers, because there is a new question or drawing."""
         for _, process in list(self._running.values()):
             _send_line(process, "\n")
 
     def stop(self) -> None:
-        """Stop all workers after their current question."""
+        """End all workers after their current question, killed if that takes more than 10 seconds, and the publication
+        schedule.
+        """
         self._ended.set()
         for thread in self._threads:
             thread.join()

@@ -87,7 +87,7 @@ class AskedQuestion:
 
 
 def question_from_row(row: Row[Any]) -> AskedQuestion:
-    """Return the question of a row of `WITH_RELEASES`."""
+    """Return the question of a row of `WITH_RELEASES`, unredacted."""
     return AskedQuestion(
         row.id, row.request, row.project, row.dataset, row.version, row.person, json.loads(row.question), row.purpose,
         loss_from_text(row.epsilon, row.rho), row.asked_at, State(row.shown),
@@ -96,7 +96,7 @@ def question_from_row(row: Row[Any]) -> AskedQuestion:
 
 
 def loss_from_text(epsilon: str | None, rho: str | None) -> PrivacyLoss:
-    """Parse a stored loss."""
+    """Return the loss that was stored as exact texts of epsilon, else of rho."""
     return parse_loss(epsilon, None) if epsilon is not None else parse_loss(None, rho)
 
 
@@ -156,7 +156,7 @@ class QuestionPlan:
 
     @property
     def price(self) -> str:
-        """The price in the account's currency, as digits."""
+        """The price in the account's currency, in exact digits."""
         return self.dataset.account.currency.price(self.loss).digits
 
     @property

@@ -124,7 +124,7 @@ class Queue:
             raise LeaseLost("question", "another worker holds it, or it was withdrawn")
 
     def mark_paid(self, job: Job) -> None:
-        """Record that the question was charged."""
+        """Record that the ledger has charged the question, if the job's lease is still valid."""
         self._update_queued(job, state=State.PAID.value)
 
     def mark_refused(self, job: Job, reason: str) -> None:

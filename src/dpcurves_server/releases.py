@@ -73,7 +73,7 @@ class Answer:
 
     @property
     def id(self) -> str:
-        """The identifier of the question."""
+        """The identifier of the question and of its release."""
         return self.asked_question.id
 
     @property
@@ -225,7 +225,7 @@ class StoredModel:
 
     @property
     def predictor(self) -> Predictor:
-        """The predictor, as questions use it."""
+        """The model, parsed from its JSON, as questions use it."""
         return predictor_from_json(self.text)
 
     @property

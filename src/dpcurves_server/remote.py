@@ -102,7 +102,7 @@ class Remote:
 
     @property
     def remaining(self) -> PrivacyLoss:
-        """The loss that you may still spend."""
+        """The loss that you may still spend: the least of allowance, project's allowance and cap."""
         amount = self.statement["left"]
         if Currency(amount["currency"]) is Currency.EPSILON:
             return _parse_loss(amount["amount"], PrivacyLoss.pure)

@@ -85,7 +85,7 @@ class Drawing:
 
 
 def collect_sketch_inputs(question_plan: QuestionPlan) -> Facts:
-    """Return the inputs of a sketch: public facts only."""
+    """Return what a sketch is drawn from, as plain objects: question, loss, plan and schema, which are public."""
     dataset, account = question_plan.dataset, question_plan.dataset.account
     column_names = (
         column for plan in question_plan.plans for axis in plan.query.input_axes for column in find_columns(axis)
@@ -263,13 +263,13 @@ class Renderer:
         self._hands[SKETCH].submit(self._warm_up)
 
     def stop(self) -> None:
-        """Stop the process, even while it draws."""
+        """Kill the drawing process, even while it draws, and take no further requests."""
         for thread_pool in self._hands.values():
             thread_pool.shutdown(wait=False, cancel_futures=True)
         self._stop_process()
 
     def find(self, facts: Facts, table: SyntheticTable | None) -> Drawing | None:
-        """Return a cached drawing, or None."""
+        """Return the cached drawing of these inputs, or None."""
         return self._kept.peek(_cache_key(facts, table))
 
     def submit(self, facts: Facts, table: SyntheticTable | None, person: str = "") -> Future[Drawing]:

@@ -43,7 +43,7 @@ class Visitor:
 
     @property
     def roles(self) -> tuple[Role, ...]:
-        """The roles in the order of `Role`."""
+        """The roles that the visitor has, in the order of `Role`."""
         flags = (self.is_operator, bool(self.stewarded_datasets), bool(self.projects), self.is_auditor)
         return tuple(role for role, has_role in zip(Role, flags, strict=True) if has_role)
 
@@ -139,7 +139,7 @@ TOKEN_RIGHTS = frozenset(
 
 
 def may(who: Visitor, right: Right, subject: Subject = NOTHING) -> bool:
-    """Return True if a visitor has this right."""
+    """Return True if a visitor has this right on a subject: the machine always, a token within its project only."""
     if who.is_machine:
         return True
     return (not who.uses_token or right in TOKEN_RIGHTS) and RULES[right](who, subject)

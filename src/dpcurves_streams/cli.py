@@ -101,7 +101,7 @@ class TupleOptions:
                 raise Misuse(name, f"{trouble}; leave it out")
 
     def is_json(self) -> bool:
-        """Return True if the lines hold JSON."""
+        """Return True if each line of the source holds a JSON object: by --lines, else by the file's name."""
         from .feed.files import JSON_LINES
 
         has_json_lines = self.lines == "json" or (self.lines is None and (self.events or "").endswith(JSON_LINES))

@@ -148,7 +148,7 @@ class HierarchyCounts(TickLaw):
 
     @property
     def leaves(self) -> list[bool]:
-        """Mask of the nodes without children."""
+        """Mask of the nodes without children, which are the states."""
         parents = set(self.parents)
         return [number not in parents for number in range(len(self.parents))]
 
@@ -581,7 +581,7 @@ class Epoch(NamedTuple):
 
     @property
     def ticks(self) -> int:
-        """Number of steps of its blocks."""
+        """Number of steps that all blocks of the epoch cover together."""
         return self.blocks * self.tree.widths[0]
 
 
@@ -633,7 +633,7 @@ class TreeCounts(PrefixLaw):
         return max(epoch.tree.block_denominator for epoch in self.epochs)
 
     def block(self, tick: int) -> Block:
-        """Return the block that contains a step."""
+        """Return the block that contains this step, with the number of steps before it."""
         start = 0
         for epoch in self.epochs[:-1]:
             if tick <= start + epoch.ticks:

@@ -191,12 +191,12 @@ class GroupedTickQuery(TickQuery):
 
     @property
     def nodes(self) -> int:
-        """Number of counts that are grouped."""
+        """Number of counts that are grouped: states, and aggregations if there is a forest."""
         return self.keys if self.forest is None else len(self.forest.parents)
 
     @property
     def levels(self) -> int:
-        """Largest number of these counts that one tuple is in."""
+        """Largest number of grouped counts that one tuple is in: 1, or the levels of the forest."""
         return 1 if self.forest is None else self.forest.levels
 
 

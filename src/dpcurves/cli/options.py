@@ -44,14 +44,14 @@ LONGEST_NUMBER = 60
 
 
 def parse_integer(argument: str, text: str, least: int = 1) -> int:
-    """Parse a whole number that is at least `least`."""
+    """Return the whole number of a text. Raises `Misuse` for other texts and for a number below `least`."""
     if re.fullmatch(r"[+-]?[0-9]{1,18}", text) is None or int(text) < least:
         raise Misuse(argument, f"a whole number of at least {least} is needed, got {text!r}")
     return int(text)
 
 
 def parse_integer_above_one(argument: str, text: str) -> int:
-    """Parse a whole number of at least 2."""
+    """Return the whole number of a text. Raises `Misuse` for other texts and for a number below 2."""
     return parse_integer(argument, text, least=2)
 
 
@@ -82,7 +82,7 @@ def parse_magnitude(argument: str, text: str) -> float:
 
 
 def parse_probability(argument: str, text: str) -> float:
-    """Parse a number strictly between 0 and 1."""
+    """Return the number of a text. Raises `Misuse` unless it lies strictly between 0 and 1."""
     number = _parse_float(text)
     if number is None or not 0 < number < 1:
         raise Misuse(argument, f"a number between 0 and 1 is needed, as in 0.95, got {text!r}")
@@ -107,7 +107,7 @@ def parse_number(argument: str, text: str) -> float:
 
 
 def parse_choice(argument: str, text: str, choices: Mapping[str, Choice]) -> Choice:
-    """Return the value of the choice that `text` names."""
+    """Return the value of the choice that `text` names. Raises `Misuse` with all choices for other texts."""
     if text not in choices:
         raise Misuse(argument, f"{' or '.join(choices)} is needed, got {text!r}")
     return choices[text]
@@ -312,7 +312,7 @@ class ReadingOptions(QuestionOptions):
     """Base of option groups that select by `adapt_view` what is shown of a result. They set no field of a question."""
 
     def question_fields(self, defaults: Mapping[str, Any]) -> dict[str, Any]:
-        """Return no fields."""
+        """Return an empty mapping: these options set no field of a question."""
         return {}
 
 
@@ -478,7 +478,7 @@ class LossAndDeltaOptions(LossOptions):
     )
 
     def loss(self) -> PrivacyLoss:
-        """Return the privacy loss with its delta."""
+        """Return the privacy loss with its delta. Raises `Misuse` for options that are no loss or no probability."""
         loss = super().loss()
         return loss if self.delta is None else loss.with_delta(Fraction(check_positive_number("delta", self.delta)))
 
@@ -496,7 +496,7 @@ class GuaranteeOptions:
     )
 
     def neighbours(self) -> Neighbours:
-        """Return the adjacency, replace-one or add-remove."""
+        """Return the adjacency that --adjacency names. Raises `Misuse` if the option is missing or names none."""
         from ..privacy import Neighbours
 
         if self.adjacency is None:
@@ -643,7 +643,7 @@ class SplitOptions(QuestionOptions):
     )
 
     def question_fields(self, defaults: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the columns to split by."""
+        """Return the field `by` with the columns to split by; no field without --by."""
         return {"by": self.parse_categories()}
 
     def parse_categories(self) -> By:
@@ -721,7 +721,7 @@ def read_score_source(option: str, score: str) -> str | Predictor:
 
 
 def parse_grid(option: str, text: str) -> Grid:
-    """Parse the cells of a grid."""
+    """Return the grid of a text such as ``0:100:64``. Raises `Misuse` under this option for other texts."""
     from ..data import Grid
 
     with translate_argument_errors(option, "grid"):
@@ -797,7 +797,7 @@ class CellOptions(QuestionOptions):
         return {name: value for name, value in question_fields.items() if name not in ("edges", "values", "outside")}
 
     def parse_grid(self) -> Grid:
-        """Return the given grid."""
+        """Return the grid that --grid, --edges or --values states. Raises `Misuse` if none of them is given."""
         grid: Grid = CellOptions.question_fields(self, NOTHING)["grid"]
         return grid
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def read_text(option: str, file: str) -> str:
-    """Return the text of a UTF-8 file."""
+    """Return the text of a UTF-8 file. Raises `Misuse` of the option if it cannot be read."""
     try:
         return Path(file).read_text(encoding="utf-8")
     except (OSError, ValueError):
@@ -37,7 +37,7 @@ def read_text(option: str, file: str) -> str:
 
 
 def parse_json_object(option: str, text: str) -> dict[str, Any]:
-    """Parse a JSON object."""
+    """Return the object of a JSON text. Raises `Misuse` of the option if the text is none."""
     try:
         parsed = json.loads(text)
     except (ValueError, RecursionError):
@@ -151,7 +151,7 @@ class Output:
 
     @property
     def files(self) -> dict[str, str]:
-        """Return the output files by option."""
+        """Return the names of the output files that were asked for, by option."""
         names_by_option = {"json": self.json if self.json != STANDARD_OUTPUT else None, "plot": self.plot}
         names_by_option |= {"csv": self.csv, "xlsx": self.xlsx, "html": self.html}
         return {argument: name for argument, name in names_by_option.items() if name is not None}
@@ -313,11 +313,11 @@ class View(Protocol[Curve]):
     """Interface of views, which print a result as tables and plot it."""
 
     def tables(self, curve: Curve) -> list[ViewTable]:
-        """Return the tables for the terminal."""
+        """Return the tables that the terminal shows of a result, in order."""
         ...
 
     def draw(self, curve: Curve) -> Axes:
-        """Plot the result without opening a window."""
+        """Return the axes of the result's plot, drawn without opening a window."""
         ...
 
 
@@ -340,7 +340,7 @@ class PlainView:
         return cls()
 
     def draw(self, curve: Any) -> Axes:
-        """Plot the result."""
+        """Return the axes of the result's plot, drawn without opening a window."""
         return plot_headless(curve)
 
 
@@ -383,7 +383,7 @@ class ResultView:
         return [self.make_table(curve, columns_with_dates(curve), curve._interval_limits, what)]
 
     def draw(self, curve: Any) -> Axes:
-        """Plot the result with its band or its intervals."""
+        """Return the axes of the result's plot with its band or intervals, drawn without opening a window."""
         return plot_headless(curve, level=self.settings.level, population=self.settings.population)
 
     def select_scopes(self, privacy: PrivacyStatement) -> Mapping[str, bool]:
@@ -535,5 +535,5 @@ class BinnedResidualsView:
         return [ViewTable(caption, columns)]
 
     def draw(self, curve: BinnedResiduals) -> Axes:
-        """Plot the bins with their envelope."""
+        """Return the axes of a plot of the bins with their envelope."""
         return plot_headless(curve, level=self.level)

@@ -218,7 +218,7 @@ class SavedResultView(ResultView):
         return [ViewTable(repr(curve), columns, max_rows)]
 
     def draw(self, curve: ReleasedResult) -> Axes:
-        """Plot the result with its band or its intervals."""
+        """Return the axes of the result's plot with its band or intervals."""
         return curve.plot_headless(**self.settings.plot_arguments)
 
 

@@ -115,11 +115,11 @@ class ScoresView(ResultView):
         return [table, ViewTable(caption, frame_columns(frame))]
 
     def draw(self, curve: Scores) -> Axes:
-        """Plot the selected metric."""
+        """Return the axes of a plot of the selected metric."""
         return self.plot_reading(self.compute_reading(curve))
 
     def plot_reading(self, reading: Any, like: Any = None) -> Axes:
-        """Plot a metric in the size of the metric `like`."""
+        """Return the axes of a plot of a metric, in the size of the plot of the metric `like`."""
         from ..display import SQUARE
 
         size = getattr(reading if like is None else like, "SIZE", SQUARE)
@@ -146,7 +146,7 @@ class GroupedScoresView:
         return [table._replace(headline=f"{curves.format_category(name)}: {table.headline}") for name, table in tables]
 
     def draw(self, curves: ScoresByCategory) -> Axes:
-        """Plot the selected metric of each category."""
+        """Return the axes of a plot of the selected metric of each category."""
         from ..curves import ByCategory
         from ..display import headless_axes
 

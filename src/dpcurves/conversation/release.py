@@ -58,7 +58,9 @@ def to_canonical_json(fact: Any) -> str:
 
 
 def _to_plain(fact: Any) -> Any:
-    """Convert a fact that JSON cannot represent."""
+    """Return a fact that JSON cannot represent as JSON types, for the canonical JSON: fractions, enumerations, arrays
+    (by hash), dataclasses, models (by digest), others by their repr.
+    """
     kind: Any = {KIND: type(fact).__name__}
     plain: Any
     match fact:

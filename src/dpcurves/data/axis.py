@@ -52,7 +52,7 @@ class Predictor(ABC):
     @property
     @abstractmethod
     def inputs(self) -> tuple[Input, ...]:
-        """Return the columns that the model reads."""
+        """Return the columns that the model reads, in the order of `compute_values`."""
 
     @abstractmethod
     def compute_values(self, columns: Sequence[FloatArray]) -> FloatArray:
@@ -71,7 +71,7 @@ class Predictor(ABC):
         return json.dumps(self.to_object())
 
     def to_object(self) -> dict[str, Any]:
-        """Return the model as JSON-compatible objects."""
+        """Return the model as JSON-compatible objects, of which `to_json` writes the text."""
         return {"dpcurves": self.KIND, "name": self.name, **self.facts()}
 
     @property

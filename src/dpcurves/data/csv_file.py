@@ -70,12 +70,12 @@ class CsvFile:
 
     @property
     def name(self) -> str:
-        """Return the name of the file for messages."""
+        """Return the file's name without its folder, for messages; a fixed text for bytes."""
         return "the file" if isinstance(self.file, bytes) else repr(Path(self.file).name)
 
     @property
     def codec(self) -> str:
-        """Return the canonical name of the encoding."""
+        """Return Python's name of the encoding: ``utf-8``, ``latin-1`` or ``cp1252``."""
         return ENCODINGS[self.encoding.lower()]
 
     @property

@@ -175,7 +175,7 @@ class Grid:
 
     @classmethod
     def geometric(cls, lower: float, upper: float, *, cells: int, outside: Outside = Outside.CLAMPED) -> Grid:
-        """Make edges in equal ratios, from `lower` above zero."""
+        """Return a grid whose edges have equal ratios, from `lower` above zero to `upper`."""
         lower, upper = require_number("grid", lower), require_number("grid", upper)
         if not (lower > 0 and isfinite(upper / lower)):
             raise InvalidArgument(
@@ -213,7 +213,7 @@ class Grid:
 
     @classmethod
     def from_edges(cls, edges: Sequence[float], *, outside: Outside = Outside.CLAMPED) -> Grid:
-        """Make a grid of these edges, which must increase."""
+        """Return a grid of these edges. Raises `ValueError` unless they are finite and increase."""
         try:
             exact = tuple(float(edge) for edge in edges)
         except (TypeError, ValueError, OverflowError):

@@ -27,7 +27,9 @@ if TYPE_CHECKING:
 
 
 LANDSCAPE = (5.6, 4.0)
+"""Inches. Width and height of a figure of a curve."""
 SQUARE = (4.8, 5.4)
+"""Inches. Width and height of a figure whose axes have equal scales."""
 
 
 def prepare_axes(ax: Axes | None, size: tuple[float, float]) -> Axes:
@@ -260,7 +262,7 @@ def draw_stairs(
 def draw_between(
     ax: Axes, edges: FloatArray, lower: FloatArray, upper: FloatArray, *, color: str, alpha: float, title: str | None
 ) -> None:
-    """Shade the area between two bounds over each cell."""
+    """Shade the area between two bounds, (cells,) each, over each cell; `title` is the legend entry, or None."""
     cells, low, high = hull_in_blocks(edges, lower, upper)
     draw_stairs(ax, high, cells, low, fill=True, facecolor=color, alpha=alpha, linewidth=0, label=title)
 
@@ -290,11 +292,11 @@ class Shade(NamedTuple):
 
     @property
     def endpoints(self) -> tuple[FloatArray, FloatArray]:
-        """Lower and upper bounds as arrays."""
+        """Lower and upper bounds as arrays of doubles."""
         return np.atleast_1d(np.asarray(self.lower, float)), np.atleast_1d(np.asarray(self.upper, float))
 
     def select_rows(self, rows: Any) -> Shade:
-        """Return the shade of some points, by index."""
+        """Return the shade of the points with these indices."""
         lower, upper = self.endpoints
         return self._replace(lower=lower[rows], upper=upper[rows])
 
@@ -392,7 +394,7 @@ class Picture:
     def shade_band(
         self, edges: ArrayLike, lower: ArrayLike, upper: ArrayLike, words: str, alpha: float | None = None
     ) -> None:
-        """Shade the area between two bounds over each cell."""
+        """Shade the area between two bounds, (cells,) each, over each cell, with the legend entry `words`."""
         ends = (np.asarray(values, dtype=float) for values in (edges, lower, upper))
         dense, title = shade_opacity(words, self.ax) if alpha is None else alpha, deduplicate_label(self.ax, words)
         draw_between(self.ax, *ends, color=self.style.color, alpha=dense, title=title)
@@ -414,7 +416,7 @@ class Picture:
     def draw_bars(
         self, at: ArrayLike, ends: tuple[ArrayLike, ArrayLike], words: str, *, width: float, alpha: float
     ) -> None:
-        """Draw intervals as bars along x."""
+        """Draw intervals (their ends along x) as horizontal bars at heights `at`, with the legend entry `words`."""
         label = deduplicate_label(self.ax, words)
         self.ax.hlines(at, *ends, color=self.style.color, alpha=alpha, linewidth=width, label=label)
 

@@ -348,12 +348,12 @@ class CurveDocument:
 
     @property
     def question(self) -> Mapping[str, Any]:
-        """The public facts of the question."""
+        """The public facts of the question, as plain objects."""
         return cast("Mapping[str, Any]", self.evidence["question"])
 
     @property
     def releases(self) -> tuple[Evidence, ...]:
-        """The releases, one per round."""
+        """The released numbers with their noise laws, one per round."""
         return tuple(map(Evidence.from_json, self.evidence["releases"]))
 
 
@@ -422,7 +422,7 @@ def parse_curve(text: str, kind: str) -> CurveDocument:
 
 
 def encode_privacy(privacy: PrivacyStatement) -> dict[str, object]:
-    """Return the ``privacy`` object of a curve."""
+    """Return a privacy statement as the ``privacy`` object of a curve's JSON."""
     facts = {
         name: getattr(privacy, name)
         for name in PrivacyStatement.__slots__

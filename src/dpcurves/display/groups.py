@@ -126,7 +126,9 @@ def draw_means(
 MOST_TOGETHER = 4
 """Curves. Largest number of curves with bands on common axes."""
 EACH = (2.1, 1.6)
+"""Inches. Width and height of a panel of small multiples."""
 LEAST_SIZE = (5.6, 4.0)
+"""Inches. Least width and height of a figure of small multiples."""
 TITLE, TICK = 8, 7
 WIDTH = 0.56
 """Ratio. Width of a letter of the legend, as a fraction of its height."""

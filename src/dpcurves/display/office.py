@@ -183,7 +183,7 @@ def _write_statement(book: Any, bold: Any, facts: Sequence[tuple[str, str]], pic
 
 
 def render_png(picture: Axes, dots: int = PRINTED) -> bytes:
-    """Return the plot as PNG with this resolution."""
+    """Return a plot as the bytes of a PNG file with so many dots per inch."""
     buffer = BytesIO()
     save_axes(picture, buffer, ".png", dots)
     return buffer.getvalue()

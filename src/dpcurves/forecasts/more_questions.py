@@ -45,7 +45,7 @@ def weight_steps(question: Any, records: read.Columns) -> FloatArray:
 
 
 def _weight_share_below(question: Any, edges: FloatArray, grid: Grid, records: read.Columns) -> FloatArray:
-    """Return the share of the weight below each edge."""
+    """Return the exact share of the records' weight below each edge, (edges,)."""
     values, steps = np.asarray(records[question.column], dtype=np.float64), weight_steps(question, records)
     is_present = ~np.isnan(values)
     values, steps = np.clip(values[is_present], grid.lower, np.nextafter(grid.upper, -np.inf)), steps[is_present]
@@ -73,7 +73,7 @@ def _weighted_error(question: Any, result: curves.CDF | curves.Quantiles, record
 
 
 def largest_half_width(found: curves.CDF | curves.Quantiles, population: bool) -> float:
-    """Return half the largest width of the band."""
+    """Return half the largest width of a curve's band, or of the quantiles' intervals, at `LEVEL`, in shares."""
     curve: Any = found.curve if isinstance(found, curves.Quantiles) else found
     return float(read.band_half_widths(curve, population).max())
 

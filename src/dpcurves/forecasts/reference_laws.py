@@ -251,7 +251,7 @@ def normalise_weights(weights: FloatArray) -> FloatArray:
 
 
 def sample_within_cells(edges: FloatArray, values: FloatArray | None, cell: Any, draw: Generator) -> FloatArray:
-    """Draw a position in each of these cells."""
+    """Draw a uniform value in each of these cells (by index); the declared value if there are any."""
     if values is not None:
         return np.asarray(values[cell])
     return np.asarray(edges[cell] + (edges[cell + 1] - edges[cell]) * draw.random(len(cell)))

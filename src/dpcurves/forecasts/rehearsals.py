@@ -213,7 +213,7 @@ def table_error(question: Any, table: curves.Contingency, records: Columns) -> f
 
 
 def root_mean_square_error(estimates: FloatArray, truth: FloatArray) -> float:
-    """Return the root mean square of errors."""
+    """Return the root of the mean squared difference between estimates and truth."""
     return float(np.sqrt(np.mean((estimates - truth) ** 2)))
 
 
@@ -244,7 +244,7 @@ def quantiles_half_width(quantiles: curves.Quantiles, population: bool) -> float
 
 
 def band_half_widths(curve: Any, population: bool) -> FloatArray:
-    """Return half the width of the band at each edge."""
+    """Return half the width of the curve's band at `LEVEL` at each edge, (edges,)."""
     lower, upper = curve.band(LEVEL, population=population)
     return np.asarray(upper - lower) / 2
 
@@ -347,7 +347,7 @@ RATES = np.linspace(0, 1, 101)
 
 
 def trace_band(curve: Any) -> Traced:
-    """Return a curve along its grid, with its band."""
+    """Return a curve's edges, its heights and the bounds of its band at `LEVEL`."""
     return (curve.x, curve.y, *curve.band(LEVEL))
 
 
@@ -364,7 +364,7 @@ def trace_calibration(curve: curves.Calibration) -> Traced:
 
 
 def trace_roc(curve: curves.ROC) -> Traced:
-    """Return a ROC curve at even rates, with its band."""
+    """Return a ROC curve's heights at the rates `RATES`, with the bounds of its band at `LEVEL`."""
     edges, lower, upper = curve.band(LEVEL).steps()
     step = np.clip(np.searchsorted(edges, RATES, side="right") - 1, 0, len(lower) - 1)
     return RATES, np.interp(RATES, curve.fpr, curve.tpr), lower[step], upper[step]

@@ -249,12 +249,12 @@ class HaarTensorSums(CountLaw):
 
     @property
     def rows(self) -> int:
-        """1: the table is flat."""
+        """1: the table is one flat row of cells."""
         return 1
 
     @property
     def cells(self) -> int:
-        """Number of cells of the table."""
+        """Number of cells of the table: the product of `sides`."""
         return prod(self.sides)
 
     @property

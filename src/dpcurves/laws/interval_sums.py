@@ -410,7 +410,7 @@ class Layer:
 
     @property
     def width_fraction(self) -> FloatArray:
-        """Fraction of its parent's cells in each child."""
+        """Fraction of its parent's cells that each child has, (intervals,)."""
         return self.width / self.repeat_for_children(self.sum_children(self.width.astype(np.float64)))
 
     def sum_children(self, values: FloatArray) -> FloatArray:

@@ -113,7 +113,9 @@ class Noise:
 
     @property
     def largest_rate(self) -> float:
-        """Rate from which `log_moments` are infinite."""
+        """Rate (one over records) from which the moment generating function, `log_moments`, is infinite; infinite for
+        Gaussian noise.
+        """
         return 1 / float(self.parameter) if self.family is Family.LAPLACE else inf
 
     def log_moments(self, rates: FloatArray) -> FloatArray:
@@ -309,11 +311,11 @@ class RandomisedAnswers(Protocol):
 
     @property
     def people(self) -> int:
-        """Number of people."""
+        """Number of people who answered."""
 
     @property
     def present(self) -> float:
-        """Estimated number of people with a value."""
+        """Unbiased estimate of the number of people with a value."""
 
     @property
     def deviation_of_missing(self) -> float:
@@ -434,7 +436,7 @@ class CountLaw(Law):
     @property
     @abstractmethod
     def size(self) -> int:
-        """Number of values."""
+        """Number of released values."""
 
     def blank_values(self) -> tuple[int, ...]:
         """Return a zero for each value."""
@@ -455,7 +457,7 @@ class CountLaw(Law):
 
     @classmethod
     def json_schema(cls) -> Rule:
-        """Return the schema of what `to_json` writes."""
+        """Return the JSON schema of what `to_json` writes."""
         rule, size = STORED.rule_of_fields(cls), STORED.rule(Count)
         common = {
             "rows": {"description": "Number of rows of cells.", **size},
@@ -586,7 +588,7 @@ class NoisySums(CountLaw):
 
     @property
     def one_row(self) -> Self:
-        """The law of a single row, without the missing count."""
+        """The law of one of the rows alone, without the missing count."""
         return self.with_rows(1)
 
     def with_rows(self, rows: int) -> Self:
@@ -742,7 +744,7 @@ class EqualWidthSums(NoisySums):
 
     @property
     def points(self) -> int:
-        """Number of intervals of a row."""
+        """Number of intervals of a row: cells over width, rounded up."""
         return -(-self.cells // self.width)
 
     @property

@@ -49,7 +49,7 @@ class PathSums(CountLaw):
 
     @property
     def rows(self) -> int:
-        """1: prefixes have a single row."""
+        """1: all prefixes are of one row."""
         return 1
 
     @property
@@ -76,7 +76,9 @@ class PathSums(CountLaw):
         return tuple((level, (threshold - 1) >> level) for level in range(self.levels)) if threshold else ()
 
     def count_shared_noises(self, first: int, second: int) -> int:
-        """Return the number of noises that two counts share."""
+        """Return the number of blocks, and so of noises, that the counts of two prefixes (by their lengths) have in
+        common.
+        """
         if not (first and second):
             return 0
         return max(0, self.levels - ((first - 1) ^ (second - 1)).bit_length())

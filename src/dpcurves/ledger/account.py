@@ -311,7 +311,7 @@ class Account:
 
     @property
     def currency(self) -> Currency:
-        """Return the currency of the account: epsilon or rho."""
+        """Return the currency that all losses of the account are counted in: epsilon for a pure cap, else rho."""
         return Currency.from_loss(self.cap)
 
     @property

@@ -94,7 +94,7 @@ class Spending(ABC):
 
 
 def write_spent(chain: Chain, balance: Spending) -> None:
-    """Write the spent amount into the owner's last entry."""
+    """Overwrite the spent amount in the last row of the balance's owner, with a new seal."""
     table, spent = balance.TABLE, balance.spent.billionths
     last_entry = (
         select(table.c.entry).where(*_match_owner(table, balance.owner)).order_by(table.c.entry.desc()).limit(1)
@@ -123,7 +123,7 @@ class Balance(Spending):
 
     @property
     def limit(self) -> accounts.Amount:
-        """Return the cap in whole billionths."""
+        """Return the account's cap as an amount in its currency."""
         return self.account.limit
 
     @property
@@ -138,7 +138,7 @@ class Balance(Spending):
 
 
 def open_balance(chain: Chain, account: accounts.Account) -> None:
-    """Write a new account with nothing spent."""
+    """Append a new account, with nothing spent, to the ledger."""
     chain.append(
         ACCOUNTS,
         dataset=account.dataset,
@@ -233,7 +233,7 @@ class AllowanceBalance(Spending):
 
     @property
     def owner_label(self) -> str:
-        """Return the owner in words."""
+        """Return the owner in words: the project, or the analyst in the project."""
         project = f"project {self.project!r}"
         return project if self.analyst is None else f"analyst {self.analyst!r} of {project}"
 

@@ -113,7 +113,7 @@ class Key:
 
     @classmethod
     def generate(cls) -> Key:
-        """Return a new random key."""
+        """Return a new key of 32 bytes from the operating system's randomness."""
         return cls(secrets.token_bytes(SIZE))
 
     @classmethod
@@ -554,12 +554,14 @@ class Book:
 
     @classmethod
     def from_key(cls, key: Key) -> Book:
-        """Return the book of a new ledger."""
+        """Return the book of a new ledger: a random name, no entries, the identifier of this key."""
         name = secrets.token_hex(16)
         return cls(VERSION, name, key.identity, entries=0, head=key.seal("beginning", name))
 
     def beginning(self, key: Key) -> str:
-        """Return the predecessor seal of the first entry."""
+        """Return the seal that the first entry takes as its predecessor's; it depends on the key and the ledger's
+        name.
+        """
         return key.seal("beginning", self.name)
 
     def facts(self) -> dict[str, Fact]:
@@ -567,7 +569,7 @@ class Book:
         return asdict(self)
 
     def write(self, connection: sql.Connection, key: Key) -> None:
-        """Overwrite the stored book."""
+        """Overwrite the stored book by this one, with its seal."""
         connection.execute(sql.update(BOOK).where(BOOK.c.id == 1), {**self.facts(), "seal": self._seal(key)})
 
     def create(self, connection: sql.Connection, key: Key) -> None:
@@ -661,7 +663,7 @@ class Chain:
 
     @property
     def beginning(self) -> str:
-        """Return the predecessor seal of the first entry."""
+        """Return the seal that the first entry takes as its predecessor's."""
         return self.book.beginning(self._key)
 
     def append(self, table: sql.Table, **row: Fact) -> int:

@@ -509,7 +509,7 @@ class Storage(Protocol):
         """Create an empty ledger, unless another process was first."""
 
     def open_database(self) -> chain.Database:
-        """Return the database of the ledger."""
+        """Return the database of the ledger, with connections that end with each transaction."""
 
     def open_persistent(self) -> chain.Database:
         """Return the database with connections that stay open between transactions, for servers."""

@@ -376,7 +376,7 @@ class _Entry(NamedTuple):
 
 
 def head_of(chain: Chain) -> Head:
-    """Return the end of the chain according to the book."""
+    """Return the end of the chain that the book states: number of entries and last seal."""
     return Head(chain.book.entries, chain.book.head)
 
 
@@ -460,7 +460,9 @@ class _ChainWalk:
         self._compare_head()
 
     def step(self, entry: _Entry) -> None:
-        """Check the next entry and move to it."""
+        """Check that an entry has the next number and a valid seal after the previous entry, and move to it. Raises
+        `InvalidArgument`.
+        """
         number, row = self.here.entries + 1, entry.row
         if row["entry"] > number:
             raise InvalidArgument("ledger", f"row {number} was removed or renumbered without the key")

@@ -366,7 +366,9 @@ class ExponentialWorstBox(QueryMechanism):
         return Plan(query, loss, adjacency, "worst box by the exponential mechanism", Selection((0,)), error=0.0)
 
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
-        """Return the number of the chosen box."""
+        """Return one integer: the index, in ``query.boxes``, of the sampled box; boxes whose counts differ more from
+        the expected ones are more likely.
+        """
         query: WorstBoxQuery = self.require_query(plan)
         counts = count_boxes(table[:-1].astype(np.int64).reshape(query.shape), query.boxes)
         misfits = np.abs(counts - np.array(query.expected, dtype=np.int64))

@@ -105,7 +105,7 @@ def calibrate_to_price(price: Fraction, loss: PrivacyLoss) -> Noise:
 
 
 def require_positive_loss(loss: PrivacyLoss) -> None:
-    """Raise `UnsupportedQuery` if the loss is zero."""
+    """Raise `UnsupportedQuery` if the loss is zero, so that no noise is large enough."""
     if loss.rho == 0:
         raise UnsupportedQuery("epsilon, rho", "noisy sums need a loss above zero")
 

@@ -73,7 +73,9 @@ class StepEnvelope:
     bits: int
 
     def step_start(self, outcome: int) -> int:
-        """Return the smallest absolute value in the step."""
+        """Return the smallest absolute value of the integers in the step of this outcome, where the weight is
+        largest.
+        """
         return (outcome >> 1 << self.bits) + (outcome & 1)
 
     def exponent_excess(self, outcome: int, low: int) -> Fraction:

@@ -154,7 +154,9 @@ class InvertedLaw(Protocol):
 
 
 def bound_cumulative(law: InvertedLaw, bits: int) -> tuple[list[int], list[int]]:
-    """Return lower and upper bounds of ``2**bits * F(i)``."""
+    """Return, for each of the first outcomes i, lower and upper bounds of ``2**bits * F(i)``, with F(i) the probability
+    of an outcome of at most i.
+    """
     weights, others = law.weights(bits + GUARD_BITS)
     lower = list(accumulate(low for low, _ in weights))
     upper = list(accumulate(high for _, high in weights))
@@ -422,7 +424,9 @@ class PartitionLaw:
 
     @classmethod
     def from_penalties(cls, penalties: Penalty, rate: Fraction, prior: float) -> PartitionLaw:
-        """Sum the weights of partitions, position by position."""
+        """Return the law of `sample_partition`: the weights of all partitions of the first 0, 1, ... positions are
+        summed. SECRET.
+        """
         if not LEAST_PRIOR <= prior <= 1:
             raise InvalidArgument("prior", f"must be from {LEAST_PRIOR} to 1, got {prior}")
         places = penalties.shape[1] - 1

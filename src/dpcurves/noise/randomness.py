@@ -37,7 +37,7 @@ class Randomness:
 
     @classmethod
     def from_system(cls) -> Randomness:
-        """Return the entropy source of the operating system."""
+        """Return the entropy source of the operating system, the only one whose noise protects records."""
         return cls(os.urandom, is_seeded=False)
 
     @classmethod
@@ -88,11 +88,11 @@ class Randomness:
         return number
 
     def sample_words(self, count: int) -> NDArray[np.uint64]:
-        """Return uniform integers of 64 bits (read-only)."""
+        """Return `count` independent uniform integers of 64 bits, in a read-only array."""
         return np.frombuffer(self.random_bytes(8 * count), dtype="<u8").astype(np.uint64, copy=False)
 
     def sample_halfwords(self, count: int) -> NDArray[np.uint16]:
-        """Return uniform integers of 16 bits (read-only)."""
+        """Return `count` independent uniform integers of 16 bits, in a read-only array."""
         return np.frombuffer(self.random_bytes(2 * count), dtype="<u2").astype(np.uint16, copy=False)
 
     def _sample_bits(self, count: int) -> int:

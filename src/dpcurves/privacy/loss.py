@@ -300,7 +300,7 @@ class PrivacyLoss:
 
     @property
     def is_pure(self) -> bool:
-        """Return whether the loss has an epsilon."""
+        """Return True if the loss has an epsilon, so that noise is Laplace; False if it has a rho alone."""
         return self.epsilon is not None
 
     def epsilon_at(self, delta: float, *, accountant: str = "zcdp") -> float:

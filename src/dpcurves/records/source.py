@@ -178,12 +178,12 @@ class _Batches:
 
 
 def read_types(stream: Any) -> list[DataType]:
-    """Return the column types of a stream."""
+    """Return the Arrow type of each column of a stream that exports the Arrow C interface; no batch is read."""
     return _Batches(stream).schema.types
 
 
 def read_batches(stream: Any) -> Iterator[list[Array]]:
-    """Yield the columns of each batch of a stream."""
+    """Yield the columns of each batch of a stream that exports the Arrow C interface."""
     yield from _Batches(stream)
 
 
@@ -221,7 +221,7 @@ class Stream:
 
 
 def _move_capsule(capsule: Any, name: bytes, kind: type[_Schema | _Array], target: int) -> None:
-    """Move the content of a capsule to `target`."""
+    """Move the C struct that a capsule of this name holds to the address `target`; the capsule is empty afterwards."""
     struct = kind.from_address(_held_by(capsule, name))
     ctypes.memmove(target, ctypes.addressof(struct), ctypes.sizeof(kind))
     struct.release = None
@@ -621,7 +621,7 @@ def _time_values(values: NDArray[Any]) -> tuple[DataType, NDArray[Any]]:
 
 
 def _mask_values(data_type: DataType, values: NDArray[Any], missing: NDArray[np.bool_]) -> Array:
-    """Make an array of values, null where `missing`."""
+    """Return an Arrow array of these values (without a copy), null where `missing` is True."""
     buffer = np.packbits(values, bitorder="little") if values.dtype.kind == "b" else values
     return array_from_buffers(data_type, len(values), np.packbits(~missing, bitorder="little"), buffer)
 
@@ -645,7 +645,7 @@ _MOMENTS = {
 
 
 def column_from_arrow_type(name: str, declared: ArrowSchemaExportable) -> Column:
-    """Return the column of an Arrow type."""
+    """Return the column of an Arrow type: its kind, and the SQL that reads its number, text, unit and time."""
     data_type = _decode_type(DataType.from_arrow(declared))
     if _is_decimal(data_type):
         return decimal_column(name, "DECIMAL" + _arrow_type_name(data_type).lstrip(DECIMALS_OF_ARROW))
@@ -686,7 +686,7 @@ _TYPES_OF_NUMBERS: Mapping[str, tuple[ValueType, str]] = MappingProxyType({
 
 
 def plain_type(declared: ArrowSchemaExportable) -> DataType:
-    """Return the type of `plain_array`'s result."""
+    """Return the type to which `plain_array` converts values of this type: bytes for texts, integers for times."""
     data_type = _decode_type(DataType.from_arrow(declared))
     if _is_integer_time(data_type):
         return DataType.int32() if data_type.bit_width == 32 else DataType.int64()

@@ -416,7 +416,7 @@ class _Field(NamedTuple):
 
     @property
     def kind(self) -> sources.ColumnKind:
-        """Return the kind of a column that is not read."""
+        """Return the kind of a column that DuckDB cannot read for any values, for messages."""
         if self.physical_type is None:
             return sources.ColumnKind.OTHER
         if self.duckdb_type in NUMBERS or self.duckdb_type == "DECIMAL":
@@ -459,7 +459,7 @@ def _format_scan(path: Path, wrong_text: str = "strict") -> str:
 
 
 def _quote_path(path: Path) -> str:
-    """Quote a path and escape its wildcards."""
+    """Return a path as an SQL text, with DuckDB's wildcards escaped, so that it names one file."""
     escaped = "".join(f"[{character}]" if character in "*?[" else character for character in str(path.absolute()))
     return "'" + escaped.replace("'", "''") + "'"
 
@@ -559,7 +559,7 @@ class MemoryColumn:
 
 
 def source_of_columns(columns: Sequence[MemoryColumn]) -> sources.ArrowSource:
-    """Combine columns. Each is converted at most once."""
+    """Return columns in memory as rows that can be scanned; each is converted to Arrow at most once."""
     loads = [cache(column.load) for column in columns]
 
     def read_batches(positions: Sequence[int]) -> Iterator[Sequence[Array]]:
@@ -589,7 +589,7 @@ def _align_batches(columns: Sequence[Sequence[Array]]) -> Iterator[Sequence[Arra
 
 
 def source_of_table(data: Any) -> sources.ArrowSource:
-    """Open an Arrow table, or an object that exports one."""
+    """Return an Arrow table, or an object that exports one, as rows that can be scanned."""
     if hasattr(data, "__arrow_c_stream__"):
         reader = ArrayReader.from_stream(data)
         row_type, rows = reader.field.type, list(reader)
@@ -613,7 +613,7 @@ def _column_chunks(rows: Sequence[Array], position: int) -> list[Array]:
 
 
 def source_of_frame(frame: nw.DataFrame[Any]) -> sources.ArrowSource:
-    """Open a data frame in memory."""
+    """Return a data frame in memory as rows that can be scanned."""
     return source_of_columns([column_from_series(str(name), frame[name]) for name in frame.columns])
 
 
@@ -645,7 +645,7 @@ def source_of_mapping(data: Mapping[str, Any]) -> sources.ArrowSource:
 
 
 def column_from_arrow(name: str, values: Any) -> MemoryColumn:
-    """Make a column of an Arrow array, chunked or not."""
+    """Return a column of an Arrow array, or of a chunked one."""
     array = ChunkedArray.from_arrow(values)
     return MemoryColumn(sources.column_from_arrow_type(name, array.type), array.type, lambda: array.chunks)
 

@@ -230,7 +230,7 @@ class PilotCounts:
 
     @property
     def grid(self) -> Grid:
-        """The grid, with values outside counted separately."""
+        """The grid of `edges`, with values outside counted in two cells of their own."""
         return Grid.from_edges(self.edges, outside=Outside.APART)
 
     def move_to_edges(self, edges: tuple[float, ...]) -> PilotCounts:
@@ -312,7 +312,7 @@ class PilotCounts:
 
     @property
     def _finest_rounds(self) -> list[Evidence]:
-        """The rounds with the largest number of intervals."""
+        """The rounds with the largest number of intervals: those of the last pilot query."""
         return self._rounds_of_size(max(len(evidence.interval_sums.levels[0].starts) for evidence in self.rounds))
 
     def _rounds_of_size(self, intervals: int) -> list[Evidence]:

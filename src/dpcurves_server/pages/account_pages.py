@@ -82,7 +82,7 @@ def finish_issuer_sign_in(visit: Visit) -> Response:
 
 
 def sign_out(visit: Visit) -> Response:
-    """End the session."""
+    """End the session and delete its cookie; redirect to the sign-in page."""
     if visit.session is not None:
         visit.services.sessions.sign_out(visit.session.cookie)
     return _clear_session_cookie("out")
@@ -202,7 +202,7 @@ def make_token(visit: Visit) -> Response:
 
 
 def revoke_token(visit: Visit) -> Response:
-    """Revoke a token."""
+    """Revoke the token that the path names, and redirect to its project."""
     visit.services.tokens.revoke(visit.visitor, visit.path_params["token"])
     return redirect_to("projects", visit.path_params["project"], message="back")
 
@@ -227,7 +227,7 @@ UNKNOWN = "unknown action"
 
 
 def redirect_to_managed(visit: Visit) -> Response:
-    """Redirect a steward to the first of their datasets."""
+    """Redirect a steward to the page of the first of their datasets."""
     if not visit.visitor.stewarded_datasets:
         raise ProtocolError("role", "only stewards manage datasets", 403)
     return redirect_to("manage", min(visit.visitor.stewarded_datasets))
@@ -257,14 +257,14 @@ def show_managed(visit: Visit, error: str = "", typed_statement: str = "") -> Re
 
 
 def make_project(visit: Visit) -> Response:
-    """Create a project."""
+    """Create the project of the form, and redirect back."""
     dataset = visit.path_params["dataset"]
     visit.services.projects.make(visit.visitor, visit.form_value("name"), dataset, visit.form_value("description"))
     return redirect_to("manage", dataset, message="made")
 
 
 def change_people(visit: Visit) -> Response:
-    """Add an analyst to a project, or remove one."""
+    """Add the analyst of the form to a project, or remove one, and redirect back."""
     project, person = visit.form_value("project"), visit.form_value("person")
     if visit.form_value("do") == "dismiss":
         visit.services.projects.remove_member(visit.visitor, project, person)
@@ -286,7 +286,7 @@ def set_allowance(visit: Visit) -> Response:
 
 
 def change_question(visit: Visit) -> Response:
-    """Withdraw or retry a question."""
+    """Withdraw or retry the question of the form, by the pressed button, and redirect back."""
     actions = {"take back": visit.services.stewardship.withdraw, "count again": visit.services.stewardship.retry}
     action = actions.get(visit.form_value("do"))
     if action is None:
@@ -303,7 +303,9 @@ def check_upload_right(visit: Visit) -> Response:
 
 
 def upload_table(visit: Visit) -> Response:
-    """Add or replace the synthetic table of a dataset."""
+    """Add or replace the synthetic table of a dataset from the uploaded file; show the error if it does not fit the
+    schema.
+    """
     dataset = visit.services.datasets.get(visit.visitor, visit.path_params["dataset"])
     try:
         visit.services.synthetic.replace_table(visit.visitor, dataset, visit.file, visit.form_value("statement"))
@@ -315,7 +317,7 @@ def upload_table(visit: Visit) -> Response:
 
 
 def verify_log(visit: Visit) -> Response:
-    """Recompute all seals of the log."""
+    """Recompute all seals of the log, and show the result on the audit page."""
     head = visit.form_value("head")
     require(visit.visitor, Right.AUDIT)
     try:

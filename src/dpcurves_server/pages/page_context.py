@@ -50,7 +50,7 @@ STATIC: Mapping[str, str] = {
 
 @cache
 def load_templates() -> Environment:
-    """Return the Jinja environment of all pages."""
+    """Return the Jinja environment of all pages, with escaping switched on; cached."""
     environment = Environment(
         loader=PackageLoader("dpcurves_server"), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
         lstrip_blocks=True,
@@ -76,7 +76,7 @@ def adapt_help(text: str) -> str:
 
 
 def format_domain(column: Declared) -> str:
-    """Describe the domain of a column."""
+    """Return the declared range or the declared categories of a column as text."""
     if isinstance(column, Categories):
         return ", ".join(map(str, column.values))
     return f"{column.lower:g} to {column.upper:g}"
@@ -187,7 +187,7 @@ class Visit:
 
     @property
     def services(self) -> Services:
-        """The services."""
+        """The services of the server."""
         return self.site.authenticator.services
 
     @property

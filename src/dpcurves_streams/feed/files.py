@@ -57,10 +57,12 @@ class LiveWindows:
         self._tuples, self._intake = tuples, intake
 
     def check(self) -> None:
-        """Do nothing: these tuples have no schema."""
+        """Do nothing: an iterable has no schema, and tuples without a field count as unreadable."""
 
     def windows_after(self, tick: int) -> Iterator[Sequence[Window]]:
-        """Iterate over later windows, as they close."""
+        """Yield the windows of steps after `tick`, as they close by the clock; several at once if several have
+        closed.
+        """
         windows = self._intake.open_windows(tick, may_repeat=True)
         if self._intake.is_over:
             _read_all(self._tuples, lambda fields: windows.count_tuple(fields, None))
@@ -216,7 +218,7 @@ class JsonLines:
         self._file = file
 
     def windows(self, intake: StreamSpec) -> Windows:
-        """Return the windows of the lines."""
+        """Return the windows that count the lines of the pipe."""
         return LiveWindows(parse_json_lines(self._file), intake)
 
 
@@ -448,7 +450,7 @@ class TableWindows:
         self._open_tuples(0).close()
 
     def windows_after(self, tick: int) -> Iterator[Sequence[Window]]:
-        """Iterate over later windows that have closed."""
+        """Yield the windows of steps after `tick` that have closed by now, in batches."""
         last = self._intake.schedule.last_closed_tick(self._intake.clock.now())
         tuples = self._open_tuples(last)
         try:
@@ -518,7 +520,7 @@ class CsvFile:
         self._path, self._delimiter = fspath(path), delimiter
 
     def windows(self, intake: StreamSpec) -> Windows:
-        """Return the windows of the file."""
+        """Return the windows that count the lines of the file."""
         return TableWindows(self._path, intake, self._delimiter)
 
 
@@ -535,7 +537,7 @@ class JsonLinesTuples:
         self._path = fspath(path)
 
     def windows(self, intake: StreamSpec) -> Windows:
-        """Return the windows of the lines."""
+        """Return the windows that count the lines of the file."""
         return _JsonLinesWindows(self._path, intake)
 
 
@@ -553,7 +555,7 @@ class _JsonLinesWindows:
         self._open_file().close()
 
     def windows_after(self, tick: int) -> Iterator[Sequence[Window]]:
-        """Iterate over later windows that have closed."""
+        """Yield the windows of steps after `tick` that have closed by now, in batches."""
         last, windows = (
             self._intake.schedule.last_closed_tick(self._intake.clock.now()),
             self._intake.open_windows(tick),

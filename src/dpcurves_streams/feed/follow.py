@@ -96,7 +96,7 @@ class FollowedStream:
                 warn(note, CurveWarning, stacklevel=4)
 
     def _iterate_releases(self) -> Iterator[tuple[int, Release]]:
-        """Yield the stored releases, then new releases."""
+        """Yield each step with its release: those that are stored, then new ones, stored before they are yielded."""
         stream, stored_state = self._stream, self._ledger.find_stream_state(self._grant)
         last = 0 if stored_state is None else stored_state.tick
         for ticks in stream.intake.batch_ticks(1, last):
@@ -177,7 +177,7 @@ class _Stream:
 
     @property
     def facts(self) -> NoteFacts:
-        """Public facts that notes mention."""
+        """Public facts that notes on uncounted tuples mention."""
         schedule, fields = self.schedule, self.intake.fields
         return NoteFacts(fields.time, schedule.description, f"{schedule.grace / 1e6:g} s", fields.tuples_per_user)
 
@@ -197,7 +197,7 @@ class _Stream:
 
     @property
     def request(self) -> str:
-        """Request under which the ledger charges."""
+        """Request id under which the ledger charges the stream: the word "stream" and its name."""
         return f"stream {self.name}"
 
     def charge_stream(self, ledger: Ledger) -> Grant:

@@ -62,7 +62,7 @@ class RedisStream:
         return f"RedisStream({self._stream!r})"
 
     def windows(self, intake: StreamSpec) -> Windows:
-        """Return the windows of the stream."""
+        """Return the windows that count the entries of the stream; nothing is read yet."""
         return RedisWindows(_GroupConsumer(_connect(self._url), self._stream, self._group, self._consumer), intake)
 
 
@@ -75,7 +75,7 @@ class RedisWindows:
         self._dropped: list[bytes] = []
 
     def check(self) -> None:
-        """Create the consumer group unless it exists."""
+        """Create the stream's consumer group unless it exists. Raises `ValueError` if Redis cannot be reached."""
         self._entries.create_group()
 
     def windows_after(self, tick: int) -> Iterator[Sequence[Window]]:
@@ -227,7 +227,7 @@ class _GroupConsumer:
         return self._read_group(">", None if wait is None else min(wait, LONGEST_WAIT))
 
     def acknowledge(self, names: Sequence[bytes]) -> None:
-        """Acknowledge these entries."""
+        """Acknowledge the entries with these ids, so that the server does not deliver them again."""
         for start in range(0, len(names), AT_ONCE):
             batch = names[start : start + AT_ONCE]
             _call_server(lambda batch=batch: self._client.xack(self._stream, self._group, *batch))  # type: ignore[misc]

@@ -159,7 +159,7 @@ class CellFinder:
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """Names of the fields that it reads."""
+        """Names of the fields that hold a tuple's state."""
         return tuple(str(axis.column) for axis in self._axes)
 
     def find_cell(self, fields: Mapping[str, Any]) -> int | None:
@@ -275,7 +275,7 @@ class Schedule:
         return None if self.end is None else (self.end - self.start) // self.every
 
     def start_time(self, tick: int) -> int:
-        """Return the start of a step."""
+        """Return the start of a step in microseconds since 1970."""
         return self.start + (tick - 1) * self.every
 
     def closing_time(self, tick: int) -> int:
@@ -336,7 +336,7 @@ class Fields:
 
     @property
     def adjacency(self) -> AddRemove:
-        """Neighbouring relation of streams."""
+        """Neighbouring relation of streams: add-remove of one tuple, or of one user's used tuples in one step."""
         if self.user is None or self.tuples_per_user is None:
             return AddRemove(EACH_RECORD)
         if self.tuples_per_user < 1:

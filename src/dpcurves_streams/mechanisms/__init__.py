@@ -62,7 +62,7 @@ class StreamMechanismChoice(TickMechanism):
         return self._mechanism_of(plan).step(table, tick, state, plan, randomness)
 
     def restore_state(self, state_bytes: bytes, plan: Plan) -> State:
-        """Parse a state written by `State.to_bytes`."""
+        """Return the state of the chosen mechanism from the bytes that its `to_bytes` wrote."""
         state: State = self._mechanism_of(plan).restore_state(state_bytes, plan)
         return state
 

@@ -377,7 +377,7 @@ class BufferedCounter(TickMechanism):
         return add_noise(np.array(exact, dtype=object), noise.tolist()), BufferedCounterState(tick, new_buffers)
 
     def restore_state(self, state_bytes: bytes, plan: Plan) -> BufferedCounterState:
-        """Parse the serialised state."""
+        """Return the state of bytes that `to_bytes` wrote. Raises `ValueError` for other bytes."""
         facts = decode_state(BUFFER_KIND, state_bytes)
         return BufferedCounterState(
             int(facts["tick"]), tuple(tuple(int(digits, 16) for digits in row) for row in facts["buffers"])

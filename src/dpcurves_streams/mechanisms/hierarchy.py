@@ -86,7 +86,7 @@ class Perturber(Memoryless):
     def step(
         self, table: ExactTable, tick: int, state: TickState, plan: Plan, randomness: Randomness
     ) -> tuple[tuple[int, ...], TickState]:
-        """Return exact counts, each plus one draw."""
+        """Return the exact count of each state plus one independent draw, and the state of the next step."""
         require_next(tick, state)
         law = plan.law.require_type(IntervalSums)
         noise = sample_noise(law.levels[0].noise, law.cells, randomness)

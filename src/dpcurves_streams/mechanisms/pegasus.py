@@ -268,7 +268,9 @@ class Pegasus(QueryMechanism):
         return (*counts, *joined[0].tolist()), GroupingState(tick, columns, shared)
 
     def restore_state(self, state_bytes: bytes, plan: Plan) -> GroupingState:
-        """Parse the serialised state."""
+        """Return the state of bytes that `to_bytes` wrote, with its trees rebuilt. Raises `ValueError` for other
+        bytes.
+        """
         facts = decode_state(KIND, state_bytes)
         columns, rows = (
             np.frombuffer(b64decode(facts[name]), "<i8").astype(np.int64).reshape(-1, width)

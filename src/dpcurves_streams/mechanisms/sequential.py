@@ -57,7 +57,7 @@ class Sequential(Protocol[Kept]):
         ...
 
     def begin(self, plan: Plan) -> Kept:
-        """Return the state before the first step."""
+        """Return the state before the first step, a function of the plan alone."""
         ...
 
     def step(

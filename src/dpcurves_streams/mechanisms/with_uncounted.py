@@ -107,7 +107,7 @@ class WithUncountedTotals:
         return Plan(query, loss, adjacency, made_by, law, counts.error)
 
     def begin(self, plan: Plan) -> CombinedState:
-        """Return the state before the first step."""
+        """Return the states of all parts before the first step."""
         plans = split_plan(plan)
         beyond = None if plans.users_beyond_cap is None else TOTALS.begin(plans.users_beyond_cap)
         return CombinedState(self.mechanism.begin(plans.counts), TOTALS.begin(plans.uncounted), beyond)
@@ -130,7 +130,7 @@ class WithUncountedTotals:
         return (*counts, *totals, *user_totals), CombinedState(counts_state, totals_state, users_state)
 
     def restore_state(self, state_bytes: bytes, plan: Plan) -> CombinedState:
-        """Parse the serialised states."""
+        """Return the states of all parts from bytes that `to_bytes` wrote. Raises `ValueError` for other bytes."""
         facts, plans = decode_state(KIND, state_bytes), split_plan(plan)
         beyond = (
             None

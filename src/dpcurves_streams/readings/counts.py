@@ -392,7 +392,7 @@ class Counts(StreamQuestion):
 
     @property
     def query(self) -> TickQuery:
-        """Query on the stream, which is paid for once."""
+        """Query of the counts of all states at each step; all windows and events are read from its release."""
         return TickQuery(self.axes, self.ticks, self.windows)
 
     @property
@@ -515,7 +515,9 @@ class AggregatedCounts(StreamQuestion):
 
     @property
     def query(self) -> HierarchyQuery:
-        """Query on the stream, which is paid for once."""
+        """Query of the counts of all states and aggregations at each step; windows and events are read from its
+        release.
+        """
         return HierarchyQuery.from_forest(self.column, self.forest, self.ticks)
 
     def reader(self, plan: Plan) -> AggregatedReader:
@@ -575,7 +577,7 @@ class PrunedStates(StreamQuestion):
 
     @property
     def query(self) -> PrunedQuery:
-        """Query on the stream, which is paid for once."""
+        """Query of a pruned hierarchy at each step; windows and events are read from its release."""
         axis = Categories(self.column, self.forest.states)
         return PrunedQuery(
             (axis,), self.ticks, forest=self.forest, least=self.least, budget_fraction=self.budget_fraction

@@ -48,11 +48,11 @@ class WindowDrift:
 
     @property
     def alarms(self) -> tuple[str, ...]:
-        """Statistics above their thresholds."""
+        """Names of the statistics that exceed their thresholds."""
         return tuple(statistic for statistic, shift in self.shifts.items() if shift.alarm)
 
     def to_dicts(self) -> tuple[dict[str, Any], ...]:
-        """Return a plain object for each statistic."""
+        """Return a plain object for each statistic: its name, value, threshold, p-value and alarm."""
         return tuple(
             {
                 "drift": statistic,

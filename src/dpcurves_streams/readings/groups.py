@@ -149,7 +149,7 @@ class Groups(StreamQuestion):
 
     @property
     def query(self) -> GroupedTickQuery:
-        """Query on the stream, which is paid for once."""
+        """Query of grouped counts at each step; windows and events are read from its release."""
         return GroupedTickQuery(
             self.axes,
             self.ticks,
@@ -369,7 +369,7 @@ class Totals(StreamQuestion):
 
     @property
     def query(self) -> TickQuery:
-        """Query on the stream, which is paid for once."""
+        """Query of running totals at each step; windows are read from its release."""
         return TickQuery(self.axes, self.ticks, self.windows, CountUse.PREFIXES)
 
     def reader(self, plan: Plan) -> TotalsReader:

@@ -112,7 +112,9 @@ class NoisySums:
         self._ring, self._sums, self._passed = np.zeros((width, keys)), np.zeros(keys), 0
 
     def update_sums(self, values: FloatArray) -> NoisyValues:
-        """Return the sums after the numbers of the next step."""
+        """Add the numbers of the next step, (keys,), and return the sums over the window with the deviation of their
+        noise.
+        """
         position = self._passed % len(self._ring)
         self._sums = self._sums + values - self._ring[position]
         self._ring[position] = values
@@ -176,7 +178,7 @@ class TickNumbers(Protocol):
         ...
 
     def to_json(self, key: int) -> dict[str, Any]:
-        """Return the reading of one key as plain objects."""
+        """Return the numbers of one key (by its index) as a plain object."""
         ...
 
 
@@ -261,7 +263,7 @@ class Jump:
 
     @property
     def width(self) -> int:
-        """Number of steps that it depends on."""
+        """Number of newest steps that the event depends on: the lag and the present step."""
         return self.lag + 1
 
     def detect(self, last: FloatArray) -> BoolArray:
