@@ -133,6 +133,9 @@ def publish(
 def _name_results(
     results: ReleasedResult | Sequence[ReleasedResult] | Mapping[str, ReleasedResult],
 ) -> dict[str, ReleasedResult]:
+    """Return the results by file name. Raises `InvalidArgument` if there is none, or a name is not a valid file
+    name.
+    """
     if isinstance(results, ReleasedResult):  # tested first, because some results are mappings
         named_results = dict(assign_file_names([(results.KIND, results)]))
     elif isinstance(results, Mapping):
@@ -170,6 +173,9 @@ def assign_file_names(results: Iterable[tuple[str, ReleasedResult]]) -> list[tup
 
 
 def _write_files(folder: Path, files: Mapping[str, bytes]) -> list[Path]:
+    """Write files into the folder, made if missing, and return their paths sorted by name. Raises `InvalidArgument` if
+    the folder holds other files.
+    """
     if folder.exists() and not folder.is_dir():
         raise InvalidArgument("folder", "a folder is needed, got a file")
     if folder.exists() and not {path.name for path in folder.iterdir()} <= set(files):
@@ -219,6 +225,7 @@ def describe_privacy(privacy: PrivacyStatement) -> str:
 
 
 def _describe_loss(privacy: PrivacyStatement, changed: str) -> str:
+    """Return a sentence on the loss; `changed` is a clause on how neighbouring tables differ."""
     if privacy.epsilon is None:
         return (
             f"The loss is rho {format_loss(privacy.rho)} (zero-concentrated): {changed}, the Renyi divergence of "
@@ -282,6 +289,7 @@ def methods_paragraph(statements: Mapping[str, PrivacyStatement], level: float) 
 
 
 def _citation() -> str:
+    """Return the text of ``CITATION.cff`` for this version of the software."""
     return (
         "cff-version: 1.2.0\nmessage: If you use these results, please cite the software that released them.\n"
         "type: software\ntitle: dpcurves\nauthors:\n  - name: The dpcurves maintainers\n"

@@ -58,6 +58,7 @@ def check_noise_reuse(sampler: Sampler, pair: NeighbourPair, calls: int = CALLS)
     parser = OutcomeParser()
 
     def draw_one(data: Any) -> Sample:
+        """Return the outcome of one call as a sample."""
         return parser.parse_outcomes(sampler.draw(data, 1))
 
     first = [(draw_one(pair.left), draw_one(pair.right)) for _ in range(calls)]
@@ -149,6 +150,7 @@ def _draw_in_child(sampler: Sampler, data: Any, calls: int) -> list[Any]:
 
 
 def _is_same_outcome(a: Sample, b: Sample) -> bool:
+    """Return True if two single outcomes are equal."""
     return bool(hash_outcomes(a)[0] == hash_outcomes(b)[0])
 
 
@@ -160,6 +162,7 @@ def _subtract_outcomes(a: Sample, b: Sample) -> Floats | None:
 
 
 def _is_same_step(x: Floats | None, y: Floats | None) -> bool:
+    """Return True if both differences exist and are equal."""
     return x is not None and y is not None and bool(np.array_equal(x, y, equal_nan=True))
 
 
@@ -186,6 +189,7 @@ def check_lattice(sampler: Sampler, pair: NeighbourPair, calls: int = 400) -> li
 
 
 def _find_lowest_bit(bits: Floats) -> float:
+    """Return the least exponent among known ones; 0 without any."""
     known = bits[~np.isnan(bits)]
     return float(known.min()) if len(known) else 0.0
 
@@ -211,6 +215,7 @@ def check_timing(sampler: Sampler, pair: NeighbourPair, calls: int = 60) -> list
 
 
 def _time_call(sampler: Sampler, data: Any) -> float:
+    """Return the seconds that one call takes."""
     start = perf_counter()
     sampler.draw(data, 1)
     return perf_counter() - start

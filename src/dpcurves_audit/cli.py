@@ -49,7 +49,9 @@ class ClaimOptions:
     delta: str | None = of.optional("D", "The claimed delta, with --epsilon.")
 
     def parse_claim(self) -> dict[str, Any]:
-        """Return the claim as arguments of an audit."""
+        """Return the claimed loss as keyword arguments of an audit. Raises `Misuse` for options that contradict each
+        other.
+        """
         if (self.epsilon is None) == (self.rho is None):
             raise Misuse("epsilon", "give the claimed privacy loss: --epsilon or --rho")
         if self.rho is not None:
@@ -120,12 +122,12 @@ class NeighbourOptions:
     )
 
     def parse_family(self) -> NeighbouringDatasets:
-        """Return the neighbouring data sets."""
+        """Return the neighbouring data sets that --family and --adjacency describe. Raises `Misuse` for other texts."""
         return parse_family(self.family, parse_adjacency(self.adjacency))
 
 
 def parse_adjacency(word: str | None) -> Neighbours:
-    """Parse the neighbouring relation."""
+    """Return the neighbouring relation of a word. Raises `Misuse` for other words and for None."""
     from dpcurves.privacy import Neighbours
 
     if word is None:
@@ -134,7 +136,7 @@ def parse_adjacency(word: str | None) -> Neighbours:
 
 
 def parse_family(text: str, neighbours: Neighbours) -> NeighbouringDatasets:
-    """Parse the neighbouring data sets of an option."""
+    """Return the neighbouring data sets of a text such as ``values:0:1:8``. Raises `Misuse` for other texts."""
     from . import neighbouring_datasets as families
 
     kind, _, rest = text.partition(":")
@@ -258,12 +260,16 @@ def audit_package(
 
 
 def _format_claim(claimed: ClaimOptions, adjacency: str) -> list[str]:
+    """Return the options that state a claim, for the command that repeats an audit."""
     claim = [word for name, value in claimed.parse_claim().items() for word in (f"--{name}", str(value))]
     return [*claim, "--adjacency", adjacency]
 
 
 def _make_question_command(name: str) -> of.Command:
+    """Return the command that audits a question of this package."""
+
     def audit_question(cells: QuestionOptions, claimed: ClaimOptions, effort: AuditOptions) -> None:
+        """Audit the question named above; its help text is set below."""
         from dpcurves.privacy import PrivacyLoss
 
         from .targets import PublicFunctionSampler, RoundsSampler, find_question
@@ -400,10 +406,12 @@ class StoredReports:
 
 
 def _describe_finding(finding: Finding) -> str:
+    """Return a finding as one line, marked if it contradicts the claim."""
     return f"{'FLAGGED ' if finding.is_flagged else ''}{finding.name}: {finding.message}"
 
 
 def _select_targets(options: EverythingOptions) -> list[AuditTarget]:
+    """Return the targets that the options select: all or the quick ones, by words in their names."""
     from .targets import list_targets
 
     words = [""] if options.only is None else options.only.split(",")

@@ -14,7 +14,7 @@ from dpcurves.arguments import Exact, InvalidArgument, parse_positive_fraction, 
 from dpcurves.privacy import format_loss
 
 ONE_IN_TEN = 1.2815515655446004
-"""Standard normal quantile that is exceeded with probability 1/10."""
+"""Standard deviations. Standard normal quantile that is exceeded with probability 1/10."""
 Counts = NDArray[np.int64]
 ORDERS = np.array([1.05, 1.1, 1.25, 1.5, 1.75, 2, 2.5, 3, 4, 5, 6, 8, 12, 16, 32, 64])
 """Orders of Rényi divergences at which zero-concentrated privacy is tested."""
@@ -34,7 +34,9 @@ def find_probability_lower_bound(hits: Any, samples: Any, error: float) -> Any:
 
 
 def find_probability_upper_bound(hits: Any, samples: Any, error: float) -> Any:
-    """Return Clopper and Pearson's upper limit of a probability."""
+    """Return Clopper and Pearson's upper limit of a probability; it is below the probability with probability at most
+    `error`.
+    """
     return 1.0 - find_probability_lower_bound(np.asarray(samples) - np.asarray(hits), samples, error)
 
 
@@ -193,6 +195,7 @@ class Claim:
         return limit > self.amount
 
     def _is_detected_in_cells(self, share: float, samples: int, error: float) -> bool:
+        """Return True if Gaussian noise smaller by this share is detected at the expected counts of eight cells."""
         from scipy.special import ndtr
 
         edges = np.array([-np.inf, -2, -1, -0.5, 0, 0.5, 1, 2, np.inf])

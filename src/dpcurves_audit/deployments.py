@@ -38,6 +38,7 @@ from .samplers import CallableSampler, KilledSampler, Publish, Sampler, as_csv
 ADD_REMOVE, REPLACE_ONE = Neighbours.ADD_REMOVE, Neighbours.REPLACE_ONE
 ONE, HALF_RHO = PrivacyLoss.pure(1), PrivacyLoss.zcdp(Fraction(1, 2))
 STEPS = 4
+"""Time steps of a stream, and cells of a grid, in these targets."""
 PATIENT = 120.0
 """Seconds: timeout of a call of this package; the first call may compile, on a busy machine."""
 PASSWORD = "correct horse battery"
@@ -63,7 +64,9 @@ class AuditTarget:
 
 
 def list_deployment_targets() -> Iterator[AuditTarget]:
-    """Yield the releases, the cheapest samplers first."""
+    """Yield the releases of streams, local reports, pairs, two servers, sites and the verification server, the cheapest
+    samplers first.
+    """
     yield from _list_stream_targets()
     yield from _list_report_targets()
     yield from _list_pair_targets()
@@ -93,10 +96,12 @@ class StreamSampler:
 
     @cached_property
     def _plan(self) -> Plan:
+        """The plan of the stream's release."""
         plan: Plan = self.mechanism.plan(self.query, self.loss, ADD_REMOVE.to_adjacency(EACH_RECORD, None))
         return plan
 
     def draw(self, data: Any, number: int) -> NDArray[np.float64]:
+        """Return everything that `number` runs of the stream release, one run a row."""
         tables = np.zeros((len(data), self.query.keys + self.reasons), dtype=np.int64)
         tables[:, 0] = data
         if self.reasons:
@@ -105,6 +110,7 @@ class StreamSampler:
         return np.array([self._run_stream(tables, randomness) for _ in range(number)], dtype=np.float64)
 
     def _run_stream(self, tables: NDArray[np.int64], randomness: Randomness) -> list[int]:
+        """Return all values that one run of the mechanism releases on these tables, step by step."""
         state, outcome = self.mechanism.begin(self._plan), list[int]()
         for tick, table in enumerate(tables, start=1):
             values, state = self.mechanism.step(table, tick, state, self._plan, randomness)
@@ -113,6 +119,7 @@ class StreamSampler:
 
 
 def _list_stream_targets() -> Iterator[AuditTarget]:
+    """Yield one target for each mechanism of streams and each kind of loss."""
     from dpcurves_streams import mechanisms as own
     from dpcurves_streams.queries import (
         TUPLE_REASONS,
@@ -161,6 +168,7 @@ def _make_stream_sampler(counts: Any, loss: PrivacyLoss, times: int = 1) -> Samp
     """Return a sampler of a stream with a ledger, followed `times` times for one charge."""
 
     def follow_stream(data: Any) -> list[Any]:
+        """Return the readings of a stream, followed once or several times on one store."""
         if times == 1:
             return _follow_stream(data, counts, loss, "sqlite://")
         with tempfile.TemporaryDirectory() as folder:
@@ -173,6 +181,7 @@ def _make_killed_stream_sampler(counts: Any, loss: PrivacyLoss) -> Sampler:
     """Return a sampler of a stream that is killed after its readings, and followed again with its ledger."""
 
     def follow_stream(data: Any, folder: Path, publish: Publish) -> None:
+        """Follow the stream with a ledger in `folder`, and publish its readings."""
         publish(_follow_stream(data, counts, loss, f"sqlite:///{folder}/stream.db"))
 
     return KilledSampler(follow_stream)
@@ -191,6 +200,7 @@ class ReportSampler:
     task: Any
 
     def draw(self, data: Any, number: int) -> NDArray[np.uint8]:
+        """Return `number` messages of the person, one a row of bytes."""
         from dpcurves_local.device import find_slot
 
         value, person = data
@@ -213,6 +223,7 @@ class ResponseSampler:
     randomiser: Any
 
     def draw(self, data: Any, number: int) -> NDArray[np.uint8]:
+        """Return `number` reports of the randomiser on the same answer, one a row of bytes."""
         reports: NDArray[np.uint8] = self.randomiser.draw(
             np.full(number, data, dtype=np.int64), Randomness.from_system()
         )
@@ -220,6 +231,7 @@ class ResponseSampler:
 
 
 def _list_surveys() -> Iterator[tuple[str, Any, NeighbouringDatasets]]:
+    """Yield the name, task and neighbouring data sets of each survey."""
     from dpcurves_local import Coins, Rounding, Task
 
     cells = dp.Grid(0, 1, cells=8)
@@ -238,6 +250,7 @@ def _list_surveys() -> Iterator[tuple[str, Any, NeighbouringDatasets]]:
 
 
 def _list_report_targets() -> Iterator[AuditTarget]:
+    """Yield the randomisers of local reports, and messages of persons in surveys."""
     from dpcurves_local.responses.randomiser import RANDOMISERS
 
     for answers in (2, 5):
@@ -260,6 +273,7 @@ def _make_device_sampler(task: Any) -> Sampler:
     """Return a sampler of a person's device: the bytes that it sends."""
 
     def randomize_value(data: Any) -> list[int]:
+        """Return the bytes that the device sends for a value of a named person."""
         value, person = data
         return list(task.randomize(value, person=person))
 
@@ -283,6 +297,7 @@ class PairAnswersSampler:
     seed: bytes
 
     def draw(self, data: Any, number: int) -> NDArray[np.float64]:
+        """Return the answers of all pairs, for `number` runs, one run a row."""
         from dpcurves_parties.pairs.mechanisms import plan_response
         from dpcurves_parties.pairs.queries import PairQuery
         from dpcurves_parties.pairs.release import simulate_answers
@@ -300,6 +315,7 @@ class GarbledAnswersSampler(PairAnswersSampler):
     """Answers of all pairs by the protocol: both parties run in this process, with wire labels and transfers."""
 
     def draw(self, data: Any, number: int) -> NDArray[np.float64]:
+        """Return the answers of all pairs, for `number` runs of the protocol, one run a row."""
         from dpcurves_parties.crypto.garbling import reconstruct_bits
         from dpcurves_parties.crypto.two_party import evaluate, garble, run_both_parties
         from dpcurves_parties.pairs import build_answers_job, decode_answers, prepare_answer_inputs
@@ -317,6 +333,7 @@ class GarbledAnswersSampler(PairAnswersSampler):
 
 
 def _list_pair_targets() -> Iterator[AuditTarget]:
+    """Yield the answers and sums of pairs of people."""
     from dpcurves_parties import pairs
 
     gini, collision = (kernel.with_columns(value=pairs.Unsigned(3)) for kernel in (pairs.GINI, pairs.COLLISION))
@@ -337,11 +354,13 @@ def _list_pair_targets() -> Iterator[AuditTarget]:
 
 
 def _make_pair_sum_sampler(kernel: Any, people: int, seed: bytes) -> Sampler:
+    """Return a sampler of the noisy statistic of all pairs, with its interval."""
     from dpcurves_parties import pairs
 
     plan = pairs.plan(kernel, people=people, pairs_per_person=2, loss=ONE, noise=pairs.NoisePlacement.ON_SUM)
 
     def sum_pairs(data: Any) -> Any:
+        """Return the statistic and its 90 % interval."""
         table = {name: np.asarray(data) for name in kernel.columns}
         statistic = pairs.simulate(kernel, table, plan, seed=seed)
         return [statistic.value, *statistic.interval(0.9)]
@@ -364,6 +383,7 @@ class TwoServersSampler:
     loss: PrivacyLoss
 
     def draw(self, data: Any, number: int) -> NDArray[np.float64]:
+        """Return the values that two servers release, for `number` runs, one run a row."""
         from dpcurves_parties.crypto import select_engine
         from dpcurves_parties.shares.function_shares import FunctionShares
         from dpcurves_parties.shares.shared_records import SharedReports, TreeEncoding
@@ -383,6 +403,7 @@ class TwoServersSampler:
 
 
 def _list_two_server_targets() -> Iterator[AuditTarget]:
+    """Yield the queries that two servers answer."""
     axes = (Axis("x", dp.Grid(0, 1, cells=STEPS)),)
     family = families.values(np.linspace(0, 1, STEPS + 1), adjacency=REPLACE_ONE)
     for name, query in (
@@ -415,15 +436,18 @@ def ask_federation(data: Any) -> Mapping[str, Any]:
 
 
 SITES = 3
+"""Sites of a federation."""
 
 
 def _list_site_targets() -> Iterator[AuditTarget]:
+    """Yield the federation of sites."""
     edges = np.linspace(0, 1, STEPS + 1)
     family = families.values(edges, adjacency=ADD_REMOVE)
     yield AuditTarget("federation of sites, histogram", CallableSampler(ask_federation, PATIENT), family, ONE, "face")
 
 
 def _list_public_targets() -> Iterator[AuditTarget]:
+    """Yield public functions: followed streams, reports, and the verification server if its packages are installed."""
     from dpcurves_streams.readings import Counts, Groups, Totals
 
     states = (dp.Categories("state", ("a",)),)

@@ -17,9 +17,9 @@ from dpcurves.privacy import Neighbours
 ADD_REMOVE, REPLACE_ONE = Neighbours.ADD_REMOVE, Neighbours.REPLACE_ONE
 Floats = NDArray[np.float64]
 LARGE = 1e308
-"""Near the largest double: sums of two overflow."""
+"""Value near the largest double: sums of two overflow."""
 SUBNORMAL = 5e-324
-"""The smallest positive double."""
+"""Value. The smallest positive double."""
 ODD = (nan, inf, -inf, LARGE, -LARGE, SUBNORMAL, -0.0)
 """Values that arithmetic or a parser may treat specially."""
 MOST_EDGES = 6
@@ -63,7 +63,7 @@ class NeighbouringDatasets:
         return replace(self, pairs=(*pairs, *self.pairs))
 
     def take_first(self, number: int) -> NeighbouringDatasets:
-        """Return the family of its first pairs alone."""
+        """Return the family of its first `number` pairs alone."""
         return replace(self, pairs=self.pairs[:number])
 
 
@@ -108,9 +108,11 @@ def values(edges: Sequence[float] | Floats, *, adjacency: Neighbours) -> Neighbo
     name = f"values at {len(bounds)} edges from {bounds[0]:g} to {bounds[-1]:g}"
 
     def make_table(*columns: Sequence[float]) -> Floats:
+        """Return the values of several lists as one column of doubles."""
         return np.array([value for part in columns for value in part], dtype=np.float64)
 
     def add_records() -> Iterator[NeighbourPair]:
+        """Yield pairs that differ in one added value: ordinary, tied, at edges, far away and special."""
         bases = {"an empty table": [], "three equal values": equal_values, "one value of each cell": _pick_few(middles)}
         for description, base in bases.items():
             for value in (middles[-1], last, middles[0]):
@@ -127,6 +129,7 @@ def values(edges: Sequence[float] | Floats, *, adjacency: Neighbours) -> Neighbo
             )
 
     def replace_records() -> Iterator[NeighbourPair]:
+        """Yield pairs that differ in one replaced value: ordinary, tied, at edges, far away and special."""
         outer_middles, outer_edges = (middles[0], middles[-1]), (bounds[0], last)
         some_middles = _pick_few(middles)
         steps = list(pairwise(_pick_few(middles)))
@@ -165,6 +168,7 @@ def scores(edges: Sequence[float] | Floats, *, adjacency: Neighbours) -> Neighbo
     tied: list[tuple[float, float]] = [(0, low), (1, low), (0, low)]
 
     def make_table(rows: Sequence[tuple[float, float]]) -> dict[str, NDArray[Any]]:
+        """Return labels and scores as columns."""
         labels = np.array([row[0] for row in rows], dtype=np.int64 if all(row[0] in (0, 1) for row in rows) else float)
         return {"label": labels, "score": np.array([row[1] for row in rows], dtype=np.float64)}
 
@@ -175,6 +179,7 @@ def scores(edges: Sequence[float] | Floats, *, adjacency: Neighbours) -> Neighbo
     special_scores = (*_pick_few(bounds), *(nextafter(edge, -inf) for edge in _pick_few(bounds)), *ODD)
 
     def add_records() -> Iterator[NeighbourPair]:
+        """Yield pairs that differ in one added label and score."""
         for context, base in bases.items():
             for label, score in ((1, high), (0, low), (1, low), (0, high)):
                 yield NeighbourPair(
@@ -187,6 +192,7 @@ def scores(edges: Sequence[float] | Floats, *, adjacency: Neighbours) -> Neighbo
         yield NeighbourPair("a label of neither class joins, alone", make_table([]), make_table([(7, low)]))
 
     def replace_records() -> Iterator[NeighbourPair]:
+        """Yield pairs that differ in one replaced label, score, or both."""
         changes = (((0, low), (1, high)), ((0, low), (1, low)), ((1, low), (1, high)), ((0, low), (0, high)))
         for context, base in bases.items():
             for old, new in changes:
@@ -219,15 +225,18 @@ def units(edges: Sequence[float] | Floats, rows_per_unit: int, *, adjacency: Nei
     others: list[tuple[str, float]] = [(unit, low) for unit in "bc" for _ in range(cap + 1)]
 
     def make_table(rows: Sequence[tuple[str, float]]) -> dict[str, NDArray[Any]]:
+        """Return units and values as columns."""
         return {
             "value": np.array([value for _, value in rows], dtype=np.float64),
             "unit": np.array([unit for unit, _ in rows], dtype=np.str_),
         }
 
     def make_rows(number: int, *values: float) -> list[tuple[str, float]]:
+        """Return `number` records of one unit, with these values in turn."""
         return [("a", values[index % len(values)]) for index in range(number)]
 
     def interleave_rows(rows: list[tuple[str, float]]) -> list[tuple[str, float]]:
+        """Return the records of the unit between those of other units."""
         interleaved = [*others]
         for index, row in enumerate(rows):
             interleaved.insert(2 * index, row)
@@ -238,6 +247,7 @@ def units(edges: Sequence[float] | Floats, rows_per_unit: int, *, adjacency: Nei
     }  # fmt: skip
 
     def add_units() -> Iterator[NeighbourPair]:
+        """Yield pairs that differ in one added unit, of as many records as the bound, more, or one."""
         for number in (cap, cap + 1, 3 * cap, 1):
             for layout, cells in layouts.items():
                 rows, name = make_rows(number, *cells), f"a unit of {number} records {layout} joins"
@@ -248,6 +258,7 @@ def units(edges: Sequence[float] | Floats, rows_per_unit: int, *, adjacency: Nei
                 )
 
     def replace_units() -> Iterator[NeighbourPair]:
+        """Yield pairs that differ in the records of one unit: other values, or another number."""
         for number in (cap, cap + 1, 3 * cap):
             for layout, cells in layouts.items():
                 old, new = make_rows(number, low), make_rows(number, *(cells if cells != [low] else [high]))
@@ -278,16 +289,19 @@ def categories(names: Sequence[str], *, adjacency: Neighbours) -> NeighbouringDa
     other_texts = ["", "?", f"{labels[0]} ", labels[0].upper(), "\u200b", "nan"]
 
     def make_table(rows: Sequence[str]) -> NDArray[Any]:
+        """Return texts as one column."""
         return np.array(rows, dtype=np.str_)
 
     some_labels = [*labels[:2], *labels[-1:]]
 
     def add_records() -> Iterator[NeighbourPair]:
+        """Yield pairs that differ in one added text."""
         for label in (*some_labels, *other_texts):
             yield NeighbourPair(f"{label!r} joins an empty table", make_table([]), make_table([label]))
             yield NeighbourPair(f"{label!r} joins one of each", make_table(labels), make_table([*labels, label]))
 
     def replace_records() -> Iterator[NeighbourPair]:
+        """Yield pairs that differ in one replaced text."""
         for old, new in (
             *pairwise(some_labels),
             (some_labels[0], some_labels[-1]),
@@ -325,6 +339,7 @@ def answers(queries: int, *, adjacency: Neighbours = ADD_REMOVE, at: float = 0) 
     single = np.arange(queries) == queries - 1
 
     def move_answers() -> Iterator[NeighbourPair]:
+        """Yield pairs whose answers rise: all, half of them, or one."""
         for base, description in (
             (level, "equal answers"),
             (level - half, "first half below"),
@@ -335,6 +350,7 @@ def answers(queries: int, *, adjacency: Neighbours = ADD_REMOVE, at: float = 0) 
             yield NeighbourPair(f"the first half of {queries} answers rises by 1, {description}", base, base + half)
 
     def move_answers_apart() -> Iterator[NeighbourPair]:
+        """Yield pairs whose answers rise and fall, as if a record was replaced."""
         for base, description in (
             (level, "equal answers"),
             (level - half, "first half below"),
@@ -371,6 +387,7 @@ def streams(steps: int, *, adjacency: Neighbours = ADD_REMOVE, level: float = 0)
     varying = base + np.arange(steps) % 3
 
     def add_tuples() -> Iterator[NeighbourPair]:
+        """Yield pairs with one more tuple in a step."""
         for description, counts in (("equal counts", base), ("counts that vary", varying)):
             for position in positions:
                 yield NeighbourPair(
@@ -378,6 +395,7 @@ def streams(steps: int, *, adjacency: Neighbours = ADD_REMOVE, level: float = 0)
                 )
 
     def move_tuples() -> Iterator[NeighbourPair]:
+        """Yield pairs in which one tuple moves to another step."""
         for old, new in pairwise(positions):
             yield NeighbourPair(f"a tuple moves from step {old + 1} to {new + 1}", base + unit[old], base + unit[new])
 
@@ -387,6 +405,7 @@ def streams(steps: int, *, adjacency: Neighbours = ADD_REMOVE, level: float = 0)
 def _choose_pairs(
     name: str, adjacency: Neighbours, additions: Iterator[NeighbourPair], replacements: Iterator[NeighbourPair]
 ) -> NeighbouringDatasets:
+    """Return the family of additions or replacements, by the adjacency. Raises `InvalidArgument` if there are none."""
     chosen = tuple(additions if _require_adjacency(adjacency) is ADD_REMOVE else replacements)
     if not chosen:
         raise InvalidArgument("family", f"there are no neighbours under {adjacency.value}")
@@ -394,11 +413,13 @@ def _choose_pairs(
 
 
 def _require_adjacency(adjacency: Neighbours) -> Neighbours:
+    """Return the adjacency. Raises `WrongArgumentType` for other values."""
     require_type("adjacency", adjacency, Neighbours, "ADD_REMOVE or REPLACE_ONE")
     return adjacency
 
 
 def _require_rising(edges: Sequence[float] | Floats) -> list[float]:
+    """Return edges as doubles. Raises `InvalidArgument` unless they are finite, increasing and at least two."""
     numbers = [float(edge) for edge in edges]
     if (
         len(numbers) < 2

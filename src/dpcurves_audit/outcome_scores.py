@@ -26,7 +26,7 @@ MOST_NUMBERS = 4096
 DEEPEST = 12
 """Nesting levels of an outcome that are parsed."""
 SMOOTHED = 0.5
-"""Pseudocount of atoms and bins in log-ratios."""
+"""Count. Pseudocount of atoms and bins in log-ratios."""
 
 
 class Failure:
@@ -73,6 +73,7 @@ class Sample:
 
 
 def _pad_columns(numbers: Floats, width: int) -> Floats:
+    """Return the numbers with `width` columns; added ones are NaN."""
     missing = width - numbers.shape[1]
     return np.pad(numbers, ((0, 0), (0, missing)), constant_values=np.nan) if missing else numbers
 
@@ -105,9 +106,11 @@ class OutcomeParser:
         return Sample(np.array([kind for kind, _ in rows], dtype=np.int64), numbers)
 
     def _number_kind(self, words: str) -> int:
+        """Return the index of a kind by its description; a new kind gets the next index."""
         return self.kind_numbers.setdefault(words, len(self.kind_numbers))
 
     def _parse_outcome(self, outcome: object) -> tuple[int, list[float]]:
+        """Return the index of an outcome's kind, and its numbers."""
         if isinstance(outcome, Failure):
             return self._number_kind(f"{outcome.kind}: {outcome.message}"[:400]), []
         numbers: list[float] = []
@@ -115,11 +118,14 @@ class OutcomeParser:
         return self._number_kind(kind[:400]), numbers[:MOST_NUMBERS]
 
     def describe_kind(self, kind: int) -> str:
-        """Return the description of a kind."""
+        """Return the description of the kind with this index: the structure of its outcomes, or a failure with its
+        message.
+        """
         return next((description for description, index in self.kind_numbers.items() if index == kind), "unknown")
 
 
 def _replace_non_finite(numbers: Floats) -> Floats:
+    """Return the numbers with NaN replaced by `NOT_A_NUMBER`, and infinite ones cut."""
     if not np.isfinite(numbers).all():
         numbers = np.where(np.isnan(numbers), NOT_A_NUMBER, np.clip(numbers, -LARGEST, LARGEST))
     return numbers
@@ -173,10 +179,12 @@ def _unwrap_object(outcome: Any) -> object:
 
 
 def _sort_keys(keys: Iterable[Any]) -> list[Any]:
+    """Return keys of any types in a fixed order: by type name, then by text."""
     return sorted(keys, key=lambda key: (type(key).__name__, str(key)))
 
 
 def _convert_number(value: Any) -> float:
+    """Return a number as a finite double: NaN and numbers that are too large are replaced."""
     try:
         number = float(value)
     except OverflowError:  # an integer larger than any float
@@ -241,6 +249,7 @@ def fit_scores(left: Sample, right: Sample, *, learn: bool = False) -> Iterator[
 
 
 def _select_columns(sample: Sample, columns: NDArray[np.int64]) -> Floats:
+    """Return these columns of a sample's numbers; NaN where an outcome has fewer."""
     width = int(columns.max()) + 1 if len(columns) else 0
     return (
         _pad_columns(sample.numbers, width)[:, columns]
@@ -250,23 +259,28 @@ def _select_columns(sample: Sample, columns: NDArray[np.int64]) -> Floats:
 
 
 def _compute_steps(sample: Sample, columns: NDArray[np.int64]) -> Floats:
+    """Return the differences of neighbouring columns among these."""
     return np.diff(_select_columns(sample, columns), axis=1)
 
 
 def _make_column_score(column: int) -> Callable[[Sample], Floats]:
+    """Return the function that computes the number in this column."""
     return lambda sample: _select_columns(sample, np.array([column]))[:, 0]
 
 
 def _make_step_score(column: int) -> Callable[[Sample], Floats]:
+    """Return the function that computes the next column's number minus this column's."""
     return lambda sample: _compute_steps(sample, np.array([column, column + 1]))[:, 0]
 
 
 def _sum_numbers(sample: Sample) -> Floats:
+    """Return the sum of each outcome's numbers; NaN if it has none."""
     with np.errstate(over="ignore"):
         return np.where(np.isnan(sample.numbers).all(axis=1), np.nan, np.nansum(sample.numbers, axis=1))
 
 
 def _reduce_numbers(sample: Sample, by: Callable[..., Any]) -> Floats:
+    """Return a function of each outcome's numbers, such as the largest; NaN if it has none."""
     empty = np.isnan(sample.numbers).all(axis=1)
     reduced = np.full(len(sample), np.nan)
     if not empty.all():
@@ -287,6 +301,7 @@ def find_lowest_bits(values: Floats) -> Floats:
 
 
 def _make_lowest_bit_score(column: int) -> Callable[[Sample], Floats]:
+    """Return the function that computes the exponent of the lowest bit of this column's number."""
     return lambda sample: find_lowest_bits(_make_column_score(column)(sample))
 
 
@@ -302,9 +317,11 @@ def _choose_columns(left: Sample, right: Sample) -> NDArray[np.int64]:
 
 
 def _fit_kind_score(left: Sample, right: Sample) -> Score:
+    """Return the score of an outcome's kind: the log-ratio of its frequencies in both samples."""
     kinds, log_ratios = _compute_log_ratios(left.kinds.astype(np.float64), right.kinds.astype(np.float64))
 
     def score_sample(sample: Sample) -> Floats:
+        """Return the log-ratio of each outcome's kind; 0 for a kind in neither sample."""
         return _look_up_ratios(sample.kinds.astype(np.float64), kinds, log_ratios)
 
     return Score("kind of outcome", score_sample, is_learned=True)
@@ -319,6 +336,7 @@ def _compute_log_ratios(left: Floats, right: Floats) -> tuple[Floats, Floats]:
 
 
 def _look_up_ratios(values: Floats, distinct: Floats, log_ratios: Floats) -> Floats:
+    """Return the log-ratio of each value; 0 for values that did not occur."""
     indices = np.minimum(np.searchsorted(distinct, values), len(distinct) - 1)
     return np.where(distinct[indices] == values, log_ratios[indices], 0.0)
 
@@ -341,6 +359,7 @@ def _fit_likelihood_score(
         tables.append((edges, _compute_bin_log_ratios(left_values, right_values, edges)))
 
     def score_sample(sample: Sample) -> Floats:
+        """Return the summed log-ratios of each outcome's bins."""
         total = np.zeros(len(sample))
         for values, (edges, log_ratios) in zip(view(sample, columns).T, tables, strict=True):
             total += log_ratios[_assign_bins(values, edges)]
@@ -350,17 +369,19 @@ def _fit_likelihood_score(
 
 
 def _assign_bins(values: Floats, edges: Floats) -> NDArray[np.int64]:
+    """Return the bin of each value between these edges; NaN has a bin of its own, the last."""
     return np.where(np.isnan(values), len(edges) + 1, np.searchsorted(edges, values, side="right"))
 
 
 def _compute_bin_log_ratios(left: Floats, right: Floats, edges: Floats) -> Floats:
+    """Return the log-ratio of the smoothed frequencies of each bin in both samples."""
     a = np.bincount(_assign_bins(left, edges), minlength=len(edges) + 2) + SMOOTHED
     b = np.bincount(_assign_bins(right, edges), minlength=len(edges) + 2) + SMOOTHED
     return np.asarray(np.log(a / len(left)) - np.log(b / len(right)))
 
 
 def _fit_linear_discriminant(left: Sample, right: Sample, columns: NDArray[np.int64]) -> Iterator[Score]:
-    """Yield Fisher's linear discriminant."""
+    """Yield the score of Fisher's linear discriminant of both samples; none if it cannot be computed."""
     a, b = _select_columns(left, columns), _select_columns(right, columns)
     both = np.concatenate([a, b])
     with np.errstate(all="ignore"), catch_warnings(action="ignore", category=RuntimeWarning):  # from empty columns
@@ -369,6 +390,7 @@ def _fit_linear_discriminant(left: Sample, right: Sample, columns: NDArray[np.in
     scale = np.where((scale > 0) & (scale < LARGEST), scale, 1.0)
 
     def scale_rows(rows: Floats) -> Floats:
+        """Return rows of standardised numbers, clipped to 20 standard deviations; 0 for absent ones."""
         with np.errstate(over="ignore"):
             return np.asarray(np.clip(np.nan_to_num((rows - centre) / scale), -20, 20))
 
@@ -429,6 +451,7 @@ def _fit_boosted_trees(left: Sample, right: Sample, columns: NDArray[np.int64]) 
     model.fit(np.clip(x, -1e300, 1e300), truth)
 
     def score_sample(sample: Sample) -> Floats:
+        """Return the model's log-odds of each outcome."""
         return np.asarray(
             model.decision_function(np.clip(_select_columns(sample, columns), -1e300, 1e300)), dtype=np.float64
         )

@@ -34,10 +34,12 @@ class AuditQuestion:
 
 
 def _find_bounds(grid: Any) -> tuple[float, float]:
+    """Return the bounds of a grid as floats."""
     return float(grid.lower), float(grid.upper)
 
 
 def _make_score_question(question: str, **named: Any) -> AuditQuestion:
+    """Return a question about labels and scores, with neighbours that differ in these."""
     return AuditQuestion(
         lambda grid: getattr(dp, question)(label=LABEL, score=SCORE, pos_label=1, **named), families.scores
     )
@@ -92,6 +94,7 @@ def make_records_factory(columns: str, *records: Record) -> Callable[..., Neighb
     names, kinds = columns.split(), find_column_types(records)
 
     def make_datasets(edges: Any, *, adjacency: dp.Neighbours) -> NeighbouringDatasets:
+        """Return neighbours of few records: each record added to them, or replaced by the next."""
         first, second, *_ = records
         bases: tuple[list[Record], ...] = [], [first] * 3, [first, second], list(records[:4])
         pairs = _add_records(bases, records) if adjacency is ADD_REMOVE else _replace_records(bases, records)
@@ -104,6 +107,7 @@ def make_records_factory(columns: str, *records: Record) -> Callable[..., Neighb
 def _add_records(
     bases: Sequence[list[Record]], records: Sequence[Record]
 ) -> Iterator[tuple[list[Record], list[Record]]]:
+    """Yield pairs in which each record is added to each of the base tables."""
     for record in records:
         for base in bases:
             yield base, [*base, record]
@@ -112,6 +116,7 @@ def _add_records(
 def _replace_records(
     bases: Sequence[list[Record]], records: Sequence[Record]
 ) -> Iterator[tuple[list[Record], list[Record]]]:
+    """Yield pairs in which a record beside each of the base tables becomes the next one."""
     for old, new in ((records[0], records[1]), *pairwise(records[1:]), (records[0], records[-1])):
         for base in bases:
             yield [*base, old], [*base, new]
@@ -120,6 +125,7 @@ def _replace_records(
 CLASSES = dp.Categories(LABEL, (0, 1, 2))
 KINDS = dp.Categories("kind", ("a", "b"))
 CAP = 4.0
+"""Units of the weights. Public cap on the weight of a record in these questions."""
 FEW = Grid(0, 1, cells=4)
 
 WEIGHED = make_records_factory(

@@ -150,12 +150,12 @@ class Report:
         return self.lower_bound if self.parameter == "rho" else 0.0
 
     def with_findings(self, *findings: Finding) -> Report:
-        """Return the report with further findings."""
+        """Return the report with these findings after its own."""
         return replace(self, findings=(*self.findings, *findings))
 
     @property
     def claim(self) -> str:
-        """The claim as text."""
+        """The claimed loss in words: epsilon with delta, or rho."""
         return f"{self.parameter} {format_loss(self.claimed_loss)}" + (
             f" at delta {format_loss(self.delta)}" if self.delta else ""
         )
@@ -175,7 +175,7 @@ class Report:
 
     @property
     def verdict(self) -> str:
-        """The result in one sentence."""
+        """The result of the audit in one sentence: flagged, not flagged, or without evidence."""
         if self.lower_bound > self.claimed_loss and self.is_flagged:
             return (
                 f"Flagged: {self.parameter} is at least {self.lower_bound:.4g} with confidence {self.confidence:g}; "
@@ -222,7 +222,7 @@ class Report:
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> Report:
-        """Parse the output of `to_dict`."""
+        """Return the report of an object that `to_dict` wrote."""
         names = {item.name for item in fields(cls)}
         arguments = {name: _parse_json_value(value) for name, value in stored.items() if name in names}
         arguments["pair_results"] = tuple(PairResult(**item) for item in stored.get("pair_results", ()))
@@ -298,6 +298,7 @@ class Report:
 
 
 def _to_json_value(value: Any) -> Any:
+    """Return a value with infinite and missing numbers as texts."""
     if isinstance(value, dict):
         return {name: _to_json_value(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
@@ -306,6 +307,7 @@ def _to_json_value(value: Any) -> Any:
 
 
 def _parse_json_value(value: Any) -> Any:
+    """Return the number of a text that stands for an infinite or missing number; other values unchanged."""
     return float(value) if value in ("inf", "-inf", "nan") else value
 
 
@@ -351,4 +353,5 @@ def _draw_svg_histogram(report: Report) -> str:
 
 
 def _format_edge(edge: float) -> str:
+    """Return the edge of a bin as text."""
     return f"{edge:.4g}" if abs(edge) != inf else str(edge)

@@ -44,7 +44,7 @@ class Sampler(Protocol):
 
     @property
     def name(self) -> str:
-        """Name of the release."""
+        """Name of the release, for reports."""
         ...
 
     def draw(self, data: Any, number: int) -> Any:
@@ -64,6 +64,7 @@ def limit_time(seconds: float) -> Iterator[None]:
         return
 
     def raise_timeout(number: int, frame: FrameType | None) -> None:
+        """Raise `CallTimeout`; called by the system's alarm."""
         raise CallTimeout
 
     before = signal.signal(signal.SIGALRM, raise_timeout)
@@ -106,6 +107,7 @@ class CallableSampler:
         self.name = getattr(release, "__name__", type(release).__name__)
 
     def draw(self, data: Any, number: int) -> list[Any]:
+        """Return the outcomes of `number` calls in this process, each on its own copy of the data."""
         return [call_release(self._release, data, self._patience) for _ in range(number)]
 
 
@@ -121,6 +123,9 @@ class BatchSampler:
         self.name = getattr(release, "__name__", type(release).__name__)
 
     def draw(self, data: Any, number: int) -> Any:
+        """Return the outcomes of one call for `number` outcomes. Raises `InvalidArgument` if it returns another
+        number.
+        """
         if number < 1:
             return []
         outcomes = self._release(copy.deepcopy(data), number)
@@ -202,6 +207,7 @@ class PackageSampler:
         self._pool: Executor | None = None
 
     def draw(self, data: Any, number: int) -> list[Any]:
+        """Return the outcomes of `number` calls in spawned processes. Raises `InvalidArgument` if a process ended."""
         from concurrent.futures.process import BrokenProcessPool
         from multiprocessing import get_context
 
@@ -217,7 +223,7 @@ class PackageSampler:
             raise InvalidArgument("function", f"{self._place} ended the process that called it") from None
 
     def close(self) -> None:
-        """Shut the processes down."""
+        """End the spawned processes."""
         if self._pool is not None:
             self._pool.shutdown()
             self._pool = None
@@ -249,6 +255,7 @@ class CommandSampler:
         self._processes, self._patience = processes, timeout
 
     def draw(self, data: Any, number: int) -> list[Any]:
+        """Return the outcomes of `number` runs of the command on the data as a CSV file."""
         with tempfile.TemporaryDirectory() as folder:
             source = Path(folder, "data.csv")
             source.write_text(as_csv(data), encoding="utf-8")
@@ -260,6 +267,9 @@ class CommandSampler:
                 )
 
     def _run_command(self, source: Path, target: Path) -> Any:
+        """Return the outcome of one run: its JSON or words, with messages, or its failure. Raises `InvalidArgument` if
+        it cannot be started.
+        """
         words = [word.replace("{data}", str(source)).replace("{out}", str(target)) for word in self._words]
         try:
             process = subprocess.Popen(
@@ -291,6 +301,7 @@ class CommandSampler:
 
 
 def _decode_output(text: bytes, *paths: str) -> str:
+    """Return printed bytes as text, with these paths replaced, cut to the longest message."""
     decoded = text.decode(errors="replace")
     for path in paths:
         decoded = decoded.replace(path, "FILE")
@@ -345,6 +356,7 @@ class KilledSampler:
         self._is_loaded = False
 
     def draw(self, data: Any, number: int) -> list[Any]:
+        """Return the outcomes of `number` requests: the answers of all lives of the service."""
         if not self._is_loaded:
             self._warm_up(data)
         return [self._run_lives(data) for _ in range(number)]
@@ -356,6 +368,7 @@ class KilledSampler:
         self._is_loaded = True
 
     def _run_lives(self, data: Any) -> list[Any]:
+        """Return the answers of all lives on one folder of state, in order; None for a life that published none."""
         with tempfile.TemporaryDirectory() as folder:
             return [
                 self._run_life(copy.deepcopy(data), Path(folder), kill=not (self._spare and life == self._lives - 1))
@@ -363,6 +376,7 @@ class KilledSampler:
             ]
 
     def _run_life(self, data: Any, folder: Path, *, kill: bool) -> Any:
+        """Return what a forked life publishes, and kill it at once if `kill`."""
         read, write = os.pipe()
         child = fork_process()
         if child == 0:
@@ -385,6 +399,7 @@ class KilledSampler:
 
 
 def _send_outcome(pipe: int, shown: Any) -> None:
+    """Write an outcome into a pipe, with its length before it."""
     text = pickle.dumps((shown.kind, shown.message) if isinstance(shown, Failure) else make_picklable(shown))
     os.write(pipe, len(text).to_bytes(8) + text)
 

@@ -61,7 +61,7 @@ class Event:
         return f"{self.score.name} is at least {self.low:.6g}"
 
     def mark_hits(self, sample: Sample) -> NDArray[np.bool_]:
-        """Return which outcomes lie in the event."""
+        """Return a mask of the outcomes in the event, (outcomes,)."""
         values = self.score.compute(sample)
         return np.asarray((values >= self.low) & (values <= self.high))
 
@@ -217,9 +217,9 @@ LOOKED_BY = 0.75
 LOOKED_AT = 6
 """Pairs that are examined in a round."""
 PAIRS = 1, 4
-"""Pairs of the first rounds, which find gross faults; later rounds begin with all."""
+"""Pairs of neighbouring data sets in the first and the second round, which find gross faults; later rounds have all."""
 SHARES = 0.05, 0.15
-"""Fractions of the error probability of the first rounds; each later round gets half of the remainder."""
+"""Fractions of the error probability of the first and the second round; each later round gets half of the remainder."""
 LEAST = 40
 """Samples below which screening is useless: with little time fewer pairs are screened."""
 PROBED = 0.05
@@ -304,6 +304,9 @@ class Search:
     # One round.
 
     def _run_round(self, done: int, target: int, error: float, seconds: float) -> Report:
+        """Screen pairs, examine the best and confirm the finalists within this time; return the report with the largest
+        bound.
+        """
         calls, deadline = max(8.0, seconds * self.calls_per_second), self.clock() + seconds
         pair_count = (
             PAIRS[done] if done < len(PAIRS) and self.samples_used + target < self.max_samples else len(self.ranking)
@@ -427,12 +430,14 @@ class Search:
                 return
 
     def _record_pair(self, index: int, samples: int, events: list[Event]) -> None:
+        """Store the number of samples and the best event of a pair."""
         name = self.family.pairs[index].name
         best = events[0] if events else None
         estimated_loss = None if best is None or not np.isfinite(best.estimated_loss) else round(best.estimated_loss, 6)
         self.pair_results[index] = PairResult(name, samples, "" if best is None else str(best), estimated_loss)
 
     def _make_report(self, error: float) -> Report:
+        """Return a report without a bound: claim, calls, pairs, kinds and the smallest detectable deficit."""
         claim = self.claim
         return Report(
             self.sampler.name, self.family.name, self.family.adjacency.value, claim.parameter, claim.amount,
@@ -455,6 +460,7 @@ class Search:
 
     @property
     def _fingerprint(self) -> str:
+        """SHA-256 of what a stored search must agree in: release, family, claim, confidence, samples and pairs."""
         facts = (
             self.sampler.name, self.family.name, self.family.adjacency.value, str(self.claim), self.confidence,
             self.max_samples, [pair.name for pair in self.family.pairs],
@@ -462,6 +468,9 @@ class Search:
         return sha256(json.dumps(facts).encode()).hexdigest()
 
     def _load_state(self, file: Path | None) -> tuple[Report, int]:
+        """Return the report and number of rounds of a stored search; an empty report without a file. Raises
+        `InvalidArgument` for another audit's file.
+        """
         empty = self._make_report(1 - self.confidence)
         if file is None or not file.exists():
             return empty, 0
@@ -479,6 +488,7 @@ class Search:
             raise InvalidArgument("file", "the file holds no audit") from None
 
     def _save_state(self, file: Path | None, report: Report, done: int) -> None:
+        """Replace the file by the state after a round; do nothing without a file."""
         if file is None:
             return
         state = {

@@ -76,7 +76,7 @@ from .samplers import CallableSampler, KilledSampler, Publish, Sampler
 
 
 def as_columns(data: Any) -> Mapping[str, Any]:
-    """Return data of a family as columns."""
+    """Return data of a family as columns by name: a single array becomes the column `COLUMN`."""
     return data if isinstance(data, Mapping) else {COLUMN: data}
 
 
@@ -123,6 +123,7 @@ class CachedRecords:
         return partial(self._count_once, name)
 
     def _count_once(self, name: str, *arguments: Any) -> Any:
+        """Return the result of a counting method, counted at the first call with these arguments."""
         key = name, *(tuple(argument) if isinstance(argument, Iterable) else argument for argument in arguments)
         if key not in self._counts:
             if self._records is None:
@@ -186,6 +187,7 @@ class NoiseSampler:
         return self.cache[key]
 
     def draw(self, data: Any, number: int) -> NDArray[np.int64]:
+        """Return exact sums plus fresh noise, for `number` releases, one release a row."""
         plan, table = self.plan_and_tabulate(data)
         randomness = Randomness.from_system().expand()
         outcomes = [
@@ -200,6 +202,7 @@ class MechanismSampler(NoiseSampler):
     """Runs of a mechanism on the exact table of a query."""
 
     def draw(self, data: Any, number: int) -> Any:
+        """Return the values of `number` runs of the mechanism."""
         plan, table = self.plan_and_tabulate(data)
         randomness = Randomness.from_system()
         return [self.mechanism.run(table, plan, randomness) for _ in range(number)]
@@ -216,6 +219,7 @@ class SitesSampler(NoiseSampler):
     model: Any = None
 
     def draw(self, data: Any, number: int) -> NDArray[np.int64]:
+        """Return exact sums plus the noise shares of the honest sites, for `number` releases, one release a row."""
         plan, table = self.plan_and_tabulate(data)
         randomness, outcomes = Randomness.from_system().expand(), []
         for sums, noise in compute_exact_sums(self.query.reorder_table(table), plan.law):
@@ -232,6 +236,7 @@ class LazyTreeSampler(NoiseSampler):
     """Prefix counts that are asked one after the other under one charge, all of them one outcome."""
 
     def draw(self, data: Any, number: int) -> Any:
+        """Return all prefix counts of `number` charges."""
         with self.open_cached_records(data) as records:
             adjacency, randomness = make_adjacency(self.neighbours, self.unit, records), Randomness.from_system()
             plans = [
@@ -241,6 +246,7 @@ class LazyTreeSampler(NoiseSampler):
             return [self._run_once(records, plans, randomness) for _ in range(number)]
 
     def _run_once(self, records: Any, plans: list[Any], randomness: Randomness) -> list[int]:
+        """Return all prefix counts of one charge, asked one after the other."""
         memory, axes = InProcessMemory(), self.query.axes
         return [
             count
@@ -274,6 +280,7 @@ class RoundsSampler:
     reopen_data: bool = False
 
     def draw(self, data: Any, number: int) -> list[Any]:
+        """Return the values of all rounds, for `number` runs of the question."""
         if self.reopen_data and number > 1:
             return [outcome for _ in range(number) for outcome in self.draw(data, 1)]
         unit = dp.EACH_RECORD
@@ -286,18 +293,23 @@ class RoundsSampler:
                 records.close()
 
     def _run_rounds(self, records: Any, adjacency: Adjacency) -> list[Any]:
+        """Return the values of all rounds of one run."""
         trust, randomness = Central(), Randomness.from_system()
         memories: dict[int, InProcessMemory] = {}
         charged_releases: dict[int, Release] = {}
         outcome: list[Any] = []
 
         def run_query(query: Any, allotment: Allotment) -> Release:
+            """Answer a query under an allotment, and record its values as part of the outcome."""
             plan = trust.plan_query(query, allotment.loss, adjacency)
             release = trust.run(plan, [Curator(records, memories[allotment.part])], allotment, randomness)
             outcome.append(list(release.values))
             return release
 
         def answer_step(step: Step, allotment: Allotment) -> Release:
+            """Answer a step; a charged query is answered once. Raises `AllRoundsAnswered` after the last charged
+            one.
+            """
             if allotment.part not in charged_releases:
                 memories[allotment.part] = InProcessMemory()
                 charged_releases[allotment.part] = run_query(step.query.charged_query, allotment)
@@ -341,9 +353,11 @@ class PublicFunctionSampler:
 
     @cached_property
     def _callable_sampler(self) -> Sampler:
+        """The sampler that asks the question in this process."""
         return CallableSampler(self._ask_question, PATIENT)
 
     def _ask_question(self, data: Any) -> Any:
+        """Return the curve as plain objects, from a new session with a ledger in memory."""
         units = {"unit": self.unit, "rows_per_unit": self.rows_per_unit} if self.unit else {}
         with (
             catch_warnings(action="ignore", category=CurveWarning),
@@ -355,6 +369,7 @@ class PublicFunctionSampler:
         return answers[0] if self.repeats == 1 else answers
 
     def draw(self, data: Any, number: int) -> Any:
+        """Return the curves of `number` sessions."""
         return self._callable_sampler.draw(data, number)
 
 
@@ -364,6 +379,7 @@ def make_session_sampler(questions: Mapping[Any, PrivacyLoss], neighbours: Neigh
     total = sum(losses[1:], start=losses[0])
 
     def ask_questions(data: Any) -> Any:
+        """Return the curves of all questions of one session."""
         with (
             catch_warnings(action="ignore", category=CurveWarning),
             dp.Session(as_columns(data), budget=total, adjacency=neighbours) as session,
@@ -379,6 +395,7 @@ def make_killed_sampler(question: Any, loss: PrivacyLoss, neighbours: Neighbours
     """
 
     def ask_question(data: Any, folder: Path, publish: Publish) -> None:
+        """Ask under a fixed request with a ledger in `folder`, and publish the curve."""
         with (
             catch_warnings(action="ignore", category=CurveWarning),
             dp.Session(
@@ -403,6 +420,7 @@ def find_question(name: str) -> AuditQuestion:
 
 EDGES = np.linspace(0, 1, 5)
 GRID_CELLS = 4
+"""Cells of the grids in these targets."""
 WITH_DELTA = PrivacyLoss.pure(1, Fraction(1, 100))
 
 
@@ -469,10 +487,12 @@ def _list_selection_mechanisms() -> Iterator[tuple[str, Any, Any, Any]]:
 
 
 def _make_label_axes() -> tuple[Any, Any]:
+    """Return the axes of labels (0 and 1) and of scores."""
     return dp.Categories(LABEL, (0, 1)), Axis(SCORE, Grid(0, 1, cells=GRID_CELLS))
 
 
 def _list_mechanism_targets() -> Iterator[AuditTarget]:
+    """Yield all mechanisms, by noise or by runs, for both adjacencies and both kinds of losses."""
     axis = (Axis(COLUMN, Grid(0, 1, cells=GRID_CELLS)),)
     for neighbours in (ADD_REMOVE, REPLACE_ONE):
         for loss in (ONE, HALF_RHO):
@@ -519,6 +539,7 @@ def _list_mechanism_targets() -> Iterator[AuditTarget]:
 
 
 def _list_site_targets() -> Iterator[AuditTarget]:
+    """Yield the noisy sums of sites, for both adjacencies and both kinds of losses."""
     from dpcurves_sites.trust import SecureSum
 
     model, axis = SecureSum(SITES, 1), Axis(COLUMN, Grid(0, 1, cells=GRID_CELLS))
@@ -537,6 +558,7 @@ def _make_comparisons() -> tuple[Any, ...]:
 
 
 def _list_question_targets() -> Iterator[AuditTarget]:
+    """Yield the rounds of all questions."""
     grid = Grid(0, 1, cells=GRID_CELLS)
     for neighbours in (ADD_REMOVE, REPLACE_ONE):
         for loss in (ONE, HALF_RHO):
@@ -565,6 +587,7 @@ def _make_line_datasets(neighbours: Neighbours) -> NeighbouringDatasets:
     """Return points on a rising line, with one point added or replaced that reverses the slope."""
 
     def make_table(*points: tuple[float, float]) -> Mapping[str, Any]:
+        """Return points as columns x and y."""
         return {"x": np.array([x for x, _ in points]), "y": np.array([y for _, y in points])}
 
     two_points, line = ((0.0, 0.0), (1.0, 0.2)), tuple((index / 7, index / 28) for index in range(8))
@@ -577,6 +600,9 @@ def _make_line_datasets(neighbours: Neighbours) -> NeighbouringDatasets:
 
 
 def _list_public_targets() -> Iterator[AuditTarget]:
+    """Yield public functions of questions, sessions with several questions, and requests that are repeated or
+    killed.
+    """
     grid = Grid(0, 1, cells=GRID_CELLS)
     for neighbours in (ADD_REMOVE, REPLACE_ONE):
         for name, each in {**QUESTIONS, **(OTHERS if neighbours is REPLACE_ONE else {})}.items():
@@ -625,6 +651,7 @@ def ask_count(data: Any) -> Any:
 
 
 def _make_count_sampler() -> Sampler:
+    """Return a sampler of a count by its public function."""
     return PublicFunctionSampler("face of a count", dp.CountQuestion(COLUMN), ONE, ADD_REMOVE)
 
 

@@ -79,7 +79,7 @@ class GroupOptions:
     )
 
     def parse_categories(self) -> dict[str, tuple[Any, ...]]:
-        """Return the declared values by column."""
+        """Return the declared values of --by, by column. Raises `Misuse` for another form."""
         categories: dict[str, tuple[Any, ...]] = {}
         for entry in self.by or []:
             column, sign, values = entry.partition("=")
@@ -99,6 +99,7 @@ class NamedTable(of.FormattedSourceOptions):
 
     @property
     def files(self) -> list[Path]:
+        """The file of the data, if the data is a file."""
         return [Path(self.data)] if self.is_file else []
 
     def records(self) -> object:
@@ -114,6 +115,7 @@ class NamedTable(of.FormattedSourceOptions):
 
 
 def _open_database(path: Path) -> Any:
+    """Open a DuckDB database file read-only. Raises `Misuse` if it is missing or cannot be opened."""
     import duckdb
 
     if not path.is_file():
@@ -126,6 +128,7 @@ def _open_database(path: Path) -> Any:
 
 
 def _parse_question(statement: str, listed: GroupOptions, price: of.LossAndDeltaOptions) -> tuple[SqlQuestion, Any]:
+    """Return the parsed statement and its question. Raises `Misuse` under the option that is wrong."""
     from .statement import SqlQuestion
 
     with translate_argument_errors("by", "categories"):

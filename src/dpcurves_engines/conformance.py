@@ -22,13 +22,14 @@ SPECIAL = (
 SOME = 1000
 """Edges sampled from each region of a fine grid, and values whose offsets are checked."""
 MOST_COUNTED = 2**22
-"""Cells of the finest grid whose cells are counted; finer grids are counted by prefixes only."""
+"""Cells. Largest number of cells that are counted one by one; finer grids are counted by prefixes only."""
 HALVES = (1, 2**20 + 1, 2**39)
-"""Half widths of a cell in steps, for which offsets are checked: smallest, odd and large."""
+"""Steps. Half widths of a cell for which offsets are checked: smallest, odd and large."""
 DECIMALS = (
     "NaN", "Infinity", "-Infinity", "1e400", "-1e400", "1e-400", "-1e-400", "1.5", "-0.1", "123456789.123456789",
     "9007199254740993", "4.9e-324", "2.4e-324", "1.7976931348623157e308", "1.7976931348623159e308", "0",
 )  # fmt: skip
+"""Decimal numbers whose conversion to doubles is checked: special, out of range, halfway between doubles."""
 
 
 class CheckableEngine(Protocol):
@@ -36,7 +37,7 @@ class CheckableEngine(Protocol):
 
     @property
     def name(self) -> str:
-        """Product and version."""
+        """Name of the engine's product and its version, for the report."""
 
     @property
     def decimals(self) -> Sequence[str]:
@@ -46,13 +47,13 @@ class CheckableEngine(Protocol):
         """Return the slot of each value; `grid.slots` for a missing value."""
 
     def find_offsets(self, grid: Grid, values: FloatArray, half: int) -> IntArray:
-        """Return the offset of each value."""
+        """Return the offset of each value from the middle of its cell in steps, as `Grid.offset_of`."""
 
     def compute_digest(self, key: bytes, message: bytes) -> bytes:
         """Return the HMAC-SHA256 of a row, which ranks the rows of a unit."""
 
     def parse_decimals(self, decimals: Sequence[str]) -> FloatArray:
-        """Return the double of each decimal number."""
+        """Return the double that the engine makes of each decimal number; NaN if it makes none."""
 
 
 class Finding(NamedTuple):
@@ -79,6 +80,7 @@ def collect_test_numbers(grid: Grid) -> FloatArray:
 
 
 def _select_edges(cells: int) -> IntArray:
+    """Return the indices of sampled edges, increasing: the first, the last, and evenly spaced ones."""
     fractions = np.linspace(0, 1, SOME) * float(cells)
     ends = np.arange(SOME)
     return np.unique(np.clip(np.concatenate([ends, fractions.astype(np.int64), cells - ends]), 0, cells))
@@ -99,6 +101,7 @@ def require_conformance(engine: CheckableEngine, bound: Sequence[BoundAxis]) -> 
 
 
 def _check_grid(engine: CheckableEngine, grid: Grid) -> Iterator[Finding]:
+    """Yield the findings for one grid: cells of test numbers, and offsets if the grid is not too fine."""
     if grid.cells > MOST_COUNTED:
         grid = grid.merge_cells(_select_edges(grid.cells).tolist())  # prefixes are counted between a few edges
     values = collect_test_numbers(grid)
@@ -114,7 +117,7 @@ def _check_grid(engine: CheckableEngine, grid: Grid) -> Iterator[Finding]:
 
 
 def run_checks(engine: CheckableEngine) -> Iterator[Finding]:
-    """Run every check of `dpcurves engine check`."""
+    """Yield the findings of all checks of `dpcurves engine check`: cells, offsets, digests and decimals."""
     for outside in Outside:
         for grid in _build_grids(outside):
             yield from _check_grid(engine, grid)
@@ -128,6 +131,7 @@ def run_checks(engine: CheckableEngine) -> Iterator[Finding]:
 
 
 def _parse_double(text: str) -> float:
+    """Return the double nearest to a decimal number; infinite if it is too large."""
     try:
         return float(Decimal(text))
     except OverflowError:
@@ -135,6 +139,7 @@ def _parse_double(text: str) -> float:
 
 
 def _build_grids(outside: Outside) -> tuple[Grid, ...]:
+    """Return the grids of the conformance check, of every spacing and scale, with this treatment of values outside."""
     return (
         Grid(0, 1, cells=4, outside=outside),
         Grid(0, 5, cells=1, outside=outside),
@@ -152,5 +157,6 @@ def _build_grids(outside: Outside) -> tuple[Grid, ...]:
 
 
 def _shorten_repr(grid: Grid) -> str:
+    """Return the repr of a grid, cut to about 80 characters."""
     text = repr(grid)
     return text if len(text) < 90 else f"{text[:80]}...)"

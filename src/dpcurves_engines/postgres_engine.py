@@ -55,15 +55,19 @@ class StreamedEngine(DuckEngine):
         self._state = TableState(link, table, key)
 
     def state(self) -> int | None:
-        """Return the hash of the table's state."""
+        """Return a hash of the table's rows as they are in the snapshot; None if the table has none. See
+        `TableState`.
+        """
         return self._state.hash_state()
 
     def using(self, unit: Unit) -> StreamedEngine:
+        """Return an engine on the same connection and snapshot under another contribution bound."""
         engine = StreamedEngine(self._link, self._table, unit, self._data_key)
         engine._state = self._state
         return engine
 
     def close(self) -> None:
+        """Delete the transferred rows and close the connection to the server."""
         super().close()
         self._link.close()
 
@@ -76,6 +80,7 @@ def _build_source(link: SnapshotConnection, table: Table) -> ArrowSource:
     ]
 
     def read_columns(indices: Sequence[int]) -> Iterator[list[Array]]:
+        """SENSITIVE: yield the columns at these positions, batch by batch, from the server."""
         values_sql = ", ".join(streamed[index].value for index in indices)
         for rows in link.fetch_batches(f"SELECT {values_sql} FROM {table.name}", ROWS_AT_ONCE):
             columns = zip(zip(*rows, strict=True), indices, strict=True)
@@ -98,6 +103,9 @@ class _StreamedColumn(NamedTuple):
 
     @classmethod
     def from_column(cls, column: Column, name: str, oid: int) -> _StreamedColumn:
+        """Return how a column of this PostgreSQL type (`oid`) is transferred: numbers as numbers, decimals and other
+        types as text.
+        """
         # Decimals travel as text: a unit's number must be neither rounded nor ambiguous.
         if oid == NUMERIC:
             return cls(
@@ -121,6 +129,7 @@ class _StreamedColumn(NamedTuple):
 
 
 def _bytes_sql(text: str, condition: str) -> str:
+    """Return SQL of a text as UTF-8 bytes where the condition holds, else NULL."""
     return f"CASE WHEN {condition} THEN convert_to({text}, 'UTF8') END"
 
 
@@ -172,9 +181,13 @@ class PostgresTable(EngineTable):
 
     @property
     def engine(self) -> str:
+        """The engine's name for privacy statements, which says where the rows of a unit are ranked."""
         return "PostgreSQL" if self.ranking == THERE else "PostgreSQL, ranked here"
 
     def open(self, unit: Unit, key: bytes) -> CountingEngine:
+        """Connect, begin the snapshot and read the schema; return the engine. Raises `ValueError` if the server or the
+        table is not reached.
+        """
         link = SnapshotConnection(self.url)
         try:
             table = sql.find_table(link, self.table)
@@ -265,6 +278,7 @@ def named_units_sql(table: Table, places: Sequence[int], unit: Unit, used: str) 
 
 
 def _find_countable(table: Table) -> list[int]:
+    """Return the positions of the columns of numbers and text, which identify a row."""
     return [i for i, column in enumerate(table.columns) if column.kind in {ColumnKind.NUMBERS, ColumnKind.TEXT}]
 
 
@@ -331,11 +345,13 @@ class CheckablePostgres:
         self.name = link.name
 
     def find_slots(self, grid: Grid, values: FloatArray) -> IntArray:
+        """Return the slot that the server gives each public value; `grid.slots` if missing."""
         statement = Statement()
         slots = self._evaluate(sql.grid_slot_sql(grid, "n0", statement), self._values_sql(values, statement), statement)
         return np.array([grid.slots if slot is None else slot for slot in slots], dtype=np.int64)
 
     def find_offsets(self, grid: Grid, values: FloatArray, half: int) -> IntArray:
+        """Return the offset, in steps, that the server gives each public value."""
         statement = Statement()
         slot = sql.grid_slot_sql(grid, "n0", statement)
         offset = sql.offset_sql(grid, "n0", "s0", half, statement)
@@ -343,6 +359,7 @@ class CheckablePostgres:
         return np.array(self._evaluate(offset, rows, statement), dtype=np.int64)
 
     def parse_decimals(self, decimals: Sequence[str]) -> FloatArray:
+        """Return the double that the server makes of each decimal number; NaN for NULL."""
         statement = Statement()
         number = sql.make_column(TypedColumn("x", NUMERIC, "b")).number.format("c0")
         rows = f"unnest({statement.add_texts(decimals)}::numeric[]) WITH ORDINALITY AS sent(c0, at)"
@@ -350,14 +367,17 @@ class CheckablePostgres:
         return np.array([np.nan if value is None else value for value in values], dtype=np.float64)
 
     def compute_digest(self, key: bytes, message: bytes) -> bytes:
+        """Return the HMAC-SHA256 that the server computes of a message."""
         statement = Statement()
         digest = sql.hmac_sql(key, statement.add_bytes(message), statement)
         return bytes(self._link.fetch_rows(f"SELECT {digest}", statement.parameters)[0][0])
 
     def _values_sql(self, values: FloatArray, statement: Statement) -> str:
+        """Return a FROM clause of public values, in order, as a parameter of the statement."""
         return f"unnest({statement.add_doubles(values)}) WITH ORDINALITY AS sent(n0, at)"
 
     def _evaluate(self, expression: str, rows: str, statement: Statement) -> list[Any]:
+        """Return the values of an SQL expression over rows, in the order of their position."""
         query = f"SELECT array_agg({expression} ORDER BY at) FROM {rows}"
         return list(self._link.fetch_rows(query, statement.parameters)[0][0])
 
@@ -411,10 +431,13 @@ class PostgresEngine(CheckablePostgres):
 
     @property
     def columns(self) -> tuple[Column, ...]:
+        """The columns of the table, with the SQL that reads them."""
         return self._table.columns
 
     def state(self) -> int | None:
-        """Return the hash of the table's state."""
+        """Return a hash of the table's rows as they are in the snapshot; None if the table has none. See
+        `TableState`.
+        """
         return self._state.hash_state()
 
     def _require_suitable_server(self) -> None:
@@ -436,6 +459,9 @@ class PostgresEngine(CheckablePostgres):
         )
 
     def prepare(self, bound: Sequence[BoundAxis]) -> None:
+        """Check the server's cells on public numbers for grids that were not checked yet. Raises `ValueError` if one
+        differs.
+        """
         unchecked = [
             bound_axis
             for bound_axis in bound
@@ -445,6 +471,7 @@ class PostgresEngine(CheckablePostgres):
         self._proven |= {bound_axis.axis.grid for bound_axis in unchecked if isinstance(bound_axis.axis, Axis)}
 
     def counts(self, bound: Sequence[BoundAxis]) -> IntArray:
+        """SENSITIVE: return the exact number of used rows per cell, followed by the rows missing on any axis."""
         statement = Statement()
         index_sql = self._cell_index_sql(bound, statement)
         totals = self._total_by_place(f"SELECT {index_sql} AS place", "count(*)", bound, statement)
@@ -454,12 +481,15 @@ class PostgresEngine(CheckablePostgres):
         return table
 
     def sums(self, bound: Sequence[BoundAxis], half: int) -> list[int]:
+        """SENSITIVE: return the exact sum of offsets on the last axis per cell, followed by 0."""
         return self._sum_amounts(bound, half, "amount")
 
     def squares(self, bound: Sequence[BoundAxis], half: int) -> list[int]:
+        """SENSITIVE: return the exact sum of ``2 * offset**2 - half**2`` on the last axis per cell, followed by 0."""
         return self._sum_amounts(bound, half, f"2 * amount * amount - {half**2}")
 
     def _sum_amounts(self, bound: Sequence[BoundAxis], half: int, amount: str) -> list[int]:
+        """SENSITIVE: return the exact sum per cell of an SQL expression of the offset `amount`, followed by 0."""
         statement, last = Statement(), len(bound) - 1
         slots = [sql.slot_sql(axis, position, statement) for position, axis in enumerate(bound)]
         columns = ", ".join([*(f"{slot} AS s{i}" for i, slot in enumerate(slots)), f"n{last}"])
@@ -480,6 +510,7 @@ class PostgresEngine(CheckablePostgres):
         return table
 
     def prefixes(self, bound: Sequence[BoundAxis], at: Sequence[int]) -> list[int]:
+        """SENSITIVE: return the exact number of used rows in each prefix, followed by the missing rows."""
         *first, _ = bound
         pieces, statement = Pieces.from_entries(bound, at), Statement()
         slots = [sql.slot_sql(axis, number, statement) for number, axis in enumerate(first)]
@@ -491,6 +522,7 @@ class PostgresEngine(CheckablePostgres):
         return pieces.sum_prefixes(counts)
 
     def numbers(self, bound: Sequence[BoundAxis]) -> Iterator[Sequence[FloatArray]]:
+        """SENSITIVE: yield batches of used rows: numbers for grids, slots for categories; NaN: missing."""
         statement = Statement()
         numbers = self._numbers_sql(bound, statement)
         rows_sql = sql.read_sql(bound, self._used_rows(bound, statement))
@@ -499,6 +531,7 @@ class PostgresEngine(CheckablePostgres):
             yield list(np.array(rows, dtype=np.float64).T)  # NULL becomes NaN
 
     def in_subsets(self, bound: Sequence[BoundAxis], subsets: int) -> Iterator[Sequence[FloatArray]]:
+        """SENSITIVE: yield batches as `numbers` does, followed by the subset of each row's unit."""
         statement, places = Statement(), sorted({axis.place for axis in bound})
         numbers = self._numbers_sql(bound, statement)
         unit_columns = [] if self._unit == EACH_RECORD else [find_column(self._unit.column, self.columns)]
@@ -518,6 +551,7 @@ class PostgresEngine(CheckablePostgres):
         )
 
     def places(self, bound: Sequence[BoundAxis]) -> IntArray:
+        """SENSITIVE: return the cell of each used row; one past the last cell if it is missing on any axis."""
         statement = Statement()
         index = self._cell_index_sql(bound, statement)
         query = f"SELECT {index} FROM ({sql.read_sql(bound, self._used_rows(bound, statement))}) AS values"
@@ -525,6 +559,7 @@ class PostgresEngine(CheckablePostgres):
         return np.array([table_size(bound) if cell is None else cell for (cell,) in rows], dtype=np.int64)
 
     def units(self) -> int:
+        """SENSITIVE: return the exact number of units, or of rows if each record is a unit."""
         if self._unit == EACH_RECORD:
             ((number,),) = self._link.fetch_rows(f"SELECT count(*) FROM {self._table.name}")
             return int(number)
@@ -537,6 +572,7 @@ class PostgresEngine(CheckablePostgres):
         return int(number)
 
     def unit_sizes(self) -> dict[int, int]:
+        """SENSITIVE: return the exact number of units by number of rows."""
         index = find_column(self._unit.column, self.columns)
         named_sql = (
             f"SELECT {self.columns[index].unit.format(f'c{index}')} AS unit FROM {self._table.scan_sql([index])}"
@@ -546,6 +582,9 @@ class PostgresEngine(CheckablePostgres):
         return {int(rows): int(units) for rows, units in sized_rows}
 
     def sized_units(self, bound: BoundAxis, doublings: int) -> IntArray:
+        """SENSITIVE: return the exact number of units by size class and by the cell of one record, the unit's first in
+        the secret ranking.
+        """
         statement, one_row = Statement(), replace(self._unit, records=1)
         slot = sql.slot_sql(bound, 0, statement)
         used_sql = (
@@ -556,6 +595,7 @@ class PostgresEngine(CheckablePostgres):
         return tabulate_units(self._link.fetch_rows(count_sql, statement.parameters), bound.axis.slots, doublings)
 
     def names(self, bound: BoundAxis) -> dict[str, int]:
+        """SENSITIVE: return the exact number of units with each name of a column."""
         statement = Statement()
         name, has_value = sql.name_sql(bound.column, f"c{bound.place}")
         if self._unit == EACH_RECORD:
@@ -574,34 +614,39 @@ class PostgresEngine(CheckablePostgres):
         return {value: number for value, number in names if value is not None}
 
     def using(self, unit: Unit) -> PostgresEngine:
+        """Return an engine on the same connection and snapshot under another contribution bound."""
         engine = PostgresEngine(self._link, self._table, unit, self._data_key)
         engine._state = self._state
         return engine
 
     def close(self) -> None:
+        """Close the connection, and with it the snapshot."""
         self._link.close()
 
     def _total_by_place(
         self, select_sql: str, total: str, bound: Sequence[BoundAxis], statement: Statement
     ) -> list[Any]:
+        """SENSITIVE: return pairs of a cell (None: missing) and the SQL aggregate `total` of its rows."""
         rows = f"({sql.read_sql(bound, self._used_rows(bound, statement))}) AS values"
         # The subquery keeps the planner from overestimating the groups, so that it hashes them in parallel.
         query = f"SELECT place, {total} FROM ({select_sql} FROM {rows} {sql.APART}) AS placed GROUP BY place"
         return self._link.fetch_rows(query, statement.parameters)
 
     def _cell_index_sql(self, bound: Sequence[BoundAxis], statement: Statement) -> str:
+        """Return SQL of a row's cell, with the last axis varying fastest; NULL if missing."""
         return sql.cell_index_sql(
             bound, [sql.slot_sql(axis, position, statement) for position, axis in enumerate(bound)]
         )
 
     def _used_rows(self, bound: Sequence[BoundAxis], statement: Statement) -> str:
-        """Return a FROM clause of the used rows."""
+        """Return a FROM clause of the used rows with the columns of these axes."""
         places = sorted({axis.place for axis in bound})
         if self._unit == EACH_RECORD:
             return self._table.scan_sql(places)
         return self._used_rows_sql(places, statement)
 
     def _used_rows_sql(self, places: Sequence[int], statement: Statement) -> str:
+        """Return a FROM clause of the used rows with the columns at these positions."""
         return f"({used_rows_sql(self._table, places, self._unit, self._key, statement)}) AS used"
 
 
@@ -611,7 +656,7 @@ def hash_snapshot(link: SnapshotConnection, table: Table) -> int:
 
 
 def _hash_facts(facts: object, key: bytes = b"") -> int:
-    """Return a hash below 2**60, keyed if a key is given."""
+    """Return a hash below 2**60 of the repr of facts, under HMAC if a key is given."""
     return int(hmac.new(key, repr(facts).encode(), sha256).hexdigest()[:15], 16)
 
 
@@ -638,7 +683,9 @@ class TableState:
         return "TableState(hidden)"
 
     def hash_state(self) -> int | None:
-        """Return the number, or None if the table has none."""
+        """Return the number that identifies the table's state, or None for views and for roles without access to all
+        columns.
+        """
         if not self._is_known:
             if self._link.fetch_rows(_HAS_VERSIONS, (self._table.oid,)) == [(True,)]:
                 versions = self._link.fetch_rows(_VERSIONS.format(self._table.name))

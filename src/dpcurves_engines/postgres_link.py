@@ -19,12 +19,12 @@ FAILED = (
 )
 GONE = "the connection to PostgreSQL and its snapshot are gone; ask again in a new session"
 OLDEST = 130000
-"""Oldest supported server version."""
+"""Version number. Oldest supported server version, as PostgreSQL numbers it: 13.0."""
 STRICT = ("require", "verify-ca", "verify-full")
 SECONDS_TO_CONNECT = 20
-"""Seconds: timeout of a connection."""
+"""Seconds. Timeout of a connection."""
 SECONDS_FOR_LOCK = 10
-"""Seconds: timeout of the lock on a table's definition."""
+"""Seconds. Timeout of the lock on a table's definition."""
 WAITING = {
     "connect_timeout": SECONDS_TO_CONNECT,
     "keepalives_idle": 60,
@@ -86,6 +86,7 @@ class SnapshotConnection:
         return f"PostgreSQL {self.version // 10000}.{self.version % 10000}"
 
     def _apply_settings(self) -> None:
+        """Set the session's settings that this server version knows: no timeouts, fixed formats."""
         for name, value in SETTINGS.items():
             if self.version >= NEWER.get(name, 0):
                 self._connection.execute("SELECT set_config($1, $2, false)", (name, value))
@@ -94,6 +95,7 @@ class SnapshotConnection:
         """Begin the snapshot, and resolve functions and operators in `pg_catalog` only."""
 
         def start_transaction() -> None:
+            """Begin the read-only transaction and fix the search path."""
             self._connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
             self._connection.execute("SET LOCAL search_path = pg_catalog")
 
@@ -112,11 +114,15 @@ class SnapshotConnection:
         return self._run_or_close(lambda: self._fetch_all(statement, parameters), rule, argument)
 
     def _fetch_all(self, statement: str, parameters: Sequence[Any]) -> list[tuple[Any, ...]]:
+        """Return all rows of a statement, in binary format."""
         with self._connection.cursor(binary=True) as cursor:
             rows: list[tuple[Any, ...]] = cursor.execute(statement, parameters, prepare=False).fetchall()
         return rows
 
     def _run_or_close(self, action: Callable[[], Result], rule: str = FAILED, argument: str = "data") -> Result:
+        """Return the result of `action`. After any error close the connection; raise `rule` for `argument` without the
+        server's text.
+        """
         try:
             return hide_failure(action, rule, argument)
         except BaseException:  # after an interrupt, the next statement could read the answer to this statement
@@ -160,6 +166,9 @@ class Doubles:
 
 
 def _connect(url: str) -> Any:
+    """Open a connection to PostgreSQL, encrypted except on loopback. Raises `MissingPackage`, or `InvalidArgument` with
+    a reason and no text of the server.
+    """
     try:
         import psycopg
         from psycopg.adapt import Dumper
@@ -173,6 +182,7 @@ def _connect(url: str) -> Any:
         oid, format = 1022, Format.BINARY
 
         def dump(self, obj: Any) -> bytes:
+            """Return the binary format of an array of doubles."""
             return bytes(obj.to_bytes())
 
     parameters = _require_tls(_parse_url(url))
@@ -194,9 +204,11 @@ def _connect(url: str) -> Any:
 
 
 def _parse_url(url: str) -> dict[str, Any]:
+    """Return the connection parameters of a URL. Raises `InvalidArgument` without showing the URL."""
     from psycopg.conninfo import conninfo_to_dict
 
     def parse_conninfo() -> dict[str, Any]:
+        """Return the parameters as libpq parses them."""
         return dict(conninfo_to_dict(url))
 
     return hide_failure(

@@ -20,14 +20,17 @@ from .slots import Buckets, OffsetConstants, edge_sql, find_buckets, find_thresh
 # PostgreSQL types, and the SQL that reads their columns. Total: no value of a row makes it fail.
 BOOLEAN, NUMERIC = 16, 1700
 WHOLE = {20, 21, 23}
+"""Type numbers (oid) of whole numbers: bigint, smallint, integer."""
 FLOATING = {700: ValueType.SINGLE, 701: ValueType.DOUBLE}
 NAMES = {16: "boolean", 20: "bigint", 21: "smallint", 23: "integer", 700: "real", 701: "double precision",
          1700: "numeric"}  # fmt: skip
 """Names of PostgreSQL's number types, by oid."""
 TEXTS = {18, 19, 25, 1042, 1043}
+"""Type numbers (oid) of text: "char", name, text, character, character varying."""
 UUID = 2950
 INTERVAL = 1186
 TIMES = {1082, 1083, 1114, 1184, INTERVAL, 1266}
+"""Type numbers (oid) of dates, times, timestamps and intervals."""
 ENUM = "e"
 DATE, TIME, MOMENT, MOMENT_IN_ZONE = 1082, 1083, 1114, 1184
 _SECONDS = "date_part('epoch', {0})"
@@ -68,7 +71,9 @@ class TypedColumn(NamedTuple):
 
 
 def make_column(typed_column: TypedColumn) -> Column:
-    """Return the column of a declared type."""
+    """Return the column of a declared type: its kind, and the SQL that reads its number, text, unit and time for any
+    value.
+    """
     name, oid, sort = typed_column
     if oid == BOOLEAN:
         return Column(
@@ -183,6 +188,7 @@ def find_table(link: SnapshotConnection, name: str) -> Table:
 
 
 def _quote_identifier(name: str) -> str:
+    """Return an SQL identifier in double quotes."""
     return '"' + name.replace('"', '""') + '"'
 
 
@@ -193,7 +199,7 @@ APART = "OFFSET '0'::int8"
 
 
 def double_literal(value: float) -> str:
-    """Return SQL of exactly this double."""
+    """Return SQL of exactly this double, as PostgreSQL reads it."""
     return f"'{float(value)!r}'::float8"
 
 
@@ -220,6 +226,7 @@ class Statement:
         return f"{self._add_parameter(value)}::int8"
 
     def _add_parameter(self, value: Any) -> str:
+        """Add a parameter and return its placeholder, ``$1``, ``$2``, ..."""
         self.parameters.append(value)
         return f"${len(self.parameters)}"
 
@@ -260,6 +267,7 @@ def name_sql(column: Column, value: str) -> tuple[str, str]:
 
 
 def _category_slot_sql(keys: Sequence[Sequence[Key]], number: int, statement: Statement) -> str:
+    """Return SQL of the slot of a value among categories, by its text or number; NULL if it equals none."""
     texts, numbers = Keys.from_keys(keys)
     lookups = []
     if texts:
@@ -272,6 +280,7 @@ def _category_slot_sql(keys: Sequence[Sequence[Key]], number: int, statement: St
 
 
 def _lookup_sql(slots: Sequence[int], keys: str, value: str) -> str:
+    """Return SQL of the slot of the key in an array that a value equals; NULL if none."""
     return f"('{{{', '.join(map(str, slots))}}}'::int8[])[array_position({keys}, {value})]"
 
 

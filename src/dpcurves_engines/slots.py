@@ -21,9 +21,9 @@ from dpcurves.records.engines.engine import (
 )
 
 MARGIN = 2.0**-20
-"""Fraction of a cell by which a formula may place a value too high."""
+"""Cells. Fraction of a cell by which a formula may place a value too high."""
 LEAST_WIDTH = 1e-290
-"""Smallest cell width: products with smaller ones could underflow, an error in PostgreSQL."""
+"""Units of the column. Smallest cell width: products with smaller ones could underflow, an error in PostgreSQL."""
 
 
 def tabulate_units(counted: Iterable[tuple[int | None, int, int]], slots: int, doublings: int) -> IntArray:
@@ -65,7 +65,7 @@ class Pieces:
 
     @property
     def start_values(self) -> FloatArray:
-        """The lower bounds of all intervals but the first."""
+        """The lower bounds of all intervals but the first, in units of the column."""
         return self.grid.exclusive_bound(self.piece_ends)
 
     @property
@@ -112,6 +112,7 @@ def find_clipped_formula(grid: Grid) -> Formula | None:
 
 
 def _has_edges_above(grid: Grid) -> bool:
+    """Return True if `edge_sql` computes the edges of a grid: linear, integer edges exact, and cells not too narrow."""
     width = (grid.upper - grid.lower) / grid.cells
     return grid.spacing is Spacing.LINEAR and grid.multiplies_first and width > LEAST_WIDTH
 
@@ -158,6 +159,7 @@ def _measure_lead(inner: FloatArray, lower: float, upper: float) -> FloatArray:
 
 
 def _is_by_margin(ahead: FloatArray) -> bool:
+    """Return True if all distances are between half the margin and one and a half margins."""
     return bool(np.all((ahead > MARGIN / 2) & (ahead < MARGIN * 3 / 2)))
 
 

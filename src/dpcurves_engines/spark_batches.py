@@ -21,6 +21,7 @@ def build_counter(axes: Sequence[tuple[Any, int]], amounts: Sequence[Any] | None
     """
 
     def count_batches(batches: Batches) -> Iterator[Any]:
+        """SENSITIVE: yield, per joined batch, the cells with the high and low parts of their counts or sums."""
         import numpy as np
         import pyarrow as pa
 
@@ -61,6 +62,7 @@ def build_placer(axes: Sequence[tuple[Any, int]], amounts: Sequence[Any] | None)
     """Return a batch function that yields cell and amount of each row, by the id in its first column (for checks)."""
 
     def place_batches(batches: Batches) -> Iterator[Any]:
+        """Yield, per batch, the id, cell and amount of each row."""
         import numpy as np
         import pyarrow as pa
 
@@ -106,11 +108,15 @@ def build_ranker(inner: bytes, outer: bytes, columns_kept: int) -> Callable[[Bat
     """Return a batch function that adds a column `rank`: the HMAC-SHA256 of the text columns after `columns_kept`."""
 
     def rank_batches(batches: Batches) -> Iterator[Any]:
+        """SENSITIVE: yield each batch with the keyed digest of each row's texts as column `rank`."""
         from hashlib import sha256
 
         import pyarrow as pa
 
         def digest_row(row: Sequence[Any]) -> str:
+            """Return the HMAC-SHA256 of a row in hexadecimal; texts carry their length, so that rows cannot be
+            confused.
+            """
             encoded = (b"-" if text is None else b"%d:%b" % (len(text), text) for text in row)
             return sha256(outer + sha256(inner + b"".join(encoded)).digest()).hexdigest()
 

@@ -31,15 +31,15 @@ from .slots import OffsetConstants, Pieces, find_thresholds, tabulate_units
 
 # The connection to Spark Connect: encrypted except on loopback, a separate session, with bounded timeouts.
 SECONDS_TO_CONNECT = 20
-"""Seconds: timeout of a connection."""
+"""Seconds. Timeout of a connection."""
 PAUSES = 6
 """Retries of a request while the server is down, about 20 seconds in total."""
 LONGEST_PAUSE = 5000
-"""Milliseconds: the cap of the back-off."""
+"""Milliseconds. Cap of the back-off between retries."""
 SILENCE = 310_000
 """Milliseconds between keepalives; Spark's server closes connections with more than one in five minutes."""
 PATIENCE = 20_000
-"""Milliseconds: timeout of a keepalive."""
+"""Milliseconds. Timeout of a keepalive."""
 UNREACHED = "Spark was not reached: use sc://host:port, and /;use_ssl=true except on loopback"
 UNANSWERED = (
     f"Spark was not reached within {SECONDS_TO_CONNECT} seconds: is it running, and are host, port, firewall and TLS "
@@ -73,6 +73,9 @@ def end_session(session: Any) -> None:
 
 
 def _import_client() -> tuple[Any, Any]:
+    """Return the classes of pyspark's Connect session and channel. Raises `MissingPackage` if pyspark is not
+    installed.
+    """
     try:
         from pyspark.sql.connect.client import DefaultChannelBuilder
         from pyspark.sql.connect.session import SparkSession
@@ -84,6 +87,7 @@ def _import_client() -> tuple[Any, Any]:
 
 
 def _channel_options() -> list[tuple[str, int]]:
+    """Return the gRPC options that keep a silent connection alive."""
     return [("grpc.keepalive_time_ms", SILENCE), ("grpc.keepalive_timeout_ms", PATIENCE)]
 
 
@@ -106,6 +110,7 @@ def _is_reached(builder: Any) -> bool:
 
 
 def _build_retry_policy() -> Any:
+    """Return the policy that repeats requests while the server is down, a few times."""
     from pyspark.sql.connect.client.retries import DefaultPolicy
 
     policy = DefaultPolicy(max_retries=PAUSES, max_backoff=LONGEST_PAUSE)
@@ -135,7 +140,9 @@ class CachedRows:
         return "KeptRows(hidden)"
 
     def select_rows(self, places: Sequence[int]) -> Any:
-        """Return a frame with at least these columns."""
+        """Return a frame of the used rows with at least the columns at these positions, cached from their second
+        request on.
+        """
         requested = set(places)
         if self._kept is not None and requested <= self._places:
             return self._kept
@@ -150,7 +157,7 @@ class CachedRows:
         return self._kept
 
     def drop_cache(self) -> None:
-        """Drop the cached rows."""
+        """Remove the cached rows from Spark's memory."""
         if self._kept is not None:
             cached, self._kept = self._kept, None
             cached.unpersist()
@@ -175,6 +182,7 @@ class CheckableSpark:
         self.name = f"Spark {hide_failure(lambda: session.version, 'Spark does not answer')}"
 
     def find_slots(self, grid: Grid, values: FloatArray) -> IntArray:
+        """Return the slot that Spark gives each public value; `grid.slots` if missing."""
         bound = BoundAxis(Axis("x", grid), spark_sql.make_column("x", "double"), 0)
         slot = spark_sql.slot_sql(bound, 0)
         if slot is None:
@@ -185,9 +193,11 @@ class CheckableSpark:
         return _sort_by_position(answer["slot"], answer["at"]).astype(np.int64)
 
     def find_offsets(self, grid: Grid, values: FloatArray, half: int) -> IntArray:
+        """Return the offset, in steps, that Spark's workers give each public value."""
         return self._place_values(grid, values, collect_offset_constants(grid, half, squared=False), "added")
 
     def compute_digest(self, key: bytes, message: bytes) -> bytes:
+        """Return the HMAC-SHA256 that Spark's workers compute of a message."""
         frame = self._session.createDataFrame(pa.table({"c0": [1], "t0": [message.decode()]}))
         padded = hmac_pads(key)
         ranked = map_batches(
@@ -196,22 +206,25 @@ class CheckableSpark:
         return bytes.fromhex(fetch_columns(ranked)["rank"][0])
 
     def _place_values(self, grid: Grid, values: FloatArray, amounts: Sequence[Any] | None, name: str) -> IntArray:
+        """Return the column `name` (cell or amount) that the batch function gives each public value, in order."""
         work = spark_batches.build_placer([(find_thresholds(grid), grid.slots)], amounts)
         columns = fetch_columns(map_batches(self._send_values(values), work, "at bigint, place bigint, added bigint"))
         return _sort_by_position(columns[name], columns["at"]).astype(np.int64)
 
     def parse_decimals(self, decimals: Sequence[str]) -> FloatArray:
+        """Return the double that Spark makes of each decimal number."""
         number = spark_sql.make_column("x", "decimal(38,18)").number.format("CAST(x AS DECIMAL(38,18))")
         frame = self._session.createDataFrame(pa.table({"at": np.arange(len(decimals)), "x": list(decimals)}))
         columns = fetch_columns(frame.selectExpr("at", f"{number} AS n"))
         return _sort_by_position(columns["n"], columns["at"]).astype(np.float64)
 
     def _send_values(self, values: FloatArray) -> Any:
+        """Return a frame of public values `c0` with their positions `at`."""
         return self._session.createDataFrame(pa.table({"at": np.arange(len(values)), "c0": values}))
 
 
 def fetch_columns(frame: Any) -> dict[str, Any]:
-    """Return the columns of a result as arrays."""
+    """Run a Spark query and return the columns of its result as NumPy arrays, by name."""
     table = frame.toArrow()
     return {name: table.column(name).to_numpy() for name in table.column_names}
 
@@ -231,6 +244,7 @@ def collect_offset_constants(grid: Grid, half: int, *, squared: bool) -> Sequenc
 
 
 def _sort_by_position(values: Any, positions: Any) -> NDArray[Any]:
+    """Return the values in the order of their positions."""
     return np.asarray(values)[np.argsort(positions)]
 
 
@@ -251,6 +265,7 @@ def check_spark(url: str) -> ConformanceReport:
 FAILED = "Spark did not answer (what it says is not shown: it may quote a record); are its session and workers up?"
 COUNTED = "place bigint, high bigint, low bigint"
 LOW_BITS = 31
+"""Bits of the low part of a sum, as in `spark_batches`."""
 
 
 class SparkEngine(CheckableSpark):
@@ -276,6 +291,7 @@ class SparkEngine(CheckableSpark):
         return "SparkEngine(hidden)"
 
     def _require_unit(self) -> None:
+        """Refuse a unit's column whose type cannot identify a unit. Raises `InvalidArgument`."""
         if self._unit == EACH_RECORD:
             return
         column = self.columns[find_column(self._unit.column, self.columns, "unit")]
@@ -285,6 +301,7 @@ class SparkEngine(CheckableSpark):
             )
 
     def prepare(self, bound: Sequence[BoundAxis]) -> None:
+        """Refuse a frame whose files have changed, and check Spark's cells on public numbers. Raises `ValueError`."""
         can_change = self.moment is not None and self._version is None  # a version is immutable
         if can_change and self.moment != hide_failure(lambda: _hash_files(self._frame), FAILED):
             raise InvalidArgument(
@@ -299,6 +316,7 @@ class SparkEngine(CheckableSpark):
         self._proven |= {bound_axis.axis.grid for bound_axis in unchecked if isinstance(bound_axis.axis, Axis)}
 
     def counts(self, bound: Sequence[BoundAxis]) -> IntArray:
+        """SENSITIVE: return the exact number of used rows per cell, followed by the rows missing on any axis."""
         slots = [spark_sql.slot_sql(bound_axis, position) for position, bound_axis in enumerate(bound)]
         table = np.zeros(table_size(bound) + 1, dtype=np.int64)
         if None not in slots:
@@ -322,12 +340,15 @@ class SparkEngine(CheckableSpark):
         return table
 
     def sums(self, bound: Sequence[BoundAxis], half: int) -> list[int]:
+        """SENSITIVE: return the exact sum of offsets on the last axis per cell, followed by 0."""
         return self._sum_amounts(bound, half, squared=False)
 
     def squares(self, bound: Sequence[BoundAxis], half: int) -> list[int]:
+        """SENSITIVE: return the exact sum of ``2 * offset**2 - half**2`` on the last axis per cell, followed by 0."""
         return self._sum_amounts(bound, half, squared=True)
 
     def _sum_amounts(self, bound: Sequence[BoundAxis], half: int, *, squared: bool) -> list[int]:
+        """SENSITIVE: return the exact sum of offsets, or of centred squares, per cell, followed by 0."""
         grid = require_grid(bound[-1].axis)
         amounts = collect_offset_constants(grid, half, squared=squared)
         axes = [
@@ -340,6 +361,7 @@ class SparkEngine(CheckableSpark):
         return [*table[:-1], 0]
 
     def prefixes(self, bound: Sequence[BoundAxis], at: Sequence[int]) -> list[int]:
+        """SENSITIVE: return the exact number of used rows in each prefix, followed by the missing rows."""
         pieces = Pieces.from_entries(bound, at)
         axes = [
             (_find_axis_thresholds(bound_axis) if isinstance(bound_axis.axis, Axis) else None, bound_axis.axis.slots)
@@ -351,11 +373,13 @@ class SparkEngine(CheckableSpark):
         return pieces.sum_prefixes(counts)
 
     def numbers(self, bound: Sequence[BoundAxis]) -> Iterator[Sequence[FloatArray]]:
+        """SENSITIVE: yield all used rows as one batch: numbers for grids, slots for categories; NaN: missing."""
         names = [f"{spark_sql.value_sql(axis)} AS v{i}" for i, axis in enumerate(bound)]
         columns = fetch_columns(self._used_rows(bound).selectExpr(*names))
         yield [np.asarray(columns[f"v{i}"], dtype=np.float64) for i in range(len(bound))]
 
     def in_subsets(self, bound: Sequence[BoundAxis], subsets: int) -> Iterator[Sequence[FloatArray]]:
+        """SENSITIVE: yield all used rows as `numbers` does, followed by the subset of each row's unit."""
         names = [f"{spark_sql.value_sql(axis)} AS v{i}" for i, axis in enumerate(bound)]
         columns = fetch_columns(self._select_named(bound).selectExpr(*names, "name"))
         subset_numbers = assign_subsets((str(name).encode() for name in columns["name"]), self._key, subsets)
@@ -385,9 +409,11 @@ class SparkEngine(CheckableSpark):
         return f"sha2(concat({', '.join(encoded)}), 256)"
 
     def _find_countable(self) -> list[int]:
+        """Return the positions of the columns of numbers and text, which identify a row."""
         return [i for i, column in enumerate(self.columns) if column.kind in {ColumnKind.NUMBERS, ColumnKind.TEXT}]
 
     def places(self, bound: Sequence[BoundAxis]) -> IntArray:
+        """SENSITIVE: return the cell of each used row; one past the last cell if it is missing on any axis."""
         (columns,) = self.numbers(bound)
         index, missing = np.zeros(len(columns[0]), dtype=np.int64), np.zeros(len(columns[0]), dtype=bool)
         for values, bound_axis in zip(columns, bound, strict=True):
@@ -398,6 +424,7 @@ class SparkEngine(CheckableSpark):
         return np.where(missing, table_size(bound), index)
 
     def units(self) -> int:
+        """SENSITIVE: return the exact number of units, or of rows if each record is a unit."""
         if self._unit == EACH_RECORD:
             return int(fetch_columns(self._frame.selectExpr("count(*) AS n"))["n"][0])
         at = find_column(self._unit.column, self.columns)
@@ -407,12 +434,16 @@ class SparkEngine(CheckableSpark):
         return int(columns["n"][0]) + int(columns["a"][0] > columns["b"][0])
 
     def unit_sizes(self) -> dict[int, int]:
+        """SENSITIVE: return the exact number of units by number of rows."""
         at = find_column(self._unit.column, self.columns)
         rows = self._frame.selectExpr(f"{self._unit_sql(at)} AS unit").groupBy("unit").count()
         columns = fetch_columns(rows.selectExpr("`count` AS n").groupBy("n").count())
         return dict(zip(columns["n"].tolist(), columns["count"].tolist(), strict=True))
 
     def sized_units(self, bound: BoundAxis, doublings: int) -> IntArray:
+        """SENSITIVE: return the exact number of units by size class and by the cell of one record. Raises
+        `InvalidArgument` for grids of many cells.
+        """
         slot = spark_sql.slot_sql(bound, 0)
         if slot is None:
             raise InvalidArgument("grid", "units are counted by values in few cells")
@@ -423,6 +454,7 @@ class SparkEngine(CheckableSpark):
         return tabulate_units(sized_counts, bound.axis.slots, doublings)
 
     def names(self, bound: BoundAxis) -> dict[str, int]:
+        """SENSITIVE: return the exact number of units with each name of a column."""
         name_column, has_value = f"{spark_sql.name_sql(bound)} AS name", spark_sql.has_value_sql(bound)
         if self._unit == EACH_RECORD:
             name_frame = self._used_rows([bound]).where(has_value).selectExpr(name_column)
@@ -442,6 +474,7 @@ class SparkEngine(CheckableSpark):
         return {value: units for value, units in names if value is not None}
 
     def using(self, unit: Unit) -> SparkEngine:
+        """Return an engine on the same frame under another contribution bound."""
         return type(self)(self._frame, unit, self._data_key, self._version)
 
     def close(self) -> None:
@@ -452,6 +485,7 @@ class SparkEngine(CheckableSpark):
     def _count_batches(
         self, bound: Sequence[BoundAxis], axes: Sequence[tuple[Any, int]], amounts: Sequence[Any] | None = None
     ) -> Iterator[tuple[int, int]]:
+        """SENSITIVE: yield cells with their exact counts or sums, computed batch by batch in Spark's Python workers."""
         values = self._used_rows(bound).selectExpr(
             *(f"{spark_sql.value_sql(axis)} AS v{i}" for i, axis in enumerate(bound))
         )
@@ -461,10 +495,11 @@ class SparkEngine(CheckableSpark):
             yield int(index), (int(high) << LOW_BITS) + int(low)
 
     def _used_rows(self, bound: Sequence[BoundAxis]) -> Any:
-        """Return the used rows, columns named by index."""
+        """Return the used rows as a frame, columns named by their position: ``c0``, ``c1``,"""
         return self._kept.select_rows(sorted({axis.place for axis in bound}))
 
     def _read_rows(self, places: Sequence[int]) -> Any:
+        """Return the used rows with the columns at these positions, uncached."""
         if self._unit == EACH_RECORD:
             return self._frame.selectExpr(*(f"{self._quoted_name(index)} AS c{index}" for index in places))
         return self._rank_used_rows(places)
@@ -496,9 +531,11 @@ class SparkEngine(CheckableSpark):
         return ranked.selectExpr(*names, rank_sql).where(f"turn <= {self._unit.records}").select(*names[:-1])
 
     def _quoted_name(self, index: int) -> str:
+        """Return the name of a column in backticks."""
         return spark_sql.quote_identifier(self.columns[index].name)
 
     def _unit_sql(self, index: int) -> str:
+        """Return SQL of a row's unit identifier; NULL if missing."""
         return self.columns[index].unit.format(self._quoted_name(index))
 
 
@@ -506,6 +543,7 @@ class RemoteSparkEngine(SparkEngine):
     """Counts a table at a URL; the engine owns the session."""
 
     def close(self) -> None:
+        """Drop the cache and end the session, without waiting for a server that is down."""
         with suppress(Exception):  # do not wait for a server that is down
             self._session.client.set_retry_policies([])
         super().close()
@@ -513,10 +551,12 @@ class RemoteSparkEngine(SparkEngine):
 
 
 def _find_axis_thresholds(bound: BoundAxis) -> FloatArray:
+    """Return the increasing thresholds between the slots of an axis with a grid."""
     return find_thresholds(require_grid(bound.axis))
 
 
 def _try_hash_files(frame: Any) -> int | None:
+    """Return `_hash_files` of a frame; None if the server does not support it."""
     try:
         return _hash_files(frame)
     except Exception:  # not all servers support it
@@ -530,4 +570,5 @@ def _hash_files(frame: Any) -> int | None:
 
 
 def _hash_facts(facts: object) -> int:
+    """Return a hash below 2**60 of the repr of facts."""
     return int(sha256(repr(facts).encode()).hexdigest()[:15], 16)

@@ -31,11 +31,11 @@ _UNIT_OF_TEXT = f"CASE WHEN octet_length({{0}}) <= {LONGEST_TEXT} THEN {{0}} END
 
 
 MOST_COMPARED = 4
-"""Number of thresholds up to which a value is compared with each threshold in turn."""
+"""Thresholds up to which a value is compared with each threshold in turn."""
 
 
 def double_literal(value: float) -> str:
-    """Return SQL of exactly this double."""
+    """Return SQL of exactly this double, as Spark reads it."""
     return f"CAST('{float(value)!r}' AS DOUBLE)"
 
 
@@ -156,6 +156,7 @@ def name_sql(bound: BoundAxis) -> str:
 
 
 def _is_short(grid: Grid) -> bool:
+    """Return True if a grid has few thresholds, which are compared in turn."""
     return grid.slots <= MOST_COMPARED + 1
 
 
@@ -188,6 +189,7 @@ def value_sql(bound: BoundAxis) -> str:
 
 
 def _number_sql(bound: BoundAxis) -> str:
+    """Return SQL of the number on an axis as a double."""
     return bound.column.number.format(f"c{bound.place}")
 
 
@@ -200,6 +202,7 @@ def cell_index_sql(slots: list[str], sizes: list[int]) -> str:
 
 
 def _text_literal(text: str) -> str:
+    """Return SQL of exactly this text, as hexadecimal bytes."""
     return f"CAST(X'{text.encode('utf-8', 'backslashreplace').hex()}' AS STRING)"
 
 

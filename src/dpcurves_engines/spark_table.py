@@ -74,6 +74,7 @@ def spark_at(url: str, *, table: str, version: int | None = None) -> RemoteSpark
 
 
 def _require_version(version: object) -> None:
+    """Refuse a version that is neither None nor a nonnegative integer. Raises `WrongArgumentType`."""
     if version is not None and (type(version) is not int or version < 0):
         raise WrongArgumentType("version", "a whole number is needed: a version of Delta, or a snapshot of Iceberg")
 
@@ -82,10 +83,12 @@ def _find_frame(session: Any, name: str, version: int | None) -> Any:
     """Return the frame of a table. A Connect client looks the table up only when the schema is requested."""
 
     def find_newest() -> Any:
+        """Return the frame of the table's current version, after its schema was requested."""
         frame = session.table(name)  # fails for text that is not a table name, such as a query
         return frame if frame.schema is not None else None
 
     def find_version() -> Any:
+        """Return the frame of the requested version, after its schema was requested."""
         frame = session.sql(f"SELECT * FROM {name} VERSION AS OF {version}")
         return frame if frame.schema is not None else None
 
@@ -105,9 +108,11 @@ class SparkTable(EngineTable):
 
     @property
     def engine(self) -> str:
+        """The engine's name for privacy statements."""
         return "Spark"
 
     def open(self, unit: Unit, key: bytes) -> CountingEngine:
+        """Return the engine that counts the frame in its own session."""
         from .spark_engine import SparkEngine
 
         return SparkEngine(self.frame, unit, key, self.version)
@@ -126,9 +131,13 @@ class RemoteSparkTable(EngineTable):
 
     @property
     def engine(self) -> str:
+        """The engine's name for privacy statements."""
         return "Spark"
 
     def open(self, unit: Unit, key: bytes) -> CountingEngine:
+        """Connect and return the engine that counts the table. Raises `ValueError` if the server or the table is not
+        reached.
+        """
         from .spark_engine import RemoteSparkEngine, connect, end_session
 
         session = connect(self.url)

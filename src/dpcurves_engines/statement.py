@@ -28,11 +28,11 @@ Literal = str | int | float | bool
 
 DIALECT = "duckdb"
 LONGEST = 10_000
-"""Characters of a statement."""
+"""Characters of a statement; a longer one is refused."""
 DEEPEST = 20
 """Brackets in a statement, which bound the nesting that the parser meets."""
 SHOWN = 60
-"""Characters of a statement quoted in a message."""
+"""Characters of a statement that a message quotes."""
 FORM = "SELECT dp_...(column, ...) FROM table [WHERE column = value AND ...] [GROUP BY column, ...]"
 A_VIEW = "create a view for it"
 
@@ -60,7 +60,9 @@ class SqlFunction(NamedTuple):
     fixed_fields: Mapping[str, Any] = MappingProxyType({})
 
     def describe_call(self, name: str) -> str:
-        """Return the form of a call, for messages."""
+        """Return how a function is called, with its arguments, for messages: ``dp_cdf(column, lower, upper,
+        cells)``.
+        """
         return f"{name}({', '.join((*self.columns, *self.argument_forms))})"
 
 
@@ -154,6 +156,9 @@ class SqlQuestion:
         return f"{self.function} takes neither WHERE nor GROUP BY; these do: {grouped_functions}"
 
     def _build_groups(self, categories: Mapping[str, Sequence[Literal]], *, partition_selection: bool) -> By:
+        """Return the groups of the question; None without groups. Raises `InvalidArgument` if values of a column are
+        declared twice or not at all.
+        """
         if not isinstance(categories, Mapping):
             raise InvalidArgument("categories", 'values by column are needed, as in {"region": ("north", "south")}')
         for column in categories:
@@ -180,10 +185,12 @@ class SqlQuestion:
 
 
 def _field_names(kind: type[Any]) -> set[str]:
+    """Return the names of the fields of a question type."""
     return {field.name for field in fields(kind)}
 
 
 def _groups_to_json(groups: Categories | tuple[Categories, ...]) -> Any:
+    """Return groups as a question's JSON writes them."""
     if isinstance(groups, tuple):
         return [_groups_to_json(group) for group in groups]
     return {
@@ -193,6 +200,7 @@ def _groups_to_json(groups: Categories | tuple[Categories, ...]) -> Any:
 
 
 def _refuse(rule: str) -> NoReturn:
+    """Raise `InvalidArgument` for the statement with this rule."""
     raise InvalidArgument("statement", rule)
 
 
@@ -229,6 +237,7 @@ class _StatementReader:
         self.words, self.read = words, list[str]()
 
     def read_statement(self) -> SqlQuestion:
+        """Return the parsed statement. Raises `InvalidArgument` if a word of the text was not interpreted."""
         clauses = self._read_parts(self.select, ("expressions", "from", "where", "group"))
         if "from" not in clauses:
             _refuse(f"FROM is missing: {FORM}")
@@ -253,6 +262,7 @@ class _StatementReader:
     # Each method below records the words that it reads, in order.
 
     def _write_down(self, *words: str) -> None:
+        """Record words of the text as interpreted."""
         self.read += words
 
     def _iterate_list(self, expressions: Sequence[Any]) -> Iterator[Any]:
@@ -263,6 +273,7 @@ class _StatementReader:
             yield expression
 
     def _read_select(self, expressions: Sequence[Any]) -> tuple[list[str], str, dict[str, Any]]:
+        """Return the column names of SELECT, and the name and question of its only function."""
         names, calls = list[str](), list[tuple[str, dict[str, Any]]]()
         for item in self._iterate_list(expressions):
             if isinstance(item, self.exp.Column):
@@ -278,6 +289,7 @@ class _StatementReader:
         return names, *calls[0]
 
     def _read_call(self, call: exp.Anonymous) -> tuple[str, dict[str, Any]]:
+        """Return the name of a called function and its question as a plain object."""
         name = str(call.this).lower()
         function = FUNCTIONS.get(name)
         if function is None:
@@ -342,6 +354,7 @@ class _StatementReader:
         return arguments
 
     def _read_table(self, clause: exp.Expression) -> tuple[str, ...]:
+        """Return the parts of the table's name in FROM."""
         table = self._read_parts(clause, ("this",))["this"]
         if not isinstance(table, self.exp.Table):
             _refuse(f"FROM {_format_expression(table)}: the name of a table or view is needed; of a query, {A_VIEW}")
@@ -354,6 +367,7 @@ class _StatementReader:
         return tuple(str(identifier.this) for identifier in names)
 
     def _read_where(self, clause: exp.Expression) -> dict[str, tuple[Literal, ...]]:
+        """Return the allowed values of each column in WHERE."""
         self._write_down("WHERE")
         conditions = dict[str, tuple[Literal, ...]]()
         for column, values in self._read_conditions(self._read_parts(clause, ("this",))["this"]):
@@ -363,6 +377,7 @@ class _StatementReader:
         return conditions
 
     def _read_conditions(self, expression: exp.Expression) -> Iterator[tuple[str, tuple[Literal, ...]]]:
+        """Yield each condition of WHERE as a column and its allowed values."""
         exp = self.exp
         if isinstance(expression, exp.And):
             yield from self._read_conditions(expression.this)
@@ -391,6 +406,7 @@ class _StatementReader:
             )
 
     def _read_groups(self, clause: exp.Expression) -> tuple[str, ...]:
+        """Return the columns of GROUP BY."""
         self._write_down("GROUP BY")
         columns = [
             self._read_column(column)
@@ -401,6 +417,9 @@ class _StatementReader:
         return tuple(columns)
 
     def _read_column(self, expression: exp.Expression, prefix: str = "") -> str:
+        """Return the name of a column. Raises `InvalidArgument`, with `prefix` before the message, for any other
+        expression.
+        """
         if not isinstance(expression, self.exp.Column) or not isinstance(expression.this, self.exp.Identifier):
             _refuse(f"{prefix}{_format_expression(expression)} is no name of a column; of an expression, {A_VIEW}")
         operands = self._read_parts(expression, ("this",))
@@ -408,7 +427,7 @@ class _StatementReader:
         return str(operands["this"].this)
 
     def _read_value(self, expression: exp.Expression) -> Any:
-        """Read a literal or a tuple of literals."""
+        """Return a literal, or a tuple of literals in brackets. Raises `InvalidArgument` for other expressions."""
         if not isinstance(expression, self.exp.Tuple | self.exp.Paren):
             return self._read_literal(expression)
         self._write_down("(")
@@ -418,6 +437,7 @@ class _StatementReader:
         return values
 
     def _read_literal(self, expression: exp.Expression) -> Literal:
+        """Return a number, text or truth value. Raises `InvalidArgument` for any other expression."""
         exp, negative = self.exp, isinstance(expression, self.exp.Neg)
         if negative:
             self._write_down("-")
@@ -456,6 +476,7 @@ OF_A_VIEW = frozenset({"joins", "laterals", "with", "query", "pivots"})
 
 
 def _parse_number(text: str) -> float:
+    """Return a finite double. Raises `InvalidArgument` for other texts."""
     try:
         number = float(text)
     except ValueError:
@@ -474,6 +495,7 @@ def _format_expression(expression: exp.Expression) -> str:
 
 
 def _shorten(text: str) -> str:
+    """Return a text in one line, cut to 60 characters."""
     line = " ".join(text.split())
     return line if len(line) <= SHOWN else f"{line[:SHOWN]}..."
 
@@ -565,6 +587,9 @@ def sql(
 
 
 def _choose_cap(budget: PrivacyLoss | None, loss: PrivacyLoss, ledger: Ledger, dataset: str) -> PrivacyLoss:
+    """Return the cap of the account: the stated one, that of an existing account, else the loss rounded up to what a
+    ledger can store.
+    """
     if budget is not None:
         return budget
     stored = next((account for account in ledger.accounts() if account.dataset == dataset), None)
@@ -599,6 +624,7 @@ def find_table(connection: Any, name: Sequence[str]) -> Any:
 
 
 def _quote_name(name: Sequence[str], quote: str) -> str:
+    """Return a qualified name, with quotes around parts that are not plain names."""
     return ".".join(word if PLAIN.fullmatch(word) else quote + word.replace(quote, 2 * quote) + quote for word in name)
 
 

@@ -134,6 +134,7 @@ def statement_to_json(statement: Statement) -> dict[str, Any]:
 
 
 def _round_to_json(plan: Plan) -> dict[str, Any]:
+    """Return query, loss, mechanism and error of one round of a plan."""
     error = float(plan.error)
     return {
         "query": type(plan.query).__name__, "loss": loss_to_json(plan.loss), "made_by": plan.made_by,
@@ -143,9 +144,9 @@ def _round_to_json(plan: Plan) -> dict[str, Any]:
 
 # Request bodies.
 DEEPEST = 32
-"""Levels of nesting in a request body."""
+"""Levels of nesting in a request body; deeper ones are refused."""
 MOST_PARTS = 200_000
-"""Values in a request body."""
+"""Values in a request body; more are refused."""
 EXAMPLES = [
     {"ask": "histogram", "column": "delay", "grid": "-60:600:66"},
     {"ask": "cdf", "column": "delay", "grid": "-60:600:660"},
@@ -217,12 +218,14 @@ def require_plain(value: Any) -> None:
 
 
 def _child_values(value: Any) -> list[Any]:
+    """Return the values inside a list or an object, names of entries included; an empty list for other values."""
     if isinstance(value, dict):
         return [*value.keys(), *value.values()]
     return value if isinstance(value, list) else []
 
 
 def _is_storable_text(text: str) -> bool:
+    """Return True if a database can store the text: no null character, no lone surrogate."""
     return "\0" not in text and not any("\ud800" <= sign <= "\udfff" for sign in text)
 
 
@@ -238,7 +241,7 @@ ERRORS: dict[int | str, dict[str, Any]] = {
 ROUTER = APIRouter(prefix=PREFIX, responses=ERRORS, default_response_class=JSONResponse)
 """The routes for programs."""
 LARGEST_ENTRY = 2**60
-"""Largest entry number in a request: it fits a database integer."""
+"""Entry number. Largest one in a request: it fits a database integer."""
 
 
 def authenticate_visitor(request: Request) -> Visitor:
@@ -424,6 +427,7 @@ def check_health(request: Request) -> dict[str, str]:
 
 
 def _render_html(answer: Answer) -> str:
+    """Return the HTML page of an answer."""
     summary = answer.load_curve().render_html(answer.svg)
     return f'<!doctype html>\n<html lang="en"><meta charset="utf-8"><title>dpcurves</title>\n{summary}\n</html>\n'
 

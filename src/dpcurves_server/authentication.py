@@ -141,6 +141,7 @@ def _is_same_origin(scope: Scope, headers: Headers) -> bool:
 
 
 def _body_limit(scope: Scope) -> int:
+    """Return the largest size of a request's body in bytes, by its path."""
     return LARGEST_FILE if FILES.fullmatch(str(scope["path"])) else LARGEST
 
 
@@ -149,6 +150,7 @@ def _limit_body(receive: Receive, limit: int) -> Receive:
     received = 0
 
     async def receive_limited() -> Mapping[str, Any]:
+        """Return the next part of the body; a disconnection once the limit is exceeded."""
         nonlocal received
         message = await receive()
         received += len(message.get("body", b""))
@@ -163,6 +165,7 @@ def _add_headers(scope: Scope, send: Send) -> Send:
     """Add security headers to a response; a route may set its own content policy and caching."""
 
     async def send_with_headers(message: Any) -> None:
+        """Send a message of the response, with the security headers if it is the first."""
         if message["type"] == "http.response.start":
             headers = MutableHeaders(scope=message)
             for name, value in HEADERS.items():
@@ -175,6 +178,7 @@ def _add_headers(scope: Scope, send: Send) -> Send:
 
 
 def _content_policy(scope: Scope, kind: str) -> str:
+    """Return the content security policy for a media type: of pictures, of pages, or of everything else."""
     if kind.startswith("image/svg"):
         return OF_PICTURES
     return OF_PAGES if kind.startswith("text/html") else NOTHING_ELSE
@@ -234,6 +238,9 @@ class Authenticator:
         return session
 
     def _authenticate_session(self, request: Request) -> Visitor | None:
+        """Return the visitor of the session cookie; None without a valid one. Raises `ProtocolError` if the CSRF token
+        is missing or wrong.
+        """
         cookie = request.cookies.get(COOKIE)
         session = None if cookie is None else self.services.sessions.find(cookie)
         if session is None:

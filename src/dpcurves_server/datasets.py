@@ -32,6 +32,9 @@ PLACES = ("data", "table", "delimiter")
 
 
 def _open_records(data: object, delimiter: str, unit: Unit) -> Records:
+    """Open the records of a registered table by their schema. Raises `InvalidArgument`, for a wrong unit without
+    listing the existing columns.
+    """
     from dpcurves.records import open_records
 
     schema_of = unit if unit.is_bounded else Unit(unit.column, 1)
@@ -45,6 +48,9 @@ def _open_records(data: object, delimiter: str, unit: Unit) -> Records:
 
 
 def _require_column(records: Records, declared: Declared) -> None:
+    """Refuse records without a declared column of its declared type. Raises `InvalidArgument` without listing the
+    existing columns.
+    """
     name = str(declared.column)
     axis = declared if isinstance(declared, Categories) else Axis(name, Grid(declared.lower, declared.upper, cells=1))
     try:
@@ -108,7 +114,9 @@ class Source:
     delimiter: str = ","
 
     def records(self) -> object:
-        """Return the table as `Session` takes it."""
+        """Return the data source in the form that `Session` takes: a path, a CSV file with its delimiter, or an
+        engine's table.
+        """
         if not self.table:
             return self.data
         from dpcurves.records.engines import table_from_url
@@ -178,6 +186,7 @@ class Datasets:
         }  # fmt: skip
 
         def insert_version(connection: Connection) -> Row[Any]:
+            """Store the next version, after checking that the relation fits the version and the account."""
             earlier = _find_latest(connection, name)
             if (earlier is None) != (relation is Relation.FIRST):
                 rule = "use FIRST for the first version, and SAME_PEOPLE or OTHER_PEOPLE for later ones"
@@ -241,9 +250,11 @@ class Datasets:
         return Source(**json.loads(row.source))
 
     def _account(self, name: str) -> str:
+        """Return the ledger's name of the account of a dataset's current version."""
         return str(self._archive.read_snapshot(lambda connection: _require_latest(connection, name)).account)
 
     def _dataset_from_row(self, row: Row[Any]) -> Dataset:
+        """Return the public facts of a stored version."""
         columns = columns_from_json(json.loads(row.columns))
         account = self._archive.ledger.account(row.account)
         facts = (row.units, row.description, row.made_at)
@@ -251,11 +262,13 @@ class Datasets:
 
 
 def _find_latest(connection: Connection, name: str) -> Row[Any] | None:
+    """Return the row of the current version of a dataset; None if it does not exist."""
     query = select(DATASETS).where(DATASETS.c.name == name).order_by(DATASETS.c.version.desc())
     return connection.execute(query).first()
 
 
 def _require_latest(connection: Connection, name: str) -> Row[Any]:
+    """Return the row of the current version of a dataset. Raises `ProtocolError` if it does not exist."""
     row = _find_latest(connection, name)
     if row is None:
         raise not_found("dataset")
@@ -263,6 +276,7 @@ def _require_latest(connection: Connection, name: str) -> Row[Any]:
 
 
 def _require_version(connection: Connection, name: str, version: int | None) -> Row[Any]:
+    """Return the row of a version, None: the current one. Raises `ProtocolError` if it does not exist."""
     if version is None:
         return _require_latest(connection, name)
     row = connection.execute(select(DATASETS).filter_by(name=name, version=version)).first()

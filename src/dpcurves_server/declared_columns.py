@@ -69,6 +69,7 @@ def dummy_table(columns: Sequence[Declared], rows: int, names: Collection[str] |
 
 
 def _sample_column(column: Declared, generator: np.random.Generator, rows: int) -> Any:
+    """Return `rows` independent uniform values of a declared column, as an Arrow array."""
     if isinstance(column, Categories):
         values = list(column.values)
         uniform_values = values if len({type(value) for value in values}) == 1 else list(map(str, values))
@@ -114,6 +115,9 @@ def pack_table(table: bytes, columns: Sequence[Declared]) -> bytes:
 
 
 def _run_reader(message: bytes) -> bytes:
+    """Return the output of the parsing process for a message. Raises `InvalidArgument` if it refuses the table, fails
+    or takes too long.
+    """
     command = [sys.executable, "-m", "dpcurves_server.declared_columns"]
     try:
         reader = subprocess.run(command, input=message, capture_output=True, timeout=SECONDS, check=False)
@@ -175,6 +179,7 @@ def repack_table(octets: bytes, columns: Sequence[Declared]) -> bytes:
 
 
 def _read_parquet(octets: bytes, columns: Sequence[Declared]) -> Any:
+    """Return the declared columns of a Parquet file. Raises `InvalidArgument` for missing columns and too many rows."""
     file = parquet.ParquetFile(BytesIO(octets))
     _require_rows(file.metadata.num_rows)
     _require_columns(file.schema_arrow.names, columns)
@@ -195,6 +200,7 @@ def _read_csv(octets: bytes, columns: Sequence[Declared]) -> Any:
 
 
 def _fit_column(values: Any, declared: Declared) -> Any:
+    """Return a column as numbers or as texts, as declared. Raises `InvalidArgument` if it has other values."""
     kind = _number_type(declared)
     if pa.types.is_boolean(values.type) and kind is not None:
         values = values.cast(pa.int8())
@@ -215,10 +221,14 @@ def _number_type(declared: Declared) -> Any:
 
 
 def _is_number_type(kind: Any) -> bool:
+    """Return True for Arrow's types of integers and floating-point numbers."""
     return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
 
 
 def _cast_column(values: Any, declared: Declared, kind: Any) -> Any:
+    """Return a column cast to a type, texts without surrounding spaces. Raises `InvalidArgument` if a value does not
+    fit.
+    """
     try:
         if pa.types.is_dictionary(values.type):
             values = values.cast(values.type.value_type)
@@ -231,6 +241,7 @@ def _cast_column(values: Any, declared: Declared, kind: Any) -> Any:
 
 
 def _require_columns(names: Sequence[str], columns: Sequence[Declared]) -> None:
+    """Refuse a table in which a declared column is missing or there twice. Raises `InvalidArgument`."""
     for column in columns:
         if list(names).count(str(column.column)) != 1:
             raise InvalidArgument(
@@ -239,6 +250,7 @@ def _require_columns(names: Sequence[str], columns: Sequence[Declared]) -> None:
 
 
 def _require_rows(rows: int) -> None:
+    """Refuse a table without rows, or with too many. Raises `InvalidArgument`."""
     if not 1 <= rows <= MOST_ROWS:
         raise InvalidArgument("synthetic", f"a table must have 1 to {MOST_ROWS:,} rows")
 

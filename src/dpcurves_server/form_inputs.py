@@ -134,7 +134,7 @@ class Input:
 
     @property
     def help(self) -> str:
-        """The help text."""
+        """The help text of the input on pages."""
         return self.field.help if self._uses_field_help else TOLD[self.field.name]
 
     @property
@@ -144,6 +144,7 @@ class Input:
 
     @property
     def _uses_field_help(self) -> bool:
+        """True if the command line's help text applies on pages, too."""
         if self.field.name == "groups":
             return self.kind is not InputKind.RANGE
         return self.field.name not in TOLD or (self.field.name == "score" and not self.field.allows_model)
@@ -168,6 +169,7 @@ def build_inputs(form: Form, columns: Sequence[Declared], models: Collection[str
 
 
 def _is_main(form: Form, field: Field) -> bool:
+    """Return True if the field is shown at once, not among the further options."""
     if field.name == "grid":
         return field.is_required or _has_range(form)
     return field.is_required or field.name in ("above", "below")
@@ -180,6 +182,7 @@ def _has_range(form: Form) -> bool:
 
 
 def _build_input(form: Form, field: Field, columns: Sequence[Declared], models: Collection[str]) -> Input:
+    """Return the input of a field: the columns, values or choices that fit it."""
     name = field.name
     if name in RANGES and field.metavar in ("L:U:N", "L:U"):
         has_cells = field.metavar == "L:U:N"
@@ -203,11 +206,13 @@ def _build_input(form: Form, field: Field, columns: Sequence[Declared], models: 
 
 
 def _column_field(form: Form, field: Field) -> str:
+    """Return the field that names the column of a range; an empty text if the form has none."""
     names = {name.name for name in form.fields}
     return next((name for name in RANGES[field.name] if name in names), "")
 
 
 def _is_allowed(field: Field, column: Declared) -> bool:
+    """Return True if a declared column has the type that a field needs."""
     if field.name in ("by", "rows", "columns"):
         return isinstance(column, Categories)
     if field.name == "features":
@@ -217,6 +222,7 @@ def _is_allowed(field: Field, column: Declared) -> bool:
 
 
 def _column_option(column: Declared) -> Option:
+    """Return a column as an option, with its declared range."""
     if isinstance(column, NumericColumn):
         lower, upper = f"{column.lower:.12g}", f"{column.upper:.12g}"
         return Option(str(column.column), f"{column.column} ({lower} to {upper})", "", lower, upper)
@@ -235,6 +241,7 @@ def _declared_range(column: Declared) -> tuple[str, str]:
 
 
 def _value_options(columns: Sequence[Declared]) -> tuple[Option, ...]:
+    """Return the declared values of all categorical columns as options, grouped by column."""
     return tuple(
         Option(str(value), str(value), str(column.column))
         for column in columns
@@ -244,6 +251,7 @@ def _value_options(columns: Sequence[Declared]) -> tuple[Option, ...]:
 
 
 def _coefficient_options(columns: Sequence[Declared]) -> list[Option]:
+    """Return the coefficients of a regression as options: numeric columns, and values of categorical ones."""
     options = []
     for column in columns:
         if isinstance(column, NumericColumn):
@@ -301,6 +309,7 @@ def _format_label(value: Category) -> str:
 
 
 def _field_text(values: Given, name: str) -> str:
+    """Return the typed text of a field, without surrounding spaces; empty if there is none."""
     return "".join(values.get(name, ())).strip()
 
 

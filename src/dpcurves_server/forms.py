@@ -56,7 +56,7 @@ class Field:
 
     @property
     def label(self) -> str:
-        """The label of the field."""
+        """The label of the field on pages: its name in words."""
         return self.name.replace("_", " ").capitalize()
 
 
@@ -94,6 +94,9 @@ class Form:
 
 
 def _parse_field(field: Field, values: Sequence[str], models: Mapping[str, Predictor]) -> Any:
+    """Return the texts or models of a field, or its default. Raises `InvalidArgument` for a missing required value and
+    for several values.
+    """
     lines = [line.strip() for text in values for line in (text.splitlines() if field.is_repeatable else [text])]
     texts = [_require_printable(field, text) for text in lines if text]
     if not texts:
@@ -107,12 +110,14 @@ def _parse_field(field: Field, values: Sequence[str], models: Mapping[str, Predi
 
 
 def _require_printable(field: Field, text: str) -> str:
+    """Return the text. Raises `InvalidArgument` if it is too long or not printable."""
     if len(text) > LONGEST or not text.isprintable():
         raise InvalidArgument(field.name, f"use at most {LONGEST} printable characters")
     return text
 
 
 def _find_model(field: Field, name: str, models: Mapping[str, Predictor]) -> Predictor:
+    """Return the project's model of this name. Raises `InvalidArgument` if the field takes none or there is none."""
     model = models.get(name) if field.allows_model else None
     if model is None:
         raise InvalidArgument(field.name, "the project has no model of this name")

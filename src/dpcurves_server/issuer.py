@@ -68,7 +68,7 @@ class AuthorizationRequest:
 
     @classmethod
     def generate(cls) -> AuthorizationRequest:
-        """Return a request with a fresh secret."""
+        """Return a sign-in request with a fresh random secret."""
         return cls(token_urlsafe(32))
 
     @property
@@ -87,6 +87,7 @@ class AuthorizationRequest:
         return self._derive("verifier")
 
     def _derive(self, label: str) -> str:
+        """Return the SHA-256 of the secret under a label, in hexadecimal."""
         return sha256(f"{label}: {self.secret}".encode(errors="replace")).hexdigest()
 
 
@@ -145,6 +146,7 @@ class Issuer:
             return self._validate_id_token(token, request.nonce)
 
     def _fetch_token(self, request: AuthorizationRequest, redirect_uri: str, code: str) -> Mapping[str, Any]:
+        """Redeem an authorization code at the provider; return its token response."""
         facts = self._fetch_metadata()
         session = self._open_session(redirect_uri)
         offered = facts.get("token_endpoint_auth_methods_supported") or ["client_secret_basic"]
@@ -179,6 +181,7 @@ class Issuer:
             return jwt.decode(text, KeySet.import_key_set(self._fetch_keys()), registry=registry)
 
     def _fetch_metadata(self) -> Any:
+        """Return the provider's metadata. Raises `ValueError` if it states another issuer or an insecure address."""
         facts = self._fetch_cached("facts", get_well_known_url(self.url, external=True))
         if facts["issuer"] != self.url:
             raise ValueError("the provider states another issuer URL")
@@ -187,10 +190,11 @@ class Issuer:
         return facts
 
     def _fetch_keys(self) -> Any:
+        """Return the provider's signature keys."""
         return self._fetch_cached("jwks_uri", self._fetch_metadata()["jwks_uri"])
 
     def _fetch_cached(self, name: str, url: str) -> Any:
-        """A document of the provider, cached for an hour."""
+        """Return a JSON document of the provider, cached for an hour. Raises `ValueError` or an HTTP error."""
         with self._lock:
             cached = self._known.get(name)
         if cached is not None and time.monotonic() < cached[0]:
@@ -204,6 +208,7 @@ class Issuer:
         return document
 
     def _open_session(self, redirect_uri: str) -> Any:
+        """Return an OAuth client with this server's credentials and PKCE."""
         return OAuth2Session(
             self._client.id,
             self._client.secret,
@@ -233,9 +238,11 @@ class Issuer:
             self._turns.release()
 
     def _unavailable_error(self) -> ProtocolError:
+        """Return the error that the provider cannot be reached now (status 503)."""
         return ProtocolError("sign-in", f"{self.name} cannot be reached now; try again in a minute", 503)
 
     def _sign_in_error(self) -> ProtocolError:
+        """Return the error that the provider did not authenticate the person (status 403)."""
         return ProtocolError("sign-in", f"{self.name} did not authenticate you", 403)
 
 
@@ -249,6 +256,7 @@ def _require_secure_url(argument: str, url: str) -> SplitResult:
 
 
 def _is_loopback(host: str) -> bool:
+    """Return True if a host name or address is this machine."""
     try:
         return ip_address(host).is_loopback
     except ValueError:

@@ -62,6 +62,7 @@ def create_app(authenticator: Authenticator, pages: Sequence[BaseRoute] = ()) ->
 
 
 async def _handle_refusal(request: Request, error: Exception) -> Response:
+    """Return the error as JSON with its status; a fault of the server is logged for the operator."""
     status = error.status if isinstance(error, ProtocolError) else 409 if isinstance(error, BudgetExceeded) else 400
     if isinstance(error, ServerFault):
         log_operator_message(error.where)
@@ -76,19 +77,21 @@ async def _handle_invalid_request(request: Request, error: Exception) -> Respons
 
 
 async def _handle_http_error(request: Request, error: Exception) -> Response:
+    """Return an unknown path or method as JSON, without details."""
     status = error.status_code if isinstance(error, HTTPException) else 404
     messages = {404: "path: not found", 405: "method: not allowed for this path"}
     return JSONResponse({"error": messages.get(status, "message: it cannot be read")}, status)
 
 
 async def _handle_unexpected_error(request: Request, error: Exception) -> Response:
+    """Log the type and the function of an exception; return status 500 without details."""
     last = extract_tb(error.__traceback__)[-1]
     log_operator_message(f"{type(error).__name__} in {last.name}; the client got no details")
     return JSONResponse({"error": UNFORESEEN}, 500)
 
 
 def _replace_surrogates(line: str) -> str:
-    """Replace lone surrogates, which cannot be encoded."""
+    """Return a line with lone surrogates, which UTF-8 cannot encode, replaced."""
     return line.encode(errors="replace").decode()
 
 
@@ -133,12 +136,14 @@ class Workers:
             thread.start()
 
     def notify(self) -> None:
-        """Wake up all workers."""
+        """Wake up all workers, because there is a new question or drawing."""
         for _, process in list(self._running.values()):
             _send_line(process, "\n")
 
     def stop(self) -> None:
-        """Stop all workers after their current question."""
+        """End all workers after their current question, killed if that takes more than 10 seconds, and the publication
+        schedule.
+        """
         self._ended.set()
         for thread in self._threads:
             thread.join()
@@ -152,6 +157,7 @@ class Workers:
             process.kill()
 
     def _start_worker(self, role: WorkerRole) -> None:
+        """Start a worker process under a new name, and send it the database URL by its standard input."""
         process = subprocess.Popen(
             [sys.executable, "-m", "dpcurves_server.worker"],
             stdin=subprocess.PIPE,
@@ -163,6 +169,7 @@ class Workers:
         self._running[name] = (role, process)  # after its first line was sent, so that `notify` cannot come first
 
     def _restart_ended(self) -> None:
+        """Restart workers that end, after returning their leases, until the server stops; runs in a thread."""
         while not self._ended.wait(POLL):
             for name, (does, process) in list(self._running.items()):
                 if process.poll() is not None:
@@ -172,12 +179,14 @@ class Workers:
                     self._start_worker(does)
 
     def _publish_periodically(self) -> None:
+        """Publish state changes at each publication time until the server stops; runs in a thread."""
         while not self._ended.wait(self._every - time.time() % self._every):
             with suppress(Exception):  # requests report database errors; the schedule continues
                 self._queue.publish_states()
 
 
 def _send_line(process: subprocess.Popen[str], line: str) -> None:
+    """Write a line to a process; do nothing if it has ended."""
     with suppress(OSError):
         if process.stdin is not None:
             process.stdin.write(line)

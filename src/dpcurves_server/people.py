@@ -63,6 +63,7 @@ class PasswordHasherPool:
         return self._pool.submit(self._verify_hash, stored_hash, password[:LONGEST]).result() and hashed is not None
 
     def _verify_hash(self, hashed: str, password: str) -> bool:
+        """Return True if the password has this hash."""
         try:
             return self._hasher.verify(hashed, password)
         except (VerificationError, InvalidHashError):
@@ -123,6 +124,7 @@ class People:
         }
 
         def insert_person(connection: Connection) -> None:
+            """Store the account. Raises `ProtocolError` if the name is in use."""
             if has_row(connection, PEOPLE, name=name):
                 raise ProtocolError("person", "this name is in use; choose another", 409)
             connection.execute(insert(PEOPLE), facts)
@@ -142,6 +144,7 @@ class People:
         facts = {"password": self._passwords.hash_password(password)}
 
         def update_password(connection: Connection) -> None:
+            """Store the new hash. Raises `ProtocolError` if the visitor may not change this account."""
             _require_person(connection, name)
             if not is_own and KEEPERS & _find_roles(connection, name):
                 require(who, Right.NAME_KEEPERS)
@@ -168,6 +171,7 @@ class People:
         identity = {"issuer": issuer, "subject": subject}
 
         def replace_subject(connection: Connection) -> None:
+            """Replace the account's subject at this provider. Raises `ProtocolError` if another account has it."""
             _require_person(connection, name)
             if KEEPERS & _find_roles(connection, name):
                 require(who, Right.NAME_KEEPERS)
@@ -207,6 +211,7 @@ class People:
         _require_assignable(role, dataset)
 
         def insert_role(connection: Connection) -> None:
+            """Store the role. Raises `ProtocolError` if the account would combine operator with steward or auditor."""
             _require_person(connection, name)
             if role is Role.STEWARD and not has_row(connection, DATASETS, name=dataset):
                 raise not_found("dataset")
@@ -225,6 +230,7 @@ class People:
         _require_assignable(role, dataset)
 
         def delete_role(connection: Connection) -> None:
+            """Delete the role of the account."""
             _require_person(connection, name)
             connection.execute(delete(ROLES).filter_by(person=name, role=role.value, dataset=dataset))
 
@@ -235,13 +241,17 @@ class People:
         require(who, Right.KEEP_PEOPLE)
 
         def select_people(connection: Connection) -> tuple[Person, ...]:
+            """Return all accounts, sorted by name."""
             rows = connection.execute(select(PEOPLE).order_by(PEOPLE.c.name)).all()
             return tuple(_load_person(connection, row.name, row.locked, row.made_at) for row in rows)
 
         return self._archive.read_snapshot(select_people)
 
     def _set_locked(self, who: Visitor, name: str, action: str, facts: Mapping[str, object]) -> None:
+        """Lock or unlock an account, end its sessions and tokens, and log the action."""
+
         def update_lock(connection: Connection) -> None:
+            """Store whether the account is locked."""
             _require_person(connection, name)
             _update_person(connection, name, facts)
 
@@ -264,6 +274,7 @@ def find_visitor(connection: Connection, name: str) -> Visitor | None:
 
 
 def _load_person(connection: Connection, name: str, locked: bool, made_at: str) -> Person:
+    """Return an account with its roles and projects."""
     assignments = connection.execute(select(ROLES.c.role, ROLES.c.dataset).where(ROLES.c.person == name)).all()
     projects = connection.execute(select(MEMBERS.c.project).where(MEMBERS.c.person == name)).scalars()
     roles = {row.role for row in assignments}
@@ -279,21 +290,27 @@ def _update_person(connection: Connection, name: str, facts: Mapping[str, object
 
 
 def _end_sessions(connection: Connection, name: str) -> None:
+    """Delete all sessions and tokens of an account."""
     for table in (SESSIONS, TOKENS):
         connection.execute(delete(table).where(table.c.person == name))
 
 
 def _find_roles(connection: Connection, name: str) -> set[str]:
+    """Return the words of an account's roles."""
     return set(connection.execute(select(ROLES.c.role).where(ROLES.c.person == name)).scalars())
 
 
 def _require_may_assign(who: Visitor, role: Role) -> None:
+    """Refuse a visitor who may not assign this role. Raises `ProtocolError`."""
     require(who, Right.KEEP_PEOPLE)
     if role.value in KEEPERS:
         require(who, Right.NAME_KEEPERS)
 
 
 def _require_assignable(role: Role, dataset: str) -> None:
+    """Refuse analyst as a role, and a dataset that is missing or does not belong to the role. Raises
+    `ProtocolError`.
+    """
     if role is Role.ANALYST:
         raise ProtocolError("role", "the steward of the dataset adds analysts to projects")
     if (role is Role.STEWARD) != bool(dataset):
@@ -301,6 +318,7 @@ def _require_assignable(role: Role, dataset: str) -> None:
 
 
 def _require_person(connection: Connection, name: str) -> None:
+    """Raise `ProtocolError` (not found) if there is no account of this name."""
     if not has_row(connection, PEOPLE, name=name):
         raise not_found("person")
 
@@ -448,6 +466,7 @@ class Sessions:
         """Return the session of a cookie, with current roles; None if it does not exist or has ended."""
 
         def find_session(connection: Connection) -> BrowserSession | None:
+            """Return the session with the account's current roles; None if it has ended or the account is locked."""
             row = connection.execute(select(SESSIONS).where(SESSIONS.c.digest == hash_secret(cookie))).first()
             if row is None or row.ends <= time.time():
                 return None
@@ -457,11 +476,12 @@ class Sessions:
         return self._archive.read_snapshot(find_session)
 
     def sign_out(self, cookie: str) -> None:
-        """End a session."""
+        """End the session of this cookie; do nothing if there is none."""
         ended = delete(SESSIONS).where(SESSIONS.c.digest == hash_secret(cookie))
         self._archive.write(lambda connection: connection.execute(ended).rowcount)
 
     def _begin_session(self, visitor: Visitor, action: str = "signed in") -> BrowserSession:
+        """Store a session of 12 hours under the hash of a new cookie, log it, and return it."""
         cookie, csrf = secrets.token_urlsafe(32), secrets.token_urlsafe(32)
         ends = int(time.time()) + SESSION_SECONDS
         facts = {
@@ -473,6 +493,7 @@ class Sessions:
         }
 
         def insert_session(connection: Connection) -> None:
+            """Delete ended sessions and store the new one."""
             connection.execute(delete(SESSIONS).where(SESSIONS.c.ends <= time.time()))
             connection.execute(insert(SESSIONS), facts)
 
@@ -503,6 +524,7 @@ class Tokens:
         }  # fmt: skip
 
         def insert_token(connection: Connection) -> None:
+            """Store the token's hash. Raises `ProtocolError` if the account has too many tokens."""
             if len(_find_tokens(connection, who.name)) >= MOST_TOKENS:
                 raise ProtocolError("token", f"an account has at most {MOST_TOKENS} tokens; revoke one first", 409)
             connection.execute(insert(TOKENS), facts)
@@ -518,6 +540,7 @@ class Tokens:
         """Revoke one of the visitor's tokens. Raises `ProtocolError` if the visitor has no token of this id."""
 
         def delete_token(connection: Connection) -> None:
+            """Delete the token. Raises `ProtocolError` (not found) if the visitor has none of this id."""
             is_own_token = (TOKENS.c.id == token, TOKENS.c.person == who.name)
             if not connection.execute(delete(TOKENS).where(*is_own_token)).rowcount:
                 raise not_found("token")
@@ -528,6 +551,7 @@ class Tokens:
         """Return the visitor a token acts for, restricted to its project; None if it does not exist or has expired."""
 
         def find_visitor_of_token(connection: Connection) -> Visitor | None:
+            """Return the token's person with rights in its project only; None if it has expired."""
             row = connection.execute(select(TOKENS).where(TOKENS.c.digest == hash_secret(secret))).first()
             if row is None or row.ends <= time.time():
                 return None
@@ -553,5 +577,6 @@ def hash_secret(secret: str) -> str:
 
 
 def _find_tokens(connection: Connection, person: str) -> tuple[Token, ...]:
+    """Return a person's tokens in the order of their creation."""
     rows = connection.execute(select(TOKENS).where(TOKENS.c.person == person).order_by(TOKENS.c.made_at)).all()
     return tuple(Token(row.id, row.project, row.label, row.made_at, row.ends) for row in rows)

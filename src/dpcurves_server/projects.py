@@ -63,6 +63,7 @@ class Projects:
         require_name("project", name)
 
         def insert_project(connection: Connection) -> None:
+            """Store the project. Raises `ProtocolError` if the dataset does not exist or the name is in use."""
             if not has_row(connection, DATASETS, name=dataset):
                 raise not_found("dataset")
             if has_row(connection, PROJECTS, name=name):
@@ -81,6 +82,7 @@ class Projects:
         dataset_project = find_project_for(self._archive, who, project, Right.KEEP_PROJECTS)
 
         def insert_member(connection: Connection) -> None:
+            """Store the membership, once. Raises `ProtocolError` (not found) if there is no such account."""
             if not has_row(connection, PEOPLE, name=person):
                 raise not_found("person")
             membership = {"project": project, "person": person}
@@ -108,6 +110,7 @@ class Projects:
         """Return the projects that the visitor may see."""
 
         def select_projects(connection: Connection) -> list[Project]:
+            """Return all projects by name."""
             names = connection.execute(select(PROJECTS.c.name).order_by(PROJECTS.c.name)).scalars().all()
             return [find_project(connection, name) for name in names]
 
@@ -184,6 +187,7 @@ class Projects:
             )
 
     def _account(self, project: Project) -> str:
+        """Return the ledger's name of the account that a project's dataset is charged to."""
         newest = DATASETS.c.version.desc()
         query = select(DATASETS.c.account).where(DATASETS.c.name == project.dataset).order_by(newest)
         return self._archive.read_snapshot(lambda connection: str(connection.execute(query).scalars().first()))
@@ -206,6 +210,7 @@ def find_project(connection: Connection, name: str) -> Project:
 
 
 def _redact_members(who: Visitor, project: Project) -> Project:
+    """Return the project, without its analysts if the visitor may not see them."""
     if may(who, Right.SEE_PEOPLE_OF_PROJECT, project.subject):
         return project
     return Project(project.name, project.dataset, (), project.description, project.made_at)

@@ -87,7 +87,7 @@ class AskedQuestion:
 
 
 def question_from_row(row: Row[Any]) -> AskedQuestion:
-    """Return the question of a row of `WITH_RELEASES`."""
+    """Return the question of a row of `WITH_RELEASES`, unredacted."""
     return AskedQuestion(
         row.id, row.request, row.project, row.dataset, row.version, row.person, json.loads(row.question), row.purpose,
         loss_from_text(row.epsilon, row.rho), row.asked_at, State(row.shown),
@@ -96,7 +96,7 @@ def question_from_row(row: Row[Any]) -> AskedQuestion:
 
 
 def loss_from_text(epsilon: str | None, rho: str | None) -> PrivacyLoss:
-    """Parse a stored loss."""
+    """Return the loss that was stored as exact texts of epsilon, else of rho."""
     return parse_loss(epsilon, None) if epsilon is not None else parse_loss(None, rho)
 
 
@@ -156,7 +156,7 @@ class QuestionPlan:
 
     @property
     def price(self) -> str:
-        """The price in the account's currency, as digits."""
+        """The price in the account's currency, in exact digits."""
         return self.dataset.account.currency.price(self.loss).digits
 
     @property
@@ -227,6 +227,7 @@ class Questions:
         }  # fmt: skip
 
         def insert_question(connection: Connection) -> None:
+            """Put the question into the queue; again, if it was refused before, since the budget may suffice now."""
             row = connection.execute(select(QUESTIONS.c.state).where(QUESTIONS.c.id == planned.id)).first()
             if row is None:
                 connection.execute(insert(QUESTIONS), facts)
@@ -302,14 +303,17 @@ def answer_key(dataset: Dataset, question: Any) -> str:
 
 
 def _question_to_text(question: Any) -> str:
+    """Return a question as JSON text in the order of its fields."""
     return json.dumps(question_to_json(question))  # no sort_keys: the order of a model's columns is part of it
 
 
 def _number_to_text(number: object) -> str | None:
+    """Return a number as text; None stays None."""
     return None if number is None else str(number)
 
 
 def _find_earlier(connection: Connection, id: str, same: str) -> tuple[AskedQuestion | None, tuple[AskedQuestion, ...]]:
+    """Return the question of this id, or None, and published questions that the same release answers."""
     published = (QUESTIONS.c.same == same, RELEASES.c.published_at.is_not(None))
     rows = connection.execute(WITH_RELEASES.where(*published).order_by(QUESTIONS.c.number).limit(MOST_LISTED)).all()
     return find_question(connection, id), tuple(map(question_from_row, rows))
@@ -366,6 +370,7 @@ def has_numbers(declared: Declared) -> bool:
 
 
 def _require_numbers(declared: Declared) -> None:
+    """Refuse a declared column that has no numbers. Raises `InvalidArgument`."""
     if not has_numbers(declared):
         name = str(declared.column)
         raise InvalidArgument("column", f"{name!r} is declared with categories; use a column of numbers", name)

@@ -96,6 +96,7 @@ class Queue:
             return None
 
         def lease_row(connection: Connection) -> Row[Any] | None:
+            """Lease the next free question to the worker; return its row, or None."""
             row = _select_next(connection, now, states, lock=True)
             if row is not None:
                 is_row = QUESTIONS.c.number == row.number
@@ -123,7 +124,7 @@ class Queue:
             raise LeaseLost("question", "another worker holds it, or it was withdrawn")
 
     def mark_paid(self, job: Job) -> None:
-        """Record that the question was charged."""
+        """Record that the ledger has charged the question, if the job's lease is still valid."""
         self._update_queued(job, state=State.PAID.value)
 
     def mark_refused(self, job: Job, reason: str) -> None:
@@ -197,6 +198,7 @@ class Queue:
         answered = {"state": State.ANSWERED.value, "shown": State.ANSWERED.value}
 
         def update_states(connection: Connection) -> int:
+            """Show all changed states; return the number of changed questions."""
             answered_count = connection.execute(update(QUESTIONS).where(is_counted).values(**answered)).rowcount
             return (
                 answered_count
@@ -227,10 +229,12 @@ def _is_unleased(now: int) -> ColumnElement[bool]:
 
 
 def _leased_by(job: Job) -> tuple[ColumnElement[bool], ...]:
+    """Return the SQL conditions that a question is still leased to the job's worker."""
     return QUESTIONS.c.id == job.id, QUESTIONS.c.worker == job.worker
 
 
 def _has_state(*states: State) -> ColumnElement[bool]:
+    """Return the SQL condition that a question has one of these states."""
     return QUESTIONS.c.state.in_([state.value for state in states])
 
 
@@ -259,6 +263,7 @@ def _select_next(connection: Connection, now: int, states: Sequence[State], *, l
 
 
 def _job_from_row(row: Row[Any], worker: str) -> Job:
+    """Return the leased question of a row."""
     question, loss = question_from_json(json.loads(row.question)), loss_from_text(row.epsilon, row.rho)
     member = Member(row.project, row.person)
     return Job(row.id, row.request, member, row.dataset, row.version, question, loss, State(row.state), worker)
@@ -295,6 +300,7 @@ class Stewardship:
         question = self._require_waiting(who, id)
 
         def withdraw_question(connection: Connection) -> None:
+            """Mark the question as refused if it is uncharged, queued and not leased."""
             if not _is_charged(connection, question):
                 refused = {"state": State.REFUSED.value, "refusal": TAKEN_BACK}
                 connection.execute(
@@ -313,12 +319,14 @@ class Stewardship:
         stuck = (QUESTIONS.c.worker == LATER) | (QUESTIONS.c.claimed < int(time.time()) - SLOW)
 
         def return_stuck_lease(connection: Connection) -> None:
+            """Free the paid question if it waits for its retry or its worker is slow."""
             connection.execute(_update_in_state(id, State.PAID).where(stuck).values(worker=None))
 
         self._archive.run_logged(_log_event(who, "wanted counted again", question), return_stuck_lease)
         self._call()
 
     def _require_waiting(self, who: Visitor, id: str) -> AskedQuestion:
+        """Return the question. Raises `ProtocolError` unless the visitor manages its dataset and it still waits."""
         question = self._questions.get(who, id)
         require(who, Right.KEEP_QUEUE, question.subject)
         if question.state in (State.ANSWERED, State.REFUSED):
@@ -327,6 +335,7 @@ class Stewardship:
 
 
 def _update_in_state(id: str, state: State) -> Update:
+    """Return an SQL update of a question that applies only in this state."""
     return update(QUESTIONS).where(QUESTIONS.c.id == id, QUESTIONS.c.state == state.value)
 
 
@@ -340,4 +349,5 @@ def _is_charged(connection: Connection, question: AskedQuestion) -> bool:
 
 
 def _log_event(who: Visitor, action: str, question: AskedQuestion) -> Event:
+    """Return the audit event of a visitor's action on a question."""
     return Event(who.name, action, f"{question.id[:16]}: {question.purpose}"[:LONGEST_NAME], question.dataset)

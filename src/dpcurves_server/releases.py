@@ -25,7 +25,7 @@ from .visitors import Right, Subject, Visitor, may, not_found, require
 
 # Picture and table of an answer: post-processing, which workers do when no question waits.
 LEVEL = 0.95
-"""Confidence level of intervals in tables."""
+"""Probability. Confidence level of intervals in tables."""
 DRAWING = Lock()
 """One picture at a time: matplotlib's settings are global to the process."""
 
@@ -73,7 +73,7 @@ class Answer:
 
     @property
     def id(self) -> str:
-        """The identifier of the question."""
+        """The identifier of the question and of its release."""
         return self.asked_question.id
 
     @property
@@ -185,16 +185,19 @@ ANSWERS = WITH_RELEASES.add_columns(
 
 
 def _find_answer(connection: Connection, id: str) -> Answer | None:
+    """Return the answer of a question; None if it has none."""
     row = connection.execute(ANSWERS.where(QUESTIONS.c.id == id)).first()
     return None if row is None else _answer_from_row(row)
 
 
 def _answer_from_row(row: Row[Any]) -> Answer:
+    """Return the answer of a row."""
     facts = json.loads(row.facts)
     return Answer(question_from_row(row), row.curve, row.svg, row.csv, facts, row.published_at, row.published_by)
 
 
 def _may_see(who: Visitor, asked: AskedQuestion) -> bool:
+    """Return True if the visitor may see a release: of the project, or published."""
     return may(who, Right.SEE_RELEASES, asked.subject) or (asked.is_published and may(who, Right.SEE_PUBLISHED))
 
 
@@ -222,7 +225,7 @@ class StoredModel:
 
     @property
     def predictor(self) -> Predictor:
-        """The predictor, as questions use it."""
+        """The model, parsed from its JSON, as questions use it."""
         return predictor_from_json(self.text)
 
     @property
@@ -282,6 +285,9 @@ class Models:
         }  # fmt: skip
 
         def insert_model(connection: Connection) -> StoredModel:
+            """Store the model, or return the stored one. Raises `ProtocolError` if the name is in use or there are too
+            many models.
+            """
             stored = _find_model(connection, project, model.digest)
             if stored is not None:
                 return stored
@@ -336,13 +342,16 @@ def _select_by_name(project: str, name: str) -> Select[Any]:
 
 
 def _find_model(connection: Connection, project: str, digest: str) -> StoredModel | None:
+    """Return the model of this digest; None if the project has none."""
     row = connection.execute(select(MODELS).filter_by(project=project, digest=digest)).first()
     return None if row is None else _model_from_row(row)
 
 
 def _redact_owner(who: Visitor, model: StoredModel, subject: Subject) -> StoredModel:
+    """Return the model, without its owner if the visitor may not see them."""
     return replace(model, person=redact_person(who, model.person, subject))
 
 
 def _model_from_row(row: Row[Any]) -> StoredModel:
+    """Return the model of a row."""
     return StoredModel(row.digest, row.name, row.person, row.made_at, row.model)

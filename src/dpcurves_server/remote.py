@@ -102,7 +102,7 @@ class Remote:
 
     @property
     def remaining(self) -> PrivacyLoss:
-        """The loss that you may still spend."""
+        """The loss that you may still spend: the least of allowance, project's allowance and cap."""
         amount = self.statement["left"]
         if Currency(amount["currency"]) is Currency.EPSILON:
             return _parse_loss(amount["amount"], PrivacyLoss.pure)
@@ -161,28 +161,34 @@ class Remote:
         )
 
     def _find_only_project(self) -> str:
+        """Return the name of the token's only project. Raises `InvalidArgument` if it has several or none."""
         projects = self._get("me")["projects"]
         if len(projects) != 1:
             raise InvalidArgument("project", f"say which one is asked: {', '.join(projects) or 'you are in none'}")
         return str(projects[0])
 
     def _get(self, *segments: str) -> Any:
+        """Return the JSON value that the server answers to GET of this path."""
         return json.loads(self._channel.get(_build_path(*segments), self._token))
 
     def _post(self, *segments: str, message: Mapping[str, Any]) -> Any:
+        """Return the JSON value that the server answers to POST of this message."""
         body = json.dumps(message).encode()
         return json.loads(self._channel.post(_build_path(*segments), body, self._token, "application/json"))
 
 
 def _build_path(*segments: str) -> str:
+    """Return the path of an API route from its segments, each quoted."""
     return "/".join((API, *(quote(segment, safe="") for segment in segments)))
 
 
 def _refusal_from_line(line: str) -> InvalidArgument | BudgetExceeded:
+    """Return the server's refusal as an exception of this package: `BudgetExceeded` or `InvalidArgument`."""
     argument, _, rule = line.partition(": ")
     return BudgetExceeded(argument, rule) if argument in OF_BUDGET else InvalidArgument(argument, rule)
 
 
 def _parse_loss(amount: str, build: Any) -> PrivacyLoss:
+    """Return the loss of an amount in digits; a zero loss for 0."""
     loss: PrivacyLoss = build(amount) if float(amount) > 0 else PrivacyLoss(Fraction(0), Fraction(0))
     return loss

@@ -85,7 +85,7 @@ class Drawing:
 
 
 def collect_sketch_inputs(question_plan: QuestionPlan) -> Facts:
-    """Return the inputs of a sketch: public facts only."""
+    """Return what a sketch is drawn from, as plain objects: question, loss, plan and schema, which are public."""
     dataset, account = question_plan.dataset, question_plan.dataset.account
     column_names = (
         column for plan in question_plan.plans for axis in plan.query.input_axes for column in find_columns(axis)
@@ -106,6 +106,7 @@ def collect_comparison_inputs(release: Answer) -> Facts:
 
 
 def _release_label(release: Answer) -> str:
+    """Return the question and the loss of a release in one line."""
     return f"{release.asked_question.purpose}, {release.asked_question.loss}"
 
 
@@ -209,6 +210,9 @@ def to_standalone_svg(svg: str) -> str:
 
 
 def _build_trial_table(facts: Facts, table: Any | None) -> Any:
+    """Return the table that a sketch is computed on: the synthetic table, repeated, or the dummy table; with a column
+    of units.
+    """
     if table is not None:
         trial = _repeat_rows(table.select(facts["wanted"]), facts)
     else:
@@ -259,13 +263,13 @@ class Renderer:
         self._hands[SKETCH].submit(self._warm_up)
 
     def stop(self) -> None:
-        """Stop the process, even while it draws."""
+        """Kill the drawing process, even while it draws, and take no further requests."""
         for thread_pool in self._hands.values():
             thread_pool.shutdown(wait=False, cancel_futures=True)
         self._stop_process()
 
     def find(self, facts: Facts, table: SyntheticTable | None) -> Drawing | None:
-        """Return a cached drawing, or None."""
+        """Return the cached drawing of these inputs, or None."""
         return self._kept.peek(_cache_key(facts, table))
 
     def submit(self, facts: Facts, table: SyntheticTable | None, person: str = "") -> Future[Drawing]:
@@ -292,18 +296,24 @@ class Renderer:
         return future
 
     def _forget_last(self, person: str, done: Future[Drawing]) -> None:
+        """Forget the person's last request if it is this one."""
         if self._last.get(person) is done:
             self._last.pop(person, None)
 
     def _warm_up(self) -> None:
+        """Start the process while no drawing is made."""
         with self._turn:
             self._ensure_process()
 
     def _draw(self, facts: Facts, table: SyntheticTable | None) -> Drawing:
+        """Return a drawing when the process is free; requests of both queues take turns."""
         with self._turn:  # alternates between the queues
             return self._draw_now(facts, table)
 
     def _draw_now(self, facts: Facts, table: SyntheticTable | None) -> Drawing:
+        """Return the drawing that the process makes. Raises `ProtocolError` (status 503) if it fails or takes too
+        long.
+        """
         ending = threading.Timer(SECONDS, self._kill)
         ending.start()
         try:
@@ -329,6 +339,7 @@ class Renderer:
         return cast("Facts", json.loads(answer_pipe.readline()))
 
     def _ensure_process(self) -> subprocess.Popen[bytes]:
+        """Return the running drawing process; start one if it has ended."""
         if self._process is None or self._process.poll() is not None:
             self._stop_process()
             command = [sys.executable, "-m", "dpcurves_server.renderer"]
@@ -337,11 +348,13 @@ class Renderer:
         return self._process
 
     def _kill(self) -> None:
+        """Kill the drawing process, which ends its present drawing."""
         process = self._process
         if process is not None:
             process.kill()
 
     def _stop_process(self) -> None:
+        """Kill the drawing process, wait for its end, and close its pipes."""
         process, self._process = self._process, None
         if process is not None:
             process.kill()

@@ -38,7 +38,7 @@ class LruCache(Generic[Result]):
     _lock: Lock = field(default_factory=Lock)
 
     def peek(self, key: Hashable) -> Result | None:
-        """Return the cached value of a key, or None."""
+        """Return the cached value of a key and mark it as used; None if it is not cached."""
         with self._lock:
             if key not in self._entries:
                 return None
@@ -82,7 +82,7 @@ class SyntheticTable:
 
     @property
     def table(self) -> Any:
-        """The Arrow table."""
+        """The table as an Arrow table, parsed from `parquet_bytes`."""
         return _READ.get_or_compute(self.digest, lambda: parquet.read_table(BytesIO(self.parquet_bytes)))
 
     def to_csv(self) -> bytes:
@@ -128,6 +128,7 @@ class SyntheticTables:
         version = {"dataset": dataset.name, "version": dataset.version}
 
         def insert_table(connection: Connection) -> None:
+            """Delete the earlier table of the version and store the new one."""
             connection.execute(delete(SYNTHETIC).filter_by(**version))
             connection.execute(
                 insert(SYNTHETIC), {**version, "statement": statement, "packed": packed, "made_at": format_now()}
@@ -156,7 +157,7 @@ class SyntheticTables:
         return None if row is None else SyntheticTable(row.statement, row.packed)
 
     def dummy_csv(self, dataset: Dataset) -> bytes:
-        """Return rows of a dataset's dummy table as CSV."""
+        """Return rows of a dataset's dummy table, at most 1,000, as CSV in bytes."""
         rows = min(dataset.units or USUAL_ROWS, SHOWN_ROWS)
         return _table_to_csv(dummy_table(dataset.columns, rows))
 
@@ -167,6 +168,7 @@ def count_trial_rows(dataset: Dataset) -> int:
 
 
 def _table_to_csv(table: Any) -> bytes:
+    """Return an Arrow table as CSV in bytes."""
     buffer = BytesIO()
     csv.write_csv(table, buffer)
     return buffer.getvalue()

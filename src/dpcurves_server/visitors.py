@@ -43,7 +43,7 @@ class Visitor:
 
     @property
     def roles(self) -> tuple[Role, ...]:
-        """The roles in the order of `Role`."""
+        """The roles that the visitor has, in the order of `Role`."""
         flags = (self.is_operator, bool(self.stewarded_datasets), bool(self.projects), self.is_auditor)
         return tuple(role for role, has_role in zip(Role, flags, strict=True) if has_role)
 
@@ -90,14 +90,17 @@ Rule = Callable[[Visitor, Subject], bool]
 
 
 def _is_steward(who: Visitor, subject: Subject) -> bool:
+    """Return True if the visitor manages the subject's dataset."""
     return subject.dataset in who.stewarded_datasets
 
 
 def _is_analyst(who: Visitor, subject: Subject) -> bool:
+    """Return True if the visitor is an analyst of the subject's project."""
     return subject.project in who.projects
 
 
 def _may_see_datasets(who: Visitor, subject: Subject) -> bool:
+    """Return True for auditors, stewards and analysts, whatever the subject."""
     return who.is_auditor or bool(who.stewarded_datasets) or bool(who.projects)
 
 
@@ -136,7 +139,7 @@ TOKEN_RIGHTS = frozenset(
 
 
 def may(who: Visitor, right: Right, subject: Subject = NOTHING) -> bool:
-    """Return True if a visitor has this right."""
+    """Return True if a visitor has this right on a subject: the machine always, a token within its project only."""
     if who.is_machine:
         return True
     return (not who.uses_token or right in TOKEN_RIGHTS) and RULES[right](who, subject)

@@ -79,6 +79,9 @@ class Worker:
         return True
 
     def _work_on(self, job: Job) -> None:
+        """Charge a leased question and, unless this worker only charges, count and answer it; refuse it or schedule a
+        retry after an error.
+        """
         try:
             dataset = self._datasets.get(MACHINE, job.dataset, job.version)
             request = request_id(job.member, dataset, job.question, job.loss)
@@ -114,6 +117,7 @@ class Worker:
         self._projects.require_membership(connection, job.member)
 
     def _count(self, job: Job, dataset: Dataset, session: Session, grant: Grant) -> None:
+        """Answer a charged question and store the answer; schedule a retry after any error."""
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", CurveWarning)  # the curve carries its notes
@@ -126,6 +130,7 @@ class Worker:
         self._queue.store_answer(job.id, curve.to_json(), curve.summary_facts())
 
     def _open_session(self, dataset: Dataset) -> Session:
+        """Return the session on a version of a dataset, which stays open for further questions."""
         key = (dataset.name, dataset.version)
         if key not in self._sessions:
             source, account = self._datasets.source(MACHINE, *key), dataset.account

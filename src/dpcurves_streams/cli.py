@@ -101,7 +101,7 @@ class TupleOptions:
                 raise Misuse(name, f"{trouble}; leave it out")
 
     def is_json(self) -> bool:
-        """Return True if the lines hold JSON."""
+        """Return True if each line of the source holds a JSON object: by --lines, else by the file's name."""
         from .feed.files import JSON_LINES
 
         has_json_lines = self.lines == "json" or (self.lines is None and (self.events or "").endswith(JSON_LINES))
@@ -110,7 +110,9 @@ class TupleOptions:
         return has_json_lines
 
     def parse_tuples_per_user(self) -> int | None:
-        """Return the most tuples of one user in one step that are used."""
+        """Return the most tuples of one user in one step that are used; None if the option is missing. Raises `Misuse`
+        unless it is a whole number.
+        """
         return None if self.tuples_per_user is None else parse_integer("tuples-per-user", self.tuples_per_user)
 
 
@@ -192,6 +194,7 @@ class CountOptions:
 
 
 def _parse_event(text: str) -> Event | Jump | Low:
+    """Return the event of ``jump:LAG:LEAST`` or ``low:STEPS:BELOW``. Raises `Misuse` for other texts."""
     from .readings import Jump, Low
 
     kind, *numbers = text.split(":")
@@ -202,6 +205,7 @@ def _parse_event(text: str) -> Event | Jump | Low:
 
 
 def _read_hierarchy(file: str) -> Forest:
+    """Return the aggregations of a JSON file. Raises `Misuse` if the file cannot be read."""
     from dpcurves_streams.queries import Forest
 
     try:
@@ -228,7 +232,7 @@ class DriftOptions:
     alarms: str = option("PROBABILITY", "Probability of a false alarm in a year, for each statistic of drift.", "0.05")
 
     def add_reference_window(self, options: CountOptions) -> CountOptions:
-        """Add a window as long as the reference. Raises `Misuse` if drift cannot be measured."""
+        """Add to the options a window as long as the reference. Raises `Misuse` if drift cannot be measured."""
         if self.drift_since is None:
             return options
         if options.reading not in ("auto", "laplace"):
@@ -260,7 +264,7 @@ class DriftOptions:
     def add_drift(
         self, readings: Iterable[StepReading], options: CountOptions, windows_per_year: int
     ) -> Iterator[StepReading]:
-        """Yield the steps; steps that close a window after the reference get its drift."""
+        """Yield the steps; a step that closes a window after the reference gets the drift of that window."""
         from .readings import DriftWatch, TickReading
 
         since, width, watch = int(self.drift_since or 0), int((options.window or ["1"])[0]), None
@@ -370,7 +374,9 @@ def plan(asked: CountOptions, steps: StepOptions, tuples: TupleOptions, price: L
 
 
 def _print_uncounted_noise(screen: Any, plan: Plan) -> None:
-    """Print the noise and the cost of the totals of uncounted tuples."""
+    """Print the standard deviation of the totals of uncounted tuples, and the fraction of the loss for users beyond the
+    cap if there is one.
+    """
     from .laws import CountsAndUncountedTotals
 
     law, ticks = plan.law.require_type(CountsAndUncountedTotals), getattr(plan.query, "ticks", None) or MANY_STEPS
@@ -432,6 +438,9 @@ def _print_notes(readings: Iterable[StepReading], *, is_live: bool) -> Iterator[
 
 
 def _open_live_display(shown: OutputOptions) -> Any:
+    """Return a live display of the terminal that is refreshed four times a second; a context without effect unless
+    --live is set.
+    """
     if not shown.live:
         return nullcontext()
     from rich.live import Live
@@ -440,6 +449,9 @@ def _open_live_display(shown: OutputOptions) -> Any:
 
 
 def _render_step(reading: StepReading, error: float) -> Any:
+    """Return a table of the newest step for the terminal: its first states, windows and events, with uncounted tuples
+    and drift below.
+    """
     from rich.console import Group as RenderGroup
     from rich.table import Table
     from rich.text import Text

@@ -50,6 +50,7 @@ class TickLaw(Law):
         """Number of values of a step."""
 
     def blank_values(self) -> tuple[int, ...]:
+        """Return a zero for each value of a step."""
         return (0,) * self.size
 
     def to_json(self, values: Sequence[int], total: int | None) -> dict[str, Any]:
@@ -61,7 +62,7 @@ class Estimator(Protocol):
     """Interface of estimators of running totals, updated step by step."""
 
     def estimate_next(self, values: FloatArray) -> FloatArray:
-        """Return the totals after the values of the next step, (keys,)."""
+        """Return the running totals after the released values of the next step, (keys,)."""
 
 
 class PrefixLaw(TickLaw):
@@ -72,7 +73,9 @@ class PrefixLaw(TickLaw):
     if TYPE_CHECKING:
 
         @property
-        def keys(self) -> int: ...
+        def keys(self) -> int:
+            """Number of counts of a step."""
+            ...
 
     @property
     @abstractmethod
@@ -85,7 +88,9 @@ class PrefixLaw(TickLaw):
 
     @abstractmethod
     def variance(self, tick: int, window: int | None = None) -> float:
-        """Return the variance of the total after step `tick`, or of the sum over the last `window` steps."""
+        """Return the noise variance of the total after step `tick`, or of the sum over the last `window` steps, in
+        squared tuples.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +121,7 @@ class GroupedCounts(TickLaw):
 
     @property
     def size(self) -> int:
+        """Number of values of a step: a count and a decision per key."""
         return 2 * self.keys
 
 
@@ -142,12 +148,13 @@ class HierarchyCounts(TickLaw):
 
     @property
     def leaves(self) -> list[bool]:
-        """Mask of the nodes without children."""
+        """Mask of the nodes without children, which are the states."""
         parents = set(self.parents)
         return [number not in parents for number in range(len(self.parents))]
 
     @property
     def size(self) -> int:
+        """Number of values of a step: one per node that has noise."""
         return sum(noise is not None for noise in self.noises)
 
 
@@ -233,6 +240,7 @@ class PrunedCounts(TickLaw):
 
     @property
     def size(self) -> int:
+        """Number of values of a step: a decision per aggregation and a count per node."""
         return self.groups + len(self.parents)
 
     def mark_reached(self, divided: BoolArray) -> BoolArray:
@@ -285,6 +293,9 @@ class CountsAndUncountedTotals(TickLaw):
 
     @property
     def size(self) -> int:
+        """Number of values of a step: counts, totals by reason, and the total of users beyond the cap if there is
+        one.
+        """
         return (
             self.size_of_counts
             + self.uncounted.size
@@ -298,6 +309,7 @@ class CountsAndUncountedTotals(TickLaw):
         return 0 if size is None else size
 
     def _fields_to_json(self) -> dict[str, Any]:
+        """Return the laws of all parts as JSON objects by name, and the fraction as text."""
         laws = {"counts": self.counts, self.KEY: self.uncounted, "beyond": self.users_beyond_cap}
         return {
             **{name: None if law is None else law.to_json(law.blank_values(), None) for name, law in laws.items()},
@@ -306,6 +318,7 @@ class CountsAndUncountedTotals(TickLaw):
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
+        """Return the law that `to_json` wrote."""
         beyond = stored["beyond"]
         return cls(
             law_from_json(stored["counts"]), TreeCounts.from_json(stored[cls.KEY]),
@@ -314,9 +327,9 @@ class CountsAndUncountedTotals(TickLaw):
 
 
 LATTICE = 20
-"""Values are integers in units of ``2**-LATTICE`` tuples."""
+"""Bits. Values of buffered counters are integers in units of ``2**-20`` tuples."""
 MOST_BUFFERED = 2**20
-"""Longest horizon in steps, up to which variances are computed."""
+"""Steps. Longest horizon, up to which variances are computed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -344,16 +357,22 @@ class BufferedPrefixes(PrefixLaw):
 
     @property
     def size(self) -> int:
+        """Number of values of a step: one per key."""
         return self.keys
 
     @property
     def family(self) -> Family:
+        """The family of the noise of each value."""
         return self.noise.family
 
     def estimator(self) -> BufferedEstimator:
+        """Return the estimator of totals that inverts the weights, starting at the first step."""
         return BufferedEstimator(self)
 
     def variance(self, tick: int, window: int | None = None) -> float:
+        """Return the variance of the total after step `tick`, or of the sum over the last `window` steps, in squared
+        tuples.
+        """
         lag = self.ticks if window is None else min(window, self.ticks)
         return float(_variance_factors(self.decays, self.weights, self.ticks, lag)[tick - 1]) * self.value_variance
 
@@ -370,11 +389,13 @@ class BufferedPrefixes(PrefixLaw):
         return self.noise.variance / 4.0**LATTICE
 
     def _fields_to_json(self) -> dict[str, Any]:
+        """Return keys, horizon, buffers (decay as a fraction, weight) and noise as JSON."""
         buffers = [[str(decay), weight] for decay, weight in zip(self.decays, self.weights, strict=True)]
         return {"keys": self.keys, "ticks": self.ticks, self.KEY: buffers, "noise": STORED.encode(self.noise)}
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
+        """Return the law that `to_json` wrote. Raises `InvalidArgument` if its horizon is too long."""
         decays = tuple(Fraction(decay) for decay, _ in stored[cls.KEY])
         weights = tuple(int(weight) for _, weight in stored[cls.KEY])
         if not 0 < int(stored["ticks"]) <= MOST_BUFFERED:
@@ -429,11 +450,11 @@ def _variance_factors(decays: tuple[Fraction, ...], weights: tuple[int, ...], ti
 
 
 PARTS = 64
-"""Weights of a node's noise in its estimate are multiples of ``1 / PARTS``."""
+"""Parts. Weights of a node's noise in its estimate are multiples of 1/64."""
 
 
 ROUNDING = 1 / 12
-"""Variance of rounding a continuous value to an integer."""
+"""Squared tuples. Variance of rounding a continuous value to an integer."""
 
 
 @dataclass(frozen=True)
@@ -533,6 +554,9 @@ class PrefixTree:
         return variances
 
     def _relative_variance(self, level: int) -> Fraction:
+        """Return the exact variance of a node's noise on this level, up to a factor that all levels of the family
+        share.
+        """
         noise = self.noises[level]
         return noise.parameter**2 if noise.family is Family.LAPLACE else noise.parameter
 
@@ -557,7 +581,7 @@ class Epoch(NamedTuple):
 
     @property
     def ticks(self) -> int:
-        """Number of steps of its blocks."""
+        """Number of steps that all blocks of the epoch cover together."""
         return self.blocks * self.tree.widths[0]
 
 
@@ -574,7 +598,7 @@ class IdentityEstimator:
     __slots__ = ()
 
     def estimate_next(self, values: FloatArray) -> FloatArray:
-        """Return the values."""
+        """Return the released values of the step as they are, (keys,)."""
         return values
 
 
@@ -595,10 +619,12 @@ class TreeCounts(PrefixLaw):
 
     @property
     def size(self) -> int:
+        """Number of values of a step: one running total per key."""
         return self.keys
 
     @property
     def family(self) -> Family:
+        """The family of the noise of the nodes, the same in all epochs."""
         return self.epochs[0].tree.noises[0].family
 
     @property
@@ -607,7 +633,7 @@ class TreeCounts(PrefixLaw):
         return max(epoch.tree.block_denominator for epoch in self.epochs)
 
     def block(self, tick: int) -> Block:
-        """Return the block that contains a step."""
+        """Return the block that contains this step, with the number of steps before it."""
         start = 0
         for epoch in self.epochs[:-1]:
             if tick <= start + epoch.ticks:
@@ -619,6 +645,9 @@ class TreeCounts(PrefixLaw):
         return Block(start + (tick - start - 1) // width * width, epoch.tree)
 
     def variance(self, tick: int, window: int | None = None) -> float:
+        """Return the variance of the total after step `tick`, or of the sum over the last `window` steps, in squared
+        tuples.
+        """
         position = tick - window if window is not None and window < tick else 0
         total = ROUNDING * (1 if position == 0 else 2)
         while position < tick:
@@ -643,7 +672,7 @@ class TreeCounts(PrefixLaw):
         return IdentityEstimator()
 
     def mean_variance(self, ticks: int) -> float:
-        """Return the mean variance of all prefixes of up to `ticks` steps."""
+        """Return the mean variance of the totals after each of the first `ticks` steps, in squared tuples."""
         position, carried, total = 0, 0.0, 0.0
         while position < ticks:
             tree, whole = self.block(position + 1).tree, self._count_whole_blocks(position, ticks)
@@ -733,6 +762,7 @@ class RunningTotalEstimator:
         return self._variances[-1] - (0.0 if width is None else self._variances[-1 - width])
 
     def _estimate_tick(self, values: Sequence[int]) -> tuple[float, float]:
+        """Return the unbiased number of counted tuples of one step, over all states, and its noise variance."""
         law = self._law
         if isinstance(law, IntervalSums):
             return float(sum(values)), self._states * law.levels[-1].noise.variance

@@ -103,6 +103,9 @@ class Forest:
 
 
 def _flatten_hierarchy(node: Any, depth: int) -> dict[str, list[str]]:
+    """Return the states of each aggregation of a nested object, from outer to inner. Raises `WrongArgumentType` or
+    `InvalidArgument` for other objects.
+    """
     if not isinstance(node, Mapping) or not node or depth > MOST_DEEP:
         raise WrongArgumentType("hierarchy", "must be an object whose values are lists of states or further objects")
     flat: dict[str, list[str]] = {}
@@ -188,12 +191,12 @@ class GroupedTickQuery(TickQuery):
 
     @property
     def nodes(self) -> int:
-        """Number of counts that are grouped."""
+        """Number of counts that are grouped: states, and aggregations if there is a forest."""
         return self.keys if self.forest is None else len(self.forest.parents)
 
     @property
     def levels(self) -> int:
-        """Largest number of these counts that one tuple is in."""
+        """Largest number of grouped counts that one tuple is in: 1, or the levels of the forest."""
         return 1 if self.forest is None else self.forest.levels
 
 

@@ -86,6 +86,6 @@ class CentralStream:
         return Release(plan, values, allotment, randomness.is_seeded), StreamMechanismState(state)
 
     def encode_state(self, stream_state: StreamMechanismState) -> bytes:
-        """SECRET. Serialise the state for the store."""
+        """SECRET. Return the mechanism's state as bytes, which the store must encrypt."""
         stored: bytes = stream_state.state.to_bytes()
         return stored

@@ -224,6 +224,7 @@ LEDGER_COMMANDS: MappingProxyType[str, Command] = MappingProxyType(
 
 
 def _print_statement(statement: Statement) -> None:
+    """Print the charges of an account, its remaining budget, its adjacency and its unit."""
     from ..display import BalanceReport, ledger_table
 
     account = statement.account

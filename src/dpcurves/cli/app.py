@@ -41,6 +41,7 @@ def catch_signals() -> Iterator[Callable[[], int | None]]:
     caught: list[int] = []
 
     def record_signal(number: int, frame: FrameType | None) -> None:
+        """Note the signal and raise `KeyboardInterrupt`."""
         caught.append(number)
         signal.default_int_handler(number, frame)
 
@@ -134,6 +135,7 @@ class Commands(click.Group):
     """Group of commands that reports errors without a traceback."""
 
     def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names of all commands in the order of their declaration."""
         return list(self.commands)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
@@ -153,16 +155,21 @@ class Commands(click.Group):
                     formatter.write_dl(rows)
 
     def get_help_option(self, ctx: Any) -> Any:
+        """Return click's help option, made to print the help as plain text."""
         return _help_option(super().get_help_option(ctx))
 
     def main(  # type: ignore[override]
         self, args: Sequence[str] | None = None, prog_name: str | None = None, **extra: Any
     ) -> NoReturn:
+        """Run the command line `args` and exit with its status; if the shell asks for completions, print these
+        instead.
+        """
         if os.environ.get(COMPLETING):
             super().main([], NAME, COMPLETING)  # prints the completions and exits
         sys.exit(self._run_command(sys.argv[1:] if args is None else list(args)))
 
     def _run_command(self, args: list[str]) -> int:
+        """Run a command; print an error as one line on standard error; return the exit status."""
         status = 0
         with catch_signals() as stopped_by:
             try:
@@ -185,15 +192,20 @@ class OneCommand(click.Command):
     """Command that refuses a repeated option. Click would silently use its last value."""
 
     def get_help_option(self, ctx: Any) -> Any:
+        """Return click's help option, made to print the help as plain text."""
         return _help_option(super().get_help_option(ctx))
 
     def format_arguments(self, ctx: Any, formatter: Any) -> None:
+        """Write a section of the arguments with their help texts, if there are any."""
         rows = [parameter.get_help_record(ctx) for parameter in self.params if isinstance(parameter, click.Argument)]
         if rows:
             with formatter.section("Arguments"):
                 formatter.write_dl(rows)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the words of a command. Raises `Misuse` for an option that is given twice, and for missing options, all
+        in one line.
+        """
         values, _, order = self.make_parser(ctx).parse_args(args=list(args))
         single_options = [
             parameter for parameter in order if not parameter.is_eager and not getattr(parameter, "multiple", False)
@@ -242,6 +254,7 @@ class OneCommand(click.Command):
 
 
 def _example_of(parameter: Any) -> str:
+    """Return how a missing option or argument is typed, with the placeholder of its value."""
     value = str(parameter.metavar or parameter.name.upper())
     return value if parameter.param_type_name == "argument" else f"{parameter.opts[-1]} {value}"
 
@@ -256,12 +269,14 @@ def _option_of(parameters: Mapping[str, Any], name: str) -> str:
 
 
 def _help_option(option: click.Option | None) -> click.Option | None:
+    """Return the option with `_show_help` as its action; None stays None."""
     if option is not None:
         option.callback = _show_help
     return option
 
 
 def _show_help(ctx: Any, param: object, value: bool) -> None:
+    """Print the help of the command and exit, if the option was given."""
     if value and not ctx.resilient_parsing:
         print_to_stdout(ctx.get_help())
         ctx.exit()
@@ -359,11 +374,13 @@ def _select_typed(typed: Sequence[str], known: Mapping[str, Named]) -> Mapping[s
 
 
 def _make_application(commands: Mapping[str, Command]) -> Commands:
+    """Return the top-level group of commands, with its version option and the exit statuses below its help."""
     version = click.Option([VERSION], is_flag=True, help="Print the version and exit.")
     return _make_group(commands, epilog=EXIT_STATUS, help=dpcurves.__doc__, callback=dpcurves, params=[version])
 
 
 def _add_groups(app: Commands, groups: Mapping[str, Group], typed: Sequence[str]) -> None:
+    """Add these groups, nested ones included, to the application; of a typed group only the typed command is built."""
     for name, group in _select_typed(typed, groups).items():
         further_words = typed[1:] if typed and typed[0] == name else ()
         is_group = bool(further_words) and further_words[0] in group.groups
@@ -400,6 +417,7 @@ def _make_group(
     excluded_options: Mapping[str, Collection[str]] = NOTHING,
     **settings: Any,
 ) -> Commands:
+    """Return a click group with these commands, whose options are made from their dataclasses."""
     group_settings = {
         "callback": show_help,
         "context_settings": SETTINGS,

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 LARGE_FILE = 10**7
 """Bytes above which the size of a written file is printed."""
 HARDLY = 10_000
-"""Epsilon above which the noise is almost always 0, so that nothing is protected."""
+"""Natural-log units. Epsilon above which the noise is almost always 0, so that nothing is protected."""
 FORGETFUL = "no --ledger was given: this privacy loss is not recorded, and not added to the loss of other calls"
 UNTYPED = (
     "a CSV file declares no types: each line is a record, dates such as 2020-01-31 are days since 1970 (--measured-in "
@@ -58,6 +58,7 @@ def run_all_parts() -> Iterator[Part]:
 
     @contextmanager
     def run_part() -> Iterator[None]:
+        """Run one part; an exception is kept for the end."""
         try:
             yield
         except Exception as failure:
@@ -76,7 +77,9 @@ def format_mechanism_line(curve: Any) -> str:
 
 
 def deliver(part: Part, question: object, curve: Any, view: View[Any], output: Output) -> list[str]:
-    """Write and print a result as `output` says, under the text of its question. Returns the files written."""
+    """Write and print a result as `output` says, under the text of its question; return the names of the files
+    written.
+    """
     written: list[str] = []
     with part():
         written += output.write_json(curve.to_json)
@@ -136,6 +139,7 @@ def render_page(results: Mapping[str, tuple[Any, Axes]], suppress: float | None 
 
 
 def _print_result(question: object, curve: Any, view: View[Any], output: Output) -> None:
+    """Print a result: its question, the tables of the view, and the line on its privacy."""
     from ..display import curve_table, footer
 
     with show_spinner("simulating the noise"):
@@ -253,6 +257,7 @@ def open_session(terms: Terms, loss: PrivacyLoss) -> Session:
 
 
 def _make_temporary_account(terms: Terms, loss: PrivacyLoss) -> Account:
+    """Return an account in memory whose cap is this loss. Raises `Misuse` for options that need a ledger."""
     from ..ledger import Account, Currency
 
     for option, value in (("dataset", terms.paying_account.dataset), ("request-id", terms.paying_account.request_id)):
@@ -337,6 +342,7 @@ def make_question_command(
     """
 
     def run_command(terms: Terms, output: Output, **option_groups: of.QuestionOptions) -> None:
+        """Build the question and its view from the options, and answer it under `terms`."""
         question = build_question(kind, *option_groups.values())
         view = views[-1 if getattr(question, "by", None) else 0].from_output(output)
         for group in option_groups.values():

@@ -37,8 +37,9 @@ MOST_BARS = 40
 SIDE_BY_SIDE = 6
 """Categories whose counts fit beside each other in a terminal of usual width."""
 QUARTILES = (0.25, 0.5, 0.75)
+"""Probabilities of the quartiles."""
 USUAL_MOMENTS = 2
-"""Default of --moments."""
+"""Moments. Default of --moments: count, sum, mean and variance."""
 
 
 NOT_WEIGHTED = "weighted results do not support --{0}; leave --{0} or --weight out"
@@ -75,6 +76,9 @@ def make_summary_builder(kind: str, statistic: str) -> Callable[..., Any]:
     """
 
     def build_question(**question_fields: Any) -> Any:
+        """Return the question that the fields describe: with bounds, with weights, or with an automatic range. Raises
+        `Misuse` for weights without bounds.
+        """
         from .. import curves
 
         if "lower" in question_fields:
@@ -123,6 +127,7 @@ class QuantilesView(ResultView):
     """View of quantiles with their intervals."""
 
     def tables(self, curve: Quantiles) -> list[ViewTable]:
+        """Return a table with a row for each quantile: probability, value, cell, and intervals."""
         import numpy as np
 
         from ..display.numerals import format_axis_interval, format_axis_value, format_number, is_date_axis
@@ -157,6 +162,9 @@ class HistogramView(ResultView):
     SUPPRESSES = True
 
     def tables(self, curve: Histogram) -> list[ViewTable]:
+        """Return a table with a row for each cell, or for merged cells if there are many, with intervals where they are
+        simulated.
+        """
         from ..curves.result import limits_from_intervals
 
         edge_indices = curve.group_edges(MOST_BARS)
@@ -175,6 +183,7 @@ class QuartilesView(ResultView):
     """View of one distribution function per category, as a table of quartiles."""
 
     def tables(self, curves: ByCategory[CDF]) -> list[ViewTable]:
+        """Return a table with a row for each category: number of records, and quartiles with intervals in brackets."""
         from ..display import describe_interval, format_number, join_columns
 
         privacy = curves.privacy
@@ -200,6 +209,7 @@ class HistogramsView(ResultView):
     SUPPRESSES = True
 
     def tables(self, curves: ByCategory[Histogram]) -> list[ViewTable]:
+        """Return tables with a row for each cell and a column for each category, six categories a table."""
         from ..display import name_label_columns
 
         first, *_ = curves.values()
@@ -220,6 +230,7 @@ class HistogramsView(ResultView):
         ]
 
     def _cell_counts(self, curve: Histogram, edge_indices: NDArray[Any]) -> ArrayLike:
+        """Return the count of each (merged) cell; .. where its interval is wider than the suppression threshold."""
         from ..display import find_wide_intervals, format_numbers, suppress_rows
 
         counts = curve.count_between(edge_indices)
@@ -265,20 +276,23 @@ def _cell_columns(curve: Histogram, edge_indices: NDArray[Any]) -> dict[str, Arr
 
 
 def _error_of(curve: Histogram) -> str:
+    """Return the standard error of a cell in words."""
     from ..display import RECORDS, format_number
 
     return f"standard error of the noise in a cell, {RECORDS}: {format_number(curve.error)} records"
 
 
 def _describe_merged_cells(curve: Histogram, edge_indices: NDArray[Any]) -> str:
+    """Return a note that cells were merged with neighbours; an empty text if they were not."""
     return "" if len(edge_indices) > len(curve.count) else f"; {len(curve.count):,} cells, merged with neighbours"
 
 
 SHOWN = 8
-"""Maximum number of columns and rows of a printed two-dimensional histogram. More cells are merged."""
+"""Columns and rows. Maximum number of each in a printed two-dimensional histogram; more cells are merged."""
 
 
 def _parse_estimator(argument: str, word: str) -> TableEstimator:
+    """Return the table estimator of a word. Raises `Misuse` for other words."""
     from .. import histograms
 
     estimators = {
@@ -312,6 +326,7 @@ class Histogram2DView(PlainView):
     """View of a two-dimensional histogram: merged counts as a table, all counts as a heat map."""
 
     def tables(self, curve: Histogram2D) -> list[ViewTable]:
+        """Return a table of merged counts, at most eight rows and columns."""
         import numpy as np
 
         x_indices, y_indices = (np.linspace(0, size, min(size, SHOWN) + 1).astype(int) for size in curve.count.shape)
@@ -363,6 +378,7 @@ class BoundsView(PlainView):
     """View of the private bounds of each column."""
 
     def tables(self, curve: Bounds | PlaneBounds) -> list[ViewTable]:
+        """Return a table with a row for each column: lower and upper bound, and the error alpha in records."""
         from ..curves import Bounds
         from ..curves.bounds import CAPPED
 
@@ -379,7 +395,7 @@ class BoundsView(PlainView):
 
 
 MOST_PAIRS = 60
-"""Printed rows of a contingency table."""
+"""Rows. Printed rows of a contingency table."""
 
 
 @dataclass(frozen=True)
@@ -392,6 +408,7 @@ class CrossTableOptions(of.QuestionOptions):
     column_categories: str = of.option("A,B,C", "Its categories, declared in public. Other values count as missing.")
 
     def question_fields(self, defaults: Mapping[str, Any]) -> dict[str, Any]:
+        """Return both columns with their declared categories."""
         from ..data import Categories
 
         return {
@@ -406,6 +423,7 @@ class ContingencyView(ResultView):
     SUPPRESSES = True
 
     def tables(self, curve: Contingency) -> list[ViewTable]:
+        """Return a table with a row for each pair of categories: count, intervals, and shares of row and column."""
         from ..display import join_columns
 
         frame = dict(curve._columns())
@@ -425,6 +443,7 @@ class BoundedColumn(of.ColumnOptions):
     )
 
     def question_fields(self, defaults: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the column and its bounds, without bounds for ``auto``. Raises `Misuse` for other texts."""
         if self.bounds == of.AUTO:
             return {name: value for name, value in super().question_fields(defaults).items() if name != "bounds"}
         try:
@@ -442,6 +461,7 @@ class SummaryView(ResultView):
     SUPPRESSES = True
 
     def tables(self, curve: Summary) -> list[ViewTable]:
+        """Return a table with a row for each statistic and its intervals."""
         from ..curves.result import EACH
         from ..display import format_number
 
@@ -456,6 +476,7 @@ class SummariesView(ResultView):
     SUPPRESSES = True
 
     def tables(self, curves: SummaryByCategory) -> list[ViewTable]:
+        """Return a table with a row for each category: all statistics, and intervals of the one that was asked for."""
         from ..curves.result import EACH
         from ..display import format_number, join_columns
 

@@ -194,10 +194,14 @@ def commands_for_terms(terms: type[Any], *, plans: bool = False) -> dict[str, Co
 
 
 def _bind_terms(command: Command, kind: type[Any], plans: bool) -> Command:
+    """Return a command with the same question options, and options of `kind` as its terms; without output options if it
+    only plans.
+    """
     own_groups = (Terms, Output) if plans else (Terms,)
     option_groups = {name: group for name, group in of.groups_of(command).items() if group not in own_groups}
 
     def run_command(terms: Any, **groups: Any) -> None:
+        """Run the command under the given terms."""
         command(**groups, terms=terms, **({"output": Output()} if plans else {}))
 
     run_command.__name__, run_command.__doc__ = (

@@ -44,14 +44,14 @@ LONGEST_NUMBER = 60
 
 
 def parse_integer(argument: str, text: str, least: int = 1) -> int:
-    """Parse a whole number that is at least `least`."""
+    """Return the whole number of a text. Raises `Misuse` for other texts and for a number below `least`."""
     if re.fullmatch(r"[+-]?[0-9]{1,18}", text) is None or int(text) < least:
         raise Misuse(argument, f"a whole number of at least {least} is needed, got {text!r}")
     return int(text)
 
 
 def parse_integer_above_one(argument: str, text: str) -> int:
-    """Parse a whole number of at least 2."""
+    """Return the whole number of a text. Raises `Misuse` for other texts and for a number below 2."""
     return parse_integer(argument, text, least=2)
 
 
@@ -82,7 +82,7 @@ def parse_magnitude(argument: str, text: str) -> float:
 
 
 def parse_probability(argument: str, text: str) -> float:
-    """Parse a number strictly between 0 and 1."""
+    """Return the number of a text. Raises `Misuse` unless it lies strictly between 0 and 1."""
     number = _parse_float(text)
     if number is None or not 0 < number < 1:
         raise Misuse(argument, f"a number between 0 and 1 is needed, as in 0.95, got {text!r}")
@@ -90,7 +90,7 @@ def parse_probability(argument: str, text: str) -> float:
 
 
 def parse_numbers(argument: str, text: str) -> tuple[float, ...]:
-    """Parse comma-separated finite numbers."""
+    """Return the finite doubles of a text with commas between them. Raises `Misuse` for other texts."""
     parsed = [_parse_float(item) for item in text.split(",")]
     numbers = tuple(number for number in parsed if number is not None and isfinite(number))
     if len(numbers) < len(parsed):
@@ -99,7 +99,7 @@ def parse_numbers(argument: str, text: str) -> tuple[float, ...]:
 
 
 def parse_number(argument: str, text: str) -> float:
-    """Parse one finite number."""
+    """Return the finite double of a text. Raises `Misuse` for other texts."""
     numbers = parse_numbers(argument, text)
     if len(numbers) != 1:
         raise Misuse(argument, f"one number is needed, got {text!r}")
@@ -107,7 +107,7 @@ def parse_number(argument: str, text: str) -> float:
 
 
 def parse_choice(argument: str, text: str, choices: Mapping[str, Choice]) -> Choice:
-    """Return the value of the choice that `text` names."""
+    """Return the value of the choice that `text` names. Raises `Misuse` with all choices for other texts."""
     if text not in choices:
         raise Misuse(argument, f"{' or '.join(choices)} is needed, got {text!r}")
     return choices[text]
@@ -166,6 +166,7 @@ def parse_labels(argument: str, text: str) -> tuple[Label, ...]:
 
 
 def _parse_float(text: str) -> float | None:
+    """Return the double of a text; None for other texts."""
     try:
         return float(text)
     except ValueError:
@@ -243,11 +244,13 @@ class Argument:
 
 class _Argument(click.Argument):
     def get_help_record(self, ctx: click.Context) -> tuple[str, str]:
+        """Return the placeholder and the help text of an argument, marked if it is required."""
         names, help_text = super().get_help_record(ctx)
         return names, f"{help_text}  [required]" if self.required else help_text
 
 
 def _is_list(hint: Any) -> bool:
+    """Return True if an annotation is a list, or a list or None."""
     return list in {get_origin(type_form) for type_form in (hint, *get_args(hint))}
 
 
@@ -309,7 +312,7 @@ class ReadingOptions(QuestionOptions):
     """Base of option groups that select by `adapt_view` what is shown of a result. They set no field of a question."""
 
     def question_fields(self, defaults: Mapping[str, Any]) -> dict[str, Any]:
-        """Return no fields."""
+        """Return an empty mapping: these options set no field of a question."""
         return {}
 
 
@@ -356,6 +359,7 @@ def with_options(
 
     @wraps(command)
     def run_command(**parsed: Any) -> None:
+        """Build the option groups from the parsed values and call the command."""
         values = {name: (list(value) or None) if isinstance(value, tuple) else value for name, value in parsed.items()}
         with restore_option_names(values):
             all_values = {**excluded, **values}
@@ -390,6 +394,7 @@ def parameters_of(group: Group, metavar_defaults: Mapping[str, str] = NOTHING) -
 
 
 def _find_default(name: str, hint: Any, metavar_defaults: Mapping[str, str]) -> Any:
+    """Return the default of a required option by its metavar; no default if the metavar has none."""
     metavar = next(
         (str(annotation.metavar) for annotation in getattr(hint, "__metadata__", ()) if hasattr(annotation, "metavar")),
         "",
@@ -473,7 +478,7 @@ class LossAndDeltaOptions(LossOptions):
     )
 
     def loss(self) -> PrivacyLoss:
-        """Return the privacy loss with its delta."""
+        """Return the privacy loss with its delta. Raises `Misuse` for options that are no loss or no probability."""
         loss = super().loss()
         return loss if self.delta is None else loss.with_delta(Fraction(check_positive_number("delta", self.delta)))
 
@@ -491,7 +496,7 @@ class GuaranteeOptions:
     )
 
     def neighbours(self) -> Neighbours:
-        """Return the adjacency, replace-one or add-remove."""
+        """Return the adjacency that --adjacency names. Raises `Misuse` if the option is missing or names none."""
         from ..privacy import Neighbours
 
         if self.adjacency is None:
@@ -638,7 +643,7 @@ class SplitOptions(QuestionOptions):
     )
 
     def question_fields(self, defaults: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the columns to split by."""
+        """Return the field `by` with the columns to split by; no field without --by."""
         return {"by": self.parse_categories()}
 
     def parse_categories(self) -> By:
@@ -655,12 +660,16 @@ class SplitOptions(QuestionOptions):
         return _make_categories(columns[0], parse_labels("categories", self.categories))
 
     def _combine_keys(self, keys: tuple[Categories, ...]) -> By:
+        """Return one column of categories, a combination of several, or None. Raises `Misuse` for an invalid
+        combination.
+        """
         from ..curves.question import parse_grouping
 
         with translate_argument_errors("by", "by"):
             return parse_grouping(keys) if len(keys) > 1 else keys[0] if keys else None
 
     def _parse_key(self, text: str) -> Categories:
+        """Return the column of ``NAME=A,B,C``, or of ``NAME`` with unlisted categories."""
         column, equals, names = text.partition("=")
         if not equals:
             from ..data import UnlistedCategories, parse_universe
@@ -686,6 +695,7 @@ def require_matching_delta(question: object, loss: PrivacyLoss) -> None:
 
 
 def _make_categories(column: str, values: tuple[Category, ...]) -> Categories:
+    """Return a column of categories. Raises `Misuse` for a repeated category."""
     from ..data import Categories
 
     if len(set(values)) < len(values):
@@ -711,7 +721,7 @@ def read_score_source(option: str, score: str) -> str | Predictor:
 
 
 def parse_grid(option: str, text: str) -> Grid:
-    """Parse the cells of a grid."""
+    """Return the grid of a text such as ``0:100:64``. Raises `Misuse` under this option for other texts."""
     from ..data import Grid
 
     with translate_argument_errors(option, "grid"):
@@ -725,6 +735,7 @@ def make_member_parser(module: str, kind: str, name: Callable[[Any], str]) -> Re
     """Make a parser for the members of an enumeration, which is imported on first use."""
 
     def parse_member(option: str, word: str) -> Any:
+        """Return the member of the enumeration that a word names. Raises `Misuse` for other words."""
         members = getattr(import_module(f"..{module}", __package__), kind)
         return parse_choice(option, word, {name(member): member for member in members})
 
@@ -786,11 +797,12 @@ class CellOptions(QuestionOptions):
         return {name: value for name, value in question_fields.items() if name not in ("edges", "values", "outside")}
 
     def parse_grid(self) -> Grid:
-        """Return the given grid."""
+        """Return the grid that --grid, --edges or --values states. Raises `Misuse` if none of them is given."""
         grid: Grid = CellOptions.question_fields(self, NOTHING)["grid"]
         return grid
 
     def _parse_given_grid(self) -> Grid | None:
+        """Return the grid of --grid, --edges or --values; None without any. Raises `Misuse` for two of them."""
         from ..data import Grid, Values
 
         if self.grid == AUTO:
@@ -806,6 +818,7 @@ class CellOptions(QuestionOptions):
             return Grid.from_edges(parse_numbers("edges", self.edges))
 
     def _apply_outside(self, grid: Grid) -> Grid:
+        """Return the grid with the treatment of values outside that --outside names; unchanged without the option."""
         from ..data import Outside
 
         if self.outside is None:
@@ -824,6 +837,7 @@ class GroupedCells(CellOptions):
     )
 
     def _apply_outside(self, grid: Grid) -> Grid:
+        """Return the grid unchanged: scores outside are counted separately. Raises `Misuse` for other treatments."""
         from ..data import Outside
 
         if CellOptions._apply_outside(self, grid).outside is Outside.CLAMPED and self.outside is not None:
@@ -903,6 +917,7 @@ class OptionalHintedCells(HintedCells):
     """Options for a grid and a hint. Without a grid, part of the budget searches for the range."""
 
     def question_fields(self, defaults: Mapping[str, Any]) -> dict[str, Any]:
+        """Return grid and hint; only the hint if part of the budget searches for the range."""
         return _fields_without_grid(self) if is_range_automatic(self) else HintedCells.question_fields(self, defaults)
 
 
@@ -911,6 +926,7 @@ class OptionalEdgeCells(EdgeCells):
     """Options for a grid, a hint and a subset of edges. Without a grid, part of the budget searches for the range."""
 
     def question_fields(self, defaults: Mapping[str, Any]) -> dict[str, Any]:
+        """Return grid, hint and edges; only the hint if part of the budget searches for the range."""
         return _fields_without_grid(self) if is_range_automatic(self) else EdgeCells.question_fields(self, defaults)
 
 
@@ -925,6 +941,7 @@ class AutoCells(CellOptions):
     )
 
     def question_fields(self, defaults: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the grid; no field for ``--grid auto``. Raises `Misuse` if a grid is needed and missing."""
         if not self.is_auto:
             if "grid" not in defaults and is_range_automatic(self):
                 raise Misuse("grid", f"{NO_GRID}; or write --grid auto: part of the budget searches for the range")

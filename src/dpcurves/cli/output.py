@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def read_text(option: str, file: str) -> str:
-    """Return the text of a UTF-8 file."""
+    """Return the text of a UTF-8 file. Raises `Misuse` of the option if it cannot be read."""
     try:
         return Path(file).read_text(encoding="utf-8")
     except (OSError, ValueError):
@@ -37,7 +37,7 @@ def read_text(option: str, file: str) -> str:
 
 
 def parse_json_object(option: str, text: str) -> dict[str, Any]:
-    """Parse a JSON object."""
+    """Return the object of a JSON text. Raises `Misuse` of the option if the text is none."""
     try:
         parsed = json.loads(text)
     except (ValueError, RecursionError):
@@ -151,7 +151,7 @@ class Output:
 
     @property
     def files(self) -> dict[str, str]:
-        """Return the output files by option."""
+        """Return the names of the output files that were asked for, by option."""
         names_by_option = {"json": self.json if self.json != STANDARD_OUTPUT else None, "plot": self.plot}
         names_by_option |= {"csv": self.csv, "xlsx": self.xlsx, "html": self.html}
         return {argument: name for argument, name in names_by_option.items() if name is not None}
@@ -256,6 +256,7 @@ def _require_name(argument: str, path: Path) -> None:
 
 
 def _require_writable_path(argument: str, path: Path) -> None:
+    """Refuse a path that cannot be written: a folder, no such folder, or no permission. Raises `Misuse`."""
     _require_name(argument, path)
     if path.is_dir():
         raise Misuse(argument, f"{str(path)!r} is a folder; a file is needed")
@@ -285,6 +286,7 @@ def _write_atomically(argument: str, path: Path, fill: Callable[[Path], object])
 
 
 def _is_device(path: Path) -> bool:
+    """Return True if the path exists and is no regular file, such as a device or a pipe."""
     return path.exists() and not path.is_file()
 
 
@@ -311,11 +313,11 @@ class View(Protocol[Curve]):
     """Interface of views, which print a result as tables and plot it."""
 
     def tables(self, curve: Curve) -> list[ViewTable]:
-        """Return the tables for the terminal."""
+        """Return the tables that the terminal shows of a result, in order."""
         ...
 
     def draw(self, curve: Curve) -> Axes:
-        """Plot the result without opening a window."""
+        """Return the axes of the result's plot, drawn without opening a window."""
         ...
 
 
@@ -333,11 +335,12 @@ class PlainView:
 
     @classmethod
     def from_output(cls, output: Output) -> Self:
+        """Return the view; refuse --suppress, because it shows no counts with intervals."""
         output.suppression_width(shows_counts=False)
         return cls()
 
     def draw(self, curve: Any) -> Axes:
-        """Plot the result."""
+        """Return the axes of the result's plot, drawn without opening a window."""
         return plot_headless(curve)
 
 
@@ -369,6 +372,7 @@ class ResultView:
 
     @classmethod
     def from_output(cls, output: Output) -> Self:
+        """Return the view with the level, the population and the suppression that the options state."""
         return cls(output.interval_settings(suppressing=cls.SUPPRESSES))
 
     def tables(self, curve: Any) -> list[ViewTable]:
@@ -379,7 +383,7 @@ class ResultView:
         return [self.make_table(curve, columns_with_dates(curve), curve._interval_limits, what)]
 
     def draw(self, curve: Any) -> Axes:
-        """Plot the result with its band or its intervals."""
+        """Return the axes of the result's plot with its band or intervals, drawn without opening a window."""
         return plot_headless(curve, level=self.settings.level, population=self.settings.population)
 
     def select_scopes(self, privacy: PrivacyStatement) -> Mapping[str, bool]:
@@ -463,6 +467,7 @@ class RocView(ResultView):
     """View of a ROC curve: rates by threshold with simultaneous bands, and the AUC with its intervals."""
 
     def tables(self, curve: ROC) -> list[ViewTable]:
+        """Return tables of the rates by threshold with simultaneous bands, under the AUC and its intervals."""
         import numpy as np
 
         from ..display import area_rows, describe_interval
@@ -488,6 +493,7 @@ class HosmerLemeshowView(ResultView):
     """View of a Hosmer-Lemeshow test and its groups."""
 
     def tables(self, curve: HosmerLemeshow) -> list[ViewTable]:
+        """Return a table with a row for each group, under the statistic and the p-value."""
         from ..curves.result import EACH
         from ..display import format_number
 
@@ -508,10 +514,14 @@ class BinnedResidualsView:
 
     @classmethod
     def from_output(cls, output: Output) -> Self:
+        """Return the view at the level that the options state; refuse --suppress, because it shows no counts with
+        intervals.
+        """
         output.suppression_width(shows_counts=False)
         return cls(output.simulated_level())
 
     def tables(self, curve: BinnedResiduals) -> list[ViewTable]:
+        """Return a table with a row for each bin, under the share of residuals outside the envelope."""
         from ..display import format_number
 
         envelope = curve.envelope_at(self.level)
@@ -525,5 +535,5 @@ class BinnedResidualsView:
         return [ViewTable(caption, columns)]
 
     def draw(self, curve: BinnedResiduals) -> Axes:
-        """Plot the bins with their envelope."""
+        """Return the axes of a plot of the bins with their envelope."""
         return plot_headless(curve, level=self.level)

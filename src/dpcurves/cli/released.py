@@ -55,6 +55,7 @@ def compare(
 
 
 def _read_comparable(file: str) -> Any:
+    """Return the released curve of a file. Raises `Misuse` if it is of a kind that `compare` cannot measure."""
     from ..curves.comparison import MEASURES
 
     text = read_text("curve", file)
@@ -68,6 +69,7 @@ def _read_comparable(file: str) -> Any:
 
 
 def _read_question(file: str) -> Any:
+    """Return the question of a JSON file. Raises `Misuse` if it is none."""
     from ..curves.question_json import question_from_json
 
     try:
@@ -77,6 +79,7 @@ def _read_question(file: str) -> Any:
 
 
 def _read_cdf(argument: str, file: str) -> CDF:
+    """Return the released distribution function of a file. Raises `Misuse` if it holds none."""
     from ..curves import CDF
 
     text = read_text(argument, file)
@@ -92,6 +95,7 @@ class QuantileQuantileView(ResultView):
     """View of the quantiles of two curves: a table of simultaneous intervals for the records or the population."""
 
     def tables(self, curve: QuantileQuantile) -> list[ViewTable]:
+        """Return a table for each kind of interval: a row for each pair of quantiles with both intervals."""
         from ..display import describe_interval
 
         tables = []
@@ -139,6 +143,7 @@ class DriftView(ResultView):
     """View of the statistics of each window beside their thresholds."""
 
     def tables(self, curve: Drift) -> list[ViewTable]:
+        """Return a table with a row for each window and statistic, with its threshold."""
         caption = f"a threshold is exceeded in {curve.alarms:.3%} of unchanged windows, noise and sampling included"
         return [ViewTable(caption, curve._columns(), len(curve.shifts))]
 
@@ -169,9 +174,9 @@ def drift(
 
 
 MOST_POINTS = 20
-"""Printed rows of a curve, evenly spaced: the rows between them look alike."""
+"""Rows. Printed rows of a curve, evenly spaced: the rows between them look alike."""
 MOST_LABELLED = 400
-"""Printed rows of a table with labels, in which each row matters."""
+"""Rows. Printed rows of a table with labels, in which each row matters."""
 
 
 def _name_windows(files: Sequence[str]) -> list[str]:
@@ -191,6 +196,9 @@ class SavedResultView(ResultView):
     SUPPRESSES = True
 
     def tables(self, curve: ReleasedResult) -> list[ViewTable]:
+        """Return the columns of the result with interval bounds; .. where an interval is wider than the suppression
+        threshold.
+        """
         import numpy as np
 
         from ..display import SUPPRESSED, format_numbers, suppress_rows
@@ -210,11 +218,12 @@ class SavedResultView(ResultView):
         return [ViewTable(repr(curve), columns, max_rows)]
 
     def draw(self, curve: ReleasedResult) -> Axes:
-        """Plot the result with its band or its intervals."""
+        """Return the axes of the result's plot with its band or intervals."""
         return curve.plot_headless(**self.settings.plot_arguments)
 
 
 def _read_results(files: Sequence[str]) -> dict[str, ReleasedResult]:
+    """Return the released results of these files by unique names. Raises `Misuse` if a file holds none."""
     from ..curves.result import result_from_json
     from ..publication import assign_file_names
 
@@ -260,6 +269,7 @@ def show(
 
 
 def _compute_margin(result: ReleasedResult, columns: list[str]) -> Any:
+    """Return the result summed over these columns. Raises `Misuse` if it has no such margin."""
     sum_over = getattr(result, "sum_over", None)
     if sum_over is None:
         raise Misuse("over", "--over needs a result by category or a two-way table")
@@ -270,6 +280,7 @@ def _compute_margin(result: ReleasedResult, columns: list[str]) -> Any:
 
 
 def _rank_categories(result: ReleasedResult) -> ReleasedResult:
+    """Return the ranking of a result by category. Raises `Misuse` for other results."""
     from ..curves import SummaryByCategory, ranking
 
     if not isinstance(result, SummaryByCategory):
@@ -318,6 +329,7 @@ def _read_tree(path: str) -> dict[str, Any]:
 
 
 def _show_several(results: Mapping[str, ReleasedResult], view: SavedResultView, output: Output) -> list[str]:
+    """Print and write several results together; return the names of the files written. Raises `Misuse` for --json."""
     from ..display import build_workbook, csv_text, curve_table, footer, use_style
     from ..publication import describe_results_privacy, plot_results_together, stack_columns
 
@@ -388,11 +400,13 @@ def publish(
 
 
 def _require_distinct_files(output: Output, *input_files: str) -> None:
+    """Refuse output files that cannot be written, or are one of the input files. Raises `Misuse`."""
     output.require_distinct_files(*(InputFile("an input file", Path(name)) for name in input_files))
     output.require_writable()
 
 
 def _deliver_result(title: str, result: Any, view: Any, output: Output, notes: Sequence[str] = ()) -> None:
+    """Print and write a result with its notes, and print the names of the files written."""
     with run_all_parts() as part:
         written = deliver(part, title, result, view, output)
     for note in notes:
@@ -401,6 +415,7 @@ def _deliver_result(title: str, result: Any, view: Any, output: Output, notes: S
 
 
 def _print_written_files(output: Output, files: Sequence[str]) -> None:
+    """Print a line for each file written."""
     for name in files:
         print_to_console(output.make_console(), f"written: {name}")
 

@@ -99,6 +99,7 @@ class ScoresView(ResultView):
     simultaneous: bool = False
 
     def tables(self, curve: Scores) -> list[ViewTable]:
+        """Return a table of all metrics with intervals and, if a curve is selected, a table of it."""
         from ..curves.result import EACH
         from ..display import RECORDS, frame_columns
 
@@ -114,11 +115,11 @@ class ScoresView(ResultView):
         return [table, ViewTable(caption, frame_columns(frame))]
 
     def draw(self, curve: Scores) -> Axes:
-        """Plot the selected metric."""
+        """Return the axes of a plot of the selected metric."""
         return self.plot_reading(self.compute_reading(curve))
 
     def plot_reading(self, reading: Any, like: Any = None) -> Axes:
-        """Plot a metric in the size of the metric `like`."""
+        """Return the axes of a plot of a metric, in the size of the plot of the metric `like`."""
         from ..display import SQUARE
 
         size = getattr(reading if like is None else like, "SIZE", SQUARE)
@@ -132,6 +133,7 @@ class GroupedScoresView:
     view: ScoresView
 
     def tables(self, curves: ScoresByCategory) -> list[ViewTable]:
+        """Return the tables of each category, or those of gaps or simultaneous curves if selected."""
         if self.view.show == GAPS:
             return self._gap_tables(curves)
         if self.view.simultaneous:
@@ -144,7 +146,7 @@ class GroupedScoresView:
         return [table._replace(headline=f"{curves.format_category(name)}: {table.headline}") for name, table in tables]
 
     def draw(self, curves: ScoresByCategory) -> Axes:
-        """Plot the selected metric of each category."""
+        """Return the axes of a plot of the selected metric of each category."""
         from ..curves import ByCategory
         from ..display import headless_axes
 
@@ -159,9 +161,11 @@ class GroupedScoresView:
         return self.view.plot_reading(ByCategory(curves.columns, readings), like=next(iter(readings.values())))
 
     def _simultaneous_curves(self, curves: ScoresByCategory) -> Any:
+        """Return the selected curve of all categories, with bands that hold together."""
         return load_field_object("group_curves")(curves, AT_ONCE[self.view.show])
 
     def _rates(self, curves: ScoresByCategory) -> Any:
+        """Return the rates of all categories at the threshold."""
         return load_field_object("group_rates")(curves, self.view.threshold)
 
     def _gap_tables(self, curves: ScoresByCategory) -> list[ViewTable]:
@@ -222,6 +226,7 @@ class ResidualPlotOptions(QuestionOptions):
             raise Misuse("residual", "must differ from --predicted")
 
     def question_fields(self, defaults: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the fields of the question; with a model in a file, its predictions and residuals."""
         from ..models import Residual
 
         predicted = read_score_source("predicted", self.predicted)
@@ -233,6 +238,7 @@ class ResidualPlotView(PlainView):
     """View of a residual plot: a scatter plot of synthetic points, and a table of mean residuals of slices."""
 
     def tables(self, curve: ResidualPlot) -> list[ViewTable]:
+        """Return a table of the mean residual in eight slices of predictions."""
         middle, share, mean = curve.slices(SLICES)
         outside = f"about {curve.outside:.1%} of the records are outside the bounds; the points are synthetic"
         caption = f"{outside}\nthe bounds cover {curve.coverage_statement}"
@@ -271,6 +277,7 @@ class ClaimOptions(QuestionOptions):
     subsets: str = option("N", "Number of disjoint subsets of units, from 2 to 10000.", "50", parse_integer_above_one)
 
     def question_fields(self, defaults: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the regression's columns, and the claim about one coefficient."""
         question_fields = super().question_fields(defaults)
         columns = tuple(
             parse_declared_column("explained-by", declaration) for declaration in question_fields.pop("explained_by")

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 FAULT = 1
-"""A bug in this package."""
+"""Exit status: a bug in this package."""
 USAGE = 2
-"""Wrong usage of options; the status of click."""
+"""Exit status: wrong usage of options; the status of click."""
 BUDGET = 3
-"""The budget is exceeded."""
+"""Exit status: the budget is exceeded."""
 DATA = 4
-"""The data or the ledger cannot be used."""
+"""Exit status: the data or the ledger cannot be used."""
 OUTPUT = 5
-"""The result was computed but not delivered."""
+"""Exit status: the result was computed but not delivered."""
 FLAGGED = 6
-"""An audit found a release that loses more privacy than it claims."""
+"""Exit status: an audit found a release that loses more privacy than it claims."""
 AWAY = 7
-"""Another machine did not answer. The same command can be run again."""
+"""Exit status: another machine did not answer. The same command can be run again."""
 SIGNALLED = 128
 """Added to the number of the signal that ended the command, as shells do: 130 for Ctrl-C, 143 for SIGTERM."""
 STOPPED = 130

@@ -142,6 +142,7 @@ class DryRunTerms:
 
 
 def _forecast_table(expectations: Forecast) -> Table:
+    """Return a table of expected errors and half widths with a row for each distribution of records."""
     from rich.table import Table
 
     from ..display import format_number
@@ -182,9 +183,11 @@ def make_plan_commands(questions: Mapping[str, of.Command]) -> dict[str, of.Comm
 
 
 def _make_plan_command(command: of.Command) -> of.Command:
+    """Return the command that plans the question of `command` and does not ask it."""
     option_groups = {name: group for name, group in of.groups_of(command).items() if group not in (Terms, Output)}
 
     def run_command(rehearsal: DryRunTerms, **groups: Any) -> None:
+        """Print the plan of the question that the options describe."""
         command(**groups, terms=rehearsal, output=Output())
 
     help_text = command.__doc__ or ""
@@ -333,6 +336,9 @@ def _answer_questions(
     *,
     model_card: bool,
 ) -> list[str]:
+    """Ask all questions of a study, write and print each curve and its drift; return the sections of the page as
+    HTML.
+    """
     from ..curves import drift
 
     summaries: list[str] = []
@@ -367,6 +373,7 @@ def _render_section(question: StudyQuestion, result: Any, *, first: bool) -> str
 
 
 def _write_page(out: Path, summaries: Sequence[str], session: Session, title: str, text: str = "") -> None:
+    """Write the page of a study into its folder. Raises `Misuse` if it cannot be written."""
     from .. import display
 
     balance = display.BalanceReport.from_statement(session.statement)

@@ -191,11 +191,12 @@ def _describe_usage_error(error: click.ClickException) -> str:
 
 
 def _on_one_line(text: str) -> str:
+    """Return a text on one line, with unprintable characters replaced."""
     return "".join(character if character.isprintable() else "\ufffd" for character in " ".join(text.split()))
 
 
 WIDTH_OF_A_FILE = 120
-"""Characters a line of tables that go to a file or a pipe."""
+"""Characters of a line of tables that go to a file or a pipe."""
 
 
 def prepare_streams() -> None:
@@ -214,6 +215,9 @@ def prepare_streams() -> None:
 
 
 def _escape_unencodable(stream: TextIO | None, number: int) -> TextIO:
+    """Return the stream, made to escape characters that it cannot encode; open it on this file number if it is
+    closed.
+    """
     if stream is None:  # closed before the process started
         return open(number, "w", encoding="utf-8", closefd=False)
     if isinstance(stream, io.TextIOWrapper):
@@ -237,6 +241,7 @@ def make_console(*, stderr: bool = False) -> Console:
 
     class Screen(Console):
         def on_broken_pipe(self) -> None:
+            """Stay quiet from now on, and raise the error."""
             self.quiet = True
             raise sys.exception() or BrokenPipeError
 
@@ -386,6 +391,7 @@ def show_late_progress_bar(label: str, after: float) -> Iterator[Callable[[int, 
         bar = bars.add_task(label)
 
         def show(done: int, total: int) -> None:
+            """Set the amount done and the total; start the bar if it is late enough."""
             if monotonic() - start >= after:
                 bars.start()
             bars.update(bar, completed=done, total=total)

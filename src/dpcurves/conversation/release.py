@@ -31,7 +31,7 @@ from ..queries import Query
 
 
 VERSION = 1
-"""Version of the canonical JSON; a new version changes all fingerprints."""
+"""Version number of the canonical JSON; a new version changes all fingerprints."""
 DISPLAY_FIELDS = frozenset({"measured_in"})
 """Names of fields that are only displayed, and so are not part of a fingerprint."""
 KIND = "is"
@@ -58,7 +58,9 @@ def to_canonical_json(fact: Any) -> str:
 
 
 def _to_plain(fact: Any) -> Any:
-    """Convert a fact that JSON cannot represent."""
+    """Return a fact that JSON cannot represent as JSON types, for the canonical JSON: fractions, enumerations, arrays
+    (by hash), dataclasses, models (by digest), others by their repr.
+    """
     kind: Any = {KIND: type(fact).__name__}
     plain: Any
     match fact:
@@ -103,7 +105,7 @@ def _is_empty_default(field: Field[Any], fact: Any) -> bool:
 
 
 ALL = Fraction(1)
-"""Budget fraction of a question that spends its whole budget on one round."""
+"""Ratio. Budget fraction of a question that spends its whole budget on one round."""
 
 
 class Step(NamedTuple):
@@ -335,7 +337,7 @@ class Evidence:
         return self.law.require_type(NoisySums).nested_law.require_type(IntervalSums)  # type: ignore[type-abstract]
 
     def to_json(self) -> dict[str, Any]:
-        """Return law, values and total as plain objects for JSON."""
+        """Return law, values and public total as plain objects for JSON."""
         return self.law.to_json(self.values, self.total)
 
     @classmethod
@@ -354,6 +356,7 @@ class Evidence:
 
     @classmethod
     def _parse(cls, stored: Mapping[str, Any]) -> Evidence:
+        """Return the evidence of a stored object. Raises errors of any type if the object is damaged."""
         law = law_from_json(stored)
         listed, total = law.values_from_json(stored)
         values = tuple(int(value) for value in listed)
@@ -454,7 +457,7 @@ class PrivacyStatement:
 
     @property
     def loss(self) -> str:
-        """The privacy loss as text."""
+        """The privacy loss in words: epsilon or rho, and delta if there is one."""
         if self.trust.startswith(ELSEWHERE):
             return "the loss of another system"
         loss = f"rho {format_loss(self.rho)}" if self.epsilon is None else f"epsilon {format_loss(self.epsilon)}"
@@ -462,7 +465,7 @@ class PrivacyStatement:
 
     @property
     def protected_unit(self) -> str:
-        """The privacy unit as text."""
+        """The privacy unit in words: each record, or a column with its contribution bound."""
         if not self.unit:
             return "each record"
         return f"each {self.unit} (at most {format_record_count(self.rows_per_unit)})"

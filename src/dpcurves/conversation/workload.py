@@ -223,7 +223,7 @@ class CountsBelowWorkload(Workload[TableCounts]):
 
     @property
     def axes(self) -> Axes:
-        """The axes of the table."""
+        """The axes of the table: the classes, if there are any, then the column."""
         return (self.axis,) if self.classes is None else (self.classes, self.axis)
 
 

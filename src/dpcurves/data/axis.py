@@ -21,7 +21,7 @@ from .universe import HashUniverse, Universe, require_universe
 LONGEST_NAME = 60
 """Characters of a model's name, which is printed in plots and ledgers."""
 MOST_JSON = 2**24
-"""Characters of a model's JSON text."""
+"""Characters of a model's JSON text; a longer one is refused."""
 
 
 class Input(NamedTuple):
@@ -52,11 +52,11 @@ class Predictor(ABC):
     @property
     @abstractmethod
     def inputs(self) -> tuple[Input, ...]:
-        """Return the columns that the model reads."""
+        """Return the columns that the model reads, in the order of `compute_values`."""
 
     @abstractmethod
     def compute_values(self, columns: Sequence[FloatArray]) -> FloatArray:
-        """Return the model's value for each record.
+        """Return the model's value for each record, (records,); NaN where an input is missing.
 
         Args:
             columns: Numbers, or indices of categories, for each of the `inputs`. NaN: missing.
@@ -71,7 +71,7 @@ class Predictor(ABC):
         return json.dumps(self.to_object())
 
     def to_object(self) -> dict[str, Any]:
-        """Return the model as JSON-compatible objects."""
+        """Return the model as JSON-compatible objects, of which `to_json` writes the text."""
         return {"dpcurves": self.KIND, "name": self.name, **self.facts()}
 
     @property
@@ -124,7 +124,9 @@ def require_name(name: object) -> None:
 
 
 def _encode_column(values: Any, categories: tuple[str | int | float | bool, ...] | None) -> FloatArray:
-    """Encode a public column as `Predictor.compute_values` needs it."""
+    """Return a public column as numbers, (records,): values of a numeric column, indices of categories; NaN if
+    missing.
+    """
     if categories is None:
         try:
             return np.asarray(values, dtype=np.float64)
@@ -145,6 +147,7 @@ def _find_category(value: Any, texts: dict[str, float], numbers: dict[float, flo
 
 
 def _to_number(value: Any) -> float:
+    """Return a value as a double; NaN if it is not a number."""
     try:
         return float(value)
     except (TypeError, ValueError):
@@ -177,7 +180,9 @@ class Axis:
 
     @property
     def slots(self) -> int:
-        """Return the number of counted cells."""
+        """Number of cells that records are counted in, including cells for values outside the grid if these are counted
+        apart.
+        """
         return self.grid.slots
 
 
@@ -228,7 +233,7 @@ class Categories:
 
     @property
     def slots(self) -> int:
-        """Return the number of counted cells."""
+        """Number of cells that records are counted in: one per category."""
         return len(self.values)
 
     @property

@@ -70,12 +70,12 @@ class CsvFile:
 
     @property
     def name(self) -> str:
-        """Return the name of the file for messages."""
+        """Return the file's name without its folder, for messages; a fixed text for bytes."""
         return "the file" if isinstance(self.file, bytes) else repr(Path(self.file).name)
 
     @property
     def codec(self) -> str:
-        """Return the canonical name of the encoding."""
+        """Return Python's name of the encoding: ``utf-8``, ``latin-1`` or ``cp1252``."""
         return ENCODINGS[self.encoding.lower()]
 
     @property
@@ -106,6 +106,9 @@ def parse_delimiter(value: object) -> str:
 
 
 def _parse_day(text: object) -> tuple[date, str]:
+    """Return a day and its separator, from ``2020-01-01`` or ``01.01.2020``. Raises `InvalidArgument` for any other
+    text.
+    """
     for pattern, separator in DATES.items():
         match = re.fullmatch(pattern, text) if isinstance(text, str) else None
         if match is not None:

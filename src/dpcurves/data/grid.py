@@ -33,10 +33,11 @@ class Outside(Enum):
 
 
 EXACT_IN_DOUBLES = 2**53
-"""Integers below this are exact in doubles."""
+"""Integers below this number are exact in doubles."""
 ROUNDING = 2.0**-20
-"""Tolerance by which a probability may leave [0, 1] and still count as 0 or 1. Rounding to float32 is off by up to
-2**-24, a few operations on it by some more; a wrong unit, such as 1.02, is far larger."""
+"""Probability by which a number may leave [0, 1] and still count as 0 or 1. Rounding to float32 is off by up to 2**-24,
+a few operations on it by some more; a wrong unit, such as 1.02, is far larger.
+"""
 
 
 def cells_of_width(lower: float, upper: float, width: float) -> int:
@@ -90,17 +91,17 @@ def parse_cell_count(text: str) -> int:
 
 
 MOST_LAID_OUT = 2**20
-"""Edges of a grid with a formula that are kept in memory at once."""
+"""Edges. Largest number of edges that are kept in memory at once; the edges of finer grids stay a formula."""
 
 EDGES_TRIED = 1000
-"""Neighbouring edges of a very fine grid that are compared at three places."""
+"""Edges. Number of neighbouring edges of a very fine grid that are compared at each of three places."""
 FEW_CELLS = 1000
 """Cells per value below which looking up all edges is faster than bisection."""
 WIDTH = "width="
 FORMS = "lower:upper:cells, as in 0:100:1024, or lower:upper:width=W, as in 0:120:width=5"
 
 MOST_LOG_ODDS = 700
-"""Largest logit at which doubles still distinguish the edges of a logistic grid."""
+"""Natural-log units. Largest logit at which doubles still distinguish the edges of a logistic grid."""
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -174,7 +175,7 @@ class Grid:
 
     @classmethod
     def geometric(cls, lower: float, upper: float, *, cells: int, outside: Outside = Outside.CLAMPED) -> Grid:
-        """Make edges in equal ratios, from `lower` above zero."""
+        """Return a grid whose edges have equal ratios, from `lower` above zero to `upper`."""
         lower, upper = require_number("grid", lower), require_number("grid", upper)
         if not (lower > 0 and isfinite(upper / lower)):
             raise InvalidArgument(
@@ -212,7 +213,7 @@ class Grid:
 
     @classmethod
     def from_edges(cls, edges: Sequence[float], *, outside: Outside = Outside.CLAMPED) -> Grid:
-        """Make a grid of these edges, which must increase."""
+        """Return a grid of these edges. Raises `ValueError` unless they are finite and increase."""
         try:
             exact = tuple(float(edge) for edge in edges)
         except (TypeError, ValueError, OverflowError):
@@ -271,7 +272,7 @@ class Grid:
         return self
 
     def _is_rising(self) -> bool:
-        """Return True if the edges increase. Of very many edges, three ranges are tested."""
+        """Return True if the edges increase. Of a grid too fine for memory, three ranges of edges are tested."""
         if self._has_few_edges:
             return bool(np.all(np.diff(self.edges) > 0))
         if self.spacing is Spacing.LINEAR:
@@ -293,7 +294,7 @@ class Grid:
 
     @property
     def edges(self) -> NDArray[np.float64]:
-        """Return the ``cells + 1`` edges."""
+        """Return the ``cells + 1`` edges, increasing, in units of the column."""
         if self.spacing is Spacing.EXPLICIT:
             return np.array(self.explicit)
         return self.edge(np.arange(self.cells + 1))
@@ -393,7 +394,7 @@ class Grid:
 
     @property
     def _has_few_edges(self) -> bool:
-        """True if all edges may be in memory at once."""
+        """True if the grid has at most `MOST_LAID_OUT` cells, so that all edges may be in memory at once."""
         return self.spacing is Spacing.EXPLICIT or self.cells <= MOST_LAID_OUT
 
     def cell_of(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -502,7 +503,7 @@ class Grid:
 
 
 DOUBLINGS = 64
-"""Default number of doublings of a unit: 2**64 is 1.8e19."""
+"""Doublings. Default number of doublings of a unit: 2**64 is 1.8e19."""
 
 
 def doubling_grid(unit: float, doublings: int = DOUBLINGS, *, name: str = "unit") -> Grid:
@@ -607,7 +608,7 @@ def find_round_numbers(edges: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 EXPONENT_ROUNDING = 1e-9
-"""Rounding error of a logarithm."""
+"""Rounding error of a base-10 logarithm."""
 LEAST_EXPONENT = -290
 """Exponent of ten below which powers of ten are too inexact as doubles."""
 

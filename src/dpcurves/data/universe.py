@@ -12,7 +12,7 @@ from ..arguments import InvalidArgument, WrongArgumentType, convert_to_integers,
 MOST_BYTES = 200
 """Bytes of UTF-8 that a name may have."""
 FAKES = Fraction(1, 10)
-"""Upper bound on the expected number of released names that no record has, split evenly over the ranks."""
+"""Names. Upper bound on the expected number of released names that no record has, split evenly over the ranks."""
 LEAST_BITS = 16
 """Bits of the shortest hash."""
 MOST_BITS = 256
@@ -124,7 +124,7 @@ class HashUniverse:
         return 0
 
     def name_at(self, rank: int, number: int) -> str:
-        """Return the hash with this index."""
+        """Return the hash with this index among all hashes, as ``#`` and hexadecimal digits."""
         return f"#{number:0{self.digits}x}"
 
     def __str__(self) -> str:

@@ -133,6 +133,9 @@ class Values(Grid):
 
 
 def _sort_values(values: Iterable[float]) -> tuple[float, ...]:
+    """Return the declared values in increasing order. Raises `WrongArgumentType` or `InvalidArgument` unless they are
+    finite numbers without repeats, at least one.
+    """
     if isinstance(values, str | bytes | Grid):
         raise WrongArgumentType(
             "values", f"a list of numbers is needed, as range(0, 121), got {describe_value(values)}"
@@ -168,6 +171,9 @@ def _cell_edges(values: tuple[float, ...]) -> tuple[float, ...]:
 
 
 def _midpoint(left: float, right: float) -> float:
+    """Return the midpoint of two neighbouring values, computed from the decimals that they print as; the upper value if
+    no double lies between.
+    """
     midpoint = left / 2 + right / 2
     if not (left.is_integer() and right.is_integer() and 2 * midpoint == left + right):
         with localcontext(prec=DIGITS):
@@ -183,6 +189,9 @@ def _outer_edge(value: float, inner: float, towards: float) -> float:
 
 
 def _list_steps(first: Decimal, last: Decimal, step: Decimal) -> list[float]:
+    """Return the numbers from `first` to `last` in steps. Raises `InvalidArgument` if the steps do not end at `last` or
+    are too many.
+    """
     if not (first.is_finite() and last.is_finite() and step.is_finite() and step > 0 and first <= last):
         raise InvalidArgument("values", f"a first value not above the last, and a step above zero: write {FORMS}")
     with localcontext(prec=DIGITS):
@@ -206,9 +215,9 @@ def _format_values(values: tuple[float, ...]) -> str:
 
 
 SMALLEST_CAP = 1e-100
-"""Smallest cap on a weight: its steps are normal doubles."""
+"""Units of the weights. Smallest cap on a weight: its steps are normal doubles."""
 LARGEST_CAP = 1e100
-"""Largest cap on a weight: sums of capped weights are finite doubles."""
+"""Units of the weights. Largest cap on a weight: sums of capped weights are finite doubles."""
 CAP_RULE = (
     "give the public cap on the weight of one record; there is no default, because one record may move a weighted "
     "count by its cap, so the cap decides how much noise is needed, and it must not come from the data"
@@ -237,6 +246,7 @@ class Weights:
     """
 
     STEPS: ClassVar[int] = 2**16
+    """Steps. Number of integer steps from weight 0 to the cap: weights are rounded to 1/65,536 of the cap."""
 
     column: str
     cap: float
@@ -259,7 +269,7 @@ class Weights:
 
     @property
     def step(self) -> float:
-        """Return the weight of one step."""
+        """Return the weight of one step, ``cap / STEPS``, in units of the weights."""
         return self.cap / self.STEPS
 
     def to_steps(self, values: FloatArray) -> IntArray:

@@ -18,23 +18,24 @@ from .styles import is_dark, scale_font_size
 from .text import footer
 
 MOST_TICKS = 6
-"""Ticks along x."""
+"""Ticks. The most ticks along x."""
 MOST_DATES = 5
-"""Ticks along x with dates, which are longer."""
+"""Ticks. The most ticks along x with dates, which are longer."""
 SHORT = 60.0
 """Ratio of the limits of a logarithmic axis below which ticks between powers of ten are drawn."""
 PARTS = (1.0, 2.0, 5.0)
-"""Multiples of powers of ten for these ticks."""
+"""Ratios. Multiples of powers of ten for ticks between them."""
 DIGIT = 0.085
-"""Width of a digit of a tick label, in inches."""
+"""Inches. Width of a digit of a tick label."""
 EACH_TICK = 0.6
-"""Width of a tick label, in inches."""
+"""Inches. Width of a tick label without its digits."""
 
 
 class PowerFormatter(ticker.Formatter):
     """Tick labels of a logarithmic axis, each with its own digits instead of a power of ten."""
 
     def __call__(self, x: float, pos: int | None = None) -> str:
+        """Return the label of the number `x`: a plain number without a power of ten."""
         return format_number(x)
 
 
@@ -45,7 +46,7 @@ class PlainFormatter(ticker.Formatter):
         return format_number(x)
 
     def format_ticks(self, values: Sequence[float]) -> list[str]:
-        """Format all ticks together."""
+        """Return the labels of all ticks, with equal decimals."""
         return format_numbers(np.asarray(values, dtype=np.float64))
 
 
@@ -69,7 +70,7 @@ class DateFormatter(PlainFormatter):
         return (format_date(x, self._label) or format_number(x)).removesuffix(IN_UTC)  # the axis label has the unit
 
     def format_ticks(self, values: Sequence[float]) -> list[str]:
-        """Format all ticks together."""
+        """Return the labels of all ticks as dates or as times without their zone."""
         return [self(value) for value in values]
 
 
@@ -102,13 +103,18 @@ def _fit_tick_count(ax: Axes, ticks: ticker.MaxNLocator) -> int:
 
 
 SIZE = 7.0
+"""Points. Font size of a footnote."""
 GAP = 4.0
+"""Points. Distance between the axis label and a footnote."""
 LINE = 1.25 * SIZE
+"""Points. Height of a line of a footnote."""
 LETTER = 0.5 * SIZE
+"""Points. Mean width of a letter of a footnote."""
 LEAST_LETTERS = 24  # minimum characters of a footnote line
 SIZE_OF_NAMES = 8.0  # font size of names along the y axis, in points
 USUAL_LETTERS = 6  # characters of y tick labels that fit by default
 LONGEST_NOTE = 300
+"""Characters. A longer note is shortened in a footnote."""
 NOTE_GREY = "#6b6b6b"
 PALE_NOTE = "#a8adb3"
 """Colour of a footnote on a dark background."""
@@ -152,7 +158,9 @@ class Footnote(Annotation):
         return next((text for text in ax.texts if isinstance(text, cls)), None)
 
     def add(self, privacy: PrivacyStatement, name: str | None) -> None:
-        """Add the statement of a curve."""
+        """Add the claims and notes of a curve to the footnote, which is laid out again; `name` is that of the curve, or
+        None.
+        """
         self.curves += 1
         names = [] if name is None else [format_label(name)]
         self.claims.setdefault(footer(privacy), []).extend(names)
@@ -167,12 +175,15 @@ class Footnote(Annotation):
 
     @property
     def height(self) -> float:
-        """Height in points."""
+        """Height of the footnote in points."""
         text = self.get_text()
         return GAP + scale_font_size(LINE) * (text.count("\n") + 1) if text else 0.0
 
 
 def _prefix_names(texts: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return each text with the names of the curves that it applies to before it; without names for texts on all
+    curves.
+    """
     return [f"{', '.join(names)}: {text}" if names else text for text, names in texts.items()]
 
 

@@ -27,7 +27,9 @@ if TYPE_CHECKING:
 
 
 LANDSCAPE = (5.6, 4.0)
+"""Inches. Width and height of a figure of a curve."""
 SQUARE = (4.8, 5.4)
+"""Inches. Width and height of a figure whose axes have equal scales."""
 
 
 def prepare_axes(ax: Axes | None, size: tuple[float, float]) -> Axes:
@@ -82,6 +84,7 @@ PALETTE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#6
 """Okabe and Ito (2008), without yellow, which is too pale for lines."""
 DASHES = ("-", "--", "-.", ":")
 CROWD = 8
+"""Entries of a legend above which it is placed beside the plot."""
 Place = Literal["above", "best", "lower right", "upper center", "upper right"]
 
 
@@ -112,9 +115,9 @@ def style_of(ax: Axes, number: int) -> LineStyle:
 
 
 LARGE = 13
-"""Font size, in points, from which a legend is placed above the plot."""
+"""Points. Font size from which a legend is placed above the plot."""
 NARROW = 4.5
-"""Figure width, in inches, below which a legend is placed above the plot."""
+"""Inches. Figure width below which a legend is placed above the plot."""
 
 
 def add_legend(ax: Axes, place: Place, size: float = 9) -> None:
@@ -143,6 +146,9 @@ def add_legend(ax: Axes, place: Place, size: float = 9) -> None:
 
 
 def _lift_title(ax: Axes) -> None:
+    """Move the title of the only plot of a figure above everything else, so that a legend above the plot does not hide
+    it.
+    """
     figure, title = ax.figure.get_figure(root=True), ax.get_title()
     if title and figure is not None and len(figure.axes) == 1 and not figure.get_suptitle():
         ax.set_title("")
@@ -159,6 +165,7 @@ def _is_narrow(ax: Axes) -> bool:
 
 
 BLOCKS = 1000
+"""Pixels along each axis to which long arrays are thinned."""
 
 
 def select_visible_points(x: FloatArray, y: FloatArray, finest: int = BLOCKS) -> NDArray[np.int64]:
@@ -177,6 +184,7 @@ def select_visible_points(x: FloatArray, y: FloatArray, finest: int = BLOCKS) ->
 
 
 def _pixels(values: FloatArray, finest: int) -> FloatArray:
+    """Return the row of each value on a grid of `finest` rows over the range of finite values."""
     finite = values[np.isfinite(values)]
     low, high = (finite.min(), finite.max()) if len(finite) else (0.0, 1.0)
     rows: FloatArray = np.floor((values - low) / (high - low or 1.0) * finest)
@@ -254,7 +262,7 @@ def draw_stairs(
 def draw_between(
     ax: Axes, edges: FloatArray, lower: FloatArray, upper: FloatArray, *, color: str, alpha: float, title: str | None
 ) -> None:
-    """Shade the area between two bounds over each cell."""
+    """Shade the area between two bounds, (cells,) each, over each cell; `title` is the legend entry, or None."""
     cells, low, high = hull_in_blocks(edges, lower, upper)
     draw_stairs(ax, high, cells, low, fill=True, facecolor=color, alpha=alpha, linewidth=0, label=title)
 
@@ -265,6 +273,7 @@ POPULATION = "for the population"
 """Label of intervals that cover noise and sampling."""
 DEEP, PALE = 0.34, 0.15
 DENSER = 1.7
+"""Ratio. Opacity of a shade on a dark background over that on a light one."""
 UNNAMED = "_nolegend_"
 
 
@@ -283,11 +292,11 @@ class Shade(NamedTuple):
 
     @property
     def endpoints(self) -> tuple[FloatArray, FloatArray]:
-        """Lower and upper bounds as arrays."""
+        """Lower and upper bounds as arrays of doubles."""
         return np.atleast_1d(np.asarray(self.lower, float)), np.atleast_1d(np.asarray(self.upper, float))
 
     def select_rows(self, rows: Any) -> Shade:
-        """Return the shade of some points, by index."""
+        """Return the shade of the points with these indices."""
         lower, upper = self.endpoints
         return self._replace(lower=lower[rows], upper=upper[rows])
 
@@ -321,8 +330,10 @@ def deduplicate_label(ax: Axes, words: str) -> str:
 
 
 CLOSE = 0.05
+"""Share of the height. Margin above and below everything drawn, on a plot whose limits are free."""
+"""Share of the height. Distance of an error bar's end from a point that counts as hidden by it."""
 UNIT = -0.02, 1.02
-"""Limits of an axis of shares, with a margin."""
+"""Shares. Limits of an axis of shares, with a margin."""
 
 
 class DrawingOptions(TypedDict, total=False):
@@ -383,7 +394,7 @@ class Picture:
     def shade_band(
         self, edges: ArrayLike, lower: ArrayLike, upper: ArrayLike, words: str, alpha: float | None = None
     ) -> None:
-        """Shade the area between two bounds over each cell."""
+        """Shade the area between two bounds, (cells,) each, over each cell, with the legend entry `words`."""
         ends = (np.asarray(values, dtype=float) for values in (edges, lower, upper))
         dense, title = shade_opacity(words, self.ax) if alpha is None else alpha, deduplicate_label(self.ax, words)
         draw_between(self.ax, *ends, color=self.style.color, alpha=dense, title=title)
@@ -405,18 +416,20 @@ class Picture:
     def draw_bars(
         self, at: ArrayLike, ends: tuple[ArrayLike, ArrayLike], words: str, *, width: float, alpha: float
     ) -> None:
-        """Draw intervals as bars along x."""
+        """Draw intervals (their ends along x) as horizontal bars at heights `at`, with the legend entry `words`."""
         label = deduplicate_label(self.ax, words)
         self.ax.hlines(at, *ends, color=self.style.color, alpha=alpha, linewidth=width, label=label)
 
     def draw_line(self, x: ArrayLike, y: ArrayLike, label: str | None) -> None:
-        """Draw a line through the visible points."""
+        """Draw a line through the points that are visible at the resolution of a plot."""
         across, upwards = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
         seen = select_visible_points(across, upwards)
         self.draw_points(across[seen], upwards[seen], self.style.dash, linewidth=scale_line_width(1.6), label=label)
 
     def draw_steps(self, edges: ArrayLike, heights: ArrayLike, *, width: float) -> None:
-        """Draw steps with the height at their left edge."""
+        """Draw a line that has, from each edge to the next, the height at that edge; `edges` and `heights` have one
+        length.
+        """
         how: Any = {"color": self.style.color, "linestyle": self.style.dash, "linewidth": scale_line_width(width)}
         self.ax.step(edges, heights, where="post", label=self.legend_label(), **how)
 
@@ -501,6 +514,7 @@ SILENT: dict[str, dict[str, None]] = {
 }
 SALT = "dpcurves"
 SHARP = 200
+"""Dots per inch of a saved figure, unless stated."""
 
 
 def save_figure(ax: Axes, path: str | PathLike[str]) -> None:

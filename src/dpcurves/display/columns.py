@@ -45,11 +45,11 @@ AT_OR_BELOW = "share of records at or below"
 
 
 COARSEST = 21
-"""Edges up to which steps are as wide as bars."""
+"""Edges of a grid up to which steps are as wide as bars."""
 COARSE = 257
-"""Edges up to which single steps are visible."""
+"""Edges of a grid up to which single steps are visible."""
 FAINT = 0.07
-"""Opacity of the area that contains the steps."""
+"""Opacity, from 0 to 1, of the area that contains the steps."""
 ANYWHERE = "wherever values lie in their cells"
 WEIGHTED = "weighted "
 """Prefix of an axis label if records have weights."""
@@ -118,15 +118,18 @@ def draw_cdf_of_values(
 
 
 def _finish_shares(picture: Picture, label: str, upwards: str) -> Axes:
+    """Set the limits of an axis of shares for the first curve; label the axes, add the privacy statement, and return
+    the axes.
+    """
     if picture.is_first:
         picture.ax.set(ylim=UNIT, xmargin=0.01)
     return picture.label_axes(label, upwards).add_statement()
 
 
 QUANTILE_ROOM = -0.03, 1.09
-"""Limits of an axis of shares, with room for text above."""
+"""Shares. Limits of an axis of shares, with room for text above."""
 BEYOND = 0.12
-"""Length of the arrow of an unbounded interval, as a fraction of the axis."""
+"""Share of the axis. Length of the arrow of an unbounded interval."""
 
 
 def draw_quantiles(
@@ -190,6 +193,7 @@ def _draw_bars_across(picture: Picture, shares: FloatArray, points: FloatArray, 
 
 
 def _mark_shares(ax: Axes, shares: FloatArray) -> None:
+    """Set the ticks of the y axis to the levels of the quantiles, if they are few and far apart."""
     ax.set(ylim=QUANTILE_ROOM, xmargin=0.12)
     if len(shares) <= MOST_LABELLED and (len(shares) < 2 or np.diff(np.sort(shares)).min() >= 0.04):
         ax.set_yticks(shares, [f"{share:g}" for share in shares])
@@ -198,9 +202,9 @@ def _mark_shares(ax: Axes, shares: FloatArray) -> None:
 
 DIAGONAL = "equal quantiles"
 THIN_CROSS = 0.9
-"""Line width of a cross for the population, in points."""
+"""Points. Line width of a cross for the population."""
 THICK_CROSS = 2.4
-"""Line width of a cross for these records, in points."""
+"""Points. Line width of a cross for these records."""
 
 
 class CrossedShade(NamedTuple):
@@ -260,11 +264,11 @@ def draw_quantile_quantile(
 FILLED = 512
 """Bars up to which their area is filled."""
 BAR_ROOM = 0.22
-"""Fraction of the height left free for the legend."""
+"""Share of the height left free for the legend."""
 LIGHT_BACKGROUND = "0.92"
 DARK_GREY = "0.2"
 EVEN = 1e-6
-"""Relative difference of cell widths that counts as rounding."""
+"""Ratio. Relative difference of cell widths that counts as rounding."""
 DENSE = " per unit of "
 PER_CELL = " per cell"
 
@@ -309,11 +313,13 @@ def draw_bars(
 
 
 def _are_uneven(bounds: FloatArray) -> bool:
+    """Return True if the widths between these bounds differ by more than rounding."""
     widths = np.diff(bounds)
     return bool(np.ptp(widths) > EVEN * widths.max())
 
 
 def _draw_stairs(picture: Picture, bounds: FloatArray, heights: FloatArray) -> None:
+    """Draw counts as stairs: filled in grey for a first curve of few cells, as a line otherwise."""
     ax, style, title = picture.ax, picture.style, picture.legend_label()
     if len(heights) > 2 * BLOCKS:
         return draw_between(ax, bounds, heights, heights, color=style.color, alpha=0.9, title=title)
@@ -371,9 +377,9 @@ def draw_plane(
 
 
 MARGIN = 1.3
-"""Half width of an axis, as a multiple of the upper endpoint."""
+"""Ratio. Half width of an axis, as a multiple of the upper endpoint."""
 BOUNDS_ROOM = 2.8
-"""Upper limit of the y axis, as a multiple of the upper endpoint, with room for the legend."""
+"""Ratio. Upper limit of the y axis, as a multiple of the upper endpoint, with room for the legend."""
 LONGEST_LINE = 120
 """Characters of a legend entry, above which it is shortened."""
 LINE_WIDTH = 48
@@ -457,22 +463,23 @@ def draw_plane_bounds(
 
 
 LONGEST_NAME = 30
+"""Characters of a category in a contingency table, above which it is shortened."""
 LETTER = 8.0
-"""Font size of the numbers in cells, in points."""
+"""Points. Font size of the numbers in cells."""
 LEAST_LETTER = 4.5
-"""Font size below which numbers are left out, in points."""
+"""Points. Font size below which numbers are left out."""
 LETTER_WIDTH = 0.62
-"""Width of a letter as a fraction of the font size."""
+"""Ratio. Width of a letter as a fraction of the font size."""
 LINE_HEIGHT = 1.3
-"""Height of a line as a multiple of the font size."""
+"""Ratio. Height of a line as a multiple of the font size."""
 ROOM_FOR_NAME = 0.8
-"""Width of a column of the table that its name needs, in inches."""
+"""Inches. Width of a column of the table that its name needs."""
 WITHIN = 0.75
-"""Fraction of the width of the plot that the cells get beside the colour bar."""
+"""Share of the width of the plot that the cells get beside the colour bar."""
 SLANT = 40
-"""Rotation of long column names, in degrees."""
+"""Degrees. Rotation of long column names."""
 DARK = 0.55
-"""Fraction of the darkest colour from which text on a cell is white."""
+"""Share of the darkest colour from which text on a cell is white."""
 
 
 def draw_contingency(

@@ -43,6 +43,7 @@ Fault = tuple[str, str]
 
 
 SCHEMA = 1
+"""Version number of the JSON form of curves."""
 SEVERAL = "curves"
 LONGER = "x-longer"
 """Schema keyword: by how many items an array is longer than the shortest array of the curve."""
@@ -87,6 +88,7 @@ DOCUMENT, ANY, SINGLE = "document", "kind of a document", "kind of a curve"
 
 
 def _reference(name: str) -> Rule:
+    """Return a reference to a definition of the schema, by its name."""
     return {"$ref": f"#/$defs/{name}"}
 
 
@@ -138,6 +140,7 @@ def _shared_rules() -> dict[str, Rule]:
 
 
 def _kind_schemas() -> dict[str, Rule]:
+    """Return the schemas of all kinds of curves by name; the modules of all results are imported."""
     load_results(SEVERAL)
     return {kind: FORMS[kind]() for kind in sorted(FORMS)}
 
@@ -201,6 +204,9 @@ def find_faults(value: Any, rule: Rule, place: str) -> Iterator[Fault]:
 
 
 def _faults_of_value(value: Any, rule: Rule, place: str) -> Iterator[Fault]:
+    """Yield the faults of a value against the rules for single values: type, constant, choices, least number,
+    pattern.
+    """
     if "type" in rule and type(value) not in _python_types(rule["type"]):
         yield place, f"{' or '.join(_as_list(rule['type']))} is needed, got {NAMES[type(value)]}"
     if "const" in rule and (type(value), value) != (type(rule["const"]), rule["const"]):
@@ -214,6 +220,7 @@ def _faults_of_value(value: Any, rule: Rule, place: str) -> Iterator[Fault]:
 
 
 def _faults_of_object(value: dict[str, Any], rule: Rule, place: str) -> Iterator[Fault]:
+    """Yield the faults of an object: missing names, and the faults of each entry."""
     for name in rule.get("required", ()):
         if name not in value:
             yield place, f"{name!r} is missing"
@@ -224,6 +231,7 @@ def _faults_of_object(value: dict[str, Any], rule: Rule, place: str) -> Iterator
 
 
 def _faults_of_list(value: list[Any], rule: Rule, place: str) -> Iterator[Fault]:
+    """Yield the faults of a list: a wrong length, and the faults of each entry."""
     if not rule.get("minItems", 0) <= len(value) <= rule.get("maxItems", len(value)):
         yield place, f"{rule['minItems']} entries are needed, got {len(value)}"
     items = rule.get("items", {})
@@ -234,10 +242,12 @@ def _faults_of_list(value: list[Any], rule: Rule, place: str) -> Iterator[Fault]
 
 
 def _as_list(names: str | list[str]) -> list[str]:
+    """Return type names as a list."""
     return [names] if isinstance(names, str) else names
 
 
 def _python_types(names: str | list[str]) -> tuple[type, ...]:
+    """Return the Python types of JSON type names."""
     return tuple(kind for name in _as_list(names) for kind in TYPES[name])
 
 
@@ -305,6 +315,7 @@ def frame_columns(frame: Any) -> dict[str, NDArray[Any]]:
 
 
 def _arrow_table(arrays: Mapping[str, NDArray[Any]]) -> Any:
+    """Return columns as an Arrow table of arro3."""
     from arro3.core import Array, DataType, Table
 
     held = [
@@ -316,6 +327,7 @@ def _arrow_table(arrays: Mapping[str, NDArray[Any]]) -> Any:
 
 ENVELOPE = ("kind", "schema", "privacy", "evidence", "notes")
 DIGITS = 40
+"""Digits. Longest integer that is read from a document."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -336,12 +348,12 @@ class CurveDocument:
 
     @property
     def question(self) -> Mapping[str, Any]:
-        """The public facts of the question."""
+        """The public facts of the question, as plain objects."""
         return cast("Mapping[str, Any]", self.evidence["question"])
 
     @property
     def releases(self) -> tuple[Evidence, ...]:
-        """The releases, one per round."""
+        """The released numbers with their noise laws, one per round."""
         return tuple(map(Evidence.from_json, self.evidence["releases"]))
 
 
@@ -410,7 +422,7 @@ def parse_curve(text: str, kind: str) -> CurveDocument:
 
 
 def encode_privacy(privacy: PrivacyStatement) -> dict[str, object]:
-    """Return the ``privacy`` object of a curve."""
+    """Return a privacy statement as the ``privacy`` object of a curve's JSON."""
     facts = {
         name: getattr(privacy, name)
         for name in PrivacyStatement.__slots__
@@ -425,6 +437,7 @@ def encode_privacy(privacy: PrivacyStatement) -> dict[str, object]:
 
 
 def _parse_json(text: str) -> dict[str, Any]:
+    """Return a JSON object. Raises `InvalidArgument` with line and column for other texts."""
     try:
         document = json.loads(
             text, parse_constant=_refuse_constant, parse_float=_parse_finite, parse_int=_parse_integer
@@ -439,6 +452,7 @@ def _parse_json(text: str) -> dict[str, Any]:
 
 
 def _refuse_constant(_: str) -> NoReturn:
+    """Raise `ValueError`: NaN and infinite numbers are no JSON."""
     raise ValueError
 
 
@@ -448,10 +462,12 @@ def _parse_finite(text: str) -> float:
 
 
 def _parse_integer(text: str) -> int:
+    """Return an integer of at most 40 digits. Raises `ValueError` for a longer one."""
     return int(text) if len(text) <= DIGITS else _refuse_constant(text)
 
 
 def _check_lengths(document: Mapping[str, Any]) -> None:
+    """Refuse a document whose arrays do not fit together in length. Raises `InvalidArgument`."""
     for curve in document["curves"].values() if document["kind"] == "curves" else ():
         _check_lengths(curve)
     arrays = extra_lengths(document["kind"])
@@ -461,6 +477,7 @@ def _check_lengths(document: Mapping[str, Any]) -> None:
 
 
 def _to_array(value: Any) -> Any:
+    """Return a list of numbers as an array, null as NaN; other values unchanged."""
     if isinstance(value, list) and not any(isinstance(entry, (dict, list, str)) for entry in value):
         array = np.array([np.nan if entry is None else entry for entry in value])
         return array if array.dtype.kind in "if" else array.astype(np.float64)
@@ -495,4 +512,5 @@ def _to_plain_scalar(value: object) -> object:
 
 
 def _to_plain_mapping(value: Mapping[Any, object]) -> dict[str, object]:
+    """Return a mapping with texts as names and values of JSON types."""
     return {str(name): _to_plain(entry) for name, entry in value.items()}

@@ -71,13 +71,14 @@ def draw_curves(
 
 
 MEANS_ROW = 0.32
-"""Height of a group, in inches."""
+"""Inches. Height of a group."""
 TIGHT_ROW = 0.19
-"""Height of a group without a written mean, if there are many groups, in inches."""
+"""Inches. Height of a group without a written mean, if there are many groups."""
 LEGEND = 0.2
-"""Fraction of the height for the legend, if it is not above the plot."""
+"""Share of the height for the legend, if it is not above the plot."""
 HALF = "the middle half of the records"
 LONGEST_NAME = 30
+"""Characters of a group's name, above which it is shortened."""
 
 
 def draw_means(
@@ -123,12 +124,14 @@ def draw_means(
 
 
 MOST_TOGETHER = 4
-"""Largest number of curves with bands on common axes."""
+"""Curves. Largest number of curves with bands on common axes."""
 EACH = (2.1, 1.6)
+"""Inches. Width and height of a panel of small multiples."""
 LEAST_SIZE = (5.6, 4.0)
+"""Inches. Least width and height of a figure of small multiples."""
 TITLE, TICK = 8, 7
 WIDTH = 0.56
-"""Width of a letter of the legend, as a fraction of its height."""
+"""Ratio. Width of a letter of the legend, as a fraction of its height."""
 
 
 def draw_small_multiples(
@@ -197,11 +200,13 @@ def _make_grid(whole: Axes, heights: Sequence[float], across: int = 1) -> GridSp
 
 
 def _hide_axes(below: Axes) -> None:
+    """Remove the ticks and the frame of axes that hold only the privacy statement."""
     below.set(xticks=[], yticks=[])
     below.spines[:].set_visible(False)
 
 
 def _format_panel(ax: Axes, name: str) -> None:
+    """Set the title, small labels and few ticks of a panel; inner panels have no axis labels."""
     from matplotlib.ticker import LogLocator, MaxNLocator
 
     ax.set_title(name, fontsize=scale_font_size(TITLE), parse_math=False)
@@ -217,6 +222,7 @@ def _format_panel(ax: Axes, name: str) -> None:
 
 
 def _add_shared_legend(small: Sequence[Axes]) -> None:
+    """Replace the legends of all panels by one legend above the figure."""
     for panel in small:
         legend = panel.get_legend()
         if legend is not None:

@@ -32,7 +32,7 @@ STYLE = """<style>
  margin:0 0 .75rem}
 </style>"""
 MOST_CHARGES = 20
-"""Number of latest charges that the HTML summary of a session lists."""
+"""Charges. Number of latest charges that the HTML summary of a session lists."""
 WARNING = f'<p class="seeded" role="alert">{escape(SEEDED)}</p>'
 
 
@@ -71,6 +71,7 @@ def summary_facts(title: str, rows: Sequence[tuple[str, str]], privacy: PrivacyS
 
 
 def _format_table(rows: Sequence[tuple[str, str]]) -> str:
+    """Return rows of name and text as an HTML table; an empty text without rows."""
     names = format_distinct_labels([name for name, _ in rows], 80)
     lines = [
         f'<tr><th scope="row">{escape(name)}</th><td>{escape(format_label(value, 400))}</td></tr>'
@@ -190,6 +191,7 @@ def account_summary(balance: BalanceReport, guarantee: str) -> str:
 
 
 def _format_accounts(balances: Sequence[BalanceReport]) -> str:
+    """Return the accounts of a ledger as a section of the page; an empty text without accounts."""
     if not balances:
         return ""
     accounts = "\n".join(_format_account(balance) for balance in balances)
@@ -197,6 +199,7 @@ def _format_accounts(balances: Sequence[BalanceReport]) -> str:
 
 
 def _format_account(balance: BalanceReport) -> str:
+    """Return an account as HTML: its name and budget, and a table of its charges."""
     name = _format_cell(balance.dataset)
     summary = _format_cell(f"budget {balance.budget}, spent {balance.spent}, left {balance.remaining}")
     rows = "\n".join(
@@ -217,6 +220,7 @@ def _format_account(balance: BalanceReport) -> str:
 
 
 def _format_refusals(refusals: Sequence[RefusalRow]) -> str:
+    """Return rejected questions and reasons as a section of the page; an empty text without any."""
     if not refusals:
         return ""
     rows = "\n".join(
@@ -226,4 +230,5 @@ def _format_refusals(refusals: Sequence[RefusalRow]) -> str:
 
 
 def _format_cell(text: str) -> str:
+    """Return a text on one line, shortened and escaped for HTML."""
     return escape(format_label(text, 400))

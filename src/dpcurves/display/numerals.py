@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 LONGEST_LABEL = 60
+"""Characters of a name, above which it is shortened."""
 BLANK = "(blank)"
 """Shown for a name of blanks alone."""
 
@@ -55,6 +56,7 @@ def format_distinct_labels(values: Sequence[object], most: int = LONGEST_LABEL) 
 
 
 def _cut_middle(name: object, most: int) -> str:
+    """Return a name on one line, with its middle replaced by dots if it has more than `most` characters."""
     whole = format_label(name, 10 * LONGEST_LABEL)
     end = (most - 3) // 2
     return whole if len(whole) <= most else f"{whole[: most - 3 - end].rstrip()}...{whole[-end:].lstrip()}"
@@ -70,14 +72,23 @@ def format_legend_label(text: object) -> str:
 
 
 LARGEST_PLAIN = 1e15
+"""Absolute value from which numbers are written with a power of ten."""
 SMALLEST_PLAIN = 1e-5
+"""Absolute value below which numbers are written with a power of ten."""
 FINEST = 1e-4  # smallest digit, as a fraction of the upper endpoint of an interval in a column
 FIGURES = 4
+"""Digits. Significant digits of a number of unknown precision."""
 MOST_FIGURES = 7
+"""Digits. The most significant digits of the largest number of a column, however close its numbers are."""
+"""Digits. The most significant digits that are tried to tell numbers apart."""
 MOST_DECIMALS = 12
+"""Digits. The most decimals of a rounded number, and the most digits of a number that is shown in full."""
+"""Digits. The most decimals of a number."""
 MOST_LABELLED = 12
-"""Largest number of points or rows whose numbers are written on a plot."""
+"""Points or rows. Largest number of them whose numbers are written on a plot."""
 ROUNDING = 1e-6
+"""Units of the last digit. Rounding error of an endpoint that rounding outward ignores."""
+"""Ratio. Relative distance of a number from a rounded one that counts as equal."""
 ENDLESS = "no end"
 
 
@@ -121,7 +132,7 @@ def format_in_cell(value: float, lower: float, upper: float, *, known_to: float 
 
 
 NEAR = 1e-9
-"""Relative distance up to which two points are equal: edges of a grid are computed in doubles."""
+"""Ratio. Relative distance up to which two points are equal: edges of a grid are computed in doubles."""
 
 
 def describe_point(answered: float, asked: float) -> str:
@@ -135,7 +146,7 @@ def describe_point(answered: float, asked: float) -> str:
 
 
 LEAST_ROUNDED = 1e-290
-"""Magnitude below which rounding to powers of ten underflows doubles."""
+"""Absolute value below which rounding to powers of ten underflows doubles."""
 
 
 def format_interval(lower: float, upper: float, known_to: float = 0.0) -> str:
@@ -166,7 +177,7 @@ def format_interval(lower: float, upper: float, known_to: float = 0.0) -> str:
 
 
 def _round_to_power(value: float, place: int) -> str:
-    """Round to a power of ten."""
+    """Return a number rounded to ``10**place``, as text with grouped thousands."""
     if place < -MOST_DECIMALS or abs(value) >= LARGEST_PLAIN:
         return f"{value:.{FIGURES}g}"
     rounded = round(value, -place) + 0.0  # no negative zero
@@ -230,7 +241,9 @@ UNITS = DATE, MOMENT = "date", "moment"
 """Units of axes in days and in seconds since 1970."""
 FIRST, LAST = date.min.toordinal(), date.max.toordinal()
 BEGINNING = date(1970, 1, 1).toordinal()
+"""Days. The proleptic ordinal of 1970-01-01."""
 PER_DAY = 86_400
+"""Seconds of a day."""
 IN_UTC = " UTC"
 """Suffix of times; times of all zones are converted to UTC before they are counted."""
 

@@ -79,6 +79,7 @@ def csv_text(columns: Mapping[str, ArrayLike], *, raw: bool = False) -> str:
 
 
 def _format_cell(value: object, escape: Callable[[str], str]) -> object:
+    """Return a cell of a CSV file: empty for unknown numbers, text escaped by `escape`, numbers unchanged."""
     if value is None or (isinstance(value, float) and isnan(value)):
         return ""
     return escape(value) if isinstance(value, str) else value
@@ -112,7 +113,7 @@ def suppress_rows(columns: Mapping[str, ArrayLike], names: Sequence[str], rows: 
 
 
 def require_workbooks() -> None:
-    """Require XlsxWriter.
+    """Refuse to go on without XlsxWriter.
 
     Raises:
         ImportError: XlsxWriter is not installed.
@@ -159,6 +160,7 @@ def build_workbook(columns: Mapping[str, ArrayLike], facts: Sequence[tuple[str, 
 
 
 def _write_cell(sheet: Any, row: int, column: int, value: object) -> None:
+    """Write a value into a cell: numbers as numbers, texts as texts, nothing for unknown numbers."""
     if value is None or (isinstance(value, float) and isnan(value)):
         return
     if isinstance(value, bool):
@@ -170,6 +172,7 @@ def _write_cell(sheet: Any, row: int, column: int, value: object) -> None:
 
 
 def _write_statement(book: Any, bold: Any, facts: Sequence[tuple[str, str]], picture: bytes) -> None:
+    """Add a sheet with the rows of facts and the picture (PNG bytes) below."""
     sheet = book.add_worksheet("statement")
     sheet.set_column(0, 0, 24)
     sheet.set_column(1, 1, 96, book.add_format({"text_wrap": True, "valign": "top"}))
@@ -180,7 +183,7 @@ def _write_statement(book: Any, bold: Any, facts: Sequence[tuple[str, str]], pic
 
 
 def render_png(picture: Axes, dots: int = PRINTED) -> bytes:
-    """Return the plot as PNG with this resolution."""
+    """Return a plot as the bytes of a PNG file with so many dots per inch."""
     buffer = BytesIO()
     save_axes(picture, buffer, ".png", dots)
     return buffer.getvalue()

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 CHANCE = "chance level (AUC = 0.5)"
 CURVE = "ROC curve"
 CLOSEST = 1e-4
-"""Smallest width of an interval that sets the digits of an area; an area has no digit below a tenth of it."""
+"""Area. Smallest width of an interval that sets the digits of an area; an area has no digit below a tenth of it."""
 
 
 def _draw_rates(
@@ -52,12 +52,14 @@ def _draw_rates(
 
 
 def _frame_shares(picture: Picture, across: str, upwards: str) -> None:
+    """Set equal axes from 0 to 1 with these labels."""
     picture.ax.set(xlim=UNIT, ylim=UNIT, aspect="equal")
     picture.ax.set_xlabel(across, parse_math=False)
     picture.ax.set_ylabel(upwards, parse_math=False)
 
 
 def _draw_diagonal(ax: Axes, label: str | None = None) -> None:
+    """Draw the dotted diagonal of the unit square, with a legend entry if given."""
     ax.plot([0, 1], [0, 1], color=GREY, linestyle=(0, (1, 2)), linewidth=1.2, label=label)
 
 
@@ -186,11 +188,11 @@ def draw_gain(
 
 
 DECISION_ROOM = 1.35
-"""Upper limit of the y axis, as a multiple of the highest net benefit."""
+"""Ratio. Upper limit of the y axis, as a multiple of the highest net benefit."""
 DEPTH = 0.25
-"""Lower limit of the y axis, as a multiple of the highest net benefit."""
+"""Ratio. Lower limit of the y axis, as a multiple of the highest net benefit."""
 LARGE = 0.75
-"""Width of a band from which it is uninformative, as a multiple of the highest net benefit."""
+"""Ratio. Width of a band from which it is uninformative, as a multiple of the highest net benefit."""
 CUT = "not drawn above {}: there the band is wider than 3/4 of the largest net benefit"
 LEAST_SHOWN = 0.1
 """Share of the thresholds that is always drawn."""
@@ -240,6 +242,7 @@ def draw_decision(
 
 
 def _edges_between(at: FloatArray) -> FloatArray:
+    """Return edges around points: the middles between them, and as far outside, (points + 1,)."""
     if len(at) < 2:
         return np.linspace(0, 1, len(at) + 1)
     middles = (at[:-1] + at[1:]) / 2
@@ -247,16 +250,16 @@ def _edges_between(at: FloatArray) -> FloatArray:
 
 
 THIN = 1.1
-"""Line width of an interval for the population, in points."""
+"""Points. Line width of an interval for the population."""
 THICK = 5.0
-"""Line width of an interval for these records, in points."""
+"""Points. Line width of an interval for these records."""
 WITHIN = 0.4
-"""Opacity of an interval for these records."""
+"""Opacity, from 0 to 1, of an interval for these records."""
 APART = 0.2
 NUMBERS_ROOM = 0.36
-"""Height left free for the legend above numbers, as a fraction of the rows."""
+"""Share of the rows. Height left free for the legend above numbers."""
 CONFUSION_ROOM = 0.55
-"""Height left free for the legend above rates, as a fraction of the rows."""
+"""Share of the rows. Height left free for the legend above rates."""
 
 
 def _bar_style(words: str) -> tuple[float, float]:
@@ -316,9 +319,9 @@ def draw_confusion(
 UNKNOWN = "anything from 0 to 1"
 FLOOR = -0.16
 BAR_PART = 0.7
-"""Width of a bar, as a fraction of the distance between bars."""
+"""Ratio. Width of a bar, as a fraction of the distance between bars."""
 AXIS_POINTS = 250.0
-"""Approximate length of the axis, in points."""
+"""Points. Approximate length of the axis."""
 RARE = 0.25
 """Share of positives below which the axes end early, because rare events would fill only their corner."""
 TALLEST = 0.12
@@ -436,9 +439,9 @@ def draw_hosmer_lemeshow(
 
 
 SMALLEST_MARK = 10.0
-"""Smallest area of a point, in square points."""
+"""Square points. Smallest area of a point."""
 LARGEST_MARK = 90.0
-"""Largest area of a point, in square points."""
+"""Square points. Largest area of a point."""
 Labels = tuple[str, str]
 SYNTHETIC = "synthetic points, none a record"
 
@@ -532,11 +535,15 @@ def draw_residual_density(
 
 
 def _finish_residuals(picture: Picture, unseen: float) -> Axes:
+    """Add the share of records outside the window to the legend, label the axes, add the privacy statement, and return
+    the axes.
+    """
     picture.add_legend_note(f"about {unseen:.1%} of the records lie outside")
     return picture.label_axes().add_statement()
 
 
 def _frame_residuals(picture: Picture, edges: tuple[FloatArray, FloatArray], labels: Labels) -> None:
+    """Draw the zero line and set limits and labels of the axes, for the first curve."""
     if picture.is_first:
         picture.ax.axhline(0, color=GREY, linewidth=0.8)
         picture.ax.set(xlim=edges[0][[0, -1]], ylim=edges[1][[0, -1]])

@@ -18,7 +18,7 @@ NO_MATPLOTLIB = "matplotlib is needed for pictures: pip install 'dpcurves[plot]'
 
 
 def require_matplotlib() -> None:
-    """Require matplotlib.
+    """Refuse to go on without matplotlib.
 
     Raises:
         ImportError: matplotlib is not installed.
@@ -51,6 +51,7 @@ def scale_line_width(width: float) -> float:
 
 
 DARK_GROUND = 0.5
+"""Brightness, from 0 to 1, below which a background is dark."""
 GROUND, TEXT, DIM = "#14171a", "#e8eaed", "#9aa0a6"
 STYLES: dict[str, dict[Any, Any]] = {
     "paper": {

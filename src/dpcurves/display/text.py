@@ -98,7 +98,7 @@ class BalanceReport(NamedTuple):
 
     @classmethod
     def from_statement(cls, statement: Statement) -> BalanceReport:
-        """Return the report of a ledger's statement."""
+        """Return an account's charges, allowances and remaining budget as texts."""
         account = statement.account
         # Times in UTC without seconds: full ISO 8601 is too wide for a table.
         charges = [

@@ -86,6 +86,7 @@ class ForecastKind(NamedTuple):
 
 
 def _fill_grid_column(question: Any, places: FloatArray) -> Table:
+    """Return the column of a question with values at these positions of its grid."""
     return {question.column: interpolate_grid(question.grid, places)}
 
 
@@ -99,11 +100,13 @@ def fill_class_columns(question: curves.RocQuestion, drawn: tuple[Bits, FloatArr
 
 
 def _fill_probability_columns(question: Any, sample: tuple[Bits, FloatArray]) -> Table:
+    """Return the columns of labels and of scores, which are probabilities."""
     bits, score = sample
     return {**_fill_label_column(question, bits), require_column_name(question.score): score}
 
 
 def _fill_label_column(question: Any, bits: Bits) -> Table:
+    """Return the column of labels: the question's negative class for 0, its positive class for 1."""
     values = parse_class_labels(question.label, question.pos_label, question.neg_label).values
     return {question.label: np.array(values)[bits]}
 
@@ -115,11 +118,13 @@ def _fill_bounded_column(question: Any, places: FloatArray) -> Table:
 
 
 def _fill_category_columns(question: curves.ContingencyQuestion, samples: tuple[FloatArray, FloatArray]) -> Table:
+    """Return both columns of a contingency table, with categories at these positions."""
     sides = zip((question.rows, question.columns), samples, strict=True)
     return {side.column: _values_at_places(side, places) for side, places in sides}
 
 
 def _fill_point_columns(question: curves.Histogram2DQuestion, sample: tuple[FloatArray, FloatArray]) -> Table:
+    """Return both columns of a plane, with values at these positions of its grids."""
     across, upwards = sample
     return {
         question.x: interpolate_grid(question.x_grid, across),
@@ -128,6 +133,7 @@ def _fill_point_columns(question: curves.Histogram2DQuestion, sample: tuple[Floa
 
 
 def _fill_residual_columns(question: curves.ResidualPlotQuestion, sample: tuple[FloatArray, FloatArray]) -> Table:
+    """Return the columns of predictions and residuals, in the question's units."""
     predicted, residual = sample
     return {
         require_column_name(question.predicted): predicted * question.unit_predicted,
@@ -136,11 +142,13 @@ def _fill_residual_columns(question: curves.ResidualPlotQuestion, sample: tuple[
 
 
 def _fill_unit_column(question: curves.BoundsQuestion, sample: tuple[FloatArray, FloatArray]) -> Table:
+    """Return the column of a question about bounds, in its unit; the first number of each pair is not used."""
     _, values = sample
     return {question.column: values * question.unit}
 
 
 def _fill_unit_columns(question: curves.PlaneBoundsQuestion, samples: tuple[FloatArray, FloatArray]) -> Table:
+    """Return both columns of a question about bounds in a plane, in their units."""
     axes = question.x, question.y
     return {axis.column: values * axis.unit for axis, values in zip(axes, samples, strict=True)}
 
@@ -172,6 +180,7 @@ def _fill_regression_columns(question: curves.VerifyQuestion, effect_data: Hidde
 
 
 def _values_at_places(column: NumericColumn | Categories, places: FloatArray) -> Any:
+    """Return numbers between a column's bounds, or its categories, at these positions from 0 to 1."""
     if isinstance(column, NumericColumn):
         return column.lower + (column.upper - column.lower) * places
     return np.array(column.values)[np.minimum((places * column.slots).astype(np.int64), column.slots - 1)]
@@ -192,10 +201,12 @@ def quarter_of_shares(question: Any, size: int) -> float:
 
 
 def _quarter_of_records(question: Any, size: int) -> float:
+    """Return a quarter of the number of records: an interval of half of them says nothing."""
     return size / 4
 
 
 def _quarter_of_values(question: Any) -> float:
+    """Return a quarter of the range of values."""
     return float(question.upper - question.lower) / 4
 
 
@@ -203,9 +214,13 @@ CORNERS = "share of the records below and left of a corner of cells, mean error"
 SHORT = "records that bounds cover fewer than asked, mean"
 MISSED = "the records that may be fewer"
 OF_ONE_NUMBER = 200
+"""Answers. Default number of rehearsals for single numbers, whose errors vary most."""
 OF_ONE_AREA = 60
+"""Answers. Default number of rehearsals for areas and bounds."""
 OF_SLOW = 16
+"""Answers. Default number of rehearsals for answers that take long."""
 MORE_WIDTHS = 16
+"""Answers. Number of rehearsals whose intervals are computed, for quick intervals."""
 NUMBERS: Mapping[type[Any], Callable[[Any, int], float]] = {
     curves.CountQuestion: _quarter_of_records,
     curves.SumQuestion: lambda question, size: size * _quarter_of_values(question),
@@ -376,7 +391,7 @@ BY = (
 
 
 def find_forecast_kind(question: Any) -> ForecastKind:
-    """Return the forecast of a question's type.
+    """Return the laws and the error measure with which a question's type is forecast.
 
     Raises:
         ValueError: questions of this type cannot be forecast.
@@ -405,6 +420,7 @@ def require_picture(question: Any) -> None:
 
 
 def _no_picture_error() -> InvalidArgument:
+    """Return the error that a forecast has no plot, with the types of questions that have one."""
     tables = [KINDS, *(getattr(module, FORECASTS) for module in import_forecast_modules())]
     names = [
         question_type.__name__
@@ -420,14 +436,14 @@ Law = Callable[[np.random.Generator, int], Mapping[str, Any]]
 Progress = Callable[[int, int], object]
 """Function of the number of finished answers and of all answers."""
 MOST_TABLES = 4
-"""Largest number of simulated tables per distribution."""
+"""Tables. Largest number of simulated tables per distribution."""
 SAYS_NOTHING = (
     "the interval would be as wide as half of all that is possible, or wider, for all these records: a release would "
     "be uninformative"
 )
 SOMETIMES_NOTHING = "for {} the interval would be as wide as half of all that is possible, or wider"
 MOST_RECORDS = 1_000_000
-"""Largest number of simulated records: with more, relative errors hardly change."""
+"""Records. Largest number of simulated records: with more, relative errors hardly change."""
 GIVEN = "the given records"
 LIKE = "columns of public records, a released curve, or a function of a generator and a number of records"
 
@@ -690,22 +706,28 @@ def _choose_laws(question: Any, kind: ForecastKind, records: int | None, like: A
 
 
 def _build_law(question: Any, kind: ForecastKind, law: Callable[[np.random.Generator, int], Any]) -> Law:
+    """Return a function that draws the columns of a question from a law of positions."""
     return lambda draw, size: kind.fill_columns(question, law(draw, size))
 
 
 def _summarise_errors(name: str, results: FloatArray) -> ExpectedError:
+    """Return the mean and standard error of simulated errors (first column), and the mean half widths (others) where
+    they were computed.
+    """
     errors, half_widths = results[:, 0], results[~np.isnan(results[:, 1]), 1:]
     means = half_widths.mean(axis=0).tolist() if len(half_widths) else (nan, nan)
     return ExpectedError(name, float(errors.mean()), float(errors.std(ddof=1) / np.sqrt(len(errors))), *means)
 
 
 def _require_size(table: Mapping[str, Any]) -> int:
+    """Return the number of records. Raises `InvalidArgument` unless all columns have one length of at least 1."""
     if not table or not all(len(column) == len(next(iter(table.values()))) > 0 for column in table.values()):
         raise InvalidArgument("like", "must be columns of one length, with at least one record")
     return len(next(iter(table.values())))
 
 
 def _require_positive(records: int | None) -> int:
+    """Return the number of records. Raises `InvalidArgument` unless it is a positive integer."""
     number = require_integer("records", records)
     if number < 1:
         raise InvalidArgument("records", f"at least 1 is needed, got {number}")

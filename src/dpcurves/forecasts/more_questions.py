@@ -26,15 +26,15 @@ from .expected_errors import (
 from .reference_laws import CLASSES, PLACES, interpolate_grid
 
 LEAST = 0.1
-"""Least simulated weight, as a fraction of the cap; weights are uniform and independent of values."""
+"""Ratio. Least simulated weight, as a fraction of the cap; weights are uniform and independent of values."""
 MOST = 0.5
-"""Largest simulated weight, as a fraction of the cap."""
+"""Ratio. Largest simulated weight, as a fraction of the cap."""
 APART = 0.6180339887498949
-"""Golden ratio minus 1: its multiples modulo 1 are evenly spread."""
+"""Ratio. Golden ratio minus 1: its multiples modulo 1 are evenly spread."""
 
 
 def synthesise_weights(question: Any, size: int) -> FloatArray:
-    """Return weights of `size` simulated records."""
+    """Return simulated weights of `size` records, from a tenth to half of the cap, evenly spread."""
     return np.asarray(question.weight_cap * (LEAST + (MOST - LEAST) * (np.arange(size) * APART % 1)))
 
 
@@ -45,7 +45,7 @@ def weight_steps(question: Any, records: read.Columns) -> FloatArray:
 
 
 def _weight_share_below(question: Any, edges: FloatArray, grid: Grid, records: read.Columns) -> FloatArray:
-    """Return the share of the weight below each edge."""
+    """Return the exact share of the records' weight below each edge, (edges,)."""
     values, steps = np.asarray(records[question.column], dtype=np.float64), weight_steps(question, records)
     is_present = ~np.isnan(values)
     values, steps = np.clip(values[is_present], grid.lower, np.nextafter(grid.upper, -np.inf)), steps[is_present]
@@ -55,6 +55,7 @@ def _weight_share_below(question: Any, edges: FloatArray, grid: Grid, records: r
 
 
 def _fill_weighted_columns(question: Any, places: FloatArray) -> Table:
+    """Return the column of values at these positions of the grid, and the column of weights."""
     return {
         question.column: interpolate_grid(question.grid, places),
         question.weight: synthesise_weights(question, len(places)),
@@ -72,7 +73,7 @@ def _weighted_error(question: Any, result: curves.CDF | curves.Quantiles, record
 
 
 def largest_half_width(found: curves.CDF | curves.Quantiles, population: bool) -> float:
-    """Return half the largest width of the band."""
+    """Return half the largest width of a curve's band, or of the quantiles' intervals, at `LEVEL`, in shares."""
     curve: Any = found.curve if isinstance(found, curves.Quantiles) else found
     return float(read.band_half_widths(curve, population).max())
 
@@ -89,6 +90,7 @@ WEIGHTED = ForecastKind(
 
 
 def _fill_summed_columns(question: Any, places: FloatArray) -> Table:
+    """Return the column of values at these positions between the bounds, and the column of weights."""
     bounds = Grid(question.lower, question.upper, cells=1)
     return {
         question.column: interpolate_grid(bounds, places),
@@ -97,6 +99,7 @@ def _fill_summed_columns(question: Any, places: FloatArray) -> Table:
 
 
 def _weighted_number_error(question: Any, result: curves.WeightedSummary, records: read.Columns) -> float:
+    """Return the absolute error of a weighted number; half the width of its interval if it is unknown."""
     values, steps = np.asarray(records[question.column], dtype=np.float64), weight_steps(question, records)
     is_present = ~np.isnan(values)
     values, weights = (
@@ -134,10 +137,11 @@ WEIGHTED_NUMBER = ForecastKind(
 DECILES = np.linspace(0.1, 0.9, 9)
 """Levels at which errors of curves are measured."""
 SPREAD = 999.0
-"""Range of the simulated values."""
+"""Units of the column. Range of the simulated values."""
 
 
 def _fill_unbounded_column(question: Any, places: FloatArray) -> Table:
+    """Return the column of values from 1 to 1000 at these positions."""
     return {question.column: 1 + SPREAD * places}
 
 

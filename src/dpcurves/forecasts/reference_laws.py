@@ -26,10 +26,11 @@ ClassesAndScores = Callable[[Generator, int], tuple[Bits, FloatArray]]
 Points = Callable[[Generator, int], tuple[FloatArray, FloatArray]]
 """Function that draws points of a plane."""
 TIES = 40
-"""Number of round values along a grid on which tied values lie."""
+"""Values. Number of round values along a grid on which tied values lie."""
 
 
 def _sample_long_tail(draw: Generator, size: int) -> FloatArray:
+    """Draw positions from a log-normal law, clipped to [0, 1]."""
     return np.clip(draw.lognormal(-2.3, 0.9, size), 0, 1)
 
 
@@ -58,6 +59,7 @@ def _pair_sampler(lean: float) -> Points:
     """Return a sampler of two positions; `lean` is the weight of the first in the second."""
 
     def sample_pairs(draw: Generator, size: int) -> tuple[FloatArray, FloatArray]:
+        """Draw two positions, the second of which depends on the first by the weight `lean`."""
         first = draw.beta(1, 2, size)
         return first, lean * first + (1 - lean) * draw.random(size)
 
@@ -65,6 +67,7 @@ def _pair_sampler(lean: float) -> Points:
 
 
 def _sample_mostly_one_pair(draw: Generator, size: int) -> tuple[FloatArray, FloatArray]:
+    """Draw two positions that are both 0 in nine of ten records."""
     first, second = _pair_sampler(0.3)(draw, size)
     rare = draw.random(size) < 0.1
     return np.where(rare, first, 0.0), np.where(rare, second, 0.0)
@@ -88,6 +91,7 @@ def _class_sampler(positive: float, apart: float, steps: int = 0) -> ClassesAndS
     """
 
     def sample_classes(draw: Generator, size: int) -> tuple[Bits, FloatArray]:
+        """Draw classes, and as scores their probabilities given a hidden normal variable."""
         from scipy.special import expit, logit
 
         bits = (draw.random(size) < positive).astype(np.int64)
@@ -109,12 +113,14 @@ CLASSES = MappingProxyType(
 
 
 def _sample_blobs(draw: Generator, size: int) -> tuple[FloatArray, FloatArray]:
+    """Draw points of the unit square from six normal blobs with random centres."""
     centres, widths, blob = draw.random((6, 2)), draw.uniform(0.02, 0.1, 6), draw.integers(0, 6, size)
     across, upwards = (np.clip(draw.normal(axis[blob], widths[blob]), 0, 1) for axis in centres.T)
     return across, upwards
 
 
 def _sample_along_line(draw: Generator, size: int) -> tuple[FloatArray, FloatArray]:
+    """Draw points of the unit square near the diagonal, with a long tail along it."""
     across = _sample_long_tail(draw, size)
     return across, np.clip(across + draw.normal(0, 0.05, size), 0, 1)
 
@@ -132,6 +138,7 @@ def _residual_sampler(spread: Callable[[Generator, FloatArray], FloatArray]) -> 
     """Return a sampler of predictions and residuals, in their units."""
 
     def sample_residuals(draw: Generator, size: int) -> tuple[FloatArray, FloatArray]:
+        """Draw normal predictions, and residuals around them."""
         predicted = draw.normal(0, 3, size)
         return predicted, spread(draw, predicted)
 
@@ -152,6 +159,7 @@ Hidden = tuple[Generator, int, float]
 
 
 def _effect_sampler(strength: float) -> Callable[[Generator, int], Hidden]:
+    """Return a sampler that passes on generator, size and strength; the question draws its own columns."""
     return lambda draw, size: (draw, size, strength)
 
 
@@ -243,13 +251,14 @@ def normalise_weights(weights: FloatArray) -> FloatArray:
 
 
 def sample_within_cells(edges: FloatArray, values: FloatArray | None, cell: Any, draw: Generator) -> FloatArray:
-    """Draw a position in each of these cells."""
+    """Draw a uniform value in each of these cells (by index); the declared value if there are any."""
     if values is not None:
         return np.asarray(values[cell])
     return np.asarray(edges[cell] + (edges[cell + 1] - edges[cell]) * draw.random(len(cell)))
 
 
 def _column_law(column: str, weights: FloatArray, grid: Grid) -> Law:
+    """Return the law of one column: cells by these weights, and uniform values within them (or the declared values)."""
     edges, values, chances = grid.edges, grid.values, normalise_weights(weights)
     cells = len(edges) - 1
     chances = (
@@ -257,6 +266,7 @@ def _column_law(column: str, weights: FloatArray, grid: Grid) -> Law:
     )  # those outside are left out
 
     def sample_column(draw: Generator, size: int) -> Table:
+        """Draw the column of `size` records."""
         return {column: sample_within_cells(edges, values, draw.choice(cells, size, p=chances), draw)}
 
     return sample_column
@@ -268,6 +278,7 @@ def _class_law(question: Any, counts: FloatArray, grid: Grid) -> tuple[Law, floa
     slots, chances, edges = counts.shape[1], normalise_weights(counts), grid.edges
 
     def sample_classes(draw: Generator, size: int) -> Table:
+        """Draw the columns of labels and scores of `size` records."""
         bit, slot = np.divmod(draw.choice(2 * slots, size, p=chances), slots)
         inner = slot - int(grid.outside is Outside.APART)
         score = sample_within_cells(edges, grid.values, np.clip(inner, 0, grid.cells - 1), draw)
@@ -278,12 +289,16 @@ def _class_law(question: Any, counts: FloatArray, grid: Grid) -> tuple[Law, floa
 
 
 def _pair_law(question: curves.ContingencyQuestion, curve: curves.Contingency) -> Law:
+    """Return the law of pairs of categories of a released table. Raises `InvalidArgument` if its shape is another
+    one.
+    """
     sides, chances = (question.rows, question.columns), normalise_weights(curve.unbiased_counts)
     shape = curve.unbiased_counts.shape
     if shape != (question.rows.slots, question.columns.slots):
         raise InvalidArgument("like", f"a table of {question.rows.slots} by {question.columns.slots} pairs is needed")
 
     def sample_pairs(draw: Generator, size: int) -> Table:
+        """Draw both columns of `size` records."""
         cells = np.divmod(draw.choice(len(chances), size, p=chances), shape[1])
         return {side.column: np.array(side.values)[index] for side, index in zip(sides, cells, strict=True)}
 
@@ -291,9 +306,11 @@ def _pair_law(question: curves.ContingencyQuestion, curve: curves.Contingency) -
 
 
 def _point_law(question: curves.Histogram2DQuestion, curve: curves.Histogram2D) -> Law:
+    """Return the law of points of a released plane, uniform within cells."""
     chances, across = normalise_weights(curve.count), curve.count.shape[1]
 
     def sample_points(draw: Generator, size: int) -> Table:
+        """Draw both columns of `size` records."""
         x, y = np.divmod(draw.choice(len(chances), size, p=chances), across)
         return {
             question.x: sample_within_cells(curve.x_edges, None, x, draw),

@@ -29,7 +29,7 @@ from ..trust import Central, Curator
 Curve = TypeVar("Curve")
 Axes = Sequence[Axis | Categories]
 KEY = bytes(32)
-"""Key for public records, which need no secret."""
+"""Key for public records, which need no secret: 32 zero bytes."""
 
 
 def rehearse_answers(
@@ -83,6 +83,7 @@ class _RehearsedReplies:
         return self._paid[part] if query == query.charged_query else self._run(query, allotment)
 
     def _run(self, query: Query, allotment: Allotment) -> Release:
+        """Return the release of a query under an allotment, counted from the public records."""
         records, trust, adjacency, randomness = self._setting
         plan = trust.plan_query(query, allotment.loss, adjacency)
         return trust.run(plan, [Curator(records, self._memories[allotment.part])], allotment, randomness)
@@ -93,6 +94,7 @@ def _cache_counts(records: Records) -> Records:
     cache = dict[Any, Any]()
 
     def look_up(name: str, *arguments: Any) -> Any:
+        """Return the result of a counting method, counted at the first call with these arguments."""
         key = name, *(tuple(argument) if isinstance(argument, Iterable) else argument for argument in arguments)
         if key not in cache:
             cache[key] = getattr(records, name)(*arguments)
@@ -110,7 +112,7 @@ shape.
 Half = Callable[[Any, bool], float]
 """Function that returns the half width of an interval at `LEVEL`, for these records or for the population."""
 LEVEL = 0.95
-"""Confidence level of intervals."""
+"""Probability. Confidence level of the intervals whose widths are forecast."""
 
 
 def cdf_error(question: Any, curve: curves.CDF, records: Columns) -> float:
@@ -142,7 +144,7 @@ def bounds_error(question: curves.BoundsQuestion, bounds: curves.Bounds, records
 
 
 def plane_bounds_error(question: Any, plane_bounds: curves.PlaneBounds, records: Columns) -> float:
-    """Return the mean error of both columns."""
+    """Return the mean over both columns of the records that their intervals lack to cover the requested shares."""
     pairs = (question.x, plane_bounds.x), (question.y, plane_bounds.y)
     return float(np.mean([bounds_error(axis_question, axis_bounds, records) for axis_question, axis_bounds in pairs]))
 
@@ -211,7 +213,7 @@ def table_error(question: Any, table: curves.Contingency, records: Columns) -> f
 
 
 def root_mean_square_error(estimates: FloatArray, truth: FloatArray) -> float:
-    """Return the root mean square of errors."""
+    """Return the root of the mean squared difference between estimates and truth."""
     return float(np.sqrt(np.mean((estimates - truth) ** 2)))
 
 
@@ -221,17 +223,17 @@ def mean_half_width(ends: ArrayLike) -> float:
 
 
 def number_half_width(summary: curves.Summary, population: bool) -> float:
-    """Return half the width of the interval of the requested number."""
+    """Return half the width of the interval of the requested number at `LEVEL`."""
     return mean_half_width(summary.interval(LEVEL, population=population))
 
 
 def area_half_width(scores: curves.Scores, population: bool) -> float:
-    """Return half the width of the interval of the area."""
+    """Return half the width of the interval of the area under the curve at `LEVEL`."""
     return mean_half_width(scores.interval(curves.Metric.AUC, LEVEL, population=population))
 
 
 def interval_half_width(curve: Any, population: bool) -> float:
-    """Return half the mean width of the intervals."""
+    """Return half the mean width of all intervals of the curve at `LEVEL`."""
     return mean_half_width(curve.intervals(LEVEL, population=population))
 
 
@@ -242,7 +244,7 @@ def quantiles_half_width(quantiles: curves.Quantiles, population: bool) -> float
 
 
 def band_half_widths(curve: Any, population: bool) -> FloatArray:
-    """Return half the width of the band at each edge."""
+    """Return half the width of the curve's band at `LEVEL` at each edge, (edges,)."""
     lower, upper = curve.band(LEVEL, population=population)
     return np.asarray(upper - lower) / 2
 
@@ -261,23 +263,28 @@ def plane_error(question: Any, curve: curves.Histogram2D, records: Columns) -> f
 
 
 def residual_plot_error(question: Any, curve: curves.ResidualPlot, records: Columns) -> float:
-    """Return the same error within the private bounds of the plot."""
+    """Return the mean absolute error of the shares below and left of the corners of cells within the private bounds of
+    the plot.
+    """
     predicted, residual = (_column_values(records, name) for name in (question.predicted, question.residual))
     truth, _, _ = np.histogram2d(predicted, residual, bins=[curve.x_edges, curve.y_edges])
     return _mean_corner_error(curve.density * (1 - curve.outside), truth / len(predicted))
 
 
 def _column_values(records: Columns, column: str) -> FloatArray:
+    """Return a column as doubles."""
     return np.asarray(records[column], dtype=np.float64)
 
 
 def _scores_and_labels(question: Any, records: Columns) -> tuple[FloatArray, FloatArray]:
+    """Return the scores, and 1 for positive and 0 for other labels, each (records,)."""
     return _column_values(records, question.score), (np.asarray(records[question.label]) == question.pos_label).astype(
         float
     )
 
 
 def _clip_to_grid(values: FloatArray, grid: Grid) -> FloatArray:
+    """Return the values clipped to the grid, if the grid clips; unchanged otherwise."""
     return np.clip(values, grid.lower, grid.upper) if grid.outside is Outside.CLAMPED else values
 
 
@@ -296,6 +303,7 @@ def _count_below(values: FloatArray, edges: FloatArray, grid: Grid) -> FloatArra
 
 
 def _shares_below(values: FloatArray, edges: FloatArray, grid: Grid) -> FloatArray:
+    """Return the share of the values below each edge, (edges,)."""
     return _count_below(values, edges, grid) / len(values)
 
 
@@ -330,15 +338,16 @@ def _mean_error(
 
 
 def _mean_corner_error(estimates: FloatArray, truth: FloatArray) -> float:
+    """Return the mean absolute error of the sums below and left of the corners of cells."""
     return float(np.mean(np.abs(np.cumsum(np.cumsum(estimates - truth, axis=0), axis=1))))
 
 
 RATES = np.linspace(0, 1, 101)
-"""False positive rates at which ROC curves are averaged."""
+"""False positive rates, from 0 to 1, at which ROC curves are averaged."""
 
 
 def trace_band(curve: Any) -> Traced:
-    """Return a curve along its grid, with its band."""
+    """Return a curve's edges, its heights and the bounds of its band at `LEVEL`."""
     return (curve.x, curve.y, *curve.band(LEVEL))
 
 
@@ -355,7 +364,7 @@ def trace_calibration(curve: curves.Calibration) -> Traced:
 
 
 def trace_roc(curve: curves.ROC) -> Traced:
-    """Return a ROC curve at even rates, with its band."""
+    """Return a ROC curve's heights at the rates `RATES`, with the bounds of its band at `LEVEL`."""
     edges, lower, upper = curve.band(LEVEL).steps()
     step = np.clip(np.searchsorted(edges, RATES, side="right") - 1, 0, len(lower) - 1)
     return RATES, np.interp(RATES, curve.fpr, curve.tpr), lower[step], upper[step]

@@ -86,7 +86,9 @@ class HaarSums(EqualWidthSums):
 
     @property
     def parts(self) -> tuple[Part, ...]:
-        """Totals, if they were measured, and the levels."""
+        """Number and noise of the totals, if they were measured, and of the contrasts of each level, from coarse to
+        fine.
+        """
         contrasts = map(Part, band_sizes(self.points)[1:], self.levels)
         return (*(() if self.top is None else (Part(1, self.top),)), *contrasts)
 
@@ -129,14 +131,18 @@ class HaarSums(EqualWidthSums):
         return spread_over_cells(counts, np.diff(self.bounds))
 
     def prefix_variances(self, total_is_public: bool) -> FloatArray:
-        """Return exact variances; see `contrast_variances`."""
+        """Return the exact variance of each prefix estimate, (rows, cells + 1), in squared records; see
+        `contrast_variances`.
+        """
         return np.broadcast_to(contrast_variances(self, total_is_public), (self.rows, self.cells + 1))
 
 
 def _split_values(
     law: HaarSums, values: FloatArray, total: int | None
 ) -> tuple[FloatArray, list[FloatArray], FloatArray]:
-    """Split into totals (..., rows, 1), contrasts (..., rows, nodes) of each level, and missing counts (...)."""
+    """Split released values (..., size) into totals (..., rows, 1), contrasts (..., rows, nodes) of each level, and
+    missing counts (...).
+    """
     tables, missing = split_into_parts(law, values)
     if law.top is not None:
         row = max(law.top.variance, LEAST_VARIANCE)
@@ -243,16 +249,19 @@ class HaarTensorSums(CountLaw):
 
     @property
     def rows(self) -> int:
-        """1: the table is flat."""
+        """1: the table is one flat row of cells."""
         return 1
 
     @property
     def cells(self) -> int:
-        """Number of cells of the table."""
+        """Number of cells of the table: the product of `sides`."""
         return prod(self.sides)
 
     @property
     def size(self) -> int:
+        """Number of released values: the cells of the table, the count outside it if there is one, and the missing
+        count.
+        """
         return self.cells + (self.outside_noise is not None) + 1
 
     @property
@@ -275,10 +284,16 @@ class HaarTensorSums(CountLaw):
 
     @classmethod
     def count_stored_cells(cls, stored: Mapping[str, Any]) -> int:
+        """Return the number of cells of a stored table, so that too large a one is refused before memory is
+        allocated.
+        """
         return prod(int(side) for side in stored.get("sides", ()))
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
+        """Return the law that `to_json` wrote. Raises `InvalidArgument` if the sides do not give the stored numbers of
+        rows and cells.
+        """
         law = STORED.decode_fields(cls, stored, missing=STORED.decode(Noise, stored["missing"]))
         if (law.rows, law.cells) != (stored["rows"], stored["cells"]):
             raise InvalidArgument("evidence", f"must be a table of {law.cells} cells")
@@ -353,7 +368,9 @@ def estimate_table(law: HaarTensorSums, values: Sequence[int], total: int | None
 
 
 def _invert_transform(values: FloatArray) -> FloatArray:
-    """Transform totals and contrasts along the last axis to cells; a node without a right half is its left half."""
+    """Return the cells, (..., cells), of which `values` are the totals and contrasts; a node without a right half is
+    its left half.
+    """
     side = values.shape[-1]
     total, *contrasts = np.split(values, np.cumsum(band_sizes(side)[:-1]), axis=-1)
     for level, contrast in enumerate(contrasts):

@@ -39,11 +39,11 @@ class Tier:
 
     @property
     def first_cells(self) -> IntArray:
-        """First cells of the intervals."""
+        """First cells of the intervals as an integer array, (intervals,)."""
         return places_to_array(self.starts)
 
     def bounds(self, cells: int) -> IntArray:
-        """Return the bounds of the intervals, one more than intervals."""
+        """Return the bounds of the intervals in a row of so many cells, (intervals + 1,)."""
         return np.append(self.first_cells, cells)
 
 
@@ -62,17 +62,17 @@ class NestedSums(NoisySums):
 
     @property
     def parts(self) -> tuple[Part, ...]:
-        """The levels."""
+        """Number of intervals and noise of each level, from coarse to fine."""
         return tuple(Part(len(level.starts), level.noise) for level in self.levels)
 
     @property
     def bounds(self) -> IntArray:
-        """Bounds of the intervals of the last level."""
+        """Bounds of the intervals of the finest level, (intervals + 1,)."""
         return self.levels[-1].bounds(self.cells)
 
 
 _TINY = 1e-300
-"""Lower limit of variances that underflow, so that no step divides by zero."""
+"""Squared records. Lower limit of variances that underflow, so that no step divides by zero."""
 
 
 def interval_variances(law: NestedSums, total_is_public: bool) -> FloatArray:
@@ -142,6 +142,7 @@ def _combined_variances(law: NestedSums) -> list[FloatArray]:
 
 
 def _own_variance(level: Tier) -> FloatArray:
+    """Return the noise variance of each interval's own value, (intervals,), in squared records."""
     return np.full(len(level.starts), max(level.noise.variance, _TINY))
 
 
@@ -217,6 +218,7 @@ def _sum_regular_first_level(law: NestedSums, tilings: list[range]) -> tuple[_Ed
 
 
 def _select_intervals(sums: _EdgeSums, index: IntArray) -> _EdgeSums:
+    """Return the sums of the intervals with these indices."""
     return _EdgeSums(*(column[index] for column in sums))
 
 
@@ -236,6 +238,9 @@ def _sum_in_parents(sums: _EdgeSums, variance: FloatArray, first_child: IntArray
 
 
 def _sum_below_root(sums: _EdgeSums, variance: FloatArray, total_variance: float) -> float:
+    """Return the sum over all edges of the variance of the estimated number of records below the edge, from the sums of
+    the first level.
+    """
     fraction_before = np.cumsum(variance) - variance
     mean_square = float(_moments(sums, variance, fraction_before)[3].sum() + sums.residual_variance.sum())
     explained = (
@@ -352,7 +357,9 @@ def split_by_level(law: NestedSums, values: FloatArray) -> tuple[list[LevelMeasu
 
 
 def run_upward_pass(measurements: Sequence[LevelMeasurement]) -> UpwardPass:
-    """Run the upward pass of least squares."""
+    """Combine each interval's own value with its children's sum by inverse variance, from fine to coarse; return the
+    combined values of all levels.
+    """
     layers = build_layers(
         [measurement.bounds for measurement in measurements], [measurement.variance for measurement in measurements]
     )
@@ -372,7 +379,7 @@ def adjust_rows_to_total(
 
 
 def spread_over_cells(counts: FloatArray, width: NDArray[np.int64]) -> FloatArray:
-    """Spread counts of the finest intervals evenly over their cells."""
+    """Return counts of cells, (..., cells): each count of a finest interval, divided evenly over its cells."""
     return np.repeat(counts / width, width, axis=-1)
 
 
@@ -403,7 +410,7 @@ class Layer:
 
     @property
     def width_fraction(self) -> FloatArray:
-        """Fraction of its parent's cells in each child."""
+        """Fraction of its parent's cells that each child has, (intervals,)."""
         return self.width / self.repeat_for_children(self.sum_children(self.width.astype(np.float64)))
 
     def sum_children(self, values: FloatArray) -> FloatArray:
@@ -437,6 +444,9 @@ def build_layers(bounds: Sequence[IntArray], variances: Sequence[float]) -> tupl
 
 
 def _build_layer(bounds: IntArray, parent: IntArray, own_variance: float, children_variance: FloatArray) -> Layer:
+    """Return a level relative to the level above. Raises `InvalidArgument` if an interval above is not a union of
+    intervals of this level.
+    """
     first_child = np.searchsorted(bounds, parent)
     if not np.array_equal(bounds.take(first_child, mode="clip"), parent) or np.any(np.diff(bounds) < 1):
         raise InvalidArgument("law", "every interval must be a union of intervals of the next level")
@@ -500,15 +510,19 @@ class IntervalSums(NestedSums):
     missing: Noise | None
 
     def apply_strategy(self, cells: Any) -> list[Any]:
-        """Sum the cells over the intervals of each level."""
+        """Return the sums of cells, (rows, cells), over the intervals of each level, one table (rows, intervals) per
+        level.
+        """
         return [sum_over_intervals(cells, level.first_cells) for level in self.levels]
 
     def reconstruct(self, values: FloatArray, total: int | None) -> tuple[FloatArray, FloatArray]:
-        """Return least squares estimates; see `least_squares`."""
+        """Return best linear unbiased cells (..., rows, cells) and missing counts (...); see `least_squares`."""
         return least_squares_batch(self, values, total)
 
     def prefix_variances(self, total_is_public: bool) -> FloatArray:
-        """Return exact variances of least squares; see `interval_variances`."""
+        """Return the exact variance of each least-squares prefix, (rows, cells + 1), in squared records; see
+        `interval_variances`.
+        """
         return np.broadcast_to(interval_variances(self, total_is_public), (self.rows, self.cells + 1))
 
     def end_cell_deviations(self, total_is_public: bool) -> tuple[float, float]:
@@ -566,7 +580,7 @@ class IntervalSums(NestedSums):
         return replace(finer, levels=(*levels, *finer.levels), missing=self.missing)
 
     def sum_over_parties(self, parties: int | Fraction) -> IntervalSums:
-        """Return the law with the sum of `parties` noises on each value."""
+        """Return the law of values with the sum of one noise per party on each: `parties` times the variance."""
         levels = tuple(Tier(level.starts, level.noise.sum_over_parties(parties)) for level in self.levels)
         return replace(
             self, levels=levels, missing=None if self.missing is None else self.missing.sum_over_parties(parties)

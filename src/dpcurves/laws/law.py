@@ -26,27 +26,33 @@ from ..queries.query import Places
 
 
 WIDE_LAPLACE = 2.0**32
-"""Scale above which simulated integers are rounded continuous draws: relative error 2**-32."""
+"""Records. Scale above which simulated integers are rounded continuous draws: relative error of a probability
+2**-32.
+"""
 WIDE_GAUSSIAN = 1e4
-"""Variance above which the same is done: relative error of a probability below 1e-5 within 4 standard deviations."""
+"""Squared records. Variance above which simulated integers are rounded continuous draws: relative error of a
+probability below 1e-5 within 4 standard deviations.
+"""
 WIDE_SHARES = 2.0**10
-"""Scale above which sums of noise shares are rounded continuous draws: relative error of a probability 2**-20."""
+"""Records. Scale above which simulated sums of noise shares are rounded continuous draws: relative error of a
+probability 2**-20.
+"""
 BOXES = 2**16
-"""Number of boxes of a lookup table for uniform draws: two random bytes."""
+"""Boxes of a lookup table for uniform draws of two random bytes."""
 LEAST_VARIANCE = 1e-100
-"""Replaces variance 0, so that exact values of equal rank share a residual evenly."""
+"""Squared records. Replaces variance 0, so that exact values of equal rank share a residual evenly."""
 MOST_PARTIES = 2**22
-"""Largest number of parties in stored laws."""
+"""Parties. Largest number of parties in a stored law; more are refused when it is read."""
 TOGETHER = 64
-"""Largest number of parties whose draws are simulated at once, which bounds memory."""
+"""Parties. Largest number of parties whose draws are simulated at once, which bounds memory."""
 TINY = 1e-300
-"""Replaces 0 in denominators."""
+"""Squared records. Replaces 0 in denominators."""
 RATES = 64
-"""Number of rates that are tried for a Chernoff bound."""
+"""Rates. Number of rates that are tried for a Chernoff bound."""
 POSITIVE = "^[1-9][0-9]*(/[1-9][0-9]*)?$"
 """Pattern of positive fractions in JSON."""
 LAPLACE_EXCESS = 3.0
-"""Excess kurtosis of a Laplace draw: fourth cumulant over squared variance. That of a Gaussian law is 0."""
+"""Ratio. Excess kurtosis of a Laplace draw: fourth cumulant over squared variance. That of a Gaussian law is 0."""
 
 
 Parties = int | Fraction
@@ -107,7 +113,9 @@ class Noise:
 
     @property
     def largest_rate(self) -> float:
-        """Rate from which `log_moments` are infinite."""
+        """Rate (one over records) from which the moment generating function, `log_moments`, is infinite; infinite for
+        Gaussian noise.
+        """
         return 1 / float(self.parameter) if self.family is Family.LAPLACE else inf
 
     def log_moments(self, rates: FloatArray) -> FloatArray:
@@ -144,7 +152,7 @@ class Noise:
 
 
 def round_error(error: float) -> float:
-    """Round to nine digits. The last digits may differ between machines; plans and choices between ties must not."""
+    """Return the number rounded to nine significant digits."""
     return float(f"{error:.9g}")
 
 
@@ -157,12 +165,14 @@ def _parse_parties(stored: Any) -> Parties:
 
 
 def _places_to_json(places: Places) -> dict[str, list[int]]:
+    """Return first cells as JSON: a range as ``{"range": [start, stop, step]}``, others as ``{"list": [...]}``."""
     if isinstance(places, range):
         return {"range": [places.start, places.stop, places.step]}
     return {"list": list(places)}
 
 
 def _places_from_json(stored: Mapping[str, Any]) -> Places:
+    """Return the first cells that `_places_to_json` wrote, a range or a tuple."""
     return range(*stored["range"]) if "range" in stored else tuple(int(place) for place in stored["list"])
 
 
@@ -287,9 +297,9 @@ def _invert_by_boxes(cumulative: FloatArray, shape: tuple[int, ...], generator: 
 
 Kind = TypeVar("Kind", bound="Law")
 VALUES_AT_ONCE = 2**19
-"""Simulated values per chunk: about what fits in the cache."""
+"""Values. Simulated values per chunk: about what fits in the cache."""
 LEAST_PEOPLE = 2.0
-"""Lower limit of the number of people in a mean over pairs."""
+"""People. Lower limit of the number of people in a mean over pairs, which needs two."""
 
 
 class RandomisedAnswers(Protocol):
@@ -301,11 +311,11 @@ class RandomisedAnswers(Protocol):
 
     @property
     def people(self) -> int:
-        """Number of people."""
+        """Number of people who answered."""
 
     @property
     def present(self) -> float:
-        """Estimated number of people with a value."""
+        """Unbiased estimate of the number of people with a value."""
 
     @property
     def deviation_of_missing(self) -> float:
@@ -315,7 +325,7 @@ class RandomisedAnswers(Protocol):
         """Return the mean of a kernel, (cells, cells), over all pairs of different people with a value."""
 
     def likely(self, shares: FloatArray) -> Self:
-        """Return these answers as if the true answers had these shares."""
+        """Return these answers as they would be expected if the true answers had these shares."""
 
     def deviation_of_mean(self, kernel: FloatArray, population: bool) -> float:
         """Return the standard deviation of `mean`, for these people or for a population."""
@@ -342,33 +352,37 @@ class Law(ABC):
     if TYPE_CHECKING:
 
         @property
-        def missing(self) -> Noise | None: ...
+        def missing(self) -> Noise | None:
+            """Noise of the count of missing records; None if it was not released."""
+            ...
 
     @property
     @abstractmethod
     def size(self) -> int | None:
-        """Number of values; None if it depends on the release."""
+        """Number of released values; None if it depends on the release."""
 
     @abstractmethod
     def blank_values(self) -> tuple[int, ...]:
-        """Return values without information."""
+        """Return values of the right number that carry no information, for plans."""
 
     def to_json(self, values: Sequence[int], total: int | None) -> dict[str, Any]:
-        """Return a release under this law as JSON objects."""
+        """Return the JSON object of a release of `values` under this law; `total` is the public number of records, or
+        None.
+        """
         return {**self._fields_to_json(), "values": list(values), "total": total}
 
     def _fields_to_json(self) -> dict[str, Any]:
-        """Return the law's own fields."""
+        """Return the law's own fields (`FIELDS`) as JSON, by their names there."""
         return STORED.encode_fields(self)
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
-        """Parse what `to_json` wrote."""
+        """Return the law of a JSON object that `to_json` wrote."""
         return STORED.decode_fields(cls, stored)
 
     @classmethod
     def json_schema(cls) -> Rule:
-        """Return the schema of what `to_json` writes, except the values."""
+        """Return the JSON schema of what `to_json` writes, except the values."""
         return STORED.rule_of_fields(cls)
 
     @classmethod
@@ -410,17 +424,22 @@ class CountLaw(Law):
     if TYPE_CHECKING:
 
         @property
-        def rows(self) -> int: ...
+        def rows(self) -> int:
+            """Number of rows: cells of all axes before the last one."""
+            ...
 
         @property
-        def cells(self) -> int: ...
+        def cells(self) -> int:
+            """Number of cells of a row."""
+            ...
 
     @property
     @abstractmethod
     def size(self) -> int:
-        """Number of values."""
+        """Number of released values."""
 
     def blank_values(self) -> tuple[int, ...]:
+        """Return a zero for each value."""
         return (0,) * self.size
 
     def to_json(self, values: Sequence[int], total: int | None) -> dict[str, Any]:
@@ -430,12 +449,15 @@ class CountLaw(Law):
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
+        """Return the law of a JSON object that `to_json` wrote, with its numbers of rows and cells and its missing
+        count.
+        """
         missing = STORED.decode(Noise | None, stored["missing"])
         return STORED.decode_fields(cls, stored, rows=int(stored["rows"]), cells=int(stored["cells"]), missing=missing)
 
     @classmethod
     def json_schema(cls) -> Rule:
-        """Return the schema of what `to_json` writes."""
+        """Return the JSON schema of what `to_json` writes."""
         rule, size = STORED.rule_of_fields(cls), STORED.rule(Count)
         common = {
             "rows": {"description": "Number of rows of cells.", **size},
@@ -447,6 +469,9 @@ class CountLaw(Law):
         return {**rule, "required": [*common, *rule["required"]], "properties": {**common, **rule["properties"]}}
 
     def count_missing_and_present(self, values: Sequence[int], total: int | None) -> tuple[float, float] | None:
+        """Return the noisy numbers of records without and with a value; None if missing records, or all others, were
+        not counted.
+        """
         if self.missing is None:
             return None
         missing = float(values[-1])
@@ -487,12 +512,12 @@ class NoisySums(CountLaw):
     @property
     @abstractmethod
     def parts(self) -> tuple[Part, ...]:
-        """The values except the missing count."""
+        """Number per row and noise of the values, part by part, without the missing count."""
 
     @property
     @abstractmethod
     def bounds(self) -> IntArray:
-        """Bounds of the finest intervals of a row, one more than intervals."""
+        """Bounds of the finest intervals of a row, (intervals + 1,)."""
 
     def randomised_answers(self, values: Sequence[int]) -> RandomisedAnswers | None:
         """Return the randomised answers if the values are tallies of reports about single cells, else None."""
@@ -551,6 +576,7 @@ class NoisySums(CountLaw):
 
     @property
     def size(self) -> int:
+        """Number of released values: those of each part in each row, and the missing count if it was released."""
         return self.rows * sum(part.length for part in self.parts) + (self.missing is not None)
 
     @property
@@ -562,7 +588,7 @@ class NoisySums(CountLaw):
 
     @property
     def one_row(self) -> Self:
-        """The law of a single row, without the missing count."""
+        """The law of one of the rows alone, without the missing count."""
         return self.with_rows(1)
 
     def with_rows(self, rows: int) -> Self:
@@ -692,6 +718,7 @@ class NoisySums(CountLaw):
         return bound
 
     def _count_present(self, values: Sequence[int]) -> float | None:
+        """Return the estimated number of records with a value: the sum of all reconstructed cells."""
         return float(self.reconstruct(np.asarray(values, dtype=np.float64), None)[0].sum())
 
 
@@ -717,12 +744,12 @@ class EqualWidthSums(NoisySums):
 
     @property
     def points(self) -> int:
-        """Number of intervals of a row."""
+        """Number of intervals of a row: cells over width, rounded up."""
         return -(-self.cells // self.width)
 
     @property
     def bounds(self) -> IntArray:
-        """Bounds of the intervals, one more than intervals."""
+        """Bounds of the intervals of a row, (points + 1,); the last one is the number of cells."""
         return np.minimum(np.arange(self.points + 1) * self.width, self.cells)
 
     def interpolate_edges(self) -> tuple[IntArray, FloatArray]:
@@ -741,9 +768,9 @@ def sum_over_intervals(cells: Any, starts: IntArray) -> Any:
 
 
 MOST_CELLS = 2**22
-"""Largest number of cells in all rows together, as for counting by a curator."""
+"""Cells. Largest number of cells in all rows of a stored law together, as for counting by a curator."""
 MOST_BITS = 256
-"""Largest `bits` and `blocks` of a stored law."""
+"""Bits or blocks. Largest `bits` and `blocks` of a stored law."""
 GROUP = "dpcurves.laws"
 """Entry point group of other packages: the `KEY` of a law, and the location of its class."""
 
@@ -796,10 +823,12 @@ def json_schema_of(stored: Mapping[str, Any]) -> Rule:
 
 @cache
 def _json_schema(law: type[Law]) -> Rule:
+    """Return the schema of a law's releases; cached."""
     return law.json_schema()
 
 
 def _import_law(location: str) -> type[Law]:
+    """Import the file of a law of this package and return its class; `location` is ``"file:Class"`` as in `PLACES`."""
     file, _, name = location.partition(":")
     law_class: type[Law] = getattr(import_module(f".{file}", __package__), name)
     return law_class
@@ -832,19 +861,21 @@ class ChoiceLaw(Law):
         return None
 
     def blank_values(self) -> tuple[int, ...]:
+        """Return the example choices."""
         return self.example
 
     @classmethod
     def values_from_json(cls, stored: Mapping[str, Any]) -> tuple[Sequence[Any], Any]:
-        """Return the choices; the number of records is not released."""
+        """Return the stored choices, and None because the number of records is not released."""
         return stored[cls.KEY], None
 
     def to_json(self, values: Sequence[int], total: int | None) -> dict[str, Any]:
-        """Return the choices as JSON objects."""
+        """Return the JSON object of a release: the choices under `KEY`."""
         return {self.KEY: list(values)}
 
     @classmethod
     def json_schema(cls) -> Rule:
+        """Return the schema of releases of choices: a list of integers under `KEY`."""
         description = "Choices made under noise, for instance edges: no noise is added to them."
         return {"description": description, "type": "object", "required": [cls.KEY], "properties": {cls.KEY: INTEGERS}}
 
@@ -855,7 +886,7 @@ class Selection(ChoiceLaw):
 
     @property
     def size(self) -> int:
-        """Number of values."""
+        """Number of choices: that of `example`."""
         return len(self.example)
 
 
@@ -865,7 +896,7 @@ class PartitionDecisions(ChoiceLaw):
 
     @property
     def size(self) -> None:
-        """None: not known before the release."""
+        """None: the number of decisions is not known before the release."""
         return None
 
 

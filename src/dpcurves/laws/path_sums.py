@@ -49,11 +49,12 @@ class PathSums(CountLaw):
 
     @property
     def rows(self) -> int:
-        """1: prefixes have a single row."""
+        """1: all prefixes are of one row."""
         return 1
 
     @property
     def size(self) -> int:
+        """Number of released values: one per prefix, and the missing count if it was released."""
         return len(self.prefix_lengths) + (self.missing is not None)
 
     def sum_over_parties(self, parties: int | Fraction) -> PathSums:
@@ -75,19 +76,23 @@ class PathSums(CountLaw):
         return tuple((level, (threshold - 1) >> level) for level in range(self.levels)) if threshold else ()
 
     def count_shared_noises(self, first: int, second: int) -> int:
-        """Return the number of noises that two counts share."""
+        """Return the number of blocks, and so of noises, that the counts of two prefixes (by their lengths) have in
+        common.
+        """
         if not (first and second):
             return 0
         return max(0, self.levels - ((first - 1) ^ (second - 1)).bit_length())
 
     @property
     def variance(self) -> float:
-        """Variance of a count of at least one cell."""
+        """Variance of a count of at least one cell, in squared records: that of one block times the number of
+        levels.
+        """
         return self.levels * self.noise.variance
 
     @property
     def covariance(self) -> FloatArray:
-        """Covariance of the counts, in the order of `prefix_lengths`: (counts, counts)."""
+        """Covariance of the noise of the counts, in the order of `prefix_lengths`: (counts, counts)."""
         lengths = np.array(self.prefix_lengths, dtype=np.int64)
         # The bit length of integers below 2**53, exactly.
         bit_length = np.frexp(((lengths[:, None] - 1) ^ (lengths - 1)).astype(np.float64))[1]
@@ -108,6 +113,7 @@ class PathSums(CountLaw):
         return np.stack(sums, axis=1) if sums else np.zeros((draws, 0))
 
     def _count_present(self, values: Sequence[int]) -> float | None:
+        """Return the noisy number of all records with a value; None if the prefix of all cells was not counted."""
         return dict(zip(self.prefix_lengths, values, strict=False)).get(self.cells)
 
     @classmethod
@@ -117,6 +123,7 @@ class PathSums(CountLaw):
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
+        """Return the law that `to_json` wrote. Raises `InvalidArgument` if it has more than one row."""
         if stored["rows"] != 1:
             raise InvalidArgument("evidence", "must have one row, because it counts prefixes")
         return STORED.decode_fields(
@@ -127,7 +134,7 @@ class PathSums(CountLaw):
 LawAndValues = tuple[Law, tuple[int, ...]]
 """A law, and values in its order."""
 MOST_PLACES = 2**53
-"""Largest number of positions: beyond it doubles are too imprecise to compute shared noise."""
+"""Positions. Largest number of positions: beyond it doubles are too imprecise to compute shared noise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +183,7 @@ class ThresholdSums(NoisySums):
 
     @property
     def missing(self) -> Any:
-        """Noise of the count of missing records."""
+        """Noise of the count of missing records; None if it was not released."""
         return self.path.missing
 
     @property
@@ -191,11 +198,11 @@ class ThresholdSums(NoisySums):
 
     @property
     def bounds(self) -> IntArray:
-        """Each threshold ends a cell."""
+        """Bounds of the cells, (cells + 1,): each threshold ends a cell."""
         return np.arange(self.cells + 1)
 
     def apply_strategy(self, cells: Any) -> list[Any]:
-        """Sum the cells up to each threshold."""
+        """Return the sum of all cells up to each threshold, in one table (rows, cells)."""
         return [np.cumsum(cells).reshape(self.rows, self.cells)]
 
     def reconstruct(self, values: FloatArray, total: int | None) -> tuple[FloatArray, FloatArray]:
@@ -221,7 +228,9 @@ class ThresholdSums(NoisySums):
         return np.concatenate([noise, simulate_noise(self.missing, (draws, 1), generator)], axis=1)
 
     def prefix_variances(self, total_is_public: bool) -> FloatArray:
-        """Return variances of the number of records in the first i cells of each row, (rows, cells + 1)."""
+        """Return the variance of the number of records in the first i cells of each row, (rows, cells + 1), in squared
+        records.
+        """
         covariance, row_starts = self._covariance(total_is_public), np.arange(self.rows) * self.cells
         index = row_starts[:, None] + self.bounds
         variances = np.diag(covariance)
@@ -240,15 +249,16 @@ class ThresholdSums(NoisySums):
         return covariance[:size, :size]
 
     def to_json(self, values: Sequence[int], total: int | None) -> dict[str, Any]:
-        """Return a release under the law of the path as JSON objects."""
+        """Return the JSON object of a release under the law of the path."""
         return self.path.to_json(values, total)
 
     def _fields_to_json(self) -> dict[str, Any]:
+        """Return the fields of the law of the path: both laws have one form in JSON."""
         return self.path._fields_to_json()
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
-        """Parse what `to_json` wrote, as one row."""
+        """Return the law that `to_json` wrote, with all thresholds in one row."""
         return cls(PathSums.from_json(stored), 1)
 
 

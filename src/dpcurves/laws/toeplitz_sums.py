@@ -24,10 +24,10 @@ Integers = NDArray[np.int64] | NDArray[np.object_]
 Residues = NDArray[np.uint64]
 
 MOST_VALUES = 2**23
-"""Largest number of values: the primes have roots of unity for a transform of twice this length."""
+"""Values. Largest number of values: the primes have roots of unity for a transform of twice this length."""
 
 HEAVIEST = 2**36
-"""Largest weight, so that no result exceeds half the product of the primes."""
+"""Units of ``2**-bits``. Largest weight, so that no result exceeds half the product of the primes."""
 
 
 class Prime(NamedTuple):
@@ -43,7 +43,7 @@ class Prime(NamedTuple):
 
 
 PRIMES = (Prime(2013265921, 31), Prime(1811939329, 13), Prime(2113929217, 5), Prime(2130706433, 3))
-"""Four primes whose product exceeds 2**123."""
+"""Four primes, each with a generator of its multiplicative group, whose product exceeds 2**123."""
 
 
 def causal_convolution(signal: Integers, weights: NDArray[np.int64]) -> NDArray[np.object_]:
@@ -98,6 +98,7 @@ def _number_theoretic_transform(values: Residues, prime: Prime) -> None:
 
 
 def _inverse_transform(values: Residues, prime: Prime) -> None:
+    """Invert `_number_theoretic_transform` in place, from bit-reversed order back to the order of the values."""
     modulus = np.uint64(prime.modulus)
     size = values.shape[-1]
     roots = _roots_of_unity(Prime(prime.modulus, pow(prime.generator, -1, prime.modulus)), size)
@@ -159,7 +160,7 @@ def _next_digit(digits: list[Residues], residue: Residues, modulus: int) -> Resi
 
 
 _GUARD = 60
-"""Additional bits with which weights are computed before rounding."""
+"""Bits. Additional bits with which weights are computed before rounding."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +193,7 @@ class ToeplitzSums(EqualWidthSums):
 
     @property
     def parts(self) -> tuple[Part, ...]:
-        """A single part."""
+        """One part: a value per interval of a row, all with the same noise."""
         return (Part(self.points, self.noise),)
 
     @property
@@ -211,7 +212,9 @@ class ToeplitzSums(EqualWidthSums):
         return self.noise.variance / 4.0**self.bits
 
     def apply_strategy(self, cells: Any) -> list[Any]:
-        """Convolve every row with the weights."""
+        """Return every row of intervals convolved with the weights, in units of ``2**-bits`` records: one table (rows,
+        points).
+        """
         return [causal_convolution(sum_over_intervals(cells, self.bounds[:-1]), self.weights)]
 
     def reconstruct(self, values: FloatArray, total: int | None) -> tuple[FloatArray, FloatArray]:
@@ -231,7 +234,9 @@ class ToeplitzSums(EqualWidthSums):
         return spread_over_cells(np.diff(prefixes, axis=-1, prepend=0.0), np.diff(self.bounds)), missing
 
     def prefix_variances(self, total_is_public: bool) -> FloatArray:
-        """Return exact variances; see `convolved_variances`."""
+        """Return the exact variance of each prefix estimate, (rows, cells + 1), in squared records; see
+        `convolved_variances`.
+        """
         return np.broadcast_to(convolved_variances(self, total_is_public), (self.rows, self.cells + 1))
 
 
@@ -282,6 +287,9 @@ def causal_product(left: FloatArray, right: FloatArray, length: int) -> FloatArr
 def _adjust_to_total(
     law: ToeplitzSums, prefixes: FloatArray, missing: FloatArray, total: int
 ) -> tuple[FloatArray, FloatArray]:
+    """Return prefixes and missing counts corrected to a public total: the difference is shared in proportion to
+    covariances with the total.
+    """
     variance = total_variance(law)
     residual = (total - prefixes[..., -1].sum(axis=-1) - missing) / (variance if variance > 0 else 1.0)
     missing_variance = 0.0 if law.missing is None else law.missing.variance
@@ -325,6 +333,8 @@ def total_covariances(law: ToeplitzSums) -> FloatArray:
 
 
 def total_variance(law: ToeplitzSums) -> float:
-    """Return the variance of the estimated sum of all rows and the missing count, without a public total."""
+    """Return the variance of the estimated number of all records (all rows and the missing count), without a public
+    total.
+    """
     missing = 0.0 if law.missing is None else law.missing.variance
     return law.rows * float(np.sum(law.kernel**2)) * law.variance + missing

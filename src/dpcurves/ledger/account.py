@@ -18,9 +18,9 @@ from ..privacy import Neighbours, PrivacyLoss, Unit, format_loss
 BILLION = 10**9
 """Billionths in 1: the resolution of amounts in a ledger."""
 LEAST_ROUNDED = 10**5
-"""Billionths of a round below which it is not rounded: rounding would lose more than 1e-5 of it."""
+"""Billionths. The loss of a round below this is not rounded down: rounding would lose more than 1e-5 of it."""
 LARGEST_AMOUNT = BILLION * BILLION
-"""Largest amount, in billionths: the sum of two fits a signed 64-bit integer."""
+"""Billionths. Largest amount: the sum of two fits a signed 64-bit integer."""
 
 
 DELTA = "; delta "
@@ -80,7 +80,9 @@ class Currency(Enum):
         return Amount(self, ceil(exact * BILLION))
 
     def limit(self, cap: PrivacyLoss) -> Amount:
-        """Return the limit of `cap`, rounded down to a whole billionth."""
+        """Return the amount of `cap` in this currency, rounded down to a whole billionth, so that a cap is never
+        exceeded.
+        """
         return Amount(self, floor((self._measure(cap) or Fraction(0)) * BILLION))
 
     def smallest_cap(self, loss: PrivacyLoss) -> PrivacyLoss:
@@ -92,7 +94,9 @@ class Currency(Enum):
         return self.to_loss(self.price(loss).exact).with_delta(loss.delta)
 
     def to_loss(self, exact: Fraction) -> PrivacyLoss:
-        """Return the privacy loss of this amount of the currency."""
+        """Return the privacy loss of an exact amount of this currency: a pure loss for epsilon, a zero-concentrated one
+        for rho.
+        """
         return PrivacyLoss.pure(exact) if self is Currency.EPSILON else PrivacyLoss.zcdp(exact)
 
     @classmethod
@@ -108,7 +112,10 @@ class Currency(Enum):
         return loss
 
     def _measure(self, loss: PrivacyLoss) -> Fraction | None:
-        """Return the loss in this currency. A pure loss in rho is at least epsilon**2 / 2, as for a single release."""
+        """Return the loss as an exact amount of this currency; None if the currency is epsilon and the loss has none.
+
+        A pure loss in rho is at least epsilon**2 / 2, as for a single release.
+        """
         if self is Currency.EPSILON or loss.epsilon is None:
             return loss.epsilon if self is Currency.EPSILON else loss.rho
         return max(loss.rho, loss.epsilon**2 / 2)
@@ -127,7 +134,7 @@ class Amount:
 
     @property
     def exact(self) -> Fraction:
-        """Return the amount as an exact fraction."""
+        """Return the amount in units of epsilon or rho, as an exact fraction."""
         return Fraction(self.billionths, BILLION)
 
     @property
@@ -233,7 +240,7 @@ class QuestionBudget:
 
 
 LONGEST_NAME = 200
-"""Characters of a name: names are indexed, and databases index short texts only."""
+"""Characters of a name of a dataset, project or person: names are indexed, and databases index short texts only."""
 
 
 def require_name(argument: str, name: str) -> None:
@@ -304,12 +311,12 @@ class Account:
 
     @property
     def currency(self) -> Currency:
-        """Return the currency of the account: epsilon or rho."""
+        """Return the currency that all losses of the account are counted in: epsilon for a pure cap, else rho."""
         return Currency.from_loss(self.cap)
 
     @property
     def limit(self) -> Amount:
-        """Return the cap in whole billionths."""
+        """Return the cap as an amount in the account's currency, rounded down to a whole billionth."""
         return self.currency.limit(self.cap)
 
     def require_same(self, other: Account) -> None:
@@ -339,6 +346,9 @@ class Account:
             )
 
     def _facts(self) -> dict[str, str]:
+        """Return the terms that must be equal for the same dataset, as text by the name of the argument that states
+        each.
+        """
         return {
             "adjacency": self.neighbours.value,
             "unit": repr(self.unit.column) if self.unit.column else "each record",
@@ -355,7 +365,9 @@ WHOLE_PROJECT = ""
 
 
 class AllowanceRule(Enum):
-    """Rule on whether sibling allowances may exceed their parent in sum."""
+    """Rule on whether the allowances of sibling projects (or analysts) may add up to more than the whole that they
+    divide.
+    """
 
     WITHIN = "within"
     MAY_EXCEED = "may exceed"
@@ -392,7 +404,7 @@ class Allowance:
             require_name("analyst", self.analyst)
 
     def limit(self, account: Account) -> Amount:
-        """Return the allowance in the account's currency.
+        """Return the allowance as an amount in the account's currency, rounded down to a whole billionth.
 
         Raises:
             ValueError: the loss has no amount in that currency, or less than 1e-9.

@@ -42,15 +42,19 @@ class Spending(ABC):
     if TYPE_CHECKING:
 
         @property
-        def limit(self) -> accounts.Amount: ...
+        def limit(self) -> accounts.Amount:
+            """The total that may be spent."""
+            ...
 
         @property
-        def spent(self) -> accounts.Amount: ...
+        def spent(self) -> accounts.Amount:
+            """The amount spent so far."""
+            ...
 
     @property
     @abstractmethod
     def owner(self) -> Owner:
-        """Return the owner as stored in the ledger."""
+        """Return the dataset, or dataset, project and analyst, that the ledger stores as owner of this limit."""
 
     @property
     @abstractmethod
@@ -68,7 +72,8 @@ class Spending(ABC):
         return accounts.Amount(self.spent.currency, self.limit.billionths - self.spent.billionths)
 
     def with_charge(self, price: accounts.Amount, purpose: str) -> Self:
-        """Return the balance after paying `price`.
+        """Return the balance after a charge of `price`; nothing is written. `purpose` names the question in the
+        refusal.
 
         Raises:
             BudgetExceeded: less than that remains.
@@ -89,7 +94,7 @@ class Spending(ABC):
 
 
 def write_spent(chain: Chain, balance: Spending) -> None:
-    """Write the spent amount into the owner's last entry."""
+    """Overwrite the spent amount in the last row of the balance's owner, with a new seal."""
     table, spent = balance.TABLE, balance.spent.billionths
     last_entry = (
         select(table.c.entry).where(*_match_owner(table, balance.owner)).order_by(table.c.entry.desc()).limit(1)
@@ -101,6 +106,7 @@ def write_spent(chain: Chain, balance: Spending) -> None:
 
 
 def _match_owner(table: Table, owner: Owner) -> list[ColumnElement[bool]]:
+    """Return the SQL conditions that select the rows of an owner in a table."""
     return [table.c[name] == value for name, value in zip(_COLUMNS, owner, strict=False)]
 
 
@@ -117,20 +123,22 @@ class Balance(Spending):
 
     @property
     def limit(self) -> accounts.Amount:
-        """Return the cap in whole billionths."""
+        """Return the account's cap as an amount in its currency."""
         return self.account.limit
 
     @property
     def owner(self) -> Owner:
+        """The dataset alone."""
         return (self.account.dataset,)
 
     @property
     def mismatch_message(self) -> str:
+        """The error text if the spent budget of the dataset is not the sum of its grants."""
         return f"the spent budget of {self.account.dataset!r} is not the sum of its grants"
 
 
 def open_balance(chain: Chain, account: accounts.Account) -> None:
-    """Write a new account with nothing spent."""
+    """Append a new account, with nothing spent, to the ledger."""
     chain.append(
         ACCOUNTS,
         dataset=account.dataset,
@@ -174,6 +182,7 @@ def require_balance(chain: Chain, dataset: str) -> Balance:
 
 
 def _parse_balance(chain: Chain, row: RowMapping) -> Balance:
+    """Return the balance of an account's row. Raises `InvalidArgument` if the seal of the spent amount is wrong."""
     if not chain.has_valid_spending((row["dataset"],), row):
         raise InvalidArgument("ledger", f"the spent budget of {row['dataset']!r} was changed without the key")
     currency_name, delta = accounts.split_delta(row["currency"])
@@ -219,20 +228,23 @@ class AllowanceBalance(Spending):
 
     @property
     def owner(self) -> Owner:
+        """Dataset, project and analyst; `WHOLE_PROJECT` instead of the analyst for the project's allowance."""
         return (self.dataset, self.project, accounts.WHOLE_PROJECT if self.analyst is None else self.analyst)
 
     @property
     def owner_label(self) -> str:
-        """Return the owner in words."""
+        """Return the owner in words: the project, or the analyst in the project."""
         project = f"project {self.project!r}"
         return project if self.analyst is None else f"analyst {self.analyst!r} of {project}"
 
     @property
     def mismatch_message(self) -> str:
+        """The error text if the spent allowance is not the sum of its payments."""
         return f"the spent allowance of {self.owner_label} in {self.dataset!r} is not the sum of its payments"
 
     @property
     def owner_suffix(self) -> str:
+        """The text " to ..." that names the project or analyst after a remaining amount."""
         return f" to {self.owner_label}"
 
 
@@ -247,7 +259,7 @@ def allowances_of(chain: Chain, dataset: str) -> tuple[AllowanceBalance, ...]:
 
 
 def every_allowance(chain: Chain) -> tuple[AllowanceBalance, ...]:
-    """Return all current allowances. Replaced ones are verified as well.
+    """Return all current allowances of the ledger. The rows that they replaced are verified as well.
 
     Raises:
         ValueError: an allowance was changed without the key.
@@ -312,6 +324,7 @@ def set_allowance(chain: Chain, allowance: accounts.Allowance, rule: accounts.Al
 
 
 def _owner(allowance: accounts.Allowance) -> Owner:
+    """Return the owner of an allowance as stored in the ledger: dataset, project and analyst."""
     return (allowance.dataset, allowance.project, allowance.analyst or accounts.WHOLE_PROJECT)
 
 
@@ -341,6 +354,9 @@ def _require_room(
 def _require_parts(
     allowances: Collection[int], whole: accounts.Amount, words: str, rule: accounts.AllowanceRule
 ) -> None:
+    """Refuse a part that exceeds `whole`, and parts that exceed it in sum unless the rule allows that. Raises
+    `InvalidArgument`.
+    """
     if max(allowances, default=0) > whole.billionths:
         raise InvalidArgument("allowance", f"an allowance exceeds the {whole} of {words}, which it is a part of")
     if sum(allowances) > whole.billionths and rule is accounts.AllowanceRule.WITHIN:
@@ -352,11 +368,13 @@ def _require_parts(
 
 
 def _current_allowances(chain: Chain, query: Select[Any]) -> dict[Owner, AllowanceBalance]:
+    """Return the last allowance of each owner among the rows of a query."""
     rows = chain.read_rows(ALLOWANCES, query.order_by(ALLOWANCES.c.entry))
     return {balance.owner: balance for balance in (_parse_allowance(chain, row) for row in rows)}
 
 
 def _parse_allowance(chain: Chain, row: RowMapping) -> AllowanceBalance:
+    """Return the allowance of a row. Raises `InvalidArgument` if the seal of the spent amount is wrong."""
     dataset, project, analyst = owner = tuple(row[name] for name in _COLUMNS)
     if not chain.has_valid_spending(owner, row):
         raise InvalidArgument("ledger", f"the spent amount of an allowance in {dataset!r} was changed without the key")

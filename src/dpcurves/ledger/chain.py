@@ -76,6 +76,7 @@ def link_draft(draft: Path, path: Path) -> bool:
 
 
 def _sync(path: Path, mode: int) -> None:
+    """Flush a file or folder to disk, opened with this mode of `os.open`."""
     descriptor = os.open(path, mode)
     try:
         os.fsync(descriptor)
@@ -112,7 +113,7 @@ class Key:
 
     @classmethod
     def generate(cls) -> Key:
-        """Return a new random key."""
+        """Return a new key of 32 bytes from the operating system's randomness."""
         return cls(secrets.token_bytes(SIZE))
 
     @classmethod
@@ -169,6 +170,7 @@ class Key:
         return "Key(...)"
 
     def _cipher(self) -> Fernet:
+        """Return the Fernet cipher of stream states, under a key that HKDF-SHA256 derives from the secret."""
         from cryptography.fernet import Fernet
         from cryptography.hazmat.primitives.hashes import SHA256
         from cryptography.hazmat.primitives.kdf.hkdf import HKDF
@@ -211,7 +213,7 @@ def make_key(path: Path) -> Key:
 
 
 def generate_key_digits() -> str:
-    """Return a new random key in hexadecimal."""
+    """Return a new random key as 64 hexadecimal digits."""
     return secrets.token_hex(SIZE)
 
 
@@ -235,16 +237,18 @@ def write_key(path: Path, digits: str) -> bool:
 
 
 VERSION = 1
-"""Version of this schema, stored in the book."""
+"""Version number of this schema, stored in the book; another version is refused."""
 
 METADATA = sql.MetaData()
 
 
 def _text_columns(*names: str) -> list[sql.Column[str]]:
+    """Return columns of texts with these names; NULL is not allowed."""
     return [sql.Column(name, sql.Text, nullable=False) for name in names]
 
 
 def _integer_columns(*names: str) -> list[sql.Column[int]]:
+    """Return columns of 64-bit integers with these names; NULL is not allowed."""
     return [sql.Column(name, sql.BigInteger, nullable=False) for name in names]
 
 
@@ -361,7 +365,7 @@ SEALED_APART = frozenset({"spent", "seal", "previous", "mac"})
 Result = TypeVar("Result")
 
 WAIT_SECONDS = 60
-"""Seconds that a charge waits for other charges."""
+"""Seconds that a charge waits for other charges before it is refused with nothing written."""
 
 _ALONE = sql.text("SELECT pg_advisory_xact_lock(:number)").bindparams(sql.bindparam("number", type_=sql.BigInteger))
 
@@ -418,7 +422,9 @@ class Database:
         return self._run_transaction(self.read_engine, work, nullcontext)
 
     def run_write(self, work: Callable[[sql.Connection], Result]) -> Result:
-        """Do all of `work`, durably, or nothing."""
+        """Return the result of `work` in one writing transaction: all of it is durable on return, or nothing was
+        written.
+        """
         return self._run_transaction(self.write_engine, work, self.write_lock)
 
     def _run_transaction(
@@ -427,6 +433,9 @@ class Database:
         work: Callable[[sql.Connection], Result],
         lock: Callable[[], AbstractContextManager[object]],
     ) -> Result:
+        """Return the result of `work` in one transaction on this engine, under this lock. Raises `InvalidArgument`
+        without the engine's message, which may quote stored values.
+        """
         default_message = _UNREACHED
         try:
             with engine.connect() as connection:
@@ -457,6 +466,7 @@ def make_tables(connection: sql.Connection, tables: sql.MetaData) -> None:
 
 
 def _describe_error(error: SQLAlchemyError, default_message: str) -> str:
+    """Return the message for an error of the database, by its code; `default_message` for unknown codes."""
     if isinstance(error, PoolTimeout):
         return _BUSY
     cause = getattr(error, "orig", None)
@@ -469,9 +479,9 @@ def _describe_error(error: SQLAlchemyError, default_message: str) -> str:
 
 
 MOST = 64
-"""Maximum number of simultaneous connections per engine: more than a server has threads."""
+"""Connections. Maximum number of simultaneous connections per engine: more than a server has threads."""
 AT_REST = 8
-"""Idle connections that stay open."""
+"""Connections. Number of idle connections that stay open."""
 KEPT = MappingProxyType(
     {"poolclass": sql.QueuePool, "pool_size": AT_REST, "max_overflow": MOST - AT_REST, "pool_timeout": WAIT_SECONDS}
 )
@@ -498,6 +508,7 @@ def require_same_file(engine: sql.Engine, path: Path) -> sql.Engine:
 
     @sql.event.listens_for(engine, "checkout")
     def _require_file(connection: FileConnection, *_: object) -> None:
+        """Discard a pooled connection whose file is no longer at the path, so that the pool opens the path again."""
         if connection.file != file_identity(path):
             raise DisconnectionError  # the pool opens the path again, or the error is reported
 
@@ -543,28 +554,31 @@ class Book:
 
     @classmethod
     def from_key(cls, key: Key) -> Book:
-        """Return the book of a new ledger."""
+        """Return the book of a new ledger: a random name, no entries, the identifier of this key."""
         name = secrets.token_hex(16)
         return cls(VERSION, name, key.identity, entries=0, head=key.seal("beginning", name))
 
     def beginning(self, key: Key) -> str:
-        """Return the predecessor seal of the first entry."""
+        """Return the seal that the first entry takes as its predecessor's; it depends on the key and the ledger's
+        name.
+        """
         return key.seal("beginning", self.name)
 
     def facts(self) -> dict[str, Fact]:
-        """Return the row without its seal."""
+        """Return the columns of the book's row except its seal, by name."""
         return asdict(self)
 
     def write(self, connection: sql.Connection, key: Key) -> None:
-        """Overwrite the stored book."""
+        """Overwrite the stored book by this one, with its seal."""
         connection.execute(sql.update(BOOK).where(BOOK.c.id == 1), {**self.facts(), "seal": self._seal(key)})
 
     def create(self, connection: sql.Connection, key: Key) -> None:
-        """Create the tables and store the first book."""
+        """Create the tables of a ledger and store this book, with its seal, as the first one."""
         _make_missing(connection)
         connection.execute(sql.insert(BOOK), {"id": 1, **self.facts(), "seal": self._seal(key)})
 
     def _seal(self, key: Key) -> str:
+        """Return the seal of the book's fields under this key."""
         return key.seal("book", *self.facts().values())
 
 
@@ -602,6 +616,7 @@ def require_version(connection: sql.Connection) -> None:
 
 
 def _make_missing(connection: sql.Connection) -> None:
+    """Create the tables and indexes of a ledger that do not exist yet."""
     for statement in _creation_statements(connection.dialect):
         connection.exec_driver_sql(statement)
 
@@ -616,6 +631,9 @@ def _creation_statements(dialect: sql.Dialect) -> tuple[str, ...]:
 
 
 def _read_single_book(connection: sql.Connection, query: sql.Select[tuple[object, ...]], key: Key) -> Book:
+    """Return the book that a query finds. Raises `InvalidArgument` if there is not exactly one, or it belongs to
+    another key or was changed.
+    """
     rows = connection.execute(query).mappings().all()
     if len(rows) != 1:
         raise InvalidArgument("ledger", f"the book has {len(rows)} rows, not one: it was changed without the key")
@@ -645,7 +663,7 @@ class Chain:
 
     @property
     def beginning(self) -> str:
-        """Return the predecessor seal of the first entry."""
+        """Return the seal that the first entry takes as its predecessor's."""
         return self.book.beginning(self._key)
 
     def append(self, table: sql.Table, **row: Fact) -> int:
@@ -693,14 +711,19 @@ class Chain:
         return self._key.is_valid_seal(row["seal"], *self._spending_facts(owner, row["spent"]))
 
     def _spending_facts(self, owner: tuple[str, ...], spent: int) -> tuple[Fact, ...]:
+        """Return the facts that the seal of a spent amount covers: kind, ledger, owner and amount in billionths."""
         return ("spent" if len(owner) == 1 else "spent of allowance", self.book.name, *owner, spent)
 
     def encrypt(self, secret: bytes) -> str:
-        """Encrypt a secret that changes, and so is stored outside the chain."""
+        """Encrypt a secret that changes (the state of a stream), and so is stored outside the chain; return the
+        token.
+        """
         return self._key.encrypt(secret)
 
     def decrypt(self, token: object) -> bytes:
-        """Decrypt a secret. Refuses a ciphertext that was changed without the key."""
+        """Return the secret of a token of `encrypt`. Raises `InvalidArgument` if the token was changed without the
+        key.
+        """
         return self._key.decrypt(token)
 
     def _seal_next(self, table: sql.Table, row: Mapping[str, Fact]) -> dict[str, Fact]:
@@ -711,5 +734,6 @@ class Chain:
         return {**entry, "mac": mac}
 
     def _sealed_facts(self, table: sql.Table, entry: Mapping[str, Fact] | sql.RowMapping) -> tuple[Fact, ...]:
+        """Return the facts that the seal of an entry covers: table, ledger, seal of the previous entry, and content."""
         content = (entry[column.name] for column in table.columns if column.name not in SEALED_APART)
         return (table.name, self.book.name, entry["previous"], *content)

@@ -124,6 +124,7 @@ class Ledger:
         """
 
         def create_account(chain: Chain) -> None:
+            """Write the account, or require that the existing account has the same terms."""
             balance = balances.find_balance(chain, account.dataset)
             if balance is None:
                 balances.open_balance(chain, account)
@@ -186,6 +187,7 @@ class Ledger:
         """
 
         def replace_allowance(chain: Chain) -> None:
+            """Verify the chain and the previous allowance, then write the new allowance and its audit event."""
             verification.require_all_rows(chain)
             previous = balances.find_allowance(chain, allowance)
             if previous is not None:
@@ -332,11 +334,13 @@ class Ledger:
         return self._run_read(lambda chain: statement_of(chain, dataset))
 
     def head(self) -> str:
-        """Return the end of the chain. Store it outside the ledger and pass it to `verify` later."""
+        """Return the end of the chain as text: number of entries and last seal. Store it outside the ledger and pass it
+        to `verify` later.
+        """
         return str(self._run_read(verification.head_of))
 
     def verify(self, head: str | None = None) -> verification.VerificationResult:
-        """Recompute every seal.
+        """Recompute every seal of the ledger; return the number of rows and the end of the chain.
 
         Arguments:
             head: Result of an earlier `head`. It also detects an older copy that replaced the ledger.
@@ -347,6 +351,7 @@ class Ledger:
         known_head = None if head is None else verification.Head.parse(head)
 
         def verify_chain(chain: Chain) -> verification.VerificationResult:
+            """Verify every entry, and that each stream has its state; return the result."""
             verified = verification.verify(chain, known_head)
             require_states(chain)
             return verified
@@ -362,6 +367,7 @@ class Ledger:
         """
 
         def record_and_work(chain: Chain) -> Result:
+            """Write the event, then change the caller's tables in the same transaction."""
             verification.enter_event(chain, event)
             return work(chain.connection)
 
@@ -392,9 +398,13 @@ class Ledger:
         member: Member | None,
         only_if: verification.Condition = verification.accept_always,
     ) -> Grant:
+        """Return the earlier grant of a question, or charge the dataset (and the member's allowances) in one
+        transaction and return the new grant.
+        """
         open_receipt = ExitStack()
 
         def charge_account(chain: Chain) -> Grant:
+            """Do the checks and the charge inside the transaction; return the new or the earlier grant."""
             balance = balances.require_balance(chain, dataset)
             charge = verification.Charge(balance.account, loss, *question)
             price = charge.price
@@ -420,11 +430,13 @@ class Ledger:
             return self._run_write(charge_account)
 
     def _run_read(self, work: Callable[[Chain], Result]) -> Result:
+        """Return the result of `work` on the chain, read in one snapshot of the database."""
         return self._database.run_read(
             lambda connection: work(Chain(connection, self._key, read_book(connection, self._key)))
         )
 
     def _run_write(self, work: Callable[[Chain], Result]) -> Result:
+        """Return the result of `work` on the chain, with the book locked until the transaction ends."""
         return self._database.run_write(
             lambda connection: work(Chain(connection, self._key, lock_book(connection, self._key)))
         )
@@ -439,7 +451,11 @@ class PartMemory:
     part: int
 
     def recall(self, names: Sequence[str]) -> dict[str, int]:
+        """Return the stored noisy sums of these names; names without a stored sum are omitted. SECRET."""
         return self.ledger.find_notes(self.grant, self.part, names)
 
     def keep(self, notes: Mapping[str, int]) -> dict[str, int]:
+        """Store noisy sums under new names durably; return the stored sums of all names, the only ones that may be
+        used. SECRET.
+        """
         return self.ledger.store_notes(self.grant, self.part, notes)

@@ -46,22 +46,22 @@ PATIENCE_SECONDS = 5
 NEXT_SECONDS = 0.0003
 """Seconds between two polls of the next writer in the queue."""
 EACH_SECONDS = 0.001
-"""Seconds that each earlier writer adds to the polling interval: no write is faster."""
+"""Seconds that each earlier writer in the queue adds to the polling interval: no write is faster."""
 MOST_SECONDS = 0.02
-"""Longest polling interval, in seconds."""
+"""Seconds. Longest polling interval."""
 
 _NUMBER = struct.Struct("=Q")
 """A number in the queue's file: 64 bits in native byte order."""
 _NEXT = 0
-"""Byte offset of the next number."""
+"""Bytes. Offset of the next number in the queue's file."""
 _SERVED = 8
-"""Byte offset of the number below which no writer is waited for."""
+"""Bytes. Offset, in the queue's file, of the number below which no writer is waited for."""
 _LOCK = struct.Struct("hhqqi0q")
 """C structure `flock` of fcntl."""
 _FIRST = 4096
-"""Byte that number 0 locks: locked bytes are never written."""
+"""Bytes. Offset of the byte that number 0 locks: locked bytes are never written."""
 _TRIES = 1000
-"""Attempts to claim a number."""
+"""Attempts to claim a number before the writer gives up its place in the queue."""
 
 
 class WriterQueue:
@@ -131,6 +131,9 @@ class _QueuePosition:
             os.close(self._file)
 
     def _claim_number(self) -> None:
+        """Lock the byte of the next free number and store the number after it. Raises `BlockingIOError` after `_TRIES`
+        attempts.
+        """
         # Two writers that read the same number: one gets the lock, the other takes the next number.
         for _ in range(_TRIES):
             with suppress(BlockingIOError):
@@ -145,20 +148,26 @@ class _QueuePosition:
         return first < end and self._call_lock(fcntl.F_OFD_GETLK, fcntl.F_WRLCK, first, end) != fcntl.F_UNLCK
 
     def _call_lock(self, command: int, kind: int, first: int, end: int) -> int:
+        """Lock, release or query the bytes of the numbers from `first` to below `end`; return the lock type that the
+        system reports.
+        """
         lock = _LOCK.pack(kind, os.SEEK_SET, _FIRST + first, end - first, 0)
         return int(_LOCK.unpack(fcntl.fcntl(self._file, command, lock))[0])
 
     def _read_number(self, offset: int) -> int:
+        """Return the number at a byte offset of the queue's file; 0 if it was not written yet."""
         record = os.pread(self._file, _NUMBER.size, offset)
         return int(_NUMBER.unpack(record)[0]) % 2**62 if len(record) == _NUMBER.size else 0
 
     def _write_number(self, offset: int, number: int) -> None:
+        """Write a number at a byte offset of the queue's file."""
         os.pwrite(self._file, _NUMBER.pack(number), offset)
 
 
 FOUNDING_SECONDS = 10
 """Seconds that a key may exist before its ledger. A creating process has both ready and only names them; but a disk may
-be slow to store a name, and the process may pause between the two."""
+be slow to store a name, and the process may pause between the two.
+"""
 _POLL_SECONDS = 0.01
 """Seconds between polls for the ledger of a key."""
 _AT_ONE_MOMENT = "BEGIN"
@@ -189,6 +198,7 @@ class FileStorage:
             raise InvalidArgument("ledger", f"{self._label}: not a file")
 
     def exists(self) -> bool:
+        """Return True if anything exists at the path of the ledger."""
         return os.path.exists(self._path)
 
     def key(self) -> chain.Key:
@@ -240,11 +250,13 @@ class FileStorage:
             raise
 
     def _remove_key(self) -> None:
+        """Remove the key file if it holds the key of this process."""
         with suppress(OSError):
             if self._key_path.read_text().strip() == self._digits:  # not the key of another process
                 self._key_path.unlink()
 
     def open_database(self) -> chain.Database:
+        """Return the database, with a new connection for each transaction; writers queue."""
         return replace(
             self._make_database(self._path, _make_unpooled_engine), write_lock=WriterQueue(self._path).wait_turn
         )
@@ -262,12 +274,14 @@ class FileStorage:
         return chain.close_when_unused(replace(database, write_lock=WriterQueue(self._path).wait_turn))
 
     def _make_database(self, path: Path, make_engine: Callable[[Connect], sql.Engine]) -> chain.Database:
+        """Return the database at a path, with an engine that reads snapshots and one that writes alone."""
         read_engine, write_engine = (
             make_engine(partial(lambda uri: _connect(uri(path), path), uri)) for uri in (_read_only_uri, _uri)
         )
         return chain.Database(self._label, _begin_with(_AT_ONE_MOMENT, read_engine), _begin_with(_ALONE, write_engine))
 
     def _fill_draft(self, draft: Path, key: chain.Key) -> None:
+        """Create the tables and the book of a new ledger in a draft file."""
         self._make_database(draft, _make_unpooled_engine).run_write(partial(chain.Book.from_key(key).create, key=key))
         with closing(_connect(_uri(draft), draft)) as connection:
             # The file keeps this mode, in which readers and the writer never wait for each other. It is set second, so
@@ -290,22 +304,26 @@ class MemoryStorage:
         weakref.finalize(self._database, engine.dispose)
 
     def exists(self) -> bool:
+        """Return False: a ledger in memory is always new."""
         return False  # a ledger in memory is always new
 
     def key(self) -> chain.Key:
-        """Return a key that is lost together with the ledger."""
+        """Return a new random key that is lost together with the ledger in memory."""
         return self._key
 
     def require_not_lost(self) -> None:
         """Do nothing: a ledger in memory is always new."""
 
     def create(self, key: chain.Key) -> None:
+        """Create the tables and the book in memory."""
         self._database.run_write(partial(chain.Book.from_key(key).create, key=key))
 
     def open_database(self) -> chain.Database:
+        """Return the database, whose only connection is shared by all threads."""
         return self._database
 
     def open_persistent(self) -> chain.Database:
+        """Return the same database as `open_database`: its connection stays open anyway."""
         return self._database
 
 
@@ -337,6 +355,7 @@ def _make_unpooled_engine(connect: Connect) -> sql.Engine:
 
 
 def _uri(path: Path) -> str:
+    """Return SQLite's URI of a file, which must exist."""
     return f"{path.as_uri()}?mode=rw"  # does not create a file: a ledger that was moved away is not restarted
 
 
@@ -354,12 +373,14 @@ def _begin_with(statement: str, engine: sql.Engine) -> sql.Engine:
 
     @sql.event.listens_for(engine, "begin")
     def _execute_begin(connection: sql.Connection) -> None:
+        """Begin a transaction with the statement."""
         connection.exec_driver_sql(statement)
 
     return engine
 
 
 def _connect(uri: str, path: Path) -> sqlite3.Connection:
+    """Open a connection that waits for locks, begins no transactions by itself, and makes commits wait for the disk."""
     # The identity is taken before opening: if another file takes the name meanwhile, the pool opens the path again.
     file = chain.file_identity(path)
     # isolation_level=None: the driver begins no transactions, which would be DEFERRED.
@@ -382,6 +403,7 @@ def _connect(uri: str, path: Path) -> sqlite3.Connection:
 
 
 _FOUNDING = int.from_bytes(b"dpcurves")
+"""Number of the PostgreSQL lock under which a ledger is created: the bytes of the package's name."""
 _PREPARE = sql.text(
     "SELECT set_config('lock_timeout', :wait, true),"
     # A server may be configured to answer before a commit is on disk; a charge must not.
@@ -403,6 +425,7 @@ class ServerStorage:
         self._database = self._make_database(_ANEW)
 
     def exists(self) -> bool:
+        """Return True if the database has the tables of a ledger."""
         return self._database.run_read(_has_ledger)
 
     def key(self) -> chain.Key:
@@ -419,12 +442,15 @@ class ServerStorage:
         self._database.run_write(partial(_create_once, key=key))
 
     def open_database(self) -> chain.Database:
+        """Return the database, with a new connection for each transaction."""
         return self._database
 
     def open_persistent(self) -> chain.Database:
+        """Return the database with pooled connections, which are tested before use, for a server."""
         return chain.close_when_unused(self._make_database({**chain.KEPT, "pool_pre_ping": True}))
 
     def _make_database(self, pool: Mapping[str, Any]) -> chain.Database:
+        """Return the database with these pool settings, with an engine that reads snapshots and one that writes."""
         # One snapshot for all statements of a reading transaction.
         read_engine = _make_server_engine(self._url, "REPEATABLE READ", pool)
         # A writer locks the book first. At this level the following statements see everything that was committed
@@ -435,6 +461,9 @@ class ServerStorage:
 
 
 def _make_server_engine(url: sql.URL, isolation: str, pool: Mapping[str, Any]) -> sql.Engine:
+    """Return an engine for a PostgreSQL server at this isolation level. Raises `InvalidArgument` if the driver is not
+    installed.
+    """
     try:
         return sql.create_engine(
             url.set(drivername="postgresql+psycopg"),
@@ -449,6 +478,7 @@ def _make_server_engine(url: sql.URL, isolation: str, pool: Mapping[str, Any]) -
 
 
 def _create_once(connection: sql.Connection, key: chain.Key) -> None:
+    """Create a ledger under a lock, unless another process created it meanwhile."""
     # CREATE TABLE IF NOT EXISTS fails if two processes try at once. This lock ends with the transaction.
     connection.execute(sql.text("SELECT pg_advisory_xact_lock(:number)").bindparams(number=_FOUNDING))
     if not _has_ledger(connection):
@@ -456,6 +486,7 @@ def _create_once(connection: sql.Connection, key: chain.Key) -> None:
 
 
 def _has_ledger(connection: sql.Connection) -> bool:
+    """Return True if the connection's database has the table of the book."""
     return sql.inspect(connection).has_table(chain.BOOK.name)
 
 
@@ -478,7 +509,7 @@ class Storage(Protocol):
         """Create an empty ledger, unless another process was first."""
 
     def open_database(self) -> chain.Database:
-        """Return the database of the ledger."""
+        """Return the database of the ledger, with connections that end with each transaction."""
 
     def open_persistent(self) -> chain.Database:
         """Return the database with connections that stay open between transactions, for servers."""

@@ -24,9 +24,9 @@ from .verification import (
 FIRST_TICK = 1
 """Number of the first time step of a stream."""
 PART = -1
-"""Part number of answers to ticks. Parts of questions are counted from 0."""
+"""Part number of answers to ticks. Parts of questions are counted from 0, so none has this number."""
 _BLOCK = 1024
-"""Bytes: sealed states are padded to a multiple, so that their length reveals little."""
+"""Bytes. Sealed states are padded to a multiple of this, so that their length reveals little."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -144,6 +144,9 @@ def _find_grant_row(chain: Chain, grant: Grant) -> RowMapping:
 
 
 def _open_sealed_state(chain: Chain, grant: Grant, row: RowMapping) -> _SealedState | None:
+    """SECRET: return the decrypted state of a grant's row; None if it has none. Raises `InvalidArgument` if the state
+    belongs to another stream.
+    """
     if row["sealed"] is None:
         return None
     head, _, padded = chain.decrypt(row["sealed"]).partition(b"\n")
@@ -154,6 +157,7 @@ def _open_sealed_state(chain: Chain, grant: Grant, row: RowMapping) -> _SealedSt
 
 
 def _write_state(chain: Chain, grant: Grant, stored: _SealedState, *, is_new: bool) -> None:
+    """Encrypt the state of a stream, with its tick and the end of the chain, and insert or overwrite its row."""
     state, end = stored.stream_state.state, stored.end
     head = json.dumps([chain.book.name, grant.id, stored.stream_state.tick, end.entries, end.seal, len(state)]).encode()
     sealed = chain.encrypt(head + b"\n" + state + bytes(-(len(head) + len(state)) % _BLOCK))
@@ -172,12 +176,14 @@ def _count_answers(chain: Chain, grant: Grant) -> tuple[int | None, int]:
 
 
 def _require_no_answers(chain: Chain, grant: Grant, row: RowMapping) -> None:
+    """Refuse a stream whose answers exist without a state, or a chain with missing rows. Raises `InvalidArgument`."""
     require_unbroken(chain, Head(grant.id, str(row["mac"])))
     if _count_answers(chain, grant)[1]:
         raise _make_tampering_error(grant, "missing: it was removed without the key, and cannot be restarted")
 
 
 def _read_answers(chain: Chain, grant: Grant, ticks: range) -> dict[int, str]:
+    """Return the stored answers to these ticks, in order. Raises `InvalidArgument` if one is missing or was changed."""
     conditions = (
         ANSWERS.c.grant == grant.id,
         ANSWERS.c.turn.between(ticks.start, ticks.stop - 1),
@@ -192,6 +198,7 @@ def _read_answers(chain: Chain, grant: Grant, ticks: range) -> dict[int, str]:
 
 
 def _make_tampering_error(grant: Grant, description: str) -> InvalidArgument:
+    """Return the error that the state of a grant's stream is as described."""
     return InvalidArgument("ledger", f"the state of {grant.request!r} is {description}")
 
 

@@ -33,7 +33,7 @@ class Receipt(str):
     request: str
 
     def __new__(cls, request: str, words: str) -> Receipt:
-        """Make the note about one request."""
+        """Return the note, whose text is `words`, about one request."""
         receipt = super().__new__(cls, f"request: {request!r} {words}")
         receipt.request = request
         return receipt
@@ -66,6 +66,7 @@ def attach_open_receipt(request: str) -> Iterator[None]:
 
 @contextmanager
 def _attach_receipt(receipt: Receipt) -> Iterator[None]:
+    """Attach a note to any exception in this block, unless the exception has a receipt already."""
     try:
         yield
     except BaseException as error:
@@ -82,7 +83,7 @@ Condition = Callable[[Connection], object]
 
 
 def accept_always(connection: Connection) -> None:
-    """Accept every charge."""
+    """Accept every charge: the default condition, which does nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +169,7 @@ class Charge:
             raise accounts.BudgetExceeded("delta", f"{price}; {float(remaining):g} of {float(cap):g} is left")
 
     def enter_grant(self, chain: Chain) -> accounts.Grant:
-        """Append the charge to the ledger."""
+        """Append the charge to the ledger as a new entry; return its grant."""
         entry = chain.append(
             GRANTS,
             request=self.request,
@@ -185,7 +186,7 @@ class Charge:
 
 
 def grant_of(row: RowMapping) -> accounts.Grant:
-    """Return the grant of a row."""
+    """Return the grant that a row of the table of grants records."""
     return accounts.Grant(row["request"], _parse_loss(row), row["dataset"], row["entry"])
 
 
@@ -212,6 +213,7 @@ def require_grant(chain: Chain, grant: accounts.Grant) -> str:
 
 
 def _parse_loss(row: RowMapping) -> PrivacyLoss:
+    """Return the loss of a grant's row."""
     rho, delta = accounts.split_delta(row["rho"])
     return PrivacyLoss(None if row["epsilon"] is None else Fraction(row["epsilon"]), Fraction(rho), delta=delta)
 
@@ -301,7 +303,7 @@ class EventEntry:
 
 
 def enter_event(chain: Chain, event: Event) -> None:
-    """Append an event to the ledger."""
+    """Append an audit event to the ledger, with the present time."""
     chain.append(EVENTS, **asdict(event), happened_at=datetime.now(UTC).isoformat(timespec="seconds"))
 
 
@@ -374,7 +376,7 @@ class _Entry(NamedTuple):
 
 
 def head_of(chain: Chain) -> Head:
-    """Return the end of the chain according to the book."""
+    """Return the end of the chain that the book states: number of entries and last seal."""
     return Head(chain.book.entries, chain.book.head)
 
 
@@ -442,6 +444,7 @@ def require_path_to_end(chain: Chain, after: Head) -> None:
 
 
 def _require_equal_sums(spending: Spending, total: int) -> None:
+    """Refuse a spent amount that differs from the sum of payments (billionths). Raises `InvalidArgument`."""
     if total != spending.spent.billionths:
         raise InvalidArgument("ledger", spending.mismatch_message)
 
@@ -457,7 +460,9 @@ class _ChainWalk:
         self._compare_head()
 
     def step(self, entry: _Entry) -> None:
-        """Check the next entry and move to it."""
+        """Check that an entry has the next number and a valid seal after the previous entry, and move to it. Raises
+        `InvalidArgument`.
+        """
         number, row = self.here.entries + 1, entry.row
         if row["entry"] > number:
             raise InvalidArgument("ledger", f"row {number} was removed or renumbered without the key")
@@ -495,6 +500,7 @@ class _ChainWalk:
             )
 
     def _compare_head(self) -> None:
+        """Refuse the present row if the stored head names its number with another seal. Raises `InvalidArgument`."""
         if self._kept is not None and self._kept.entries == self.here.entries and self._kept != self.here:
             raise InvalidArgument("ledger", f"row {self.here.entries} differs from the stored head")
 
@@ -513,6 +519,9 @@ def _read_in_order(chain: Chain, after: int) -> Iterator[_Entry]:
 
 
 def _read_table(chain: Chain, table: Table, after: int) -> Iterator[_Entry]:
+    """Yield the entries of one table with numbers above `after`, in order, a few rows per query. Raises
+    `InvalidArgument` for a row without a number.
+    """
     first = select(table).order_by(table.c.entry).limit(_ROWS_AT_ONCE)
     query = first.where(table.c.entry > after) if after else first
     while rows := chain.connection.execute(query).mappings().all():

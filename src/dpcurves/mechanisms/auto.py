@@ -21,17 +21,22 @@ from .linear import FlatHistogram, LinearMechanism, PartitionSums, RegionSums, T
 from .wavelets import SquareRoot
 
 EXACT = 0.02
-"""Variance of a count at which 98 in 100 counts are exact: up to it, counts of single cells are preferred to a tree.
-Their largest error is smaller, and in empty cells half of the remaining noise is recognisable. Chosen on one half of
-the shapes of `benchmarks/regimes.py`, at epsilon 5.5 to 12, under both adjacencies."""
+"""Squared records. Variance of a count at which 98 in 100 counts are exact: up to it, counts of single cells are
+preferred to a tree. Their largest error is smaller, and in empty cells half of the remaining noise is recognisable.
+Chosen on one half of the shapes of `benchmarks/regimes.py`, at epsilon 5.5 to 12, under both adjacencies.
+"""
 WORTH = 2.0
-"""Ratio of mean squared errors up to which this preference holds."""
+"""Ratio. A flat histogram is preferred to a tree (see `EXACT`) while its mean squared error is at most this many times
+the tree's.
+"""
 DENSE = 1.5
-"""Records per cell over the variance of its noise, above which there is little to smooth."""
+"""Ratio. Records per cell, divided by the variance of the noise of a cell, above which there is little to smooth."""
 MOST_CONVOLVED = 2**16
-"""Number of cells up to which a square root of prefix sums is computed quickly."""
+"""Cells. Largest number of cells for which `SquareRoot` is tried: its convolutions are quick up to this length."""
 UNEVEN = 4.0
-"""Largest unevenness of spread records: squared deviations over the squared deviations of uniformly random records."""
+"""Ratio. Largest unevenness of spread records that `resolution_error` assumes: their squared deviations over those of
+uniformly random records.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +52,9 @@ class LinearChoice(LinearMechanism):
     """
 
     def choose_mechanism(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> LinearMechanism:
-        """Return the mechanism that makes the plan."""
+        """Return the linear mechanism for this query, loss and adjacency (class docstring: which one); touches no
+        data.
+        """
         if query.uses_prefixes:
             return _choose_prefix_mechanism(cast("CountQuery", query), loss, adjacency)
         candidates = (mechanism for mechanism in (RegionSums(), PartitionSums()) if mechanism.accepts_query(query))
@@ -70,7 +77,9 @@ class MechanismChoice:
     """
 
     def choose_mechanism(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Mechanism | LazyMechanism:
-        """Return the mechanism that makes the plan."""
+        """Return the only mechanism for the type of query, else `SquareRoot` or the choice of `LinearChoice`; touches
+        no data.
+        """
         if only := _find_only_mechanism(query):
             return only
         linear = LINEAR.choose_mechanism(query, loss, adjacency)
@@ -85,14 +94,18 @@ class MechanismChoice:
         return self.choose_mechanism(query, loss, adjacency).plan(query, loss, adjacency)
 
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
-        """Run the plan: sums depend on its law, choices on its query and loss."""
+        """Return the noisy integers of a plan: noisy sums if its law is a `NoisySums`, else the values of the query's
+        own mechanism.
+        """
         mechanism = _find_only_mechanism(plan.query) or LINEAR
         if not isinstance(mechanism, Mechanism):
             raise WrongArgumentType("plan", f"must be one that is answered at once, not one made by {plan.made_by}")
         return mechanism.run(table, plan, randomness)
 
     def answer(self, count: Counter, plan: Plan, memory: Memory, randomness: Randomness) -> tuple[int, ...]:
-        """Return counts of prefixes, with the noise on their paths."""
+        """Return noisy counts of the prefixes of a plan of `LazyTree`, in the order of its law; new noisy blocks are
+        stored in `memory` first.
+        """
         return LazyTree().answer(count, plan, memory, randomness)
 
 
@@ -123,6 +136,7 @@ def _find_only_mechanism(query: Query) -> Mechanism | LazyMechanism | None:
 
 @lru_cache
 def _import_mechanism(location: str) -> Mechanism | LazyMechanism:
+    """Import the file of a mechanism and return an instance; `location` is ``"file:Class"`` as in `ANSWERED_BY`."""
     file, _, name = location.partition(":")
     return cast("Mechanism | LazyMechanism", getattr(import_module(f".{file}", __package__), name)())
 
@@ -141,7 +155,9 @@ def _is_rough(query: CountQuery, loss: PrivacyLoss, adjacency: Adjacency) -> boo
 
 
 LINEAR = LinearChoice()
+"""The choice among mechanisms that release noisy sums."""
 AUTO = MechanismChoice()
+"""The choice among all mechanisms: what a session uses if no mechanism is named."""
 
 
 def resolution_error(query: CountQuery, adjacency: ReplaceOne, width: int) -> float:

@@ -73,11 +73,13 @@ class QueryMechanism:
     refusal_template: ClassVar[str] = "{called} cannot answer {kind}"
 
     def accepts_query(self, query: Query) -> bool:
-        """Return whether this mechanism answers the query's type."""
+        """Return True if the query is of one of `query_types`; overrides ask for more."""
         return isinstance(query, self.query_types)
 
     def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """Return the plan of a release. Raises `UnsupportedQuery`; touches no data."""
+        """Return the plan of a release by this mechanism; touches no data. Raises `UnsupportedQuery` for other types of
+        queries.
+        """
         if not self.accepts_query(query):
             raise UnsupportedQuery(
                 "question", self.refusal_template.format(called=self.display_name, kind=type(query).__name__)
@@ -85,6 +87,9 @@ class QueryMechanism:
         return self._plan(query, loss, adjacency)
 
     def _plan(self, query: Any, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
+        """Return the plan of a release for a query of an accepted type; every mechanism overrides it. Raises
+        `UnsupportedQuery` if the loss is too small.
+        """
         raise NotImplementedError
 
     def require_query(self, plan: Plan) -> Any:

@@ -29,7 +29,9 @@ from .base import ExactTable, QueryMechanism
 
 
 _ROOT_BITS = 40
-"""Binary digits after the point of square roots."""
+"""Bits. Binary digits after the point of square roots, which are rounded down; a lost digit costs a relative 1e-12 of
+the loss.
+"""
 
 
 def pure_epsilon(loss: PrivacyLoss) -> Fraction:
@@ -55,6 +57,9 @@ def bounded_range(loss: PrivacyLoss) -> Fraction:
 
 
 def _floor_sqrt(value: Fraction) -> Fraction:
+    """Return the square root of a nonnegative fraction, rounded down to a multiple of ``2**-40``, so that a loss
+    computed from it is never too large.
+    """
     return Fraction(isqrt(int(value * 4**_ROOT_BITS)), 2**_ROOT_BITS)
 
 
@@ -62,7 +67,7 @@ Places = NDArray[np.int32]
 Penalties = NDArray[np.uint32]
 
 LARGEST_INTEGER = 2**63 - 1
-"""Larger than all counts: marks the end of a list of cells."""
+"""Records. Larger than all counts, so it marks the end of a sorted list of cells (largest 64-bit integer)."""
 LARGEST_DEVIATION = 2**32 - 1
 """Records. Largest deviation, which fits into 32 bits."""
 
@@ -201,6 +206,9 @@ class ExponentialPartition(QueryMechanism):
     display_name = "a choice of buckets"
 
     def _plan(self, query: IntervalPartitionQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
+        """Return a plan whose example partition has one interval per cell. Raises `UnsupportedQuery` if the loss leaves
+        no positive rate after rounding errors.
+        """
         if deviation_rate(query, loss, adjacency) <= 0:
             raise UnsupportedQuery("epsilon, rho", f"{loss} is too small to choose among {len(query.order)} cells")
         blank = Selection((1,) * len(query.order))
@@ -217,7 +225,7 @@ class ExponentialPartition(QueryMechanism):
 
 
 def interval_prior(places: int) -> float:
-    """Return the public prior weight of each interval.
+    """Return the public prior weight of each interval, above 0 and at most 1, for a grid of `places` cells.
 
     If all cells have similar counts, a partition has about 60 intervals, for any number of cells: of k lengths, about k
     - 5 are at most a sixtieth of all cells, and their weights add up to 1.
@@ -226,7 +234,9 @@ def interval_prior(places: int) -> float:
 
 
 def deviation_rate(query: IntervalPartitionQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Fraction:
-    """Return the weight of one unit of deviation in the exponent."""
+    """Return the weight of one record of deviation in the exponent, after rounding errors are paid for; not positive if
+    the loss is too small.
+    """
     places = len(query.order)
     log_error = 4 * bound_partition_log_error(places, places.bit_length()) + 4 * adjacency.l1_sensitivity * WEIGHT_ERROR
     return (bounded_range(loss) - log_error) / (2 * adjacency.l1_sensitivity)
@@ -262,6 +272,9 @@ class ExponentialQuantiles(QueryMechanism):
     display_name = "recursive cuts"
 
     def _plan(self, query: QuantileCutsQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
+        """Return a plan whose example cuts are evenly spaced edges. Raises `UnsupportedQuery` for fewer than 2 pieces,
+        several axes, or a loss of zero.
+        """
         if query.pieces < 2:
             raise UnsupportedQuery("pieces", f"must be at least 2, got {query.pieces}")
         cells = _require_grid(query).cells
@@ -279,6 +292,9 @@ class ExponentialQuantiles(QueryMechanism):
         epsilon = level_epsilon(plan.loss, query.pieces) / plan.adjacency.l1_sensitivity
 
         def choose_cut(start: int, end: int, pieces: int) -> int:
+            """SECRET: sample the edge, counted from `start`, that cuts the cells from `start` to `end` into ``pieces //
+            2`` and the remaining pieces.
+            """
             left_pieces, counts_below = pieces // 2, below[start : end + 1] - below[start]
             return selection.sample_exponential_mechanism(
                 np.abs(pieces * counts_below - left_pieces * counts_below[-1]),
@@ -309,13 +325,18 @@ def cut_recursively(start: int, end: int, pieces: int, choose: Callable[[int, in
 
 
 def _require_grid(query: QuantileCutsQuery) -> Grid:
+    """Return the grid of a query's only axis. Raises `UnsupportedQuery` if the query has several axes or an axis of
+    categories.
+    """
     if len(query.axes) != 1 or not isinstance(query.axes[0], Axis):
         raise UnsupportedQuery("axes", "must be one column of numbers")
     return query.axes[0].grid
 
 
 def _count_inside(table: ExactTable, grid: Grid) -> NDArray[np.int64]:
-    """Return counts of the grid's cells: records outside belong to the outermost cells, missing ones to none."""
+    """SECRET: return counts of the grid's cells, (cells,): records outside belong to the outermost cells, missing
+    records to none.
+    """
     cells = table[:-1].astype(np.int64)
     if grid.outside is Outside.CLAMPED:
         return cells
@@ -339,12 +360,15 @@ class ExponentialWorstBox(QueryMechanism):
     display_name = "a choice of a box"
 
     def _plan(self, query: WorstBoxQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
+        """Return a plan whose example choice is box 0. Raises `UnsupportedQuery` if the loss is zero."""
         if misfit_rate(loss, adjacency) == 0:
             raise UnsupportedQuery("epsilon, rho", "must be above zero to choose a box")
         return Plan(query, loss, adjacency, "worst box by the exponential mechanism", Selection((0,)), error=0.0)
 
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
-        """Return the number of the chosen box."""
+        """Return one integer: the index, in ``query.boxes``, of the sampled box; boxes whose counts differ more from
+        the expected ones are more likely.
+        """
         query: WorstBoxQuery = self.require_query(plan)
         counts = count_boxes(table[:-1].astype(np.int64).reshape(query.shape), query.boxes)
         misfits = np.abs(counts - np.array(query.expected, dtype=np.int64))
@@ -352,12 +376,12 @@ class ExponentialWorstBox(QueryMechanism):
 
 
 def misfit_rate(loss: PrivacyLoss, adjacency: Adjacency) -> Fraction:
-    """Return the weight of one record of error in the exponent."""
+    """Return the weight in the exponent of one record between the exact and the expected count of a box."""
     return bounded_range(loss) / (2 * adjacency.l1_sensitivity)
 
 
 def count_boxes(cells: IntArray, boxes: Sequence[Box]) -> IntArray:
-    """SECRET: return the number of records in each box.
+    """SECRET: return the exact number of records in each box, (boxes,), from a table of cells of any dimension.
 
     >>> count_boxes(np.array([[1, 2], [4, 8]]), [((0, 2), (0, 2)), ((1, 2), (0, 1))])
     array([15,  4])
@@ -367,7 +391,9 @@ def count_boxes(cells: IntArray, boxes: Sequence[Box]) -> IntArray:
 
 
 def cumulate_to_corners(cells: IntArray) -> IntArray:
-    """SECRET: return the number of records below each corner, with one more entry than cells along each axis."""
+    """SECRET: return the exact number of records below each corner of the cells (cumulative sums along all axes), one
+    more entry than cells along each axis.
+    """
     below = np.pad(cells, [(1, 0)] * cells.ndim)
     for axis in range(cells.ndim):
         np.cumsum(below, axis=axis, out=below)
@@ -375,7 +401,9 @@ def cumulate_to_corners(cells: IntArray) -> IntArray:
 
 
 def count_from_corners(below: IntArray, boxes: Boxes) -> IntArray:
-    """SECRET: return the number of records in each box from the numbers below its corners."""
+    """SECRET: return the exact number of records in each box, (boxes,), from the result of `cumulate_to_corners`
+    (inclusion and exclusion).
+    """
     counts = np.zeros(len(boxes.lower), dtype=np.int64)
     for corner in product((False, True), repeat=below.ndim):
         index = np.where(corner, boxes.upper, boxes.lower)

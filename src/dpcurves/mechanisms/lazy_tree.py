@@ -99,12 +99,15 @@ class LazyTree(QueryMechanism):
     noise_sampler: Callable[[Noise, int, Randomness], NDArray[np.int64]] = sample_noise
 
     def _plan(self, query: PrefixQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
+        """Return a plan with the law of `path_law` and the standard deviation of a count as error; touches no data."""
         law = path_law(query, loss, adjacency)
         name = f"noise path through {law.levels} levels"
         return Plan(query, loss, adjacency, name, law, round_error(sqrt(law.variance)))
 
     def answer(self, count: Counter, plan: Plan, memory: Memory, randomness: Randomness) -> tuple[int, ...]:
-        """Return the counts from stored blocks; new blocks are stored first."""
+        """Return noisy counts of the plan's prefixes, then of missing records if these are counted; sums of new blocks
+        are stored in `memory` first.
+        """
         law = plan.law.require_type(PathSums)
         paths = [law.blocks_on_path(threshold) for threshold in law.prefix_lengths]
         blocks = {_block_name(block): block for path in paths for block in path}
@@ -189,9 +192,13 @@ def path_law(query: PrefixQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Pat
 
 
 def _block_name(block: Block) -> str:
+    """Return the name of a block in a memory: its level and index, as ``"2:1"``."""
     level, number = block
     return f"{level}:{number}"
 
 
 def _sum_signed_blocks(terms: Sequence[SignedBlock], below: dict[int, int]) -> int:
+    """SECRET: return the signed sum of records of these terms, from `below`, the exact number of records below each
+    position.
+    """
     return sum(term.sign * (below[term.high] - below[term.low]) for term in terms)

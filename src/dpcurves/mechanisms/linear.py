@@ -95,7 +95,8 @@ def record_budget(loss: PrivacyLoss, adjacency: Adjacency) -> Fraction:
 
 
 def calibrate_to_price(price: Fraction, loss: PrivacyLoss) -> Noise:
-    """Calibrate the noise of a value whose change by 1 has this price, a part of `record_budget`.
+    """Return the least noise of a value that costs at most `price`, a fraction of `record_budget`, when it changes by
+    1.
 
     Raises:
         UnsupportedQuery: no sampler has that much noise.
@@ -104,7 +105,7 @@ def calibrate_to_price(price: Fraction, loss: PrivacyLoss) -> Noise:
 
 
 def require_positive_loss(loss: PrivacyLoss) -> None:
-    """Raise `UnsupportedQuery` if the loss is zero."""
+    """Raise `UnsupportedQuery` if the loss is zero, so that no noise is large enough."""
     if loss.rho == 0:
         raise UnsupportedQuery("epsilon, rho", "noisy sums need a loss above zero")
 
@@ -144,7 +145,7 @@ class LinearMechanism(QueryMechanism):
     __slots__ = ()
 
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
-        """Return exact sums, each plus one draw of its noise, in the order of ``plan.law``."""
+        """Return exact sums of cells, each plus one independent draw of its noise, in the order of ``plan.law``."""
         law = plan.law.require_type(NoisySums)  # type: ignore[type-abstract]
         noisy: list[int] = []
         for sums, noise in compute_exact_sums(plan.query.reorder_table(table), law):
@@ -171,7 +172,7 @@ class FixedWidthMechanism(LinearMechanism):
             raise InvalidArgument("width", f"must be at least 1 cell, got {self.width}")
 
     def name_with_width(self, name: str) -> str:
-        """Return the name of the mechanism with the width of its intervals."""
+        """Return `name`, followed by the width of its intervals in cells if that is above 1, for plans and messages."""
         return name if self.width == 1 else f"{name}, {self.width} cells wide"
 
 
@@ -205,7 +206,9 @@ def plan_prefixes(name: str, query: Query, law: NoisySums, loss: PrivacyLoss, ad
 
 
 def compute_exact_sums(table: ExactTable, law: NoisySums) -> list[tuple[ExactTable, Noise]]:
-    """SECRET: return the exact values in the order of `law`, block by block, with the noise of each block."""
+    """SECRET: return the exact sums in the order of `law`, block by block, each block with the noise that must be added
+    to it.
+    """
     cells: ExactTable = table[:-1].reshape(law.rows, law.cells)
     sums_with_noise = [
         (sums.ravel(), block.noise) for sums, block in zip(law.apply_strategy(cells), law.parts, strict=True)
@@ -214,7 +217,7 @@ def compute_exact_sums(table: ExactTable, law: NoisySums) -> list[tuple[ExactTab
 
 
 def sample_noise(noise: Noise, size: int, randomness: Randomness) -> IntArray:
-    """Sample independent noise of one party."""
+    """Sample `size` independent integers of a law with a single party (`noise.parties` is not used)."""
     sample = discrete_laplace.sample if noise.family is Family.LAPLACE else discrete_gaussian.sample
     return sample(noise.parameter, size, randomness)
 
@@ -231,6 +234,9 @@ class FlatHistogram(FixedWidthMechanism):
     display_name = "a flat histogram"
 
     def _plan(self, query: CountQuery | SumQuery | WeightedQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
+        """Return a plan of one noisy count per interval of `width` cells. Raises `UnsupportedQuery` if cells are asked
+        for and the width is above 1.
+        """
         if self.width > 1 and not query.uses_prefixes:
             raise UnsupportedQuery("width", f"must be 1 for cells; intervals of {self.width} cells only serve prefixes")
         return plan_sums(
@@ -254,6 +260,9 @@ class TreeSums(FixedWidthMechanism, PrefixMechanism):
     display_name = "a tree of intervals"
 
     def _plan(self, query: CountQuery | WeightQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
+        """Return a plan with the tree of `find_best_shape`; the discreteness of the noise is taken into account if its
+        scale is small.
+        """
         family, total_is_public = Family.from_loss(loss), adjacency.public_record_count is not None
         single_level = calibrate_noise(query, loss, adjacency) if loss.is_pure else None
         small_noise = single_level if single_level is not None and single_level.parameter <= DISCRETE else None
@@ -276,6 +285,7 @@ class PartitionSums(LinearMechanism):
     refusal_template = "{called} answers a query that names its intervals, and nothing else"
 
     def _plan(self, query: PartitionQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
+        """Return a plan that counts the query's own tilings, with equal budget fractions."""
         depth = len(query.tilings)
         law = tiling_law(query, query.tilings, (Fraction(1, depth),) * depth, loss, adjacency)
         *coarser, finest = (str(len(tiling)) for tiling in query.tilings)
@@ -298,6 +308,9 @@ class RegionSums(LinearMechanism):
     refusal_template = "{called} answer a query that names its regions, and nothing else"
 
     def _plan(self, query: RegionQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
+        """Return a plan that counts the query's regions, for prefixes in a tree over the regions. Raises
+        `UnsupportedQuery` if the loss is zero.
+        """
         require_positive_loss(loss)
         tilings, shares = query.tilings, (Fraction(1, len(query.tilings)),) * len(query.tilings)
         if query.use.uses_prefixes:
@@ -337,6 +350,7 @@ class SubsetCounts(LinearMechanism):
     display_name = "counts of subsets"
 
     def _plan(self, query: SubsetQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
+        """Return a plan of one noisy number: how many subsets confirm the claim."""
         distance = Fraction(count_sensitivity(adjacency))
         noise = _calibrate_to_distances(distance, distance**2, loss)
         law = IntervalSums(1, 1, (Tier((0,), noise),), None)
@@ -344,7 +358,8 @@ class SubsetCounts(LinearMechanism):
 
 
 def count_sensitivity(adjacency: Adjacency) -> int:
-    """Return the largest difference of the counts of two neighbours.
+    """Return the largest difference between the numbers of confirming subsets of two neighbours: 1 under add-remove, 2
+    under replace-one.
 
     >>> from dpcurves.privacy import EACH_RECORD, ReplaceOne, Unit
     >>> count_sensitivity(AddRemove(Unit("patient", 9))), count_sensitivity(ReplaceOne(EACH_RECORD, 100))

@@ -14,8 +14,8 @@ from ..queries import Query
 from .linear import sample_noise
 
 SHARE = Fraction(1, 8)
-"""Fraction of the price of the count of missing records that its reasons get; at most 1/2 (see `add_reasons`). The
-noise scale of that count increases by 1/7, and the noise scale of a reason is 8 times as large.
+"""Ratio. Fraction of the price of the count of missing records that its reasons get; at most 1/2 (see `add_reasons`).
+The noise scale of that count increases by 1/7, and the noise scale of a reason is 8 times as large.
 """
 
 
@@ -44,7 +44,9 @@ def add_reasons(plan: Plan) -> Plan:
 
 
 def add_noise_to_reasons(counts: IntArray, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
-    """Return the exact counts of reasons plus noise; nothing if the plan has no reasons."""
+    """SECRET counts in, noisy counts out: return the count of each reason plus its noise; an empty tuple if the plan
+    has no reasons.
+    """
     if plan.reasons is None:
         return ()
     noise = sample_noise(plan.reasons, len(counts), randomness)

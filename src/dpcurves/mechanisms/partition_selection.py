@@ -35,16 +35,19 @@ from .base import ExactTable, QueryMechanism
 from .exponential import pure_epsilon
 
 MOST_NAMES = 1000
-"""Largest number of released categories: those with the largest noisy counts."""
+"""Categories. Largest number of released categories: those with the largest noisy counts. It bounds the size of later
+tables.
+"""
 LARGEST_THRESHOLD = 10**7
-"""Units. Largest threshold that is used."""
+"""Units. Largest threshold that is used; a loss that needs a larger one is refused."""
 LARGEST_RATE = Fraction(256)
-"""Largest epsilon per category that is used: noise is then 0 except with probability ``2 exp(-256)``, and numbers like
-``exp(-3000)`` would have too many digits to compute with."""
+"""Natural-log units. Largest epsilon per category that is used: noise is then 0 except with probability ``2
+exp(-256)``, and numbers like ``exp(-3000)`` would have too many digits to compute with.
+"""
 _DIGITS = Context(prec=60, rounding=ROUND_CEILING)
 """Decimal arithmetic with 60 digits that rounds up."""
 _MARGIN = Decimal("1e-40")
-"""Relative margin that covers rounding errors of powers."""
+"""Relative margin by which rounded powers are increased, so that rounding errors of 60 digits never lower a bound."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +123,9 @@ class BoundedNoise:
         return noise
 
     def _sample_by_rejection(self, randomness: Randomness) -> int:
+        """Sample one integer of this law: a uniform integer within the bound is accepted with probability ``exp(-rate *
+        |x|)``.
+        """
         while True:
             noise = randomness.sample_below(2 * self.threshold + 1) - self.threshold
             if sample_bernoulli_exp(self.rate * abs(noise), randomness):
@@ -140,7 +146,9 @@ def _bound_exp_neg_above(rate: Fraction) -> Decimal:
 
 @lru_cache(maxsize=256)
 def calibrate_category_noise(loss: PrivacyLoss, adjacency: Adjacency) -> BoundedNoise:
-    """Calibrate the noise of categories; one unit changes as many of them as it has changed records."""
+    """Calibrate the noise of the number of units of one category; epsilon and delta are divided by the changed records
+    of a unit.
+    """
     categories = adjacency.l1_sensitivity
     return BoundedNoise.from_delta(pure_epsilon(loss) / categories, loss.delta / categories)
 
@@ -168,6 +176,9 @@ class ThresholdedCategories(QueryMechanism):
     display_name = "bounded noise"
 
     def _plan(self, query: PartitionSelectionQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
+        """Return a plan with the threshold in its name. Raises `UnsupportedQuery` if the loss has no delta, or no
+        epsilon or rho.
+        """
         if not loss.delta:
             raise UnsupportedQuery(
                 "delta", "groups that nobody listed need one: a probability far below 1 over all units"
@@ -179,7 +190,9 @@ class ThresholdedCategories(QueryMechanism):
         return Plan(query, loss, adjacency, f"noise of at most {noise.threshold} on units of each name", law, error=0.0)
 
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
-        """Return each category as an integer, followed by its noisy count."""
+        """Return each selected category as an integer (`encode_name`), followed by its noisy number of units, in
+        alphabetical order.
+        """
         self.require_query(plan)
         noise = calibrate_category_noise(plan.loss, plan.adjacency)
         noisy = table[:, 1].astype(np.int64) + noise.sample(len(table), randomness)
@@ -260,7 +273,9 @@ class FalseSelectionLaw:
 
 @lru_cache(maxsize=256)
 def calibrate_universe_noise(loss: PrivacyLoss, adjacency: Adjacency, sizes: tuple[int, ...]) -> RankedNoise:
-    """Calibrate the noise of names of a universe; one unit changes as many counts as it has changed records."""
+    """Calibrate noise and thresholds of the names of a universe; epsilon is divided by the changed records of a
+    unit.
+    """
     return RankedNoise.from_universe_sizes(pure_epsilon(loss) / adjacency.l1_sensitivity, sizes)
 
 
@@ -288,6 +303,9 @@ class UniverseCategories(QueryMechanism):
     display_name = "noise in a universe"
 
     def _plan(self, query: UniverseSelectionQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
+        """Return a plan with the least and the largest threshold in its name. Raises `UnsupportedQuery` if the loss is
+        zero.
+        """
         if pure_epsilon(loss) == 0:
             raise UnsupportedQuery("epsilon, rho", "must be above zero to find groups")
         noise = calibrate_universe_noise(loss, adjacency, query.universe.sizes)
@@ -295,7 +313,9 @@ class UniverseCategories(QueryMechanism):
         return Plan(query, loss, adjacency, name, PartitionDecisions(()), error=0.0)
 
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
-        """Return each released name as an integer, followed by its noisy count."""
+        """Return each selected name as an integer (`encode_name`), followed by its noisy number of units, in
+        alphabetical order.
+        """
         universe = self.require_query(plan).universe
         noise = calibrate_universe_noise(plan.loss, plan.adjacency, universe.sizes)
         units: dict[str, int] = {}
@@ -339,7 +359,7 @@ def bound_units_below(plan: Plan, name: str, noisy: int) -> int:
 
 
 def _sample_distinct(count: int, bound: int, randomness: Randomness) -> list[int]:
-    """Sample `count` different integers below a bound, uniformly."""
+    """Sample `count` different integers from 0 to `bound` - 1, uniformly without replacement."""
     numbers: dict[int, None] = {}
     while len(numbers) < count:
         numbers[randomness.sample_below(bound)] = None

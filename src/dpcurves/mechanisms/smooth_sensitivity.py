@@ -23,11 +23,13 @@ from .exponential import cut_recursively, pure_epsilon
 
 
 LEAST_EPSILON = Fraction(1, 2**20)
-"""Least epsilon per number."""
+"""Natural-log units. Least epsilon per number; a smaller one is refused."""
 LARGEST_EPSILON = Fraction(32)
-"""Largest epsilon that is used, so that hyperbolic functions do not overflow."""
+"""Natural-log units. Largest epsilon that is used (a larger one is replaced by it), so that hyperbolic functions do not
+overflow.
+"""
 SLACK = Fraction(1, 2**36)
-"""Relative slack for rounding of floating-point functions."""
+"""Ratio. Relative slack for rounding errors of floating-point functions."""
 
 
 class CauchyCalibration(NamedTuple):
@@ -90,8 +92,11 @@ def calibrate_cauchy_to_loss(loss: PrivacyLoss, adjacency: Adjacency, parts: int
 
 
 HALF = Fraction(1, 2)
+"""Cells. A half, in exact arithmetic: the distance of the middle of a cell from its edge."""
 LEAST_SENSITIVITY = 2.0**-500
-"""Half cells. Positive lower limit of sensitivities, far above the precision limit of floating point."""
+"""Half cells. Positive lower limit of sensitivities, far above the precision limit of floating point; a value rounded
+to 0 would have no noise.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +118,9 @@ class NoisyMedians(QueryMechanism):
     display_name = "noisy medians"
 
     def _plan(self, query: MedianQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
+        """Return a plan whose example cuts are evenly spaced edges. Raises `UnsupportedQuery` if epsilon per level is
+        below ``2**-20``.
+        """
         calibrate_cauchy_to_loss(loss, adjacency, query.levels)
         pieces = 2**query.levels
         even = tuple(query.cells * i // pieces for i in range(1, pieces))
@@ -125,6 +133,9 @@ class NoisyMedians(QueryMechanism):
         cells: IntArray = table[:-1].astype(np.int64)
 
         def choose_cut(start: int, end: int, pieces: int) -> int:
+            """SECRET: return the noisy median edge of the cells from `start` to `end`, counted from `start`; the middle
+            edge if noise leads outside.
+            """
             counts = cells[start:end]
             scale = rule.noise_scale(median_sensitivity(counts, rule.beta)) / 2
             cut = sample_cauchy_floor(Fraction(find_median(counts), 2) + HALF, scale, randomness)
@@ -222,7 +233,7 @@ def _largest_weighted_distance(
 
 
 AREA_STEPS = 2**20
-"""Steps of a released area per unit."""
+"""Steps. A released area is a whole number of steps of ``2**-20``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,11 +255,12 @@ class NoisyAuc(QueryMechanism):
     display_name = "a noisy area"
 
     def _plan(self, query: AucQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
+        """Return a plan whose example area is one half. Raises `UnsupportedQuery` if epsilon is below ``2**-20``."""
         calibrate_cauchy_to_loss(loss, adjacency, parts=1)
         return Plan(query, loss, adjacency, "area by smooth sensitivity", Selection((AREA_STEPS // 2,)), error=0.0)
 
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
-        """Return the area under the curve, in steps of ``2**-20``."""
+        """Return one integer: the noisy area under the curve, in steps of ``2**-20``, from 0 to ``2**20``."""
         query: AucQuery = self.require_query(plan)
         counts = [int(count) for count in table[:-1]]
         negative, positive = counts[: query.cells], counts[query.cells :]
@@ -277,7 +289,8 @@ def roc_area(negative: list[int], positive: list[int]) -> Fraction:
 
 
 def auc_sensitivity(smaller: int, beta: float) -> float:
-    """SECRET: return the smooth sensitivity by the size of the smaller class.
+    """SECRET: return the smooth sensitivity of the area under the ROC curve, given the number of records of the smaller
+    class.
 
     >>> auc_sensitivity(0, 0.1), auc_sensitivity(100, 0.1)
     (1.0, 0.01)

@@ -26,9 +26,13 @@ from .linear import require_drawable, require_positive_loss, sample_noise
 
 
 MOST_KINDS = 1024
-"""Number of kinds of records above which pairs of them are bounded instead of enumerated."""
+"""Kinds of records. Above this number pairs of kinds are bounded instead of enumerated: enumeration takes its
+square.
+"""
 _RATIO_BITS = 20
-"""Binary digits after the point of ratios of noises."""
+"""Bits. Binary digits after the point of the ratio of both noise scales; any ratio is private, so few digits
+suffice.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +73,7 @@ class SparseVector(QueryMechanism):
     display_name = "the sparse vector technique"
 
     def _plan(self, query: ThresholdQuery | CoverageQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
+        """Return a plan with both noises; its error is the standard deviation of a comparison, in records."""
         law = sparse_vector_law(query.comparison_matrix, loss, adjacency)
         error = round_error(sqrt(law.threshold_noise.variance + law.sum_noise.variance) / law.step)
         return Plan(query, loss, adjacency, "sparse vector technique", law, error)
@@ -114,7 +119,8 @@ def difference_sensitivity(weights: NDArray[np.int64], adjacency: Adjacency) -> 
 
 
 def sparse_vector_law(compared: Comparisons, loss: PrivacyLoss, adjacency: Adjacency) -> ThresholdAnswers:
-    """Calibrate both noises.
+    """Return the law of threshold answers: both Laplace noises, with the scales that minimise the variance of a
+    comparison.
 
     Raises:
         UnsupportedQuery: the loss is zero, no weight differs from 0, or no sampler has that much noise.
@@ -154,7 +160,9 @@ def two_thirds_power(value: Fraction) -> Fraction:
 
 
 def compute_differences(table: ExactTable, compared: Comparisons) -> list[int]:
-    """SECRET: return exact sums minus thresholds, as Python integers, which cannot overflow."""
+    """SECRET: return the exact weighted sum of records minus the threshold of each comparison, as Python integers,
+    which cannot overflow.
+    """
     sums = compared.weights.astype(object) @ table[:-1].astype(object)
     return [int(total) - threshold for total, threshold in zip(sums, compared.thresholds, strict=True)]
 
@@ -162,7 +170,9 @@ def compute_differences(table: ExactTable, compared: Comparisons) -> list[int]:
 def select_reached(
     differences: Sequence[int], sum_noises: Sequence[int], threshold_noise: int, most: int
 ) -> tuple[int, ...]:
-    """Return the first `most` indices whose difference plus noise reaches the common noise, padded with the length."""
+    """SECRET: return the indices of the first `most` differences that, plus their noise, reach the common noise, padded
+    with the number of differences.
+    """
     reached = [
         index
         for index, (difference, noise) in enumerate(zip(differences, sum_noises, strict=True))
@@ -196,6 +206,9 @@ class MergedCells(QueryMechanism):
     display_name = "merged cells"
 
     def _plan(self, query: MergePartitionQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
+        """Return a plan whose example has one interval per cell. Raises `UnsupportedQuery` if the loss is zero or no
+        sampler has that much noise.
+        """
         calibrate_merge_noise(loss, adjacency)
         return Plan(query, loss, adjacency, "merged cells", Selection((1,) * query.cells), error=0.0)
 
@@ -208,7 +221,7 @@ class MergedCells(QueryMechanism):
 
 
 def calibrate_merge_noise(loss: PrivacyLoss, adjacency: Adjacency) -> Noise:
-    """Calibrate the noise of each count, and of each minimum.
+    """Return the noise of each count and of each minimum of `MergedCells`: scale ``l1_sensitivity / epsilon``.
 
     Raises:
         UnsupportedQuery: the loss is zero, or no sampler has that much noise.
@@ -223,7 +236,9 @@ def calibrate_merge_noise(loss: PrivacyLoss, adjacency: Adjacency) -> Noise:
 def mark_interval_ends(
     counts: Sequence[int], least: int, count_noises: Sequence[int], threshold_noises: Sequence[int]
 ) -> Iterator[int]:
-    """Generate 1 for the last cell of each interval, else 0, given the noises of counts and of minimums."""
+    """SECRET counts in, private decisions out: generate 1 for the last cell of each interval, else 0, given the noises
+    of counts and of minimums.
+    """
     total, threshold = 0, None
     for count, noise, threshold_noise in zip(counts, count_noises, threshold_noises, strict=True):
         threshold = least + threshold_noise if threshold is None else threshold
@@ -234,11 +249,11 @@ def mark_interval_ends(
 
 
 LARGEST_SCALE = 2**40
-"""Largest scale of the noise of scores."""
+"""Records. Largest scale of the noise of scores, so that scores plus noise fit into 64 bits."""
 _ROOT_BITS = 40
-"""Binary digits after the point of square roots."""
+"""Bits. Binary digits after the point of square roots, which are rounded down."""
 _ABOVE = 1 + Fraction(1, 2**50)
-"""Factor that turns a rounded logarithm, wrong in its last bit, into an upper bound."""
+"""Ratio. Factor that turns a rounded logarithm, wrong in its last bit, into an upper bound."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,6 +301,9 @@ class PrivTree(QueryMechanism):
     refusal_template = "{called} is grown for a query that asks for one, not {kind}"
 
     def _plan(self, query: TreePartitionQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
+        """Return a plan whose example is the partition of evenly spread records; a single box if their number is
+        private.
+        """
         growth = calibrate_privtree(query, loss, adjacency)
         name = f"PrivTree with fan-out {' x '.join(map(str, query.fans))}"
         return Plan(query, loss, adjacency, name, PartitionDecisions(_example_partition(growth, adjacency)), error=0.0)
@@ -297,6 +315,7 @@ class PrivTree(QueryMechanism):
         below = cumulate_to_corners(table[:-1].astype(np.int64).reshape(query.shape))
 
         def divide_noisily(boxes: Boxes, depth: int) -> BoolArray:
+            """SECRET: return for each box at this depth whether its noisy score is above zero, so that it is split."""
             scores = np.maximum(count_from_corners(below, boxes) - growth.least - depth * growth.decay, -growth.decay)
             return is_noisily_above_zero(scores, growth.noise, randomness)
 
@@ -314,7 +333,7 @@ class PrivTreeParameters:
 
 
 def calibrate_privtree(query: TreePartitionQuery, loss: PrivacyLoss, adjacency: Adjacency) -> PrivTreeParameters:
-    """Return the parameters with the smallest noise at which a partition loses at most `loss`.
+    """Return the parameters of PrivTree with the smallest noise at which a partition loses at most `loss`.
 
     Raises:
         UnsupportedQuery: the loss is zero, or scores with so much noise might exceed 64 bits.
@@ -360,7 +379,9 @@ def is_noisily_above_zero(scores: IntArray, noise: Noise, randomness: Randomness
 
 
 def _grow_partition(splitting: SplitRule, divides: Callable[[Boxes, int], BoolArray]) -> tuple[int, ...]:
-    """Return decisions, generation by generation."""
+    """Return 1 or 0 for each box that can be split, generation by generation, from the box of all cells on; `divides`
+    decides.
+    """
     decisions: list[int] = []
     boxes, depth = splitting.whole_box, 0
     while len(boxes.lower):
@@ -377,6 +398,7 @@ def _example_partition(growth: PrivTreeParameters, adjacency: Adjacency) -> tupl
     records = float(adjacency.units * adjacency.unit.records) if isinstance(adjacency, ReplaceOne) else 0.0
 
     def divide_exactly(boxes: Boxes, depth: int) -> BoolArray:
+        """Return for each box whether it would be split if all records were evenly spread and no noise was added."""
         expected_counts = records * (boxes.width / shape).prod(axis=1)
         divided: BoolArray = expected_counts > growth.least + depth * growth.decay
         return divided

@@ -23,11 +23,11 @@ from ..laws import Family, IntervalSums, Noise, Tier, round_error
 
 
 _ROUNDS = 40
-"""Iterations of an optimisation of shares."""
+"""Iterations of a full optimisation of budget fractions, which are rounded to 1/1000 afterwards."""
 _FEW_ROUNDS = 3
-"""Iterations for an approximate comparison."""
+"""Iterations for an approximate comparison of many trees."""
 _LEAST_SHARE = 1e-9
-"""Lower limit of shares, so that nothing divides by 0."""
+"""Ratio. Lower limit of budget fractions during optimisation, so that nothing divides by 0."""
 
 
 @dataclass(frozen=True)
@@ -51,11 +51,13 @@ class PerfectTrees:
     total_is_public: bool
 
     def select_trees(self, numbers: NDArray[np.int64]) -> PerfectTrees:
-        """Select trees by index."""
+        """Return the trees with these indices, as an object of the same form."""
         return replace(self, radices=self.radices[numbers], widths=self.widths[numbers])
 
     def approximate_errors(self) -> FloatArray:
-        """Return approximate errors with optimised shares after few iterations; not below the least errors."""
+        """Return the error of each tree after few iterations, (trees,), in units of the noise variance for the whole
+        loss; never below its least error.
+        """
         return self.prefix_errors(self.optimise_budget_fractions(_FEW_ROUNDS))
 
     def optimise_budget_fractions(self, rounds: int = _ROUNDS) -> FloatArray:
@@ -107,7 +109,9 @@ class PerfectTrees:
         return first - second / self._children
 
     def _combine_variances(self, shares: FloatArray) -> FloatArray:
-        """Return the variance of a node's estimate from its own subtree."""
+        """Return the variance of a node's estimate from its own subtree, (trees, levels), by inverse-variance means
+        from fine to coarse.
+        """
         combined = shares**-self.power
         for level in range(combined.shape[1] - 2, -1, -1):
             children_variance = self._children[:, level + 1] * combined[:, level + 1]
@@ -115,7 +119,9 @@ class PerfectTrees:
         return combined
 
     def _first_level_error(self, variance: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the contribution of the first level to the error, and its derivative by the variance."""
+        """Return the contribution of the first level to the error of each tree, and its derivative by the variance of a
+        node, each (trees,).
+        """
         first, second = self._edge_moments[0][:, 0], self._edge_moments[1][:, 0]
         if not self.total_is_public:
             return first * variance, first
@@ -141,17 +147,21 @@ class PerfectTrees:
 Radices = tuple[int, ...]
 
 DISCRETE = 1
-"""Scale of noise up to which its discreteness changes the best tree."""
+"""Records. Scale of Laplace noise up to which its discreteness changes the best tree."""
 _LARGE = Fraction(10**6)
-"""Noise parameter so large that the discreteness of the noise does not matter."""
+"""Records (Laplace) or squared records (Gaussian). Noise parameter so large that the discreteness of the noise does not
+matter.
+"""
 _PARTS = 1000
-"""Denominator of budget fractions."""
+"""Parts. Denominator of budget fractions, which are multiples of 1/1000."""
 _FINALISTS = 4
-"""Number of trees that are compared by exact errors."""
+"""Trees. Number of trees per depth that are compared by exact errors."""
 _SEMIFINALISTS = 20
-"""Number of trees whose shares are optimised fully."""
+"""Trees. Number of trees per depth whose budget fractions are optimised fully."""
 _NEAR = 1.2
-"""Ratio of a tree's error to the least one, before its shares are optimised, up to which it is compared further."""
+"""Ratio of a tree's error, before its budget fractions are optimised, to the least one; up to it the tree is compared
+further.
+"""
 
 
 class TreeShape(NamedTuple):
@@ -246,14 +256,18 @@ def _candidate_trees(
 
 
 def _level_widths(inner: FloatArray, finest: int) -> FloatArray:
-    """Return the number of cells of a node on each level, given the radices below the first level."""
+    """Return the number of cells of a node on each level, (trees, levels), given the radices below the first level,
+    (trees, levels - 1), and the finest width.
+    """
     widths = np.full((inner.shape[0], inner.shape[1] + 1), float(finest))
     widths[:, :-1] *= np.cumprod(inner[:, ::-1], axis=1)[:, ::-1]
     return widths
 
 
 def _best_shapes(trees: PerfectTrees) -> Iterator[tuple[float, TreeShape]]:
-    """Generate the best few trees of one depth in which each level has a positive budget fraction."""
+    """Generate the best few trees of one depth, each with its error, in which each level has a positive budget
+    fraction.
+    """
     shares = trees.optimise_budget_fractions()
     errors = np.where(shares.min(axis=1) * _PARTS < 1, np.inf, trees.prefix_errors(shares))
     for index in np.argsort(errors, kind="stable")[:_FINALISTS]:

@@ -37,7 +37,7 @@ from .linear import (
 
 
 LEAST_MISSING = Fraction(1, 3)
-"""Least fraction of the loss for the missing cell, if a record may move there."""
+"""Ratio. Least fraction of the loss for the count of missing records, if a record may move there."""
 
 
 class Prices(NamedTuple):
@@ -87,10 +87,10 @@ def calibrate_prices(record_price: Fraction, move_price: Fraction, loss: Privacy
 
 
 TOP_WEIGHT = 1 / 3
-"""Mean square of the factors of the total of a row in prefixes, t / p for the t-th of p."""
+"""Ratio. Mean square of the factors of the total of a row in prefixes, t / p for the t-th of p cells."""
 
 _PARTS = 1000
-"""Denominator of relative prices."""
+"""Parts. Denominator of relative prices, which are multiples of 1/1000."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,12 +104,18 @@ class Haar(FixedWidthMechanism, PrefixMechanism):
     display_name = "a wavelet"
 
     def _plan(self, query: CountQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
+        """Return a plan of noisy contrasts, with the least squares error of a prefix. Raises `UnsupportedQuery` if the
+        loss is zero.
+        """
         law = _haar_law(query, self.width, loss, adjacency)
         name = self.name_with_width(f"Haar wavelet of depth {len(law.levels)}")
         return plan_prefixes(name, query, law, loss, adjacency)
 
 
 def _haar_law(query: CountQuery, width: int, loss: PrivacyLoss, adjacency: Adjacency) -> HaarSums:
+    """Return the law of noisy contrasts with the prices of `_optimise_path_prices`, calibrated to the loss by
+    `calibrate_prices`.
+    """
     points, family = -(-query.cells // width), Family.from_loss(loss)
     lone = query.rows == 1 and points > 1 and adjacency.public_record_count is not None
     path = _optimise_path_prices(points, 0.0 if lone else TOP_WEIGHT, family, adjacency)
@@ -159,6 +165,9 @@ class Privelet(QueryMechanism):
     display_name = "wavelets of a table"
 
     def _plan(self, query: WaveletQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
+        """Return a plan of noisy wavelets; its error is the root mean variance of a box that begins at the first
+        cell.
+        """
         law = _tensor_law(query, loss, adjacency)
         error = round_error(sqrt(law.mean_prefix_variance))
         return Plan(query, loss, adjacency, f"wavelets along {len(query.sides)} axes", law, error)
@@ -171,7 +180,9 @@ class Privelet(QueryMechanism):
 
 
 def compute_exact_values(table: ExactTable, query: WaveletQuery, law: HaarTensorSums) -> list[int]:
-    """SECRET: return the exact values in the order of `law`."""
+    """SECRET: return the exact wavelets of the table, then the count outside it if there is one, then the count of
+    missing records.
+    """
     order = places_to_array(query.order)
     values = table[order].reshape(query.sides)
     for axis in range(values.ndim):
@@ -183,7 +194,7 @@ def compute_exact_values(table: ExactTable, query: WaveletQuery, law: HaarTensor
 
 
 def sample_value_noise(law: HaarTensorSums, randomness: Randomness) -> list[int]:
-    """SECRET: sample the noise of each value."""
+    """SECRET: sample one integer of noise per value, in the order of `law`."""
     table_noise = np.empty(law.sides, dtype=np.int64)
     for block, noise in zip(law.blocks, law.noises, strict=True):
         table_noise[block] = sample_noise(noise, table_noise[block].size, randomness).reshape(table_noise[block].shape)
@@ -192,7 +203,9 @@ def sample_value_noise(law: HaarTensorSums, randomness: Randomness) -> list[int]
 
 
 def _haar_transform(cells: ExactTable) -> ExactTable:
-    """Transform along the last axis: the total, and contrasts from coarse to fine."""
+    """SECRET: return the Haar transform along the last axis: the total, then contrasts from coarse to fine; same
+    shape.
+    """
     contrasts: list[ExactTable] = []
     for _ in band_sizes(cells.shape[-1])[1:]:
         left, right = cells[..., 0::2], cells[..., 1::2]
@@ -203,6 +216,9 @@ def _haar_transform(cells: ExactTable) -> ExactTable:
 
 
 def _tensor_law(query: WaveletQuery, loss: PrivacyLoss, adjacency: Adjacency) -> HaarTensorSums:
+    """Return the law of noisy wavelets of a table, calibrated by `calibrate_prices`; cells outside the table and
+    missing records have noise of their own.
+    """
     family = Family.from_loss(loss)
     axes = [AxisPrices.from_side(side, family) for side in query.sides]
     alone, moved = largest_prices(axes, family)
@@ -297,6 +313,9 @@ def largest_prices(axes: list[AxisPrices], family: Family) -> tuple[Fraction, Fr
 
 
 def _price_of_move(along: tuple[MovePrices, ...], family: Family) -> Fraction:
+    """Return the relative price of a record that moves between cells, given its prices along each axis: the formulas of
+    `largest_prices`.
+    """
     unit = Fraction(1)
     apart = prod((prices.first for prices in along), start=unit) + prod((prices.second for prices in along), start=unit)
     shared = prod((prices.alike + prices.opposite for prices in along), start=unit)
@@ -305,7 +324,9 @@ def _price_of_move(along: tuple[MovePrices, ...], family: Family) -> Fraction:
 
 
 BITS = 20
-"""Binary digits of weights after the point."""
+"""Bits. Binary digits of weights after the point. The estimate inverts the rounded weights, so rounding causes no
+bias.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -328,6 +349,9 @@ class SquareRoot(FixedWidthMechanism, PrefixMechanism):
     display_name = "a square root of prefix sums"
 
     def _plan(self, query: CountQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
+        """Return a plan of noisy convolutions. Raises `UnsupportedQuery` for a pure loss, because the noise is
+        Gaussian.
+        """
         if loss.is_pure:
             raise UnsupportedQuery("epsilon", "a square root of prefix sums has Gaussian noise; give rho")
         alone, moved = squared_lengths(-(-query.cells // self.width), BITS)

@@ -10,7 +10,7 @@ from ..arguments import require_nonnegative_fraction
 from .randomness import Randomness
 
 STEP = 64
-"""Binary digits that are drawn at once."""
+"""Bits. Binary digits of each coordinate that are drawn at once: one machine word."""
 
 
 def sample_cauchy_floor(centre: Fraction, scale: Fraction, randomness: Randomness) -> int:
@@ -55,11 +55,12 @@ class _DiscPoint:
 
     @classmethod
     def sample(cls, randomness: Randomness) -> _DiscPoint:
+        """Sample a random sign and a uniform point of the unit square, each coordinate known to 64 binary digits."""
         x_digits, y_digits = (int(word) for word in randomness.sample_words(2))
         return cls(1 if randomness.sample_below(2) else -1, x_digits, y_digits, STEP)
 
     def refine(self, randomness: Randomness) -> _DiscPoint:
-        """Return the point with more digits."""
+        """Return the same point with 64 more random binary digits per coordinate."""
         x_digits, y_digits = (int(word) for word in randomness.sample_words(2))
         return _DiscPoint(self.sign, self.x << STEP | x_digits, self.y << STEP | y_digits, self.bits + STEP)
 
@@ -72,10 +73,10 @@ class _DiscPoint:
 
     @property
     def has_bounded_quotient(self) -> bool:
-        """Return whether the quotient is bounded."""
+        """Return True if `y` is certainly above zero, so that the quotient ``x / y`` is bounded."""
         return self.y > 0
 
     @property
     def quotient_bounds(self) -> tuple[Fraction, Fraction]:
-        """Lower and upper bound of the quotient."""
+        """Lower and upper bound of ``x / y``, without the sign, over all points that these digits allow."""
         return Fraction(self.x, self.y + 1), Fraction(self.x + 1, max(self.y, 1))

@@ -25,9 +25,13 @@ from .exponential import (
 from .randomness import Randomness
 
 LARGEST_VARIANCE = 2**110
+"""Squared records. Largest variance: up to it all but exp(-2**14) of the law fits 64 bits."""
 DEVIATION_STEPS = 64
+"""Steps per standard deviation, at least: fewer than one proposal in 100 is then rejected."""
 LARGEST_INTEGER = 2**63 - 1
+"""Records. Largest 64-bit integer, to which larger magnitudes are clipped."""
 CERTAIN = 1 << 16
+"""Units of ``2**-16``: the probability 1."""
 
 
 def sample(variance: Fraction, size: int, randomness: Randomness) -> NDArray[np.int64]:
@@ -69,7 +73,9 @@ class StepEnvelope:
     bits: int
 
     def step_start(self, outcome: int) -> int:
-        """Return the smallest absolute value in the step."""
+        """Return the smallest absolute value of the integers in the step of this outcome, where the weight is
+        largest.
+        """
         return (outcome >> 1 << self.bits) + (outcome & 1)
 
     def exponent_excess(self, outcome: int, low: int) -> Fraction:
@@ -85,6 +91,9 @@ class StepEnvelope:
         return listed, 2 * bound_geometric_sum(next_, ratio, bits)
 
     def _side_weights(self, sign: int, bits: int) -> Iterator[tuple[Bracket, Bracket]]:
+        """Generate bounds of the weight of each step of one side of zero (`sign` 0 or 1), from the centre out, each
+        with bounds of its ratio to the next.
+        """
         width = 1 << self.bits
         weight = bound_exp_neg(self.rate * sign, bits)
         ratio = bound_exp_neg(self.rate * width * (width + 2 * sign), bits)
@@ -105,7 +114,9 @@ class RejectionSampler:
         self._doubts = _bound_excesses(steps, self._table.outcomes)
 
     def propose(self, size: int, randomness: Randomness) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        """Return proposed integers, and whether each is accepted."""
+        """SECRET: return `size` proposed integers and a mask of the accepted ones; rejected ones must be proposed
+        again.
+        """
         bits, outcomes = self._steps.bits, self._table.sample(size, randomness)
         accepted = np.ones(size, dtype=np.bool_)
         magnitude = np.minimum(outcomes >> 1, LARGEST_INTEGER >> bits) << bits
@@ -122,6 +133,9 @@ class RejectionSampler:
         low: NDArray[np.int64],
         randomness: Randomness,
     ) -> None:
+        """SECRET: set `is_accepted` to False, in place, for proposals that are rejected, with probability ``1 -
+        exp(-excess)`` each.
+        """
         excess_bounds = self._doubts.take(outcomes, mode="clip")
         for index in np.flatnonzero(randomness.sample_halfwords(is_accepted.size) < excess_bounds):
             excess = self._steps.exponent_excess(int(outcomes[index]), int(low[index]))
@@ -129,6 +143,7 @@ class RejectionSampler:
 
 
 def _sample_low_bits(size: int, bits: int, randomness: Randomness) -> NDArray[np.int64]:
+    """Sample `size` uniform integers from 0 to ``2**bits - 1``."""
     if bits <= 16:
         return (randomness.sample_halfwords(size) >> np.uint16(16 - bits)).astype(np.int64)
     return (randomness.sample_words(size) >> np.uint64(64 - bits)).astype(np.int64)
@@ -158,5 +173,8 @@ def _accept(excess: Fraction, excess_bound: int, randomness: Randomness) -> bool
 
 @lru_cache(maxsize=64)  # a pure function of a public number
 def _build_sampler(variance: Fraction) -> RejectionSampler:
+    """Return the rejection sampler for this variance; steps have a power of two of integers, at least 64 steps per
+    standard deviation (or single integers).
+    """
     bits = max(0, (int(variance / DEVIATION_STEPS**2).bit_length() - 1) // 2)
     return RejectionSampler(StepEnvelope(1 / (2 * variance), bits))

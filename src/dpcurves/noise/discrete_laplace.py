@@ -23,9 +23,13 @@ from .exponential import (
 from .randomness import Randomness
 
 LARGEST_SCALE = 2**55
+"""Records. Largest scale: up to it all but exp(-256) of the law fits 64 bits."""
 SCALE_STEPS = 8
+"""Steps of the highest digit per scale: at least 8, fewer than 16."""
 DIGIT = 8
+"""Bits. Binary places of the magnitude that are sampled at once, by one table of 2**8 outcomes."""
 LARGEST_INTEGER = 2**63 - 1
+"""Records. Largest 64-bit integer, to which larger magnitudes are clipped."""
 
 
 def sample(scale: Fraction, size: int, randomness: Randomness) -> NDArray[np.int64]:
@@ -64,6 +68,9 @@ class InversionTables:
 
 @lru_cache(maxsize=64)  # a pure function of a public number
 def _build_tables(scale: Fraction) -> InversionTables:
+    """Return the inversion tables for this scale: of sign and highest digit, then of all lower binary places, eight at
+    a time.
+    """
     bits = max(0, int(scale / SCALE_STEPS).bit_length() - 1)
     ends = [*range(bits, 0, -DIGIT), 0]
     digits = ((high - low, InversionTable(Digit(2**low / scale, 2 ** (high - low)))) for high, low in pairwise(ends))
@@ -78,7 +85,9 @@ class Digit:
     count: int
 
     def weights(self, bits: int) -> tuple[list[Bracket], int]:
-        """The weights of all digits; there are no others."""
+        """Return bounds of the weights of digits 0 to ``count - 1`` in units of ``2**-bits``, and 0: there are no
+        others.
+        """
         return geometric_terms(one_bracket(bits), bound_exp_neg(self.rate, bits), self.count, bits), 0
 
 
@@ -90,7 +99,9 @@ class SignedDigit:
     sign_rate: Fraction
 
     def weights(self, bits: int) -> tuple[list[Bracket], int]:
-        """The weights of the digits up to about ``2**-bits``; the others are a geometric series."""
+        """Return bounds of the weights of the outcomes down to about ``2**-bits``, and a bound of the sum of all
+        others, a geometric series.
+        """
         ratio, sign = bound_exp_neg(self.rate, bits), bound_exp_neg(self.sign_rate, bits)
         *digits, next_ = geometric_terms(one_bracket(bits), ratio, int(bits * Fraction(7, 10) / self.rate) + 3, bits)
         both = ((digit, multiply_brackets(digit, sign, bits)) for digit in digits)

@@ -22,20 +22,20 @@ from .randomness import Randomness
 
 
 GUARD = 24
-"""Guard bits of intermediate results."""
+"""Bits. Additional bits of intermediate results of `bound_exp_neg`, of which squaring uses up at most 10."""
 LEAST_EPSILON = Fraction(1, 2**20)
-"""Least loss of one answer of a person, or of a pair."""
+"""Natural-log units. Least epsilon of one randomised answer of a person, or of a pair."""
 MOST_EPSILON = Fraction(64)
-"""Largest loss of one answer of a person, or of a pair."""
+"""Natural-log units. Largest epsilon of one randomised answer of a person, or of a pair."""
 PRECISE = 256
-"""Bits of `bound_exp_neg_above`."""
+"""Bits. Precision of `bound_exp_neg_above`."""
 
 Bracket = tuple[int, int]
 """Lower and upper bound of a number, as integers in units of ``2**-bits``."""
 
 
 def one_bracket(bits: int) -> Bracket:
-    """Return the bracket of the number 1."""
+    """Return the bracket of the number 1 in units of ``2**-bits``: lower and upper bound are equal."""
     return 1 << bits, 1 << bits
 
 
@@ -71,7 +71,7 @@ def bound_exp_neg_above(epsilon: Fraction) -> Fraction:
 
 
 def geometric_terms(first: Bracket, ratio: Bracket, count: int, bits: int) -> list[Bracket]:
-    """Return the first `count` terms of a geometric series."""
+    """Return brackets of ``first * ratio**k`` for k = 0 to ``count - 1``, in units of ``2**-bits``."""
     return list(
         accumulate(repeat(ratio, count - 1), lambda member, step: multiply_brackets(member, step, bits), initial=first)
     )
@@ -130,22 +130,23 @@ def _sum_exp_series(small: int, bits: int) -> Bracket:
 
 
 GUARD_BITS = 32
-"""Additional bits of weights, so that bounds of F are tight."""
+"""Bits. Additional bits of weights, so that bounds of the distribution function F are tight."""
 PREFIX = 16
-"""Bits of a uniform number that are looked up in a table."""
+"""Bits of a uniform number that are looked up in a table of 2**16 entries."""
 WORD = 64
 """Bits of a uniform number that are drawn at once."""
 TOP = (1 << WORD) - 1
-"""Largest word."""
+"""Largest 64-bit word."""
 REST = np.uint64(WORD - PREFIX)
-"""Bits of a word behind its prefix."""
+"""Bits of a word behind its prefix, 48."""
 
 
 class InvertedLaw(Protocol):
     """Probabilities proportional to weights that can be bounded as tightly as needed. Outcome 0 has positive weight."""
 
     def weights(self, bits: int) -> tuple[Sequence[Bracket], int]:
-        """Return the weights of the first outcomes, and an upper bound of the sum of others, in units of ``2**-bits``.
+        """Return bounds of the weights of the first outcomes, and an upper bound of the sum of all others, both in
+        units of ``2**-bits``.
 
         The bounds converge, and the sum of the others vanishes, as `bits` grows.
         """
@@ -153,7 +154,9 @@ class InvertedLaw(Protocol):
 
 
 def bound_cumulative(law: InvertedLaw, bits: int) -> tuple[list[int], list[int]]:
-    """Return lower and upper bounds of ``2**bits * F(i)``."""
+    """Return, for each of the first outcomes i, lower and upper bounds of ``2**bits * F(i)``, with F(i) the probability
+    of an outcome of at most i.
+    """
     weights, others = law.weights(bits + GUARD_BITS)
     lower = list(accumulate(low for low, _ in weights))
     upper = list(accumulate(high for _, high in weights))
@@ -162,7 +165,7 @@ def bound_cumulative(law: InvertedLaw, bits: int) -> tuple[list[int], list[int]]
 
 
 def sample_by_inversion(law: InvertedLaw, randomness: Randomness) -> int:
-    """Sample one outcome."""
+    """Sample one outcome of a law exactly, from one uniform word and more if the word leaves it open."""
     return refine_until_proven(law, int(randomness.sample_words(1)[0]), WORD, randomness)
 
 
@@ -174,6 +177,9 @@ def refine_until_proven(law: InvertedLaw, word: int, bits: int, randomness: Rand
 
 
 def _find_proven_outcome(law: InvertedLaw, word: int, bits: int) -> int | None:
+    """Return the outcome that the first `bits` digits of a uniform number prove; None if the bounds of F leave it
+    open.
+    """
     lower, upper = bound_cumulative(law, bits)
     outcome = bisect_right(upper, word)
     return outcome if outcome < len(lower) and word < lower[outcome] else None
@@ -202,7 +208,7 @@ class InversionTable:
         return self._upper.size
 
     def sample(self, size: int, randomness: Randomness) -> NDArray[np.int64]:
-        """Sample independent outcomes."""
+        """Sample `size` independent outcomes of the table's law, exactly."""
         prefixes = randomness.sample_halfwords(size)
         proven = self._by_prefix.take(prefixes, mode="wrap")
         undecided = np.flatnonzero(proven < 0)
@@ -221,6 +227,7 @@ class InversionTable:
         return outcomes
 
     def _build_prefix_table(self) -> NDArray[np.int16]:
+        """Return the outcome that each prefix of 16 bits proves, (2**16,); -1 if it proves none."""
         first = np.arange(1 << PREFIX, dtype=np.uint64) << REST
         last = first | np.uint64((1 << WORD - PREFIX) - 1)
         outcomes = self._upper.searchsorted(first, side="right")
@@ -287,7 +294,9 @@ class SelectionBins:
     counts: list[int]
 
     def weights(self, bits: int) -> tuple[list[Bracket], int]:
-        """Return the weights of all bins; there are no other outcomes."""
+        """Return bounds of the weight of each bin (lowest penalty, times its number of candidates), and 0: there are no
+        other outcomes.
+        """
         lowest = geometric_terms(
             one_bracket(bits), bound_exp_neg(self.rate * 2**self.bits, bits), len(self.counts), bits
         )
@@ -302,6 +311,9 @@ class SelectionBins:
 
 
 def _subtract_least(penalties: Penalties) -> NDArray[np.uint64]:
+    """SECRET: return each penalty minus the least one, as unsigned 64-bit integers, which cannot overflow. Raises
+    `InvalidArgument` if penalties are not a row of integers.
+    """
     integers = np.asarray(penalties)
     if integers.ndim != 1 or integers.size == 0 or not np.can_cast(integers.dtype, np.int64):
         raise InvalidArgument("penalties", "a row of at least one integer of 64 bits is needed")
@@ -312,25 +324,28 @@ def _subtract_least(penalties: Penalties) -> NDArray[np.uint64]:
 
 
 def _bin_penalties(distances: NDArray[np.uint64], rate: Fraction) -> SelectionBins:
+    """SECRET: put candidates into bins of ``2**bits`` penalties, at most ``1 / (2 * rate)`` wide."""
     bits = 63 if rate == 0 else min(63, max(0, int(1 / (2 * rate)).bit_length() - 1))
     binned = np.minimum(distances >> np.uint64(bits), np.uint64(LAST_BIN)).astype(np.int64)
     return SelectionBins(rate, bits, distances, binned, np.bincount(binned).tolist())
 
 
 DIGIT = 11
-"""Bits of a digit of a penalty."""
+"""Bits of a digit of a penalty: its table of weights has 2**11 entries."""
 DIGITS = 3
-"""Digits of a penalty of 32 bits."""
+"""Digits. Number of digits of a penalty of 32 bits."""
 FINE = 192
-"""Bits of powers of exp(-rate) before rounding."""
+"""Bits of powers of exp(-rate) before they are rounded to 53 bits."""
 EXACT = 53
-"""Bits of a floating-point number."""
+"""Bits of the mantissa of a floating-point number."""
 STEEPEST = Fraction(64)
-"""Largest rate: smaller weights than ``exp(-64)`` times another never matter."""
+"""Natural-log units per unit of penalty. Largest rate that is used: smaller weights than ``exp(-64)`` times another
+never matter.
+"""
 LEAST_PRIOR = 2.0**-64
-"""Least prior weight of an interval."""
+"""Ratio. Least prior weight of an interval; a smaller one is refused."""
 DRAWN_AT_ONCE = 4096
-"""Words that are drawn at once."""
+"""Words. Random words that are drawn at once by a backward pass."""
 
 Penalty = NDArray[np.uint32]
 Scaled = tuple[int, int]
@@ -376,8 +391,9 @@ def bound_partition_log_error(places: int, lengths: int) -> Fraction:
 
 
 WEIGHT_ERROR = Fraction(8, 2**52)
-"""Largest error of the logarithm of a weight: three factors of 53 bits and three products have relative rounding errors
-of ``2**-53`` each."""
+"""Natural-log units. Largest error of the logarithm of a weight: three factors of 53 bits and three products have
+relative rounding errors of ``2**-53`` each.
+"""
 
 
 class PartitionWeights(NamedTuple):
@@ -408,7 +424,9 @@ class PartitionLaw:
 
     @classmethod
     def from_penalties(cls, penalties: Penalty, rate: Fraction, prior: float) -> PartitionLaw:
-        """Sum the weights of partitions, position by position."""
+        """Return the law of `sample_partition`: the weights of all partitions of the first 0, 1, ... positions are
+        summed. SECRET.
+        """
         if not LEAST_PRIOR <= prior <= 1:
             raise InvalidArgument("prior", f"must be from {LEAST_PRIOR} to 1, got {prior}")
         places = penalties.shape[1] - 1
@@ -430,7 +448,9 @@ class PartitionLaw:
         return int(mantissa * 2**EXACT), shift - EXACT + scale + int(sums.exponents[before])
 
     def last_interval_weights(self, place: int) -> list[Scaled]:
-        """Return these weights from the shortest last interval to the longest."""
+        """Return, from the shortest last interval to the longest, the weights of `last_interval_weight` for the first
+        `place` positions.
+        """
         return [
             self.last_interval_weight(power, place)
             for power in range(min(len(self.sums.penalties), place.bit_length()))
@@ -473,6 +493,7 @@ class LastIntervalLaw:
 
 
 def _split_digits(penalty: int) -> list[int]:
+    """Return the three digits of 11 bits of a 32-bit penalty, the lowest first."""
     return [penalty >> DIGIT * number & (1 << DIGIT) - 1 for number in range(DIGITS)]
 
 

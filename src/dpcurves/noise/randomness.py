@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ..arguments import InvalidArgument
 
 LEAST_SECRET = 32
-"""Bytes. Least length of a secret key."""
+"""Bytes. Least length of a secret key: the strength of SHA-256."""
 _ZEROS = memoryview(bytes(2**20))
 """Plaintext of the key stream, allocated once because allocation takes longer than encryption."""
 
@@ -37,7 +37,7 @@ class Randomness:
 
     @classmethod
     def from_system(cls) -> Randomness:
-        """Return the entropy source of the operating system."""
+        """Return the entropy source of the operating system, the only one whose noise protects records."""
         return cls(os.urandom, is_seeded=False)
 
     @classmethod
@@ -88,19 +88,21 @@ class Randomness:
         return number
 
     def sample_words(self, count: int) -> NDArray[np.uint64]:
-        """Return uniform integers of 64 bits (read-only)."""
+        """Return `count` independent uniform integers of 64 bits, in a read-only array."""
         return np.frombuffer(self.random_bytes(8 * count), dtype="<u8").astype(np.uint64, copy=False)
 
     def sample_halfwords(self, count: int) -> NDArray[np.uint16]:
-        """Return uniform integers of 16 bits (read-only)."""
+        """Return `count` independent uniform integers of 16 bits, in a read-only array."""
         return np.frombuffer(self.random_bytes(2 * count), dtype="<u2").astype(np.uint16, copy=False)
 
     def _sample_bits(self, count: int) -> int:
+        """Return a uniform integer from 0 to ``2**count - 1``."""
         length = (count + 7) // 8
         return int.from_bytes(self.random_bytes(length), "little") >> (8 * length - count)
 
 
 def _open_key_stream(key: bytes) -> Callable[[int], bytes]:
+    """Return a function that yields the next `length` bytes of the ChaCha20 key stream under a key of 32 bytes."""
     from cryptography.hazmat.primitives.ciphers import Cipher, algorithms
 
     stream = Cipher(algorithms.ChaCha20(key, bytes(16)), mode=None).encryptor()
@@ -120,7 +122,7 @@ class Memory(Protocol):
         ...
 
     def keep(self, notes: Mapping[str, int]) -> dict[str, int]:
-        """Store values of new names durably before returning; return the stored values of all names.
+        """Store noisy sums under new names durably before returning; return the stored sums of all names.
 
         The first writer wins, also between processes: only the returned values may be used.
         """
@@ -136,8 +138,9 @@ class InProcessMemory:
         self._notes: dict[str, int] = {}
 
     def recall(self, names: Sequence[str]) -> dict[str, int]:
+        """Return the stored noisy sums of these names; names without a stored sum are omitted."""
         return {name: self._notes[name] for name in names if name in self._notes}
 
     def keep(self, notes: Mapping[str, int]) -> dict[str, int]:
-        """Store values of new names; return the stored values of all names."""
+        """Store noisy sums under new names, for the life of this object; return the stored sums of all names."""
         return {name: self._notes.setdefault(name, value) for name, value in notes.items()}

@@ -46,7 +46,7 @@ class Unit:
 
     @property
     def is_bounded(self) -> bool:
-        """Return whether the contribution bound is stated."""
+        """Return True if a contribution bound is stated, that is if `records` is above 0."""
         return self.records > 0
 
     def __str__(self) -> str:
@@ -56,7 +56,7 @@ class Unit:
 
 
 EACH_RECORD = Unit(column="", records=1)
-"""Each record is a privacy unit."""
+"""The unit of data without a column of people: each record is a privacy unit of one record."""
 
 
 def format_record_count(number: int) -> str:
@@ -144,6 +144,7 @@ Adjacency = AddRemove | ReplaceOne
 
 
 def _require_bounded(unit: Unit) -> None:
+    """Raise `InvalidArgument` if the unit has no contribution bound."""
     if not unit.is_bounded:
         raise InvalidArgument("rows_per_unit", f"say how many records of each {unit.column} are used at most")
 
@@ -171,12 +172,14 @@ class AdjacencyWithoutBound:
 
     @property
     def unit_adjacency(self) -> Adjacency:
-        """The relation for counts of units: each unit is counted once."""
+        """The relation for counts of units instead of records: each unit counts once, so one record per unit is
+        enough.
+        """
         return self.with_bound(1)
 
     @property
     def unit(self) -> Unit:
-        """The privacy unit."""
+        """The privacy unit without a contribution bound."""
         return Unit.with_unknown_bound(self.column)
 
     def __str__(self) -> str:
@@ -195,7 +198,7 @@ class Neighbours(Enum):
 
     @property
     def has_public_units(self) -> bool:
-        """Return whether the number of units is public."""
+        """Return True if the number of units is public: under replace-one, not under add-remove."""
         return self is Neighbours.REPLACE_ONE
 
     def to_adjacency(self, unit: Unit, units: int | None) -> Adjacency:

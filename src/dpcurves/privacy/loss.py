@@ -23,16 +23,17 @@ from ..arguments import (
 from ..codec import STORED
 
 DIGITS = 12
-"""Significant digits of a rho that is computed from epsilon and delta."""
+"""Digits. Significant digits of a rho that is computed from epsilon and delta, rounded down."""
 COARSE = 1e-4
-"""Rho from which it is rounded to billionths instead."""
+"""rho. From this value on a computed rho is rounded down to billionths instead, which a ledger can store."""
 BILLIONTH = Decimal("1e-9")
+"""rho. The unit that a ledger stores."""
 
 
 FIGURES_OF_LOSS = 6
-"""Significant digits of a loss in texts."""
+"""Digits. Significant digits of a loss in texts, rounded up."""
 ROUNDING_OF_DOUBLES = Fraction(1, 2**50)
-"""Relative rounding error of a sum of doubles that is ignored in texts: 0.1 + 0.2 is written as 0.3."""
+"""Ratio. Relative rounding error of a sum of doubles that is ignored in texts: 0.1 + 0.2 is written as 0.3."""
 
 
 def format_loss(amount: Fraction | float, figures: int = FIGURES_OF_LOSS) -> str:
@@ -129,6 +130,7 @@ def _find_root(rising: Callable[[float], float], upper: float) -> float:
 
 
 def _require_probability(delta: float) -> float:
+    """Return delta as a number. Raises `InvalidArgument` unless it lies strictly between 0 and 1."""
     probability = require_number("delta", delta)
     if not 0 < probability < 1:
         raise InvalidArgument("delta", f"must be a probability strictly between 0 and 1, got {delta}")
@@ -136,6 +138,9 @@ def _require_probability(delta: float) -> float:
 
 
 def _require_nonnegative(value: Fraction | float, name: str) -> float:
+    """Return the value as a number. Raises `InvalidArgument` under this argument name unless it is finite and at least
+    0.
+    """
     number = float(value)
     if not (isfinite(number) and number >= 0):
         raise InvalidArgument(name, f"must be a finite number of at least 0, got {value}")
@@ -143,7 +148,7 @@ def _require_nonnegative(value: Fraction | float, name: str) -> float:
 
 
 MOST_STEPS = 2**17
-"""Largest number of steps of a privacy loss distribution."""
+"""Steps. Largest number of steps of a privacy loss distribution; more losses are rounded up to a coarser step."""
 
 
 def composed_epsilon(pure: Sequence[Fraction], rho: Fraction, delta: float) -> float:
@@ -200,6 +205,7 @@ def _common_step(losses: Counter[Fraction]) -> Fraction:
 
 
 def _import_accounting() -> ModuleType:
+    """Return dp-accounting's module of privacy loss distributions. Raises `MissingPackage` if it is not installed."""
     try:
         return import_module("dp_accounting.pld.privacy_loss_distribution")
     except ImportError:
@@ -277,6 +283,7 @@ class PrivacyLoss:
 
     @property
     def _pieces(self) -> tuple[PrivacyLoss, ...]:
+        """The summands of this loss; the loss alone if it is not a sum."""
         return self.parts or (self,)
 
     def as_single_release(self) -> PrivacyLoss:
@@ -293,7 +300,7 @@ class PrivacyLoss:
 
     @property
     def is_pure(self) -> bool:
-        """Return whether the loss has an epsilon."""
+        """Return True if the loss has an epsilon, so that noise is Laplace; False if it has a rho alone."""
         return self.epsilon is not None
 
     def epsilon_at(self, delta: float, *, accountant: str = "zcdp") -> float:
@@ -341,6 +348,7 @@ class PrivacyLoss:
 
 
 def _parse_loss(stored: Mapping[str, str]) -> PrivacyLoss:
+    """Return the loss that was stored as ``{"epsilon": "1/2"}`` or ``{"rho": "1/8"}``."""
     pure = "epsilon" in stored
     return PrivacyLoss.pure(Fraction(stored["epsilon"])) if pure else PrivacyLoss.zcdp(Fraction(stored["rho"]))
 

@@ -46,13 +46,15 @@ class NewtonTuning:
     steps: int = 25
     """Newton steps: a fixed number, so that the work does not depend on the records."""
     singular_pivot: float = 1e-9
-    """Smallest pivot per record. Below it a fit counts as singular."""
+    """Curvature per record. Smallest pivot; below it a fit counts as singular."""
     converged_gradient: float = 1e-6
-    """Largest gradient per record of a fit that counts as converged."""
+    """Gradient per record. Largest gradient of a fit that counts as converged."""
     largest_logit: float = 40.0
-    """Logits are clipped here: exp(-40) is below the resolution of doubles near 1."""
+    """Logits. Larger ones are clipped: exp(-40) is below the resolution of doubles near 1."""
     longest_step: float = 4.0
-    """Steps of a coefficient are clipped here, so that separable data do not overflow."""
+    """Units of a coefficient (of columns scaled to [-1, 1]). Longer steps are clipped, so that separable data do not
+    overflow.
+    """
 
 
 TUNING = NewtonTuning()
@@ -96,6 +98,7 @@ def _scale_column(axis: Axis | Categories, values: FloatArray) -> FloatArray:
 
 
 def _middle_and_half_width(axis: Axis) -> tuple[float, float]:
+    """Return the middle and half the width of the axis's declared range, in units of the column."""
     return axis.grid.lower / 2 + axis.grid.upper / 2, axis.grid.upper / 2 - axis.grid.lower / 2
 
 
@@ -195,7 +198,7 @@ TEXTS = {ColumnKind.TEXT, ColumnKind.OBJECTS}
 LABELLED_ANYHOW = {ColumnKind.FIELDS, ColumnKind.OBJECTS}
 """Kinds of columns whose labels may be numbers or text: the schema does not say."""
 LARGEST_SQUARED = 2**26
-"""Largest half cell, in steps, whose squares sum within 64 bits."""
+"""Steps. Largest half cell whose squares sum within 64 bits."""
 
 Axes = Sequence[Axis | Categories]
 Result = TypeVar("Result")
@@ -296,6 +299,7 @@ class Records:
         self.check(axes)
 
         def read_batches() -> None:
+            """Read the batches, score them if an axis is a model, and pass each to `take`."""
             for batch in self._engine.numbers(self._resolve_members(axes)):
                 take(_apply_models(axes, batch) if _has_model(axes) else batch)
 
@@ -402,6 +406,9 @@ class Records:
         return self._hide_failure(lambda: self._engine.squares(self._resolve_members(axes), half))
 
     def _check_sums(self, axes: Axes, half: int) -> None:
+        """Refuse axes whose sums cannot be computed. Raises `InvalidArgument` if the last axis has no grid or `half` is
+        out of range.
+        """
         self.check(axes)
         if not isinstance(axes[-1], Axis):
             raise InvalidArgument("column", f"{axes[-1].column!r} is summed, so it needs a grid", str(axes[-1].column))
@@ -443,6 +450,7 @@ class Records:
         return self._tally(query.input_axes, engines.CellAmounts(_slot_cells(query.axes), query)).totals
 
     def _tally(self, axes: Axes, tally: Tally) -> Tally:
+        """Add all batches of records to `tally` and return it. SENSITIVE."""
         self.each_batch(axes, tally.add)
         return tally
 
@@ -451,6 +459,7 @@ class Records:
         self.check(query.axes)
 
         def fit_subsets() -> int:
+            """Read all records with their subsets and return the exact number of confirming subsets."""
             bound = self._resolve_members(query.axes)
             batches = list(self._engine.in_subsets(bound, query.subsets))
             joined = [
@@ -515,6 +524,9 @@ class Records:
         return columns[find_column(column, columns)].time
 
     def _hide_failure(self, action: Callable[[], Result]) -> Result:
+        """Return the result of `action` under the connection's lock. Raises `InvalidArgument` without the engine's
+        message, which may quote a record.
+        """
         with self._one_at_a_time:
             return hide_failure(action, self._engine.failure)
 
@@ -540,6 +552,9 @@ class Records:
         return [self._with_members(bound) for bound in self._bind_axes(axes)]
 
     def _with_members(self, bound: engines.BoundAxis) -> engines.BoundAxis:
+        """SENSITIVE: return the axis with the names in the records that have each selected hash; unchanged if
+        categories are not hashed.
+        """
         axis = bound.axis
         if not isinstance(axis, SelectedCategories) or not axis.digits:
             return bound
@@ -568,17 +583,22 @@ def tabulate(records: Records, query: queries.Query) -> NDArray[Any]:
 
 @singledispatch
 def _tabulate_query(query: queries.Query, records: Records) -> NDArray[Any]:
+    """Return the exact counts of a query that no other function is registered for: cells of its axes, then missing
+    records.
+    """
     return records.counts(query.axes)
 
 
 @_tabulate_query.register
 def _(query: queries.SubsetQuery, records: Records) -> NDArray[Any]:
+    """Return the exact number of confirming subsets, followed by a 0."""
     return np.array([records.count_confirming_subsets(query), 0])
 
 
 @_tabulate_query.register(queries.PartitionSelectionQuery)
 @_tabulate_query.register(queries.UniverseSelectionQuery)
 def _(query: queries.Query, records: Records) -> NDArray[Any]:
+    """Return pairs of a category's name (bytes) and its exact number of units, sorted by name."""
     (axis,) = query.axes
     if not isinstance(axis, Categories):
         raise WrongArgumentType("axes", "names can be listed for a column of categories only")
@@ -588,32 +608,38 @@ def _(query: queries.Query, records: Records) -> NDArray[Any]:
 
 @_tabulate_query.register
 def _(query: queries.UnitSizesQuery, records: Records) -> NDArray[Any]:
+    """Return the exact number of units by number of rows, followed by a 0."""
     return np.append(records.unit_sizes(queries.MOST_DOUBLINGS), 0)
 
 
 @_tabulate_query.register
 def _(query: queries.SizedUnitsQuery, records: Records) -> NDArray[Any]:
+    """Return the exact number of units by number of rows and by the cell of one of their records."""
     (axis,) = query.input_axes
     return records.sized_units(axis, queries.MOST_DOUBLINGS)
 
 
 @_tabulate_query.register
 def _(query: queries.SumQuery, records: Records) -> NDArray[Any]:
+    """Return the exact sum of offsets per cell, followed by a 0, as Python integers."""
     return np.array(records.sums(query.axes, query.half), dtype=object)
 
 
 @_tabulate_query.register
 def _(query: queries.SquareQuery, records: Records) -> NDArray[Any]:
+    """Return the exact sum of centred squared offsets per cell, followed by a 0, as Python integers."""
     return np.array(records.squares(query.axes, query.half), dtype=object)
 
 
 @_tabulate_query.register
 def _(query: queries.PrefixQuery, records: Records) -> NDArray[Any]:
+    """Return the exact number of records in each requested prefix, followed by the missing records."""
     return np.array(records.prefixes(query.axes, query.prefix_lengths))
 
 
 @_tabulate_query.register
 def _(query: WeightedQuery, records: Records) -> NDArray[Any]:
+    """Return the exact weighted sum per cell, followed by the sum of missing records, as Python integers."""
     return np.array(records.weighted_sums(query), dtype=object)
 
 
@@ -726,10 +752,12 @@ def _suggest_both_classes(arguments: tuple[str, ...]) -> str:
 
 
 def _has_model(axes: Axes) -> bool:
+    """Return True if any axis is the predictions of a model."""
     return any(isinstance(axis.column, Predictor) for axis in axes)
 
 
 def _input_axes(axis: Axis | Categories) -> list[Any]:
+    """Return the axes that are read for an axis: the inputs of its model, else the axis itself."""
     if not isinstance(axis.column, Predictor):
         return [axis]
     return [
@@ -756,4 +784,5 @@ def _slot_flags(axes: Axes) -> list[bool]:
 
 
 def _slot_cells(axes: Axes) -> engines.SlotCells:
+    """Return the cells of a table of these axes, whose columns are numbers for grids and slots for categories."""
     return engines.SlotCells(axes, _slot_flags(axes))

@@ -10,7 +10,7 @@ from ..arguments import InvalidArgument
 from ..data import CsvFile
 
 FIRST_BYTES = 64
-"""Bytes that identify a format."""
+"""Bytes from the start of a file that identify its format."""
 GZIP = b"\x1f\x8b"
 """First bytes of a gzip file (RFC 1952)."""
 ZIP = b"PK\x03\x04"

@@ -49,6 +49,7 @@ _OBJECT = ctypes.py_object
 
 
 def _struct_fields(kind: type[Any], names: str) -> list[tuple[str, type[Any]]]:
+    """Return the fields of a C struct: these names, separated by spaces, all of one type."""
     return [(name, kind) for name in names.split()]
 
 
@@ -119,6 +120,7 @@ def array_from_buffers(data_type: DataType, length: int, *buffers: NDArray[Any])
 
 
 def _release_buffers(array: int) -> None:
+    """Release the buffers behind an ArrowArray at this address; Arrow calls it when it no longer needs the array."""
     with suppress(BaseException):
         struct = _Array.from_address(array)
         buffers = _lent.pop(struct.private_data, None)
@@ -164,6 +166,9 @@ class _Batches:
 
     @contextmanager
     def _fetch(self, function: int, struct: Struct) -> Iterator[Struct]:
+        """Fill a struct by a function of the stream, and release it at the end of the block. Raises `RuntimeError`
+        without the stream's message.
+        """
         if _TAKE(function)(ctypes.addressof(self._stream), ctypes.addressof(struct)):  # releases Python's lock
             raise RuntimeError("a batch could not be read")
         try:
@@ -173,12 +178,12 @@ class _Batches:
 
 
 def read_types(stream: Any) -> list[DataType]:
-    """Return the column types of a stream."""
+    """Return the Arrow type of each column of a stream that exports the Arrow C interface; no batch is read."""
     return _Batches(stream).schema.types
 
 
 def read_batches(stream: Any) -> Iterator[list[Array]]:
-    """Yield the columns of each batch of a stream."""
+    """Yield the columns of each batch of a stream that exports the Arrow C interface."""
     yield from _Batches(stream)
 
 
@@ -216,13 +221,14 @@ class Stream:
 
 
 def _move_capsule(capsule: Any, name: bytes, kind: type[_Schema | _Array], target: int) -> None:
-    """Move the content of a capsule to `target`."""
+    """Move the C struct that a capsule of this name holds to the address `target`; the capsule is empty afterwards."""
     struct = kind.from_address(_held_by(capsule, name))
     ctypes.memmove(target, ctypes.addressof(struct), ctypes.sizeof(kind))
     struct.release = None
 
 
 def _give_schema(stream: int, target: int) -> int:
+    """Write the stream's schema to `target`; return 0, or EIO after any error (the C interface of Arrow streams)."""
     try:
         schema, _, _ = _open[_Stream.from_address(stream).private_data]
         _move_capsule(schema.__arrow_c_schema__(), _SCHEMA, _Schema, target)
@@ -232,6 +238,7 @@ def _give_schema(stream: int, target: int) -> int:
 
 
 def _give_next(stream: int, target: int) -> int:
+    """Write the stream's next batch to `target`, an empty struct at the end; return 0, or EIO after any error."""
     try:
         _, batches, _ = _open[_Stream.from_address(stream).private_data]
         batch = next(batches, None)
@@ -245,10 +252,12 @@ def _give_next(stream: int, target: int) -> int:
 
 
 def _say_last_error(_: int) -> int:
+    """Return the address of a fixed message: the true one may quote a record."""
     return ctypes.addressof(_failure)
 
 
 def _release_stream(stream: int) -> None:
+    """Drop the batches of the stream at this address; Arrow calls it when it no longer needs the stream."""
     with suppress(BaseException):
         struct = _Stream.from_address(stream)
         open_stream = _open.pop(struct.private_data, None)  # the struct itself may be part of it
@@ -257,6 +266,7 @@ def _release_stream(stream: int) -> None:
 
 
 def _function_address(function: Any) -> int | None:
+    """Return the address of a C function."""
     return ctypes.cast(function, _POINTER).value
 
 
@@ -611,7 +621,7 @@ def _time_values(values: NDArray[Any]) -> tuple[DataType, NDArray[Any]]:
 
 
 def _mask_values(data_type: DataType, values: NDArray[Any], missing: NDArray[np.bool_]) -> Array:
-    """Make an array of values, null where `missing`."""
+    """Return an Arrow array of these values (without a copy), null where `missing` is True."""
     buffer = np.packbits(values, bitorder="little") if values.dtype.kind == "b" else values
     return array_from_buffers(data_type, len(values), np.packbits(~missing, bitorder="little"), buffer)
 
@@ -635,7 +645,7 @@ _MOMENTS = {
 
 
 def column_from_arrow_type(name: str, declared: ArrowSchemaExportable) -> Column:
-    """Return the column of an Arrow type."""
+    """Return the column of an Arrow type: its kind, and the SQL that reads its number, text, unit and time."""
     data_type = _decode_type(DataType.from_arrow(declared))
     if _is_decimal(data_type):
         return decimal_column(name, "DECIMAL" + _arrow_type_name(data_type).lstrip(DECIMALS_OF_ARROW))
@@ -676,7 +686,7 @@ _TYPES_OF_NUMBERS: Mapping[str, tuple[ValueType, str]] = MappingProxyType({
 
 
 def plain_type(declared: ArrowSchemaExportable) -> DataType:
-    """Return the type of `plain_array`'s result."""
+    """Return the type to which `plain_array` converts values of this type: bytes for texts, integers for times."""
     data_type = _decode_type(DataType.from_arrow(declared))
     if _is_integer_time(data_type):
         return DataType.int32() if data_type.bit_width == 32 else DataType.int64()
@@ -747,6 +757,7 @@ def _encoded_value_type(declared: DataType) -> DataType | None:
 
 
 def _column_kind(data_type: DataType) -> ColumnKind:
+    """Return the kind of a column from its Arrow type."""
     if is_number(data_type):
         return ColumnKind.NUMBERS
     if DataType.is_null(data_type):
@@ -772,6 +783,7 @@ _MS_PER_DAY = 86_400_000
 
 
 def _time_kind(data_type: DataType) -> str:
+    """Return `DATE`, `MOMENT` or `DURATION` for an Arrow type; an empty text if it is none of these."""
     if DataType.is_duration(data_type):
         return DURATION
     return DATE if DataType.is_date(data_type) else MOMENT if DataType.is_timestamp(data_type) else ""
@@ -794,6 +806,7 @@ def is_number(data_type: DataType) -> bool:
 
 
 def _is_read_in_python(declared: DataType) -> bool:
+    """Return True if values of this type are converted to text in Python: nested values and intervals."""
     data_type = _decode_type(declared)
     return DataType.is_large_binary(plain_type(data_type)) and not (_is_decimal(data_type) or _is_text(data_type))
 
@@ -804,10 +817,12 @@ def _is_integer_time(data_type: DataType) -> bool:
 
 
 def _is_decimal(data_type: DataType) -> bool:
+    """Return True for Arrow's decimal types."""
     return DataType.is_numeric(data_type) and not is_number(data_type)
 
 
 def _is_text(data_type: DataType) -> bool:
+    """Return True for Arrow's types of text and bytes."""
     return any(
         test(data_type)
         for test in (
@@ -834,20 +849,24 @@ class ArrowSource:
 
     @property
     def unreadable_columns(self) -> Mapping[int, str]:
+        """The reason by position for nested columns, if pyarrow is not installed; empty otherwise."""
         nested = [position for position, data_type in enumerate(self.types) if _is_read_in_python(data_type)]
         return {} if not nested or has_pyarrow() else dict.fromkeys(nested, NESTED)
 
     def scan(self, connection: duckdb.DuckDBPyConnection, positions: Sequence[int]) -> str:
+        """Register the columns at these positions with DuckDB as batches; return the table name for a FROM clause."""
         require_readable(self, positions)
         schema = schema_of((sql_name(position), plain_type(self.types[position])) for position in positions)
 
         def convert_batches() -> Iterator[RecordBatch]:
+            """Yield the batches in types that DuckDB neither checks nor converts."""
             for batch in self.read_batches(positions):
                 yield RecordBatch.from_arrays([*map(plain_array, batch)], schema=schema)
 
         return register_batches(connection, schema, convert_batches)
 
     def scan_whole(self, connection: duckdb.DuckDBPyConnection, positions: Sequence[int]) -> str:
+        """Return a FROM clause as `scan`, with all columns and a column `whole` that encodes the row injectively."""
         rows = self.scan(connection, range(len(self.columns)))
         return add_whole_row_column(rows, self.columns, positions)
 

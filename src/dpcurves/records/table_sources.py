@@ -65,6 +65,7 @@ class CsvSource:
 
     @property
     def unreadable_columns(self) -> Mapping[int, str]:
+        """Empty: every column of a CSV file is text."""
         return {}
 
     @property
@@ -73,16 +74,22 @@ class CsvSource:
         return len(self.columns)
 
     def scan(self, connection: duckdb.DuckDBPyConnection, positions: Sequence[int]) -> str:
+        """Register the fields at these positions with DuckDB; return the table name for a FROM clause."""
         return self._register_lines(connection, positions, whole=False)
 
     def scan_whole(self, connection: duckdb.DuckDBPyConnection, positions: Sequence[int]) -> str:
+        """Register the fields at these positions, and a column `whole` with each line; return the table name for a FROM
+        clause.
+        """
         return self._register_lines(connection, positions, whole=True)
 
     def _register_lines(self, connection: duckdb.DuckDBPyConnection, positions: Sequence[int], whole: bool) -> str:
+        """Register batches of fields, and of whole lines if `whole`, with DuckDB; return their table name."""
         names = [*map(sources.sql_name, positions), *([WHOLE] if whole else [])]
         schema = sources.schema_of((name, DataType.binary()) for name in names)
 
         def make_batches() -> Iterator[RecordBatch]:
+            """Yield a batch per block of lines: its fields, the letters of its faults, and its lines."""
             for lines in self._read_blocks():
                 fields = [
                     lines.field(position) if position < self.line_place else lines.faults() for position in positions
@@ -92,6 +99,7 @@ class CsvSource:
         return sources.register_batches(connection, schema, make_batches)
 
     def _read_blocks(self) -> Iterator[LineBlock]:
+        """Yield the lines below the header in blocks, decoded to UTF-8."""
         codec = self.file.codec
         with open_csv(self.file) as file:
             read_header(file)
@@ -139,6 +147,7 @@ def source_of_csv(file: CsvFile) -> CsvSource:
 
 
 def _check_gzip(file: gzip.GzipFile) -> None:
+    """Decompress the whole file, which raises an error if it ends early or has a wrong checksum."""
     while file.read(READ_AT_ONCE):
         pass
 
@@ -237,6 +246,7 @@ def _unescape_quotes(offsets: IntArray, text: Bytes) -> tuple[IntArray, Bytes]:
 
 
 def _make_binary_array(offsets: IntArray, text: Bytes, valid: NDArray[np.bool_]) -> Array:
+    """Return an Arrow array of byte strings from offsets and bytes; null where `valid` is False."""
     bits = np.packbits(valid, bitorder="little")
     return sources.array_from_buffers(DataType.binary(), len(valid), bits, offsets.astype(np.int32), text)
 
@@ -278,15 +288,20 @@ class ParquetSource:
 
     @property
     def columns(self) -> tuple[sources.Column, ...]:
+        """The columns of the schema, with the SQL that reads them through Arrow."""
         return self.arrow_source.columns
 
     def scan(self, connection: duckdb.DuckDBPyConnection, positions: Sequence[int]) -> str:
+        """Return a FROM clause with these columns: by DuckDB if it reads all of them for any values, else through
+        Arrow.
+        """
         sources.require_readable(self, positions)
         if not (has_distinct_names(self.names) and all(self.read_by_duckdb[position] for position in positions)):
             return self.arrow_source.scan(connection, positions)
         return f"(SELECT {_format_columns(self.names, positions)} FROM {_format_scan(self.path)})"
 
     def scan_whole(self, connection: duckdb.DuckDBPyConnection, positions: Sequence[int]) -> str:
+        """Return a FROM clause as `scan`, with all columns and a column `whole` that encodes the row injectively."""
         return sources.add_whole_row_column(self.scan(connection, range(len(self.columns))), self.columns, positions)
 
 
@@ -305,6 +320,7 @@ def source_of_parquet(path: Path) -> ParquetSource:
 
 
 def _parquet_by_pyarrow(path: Path) -> ParquetSource:
+    """Open a Parquet file with pyarrow, which reads all columns. Raises `InvalidArgument` if it is not Parquet."""
     import pyarrow.parquet as pq
 
     schema = sources.hide_failure(lambda: pq.read_schema(path), NO_PARQUET.format(path.name))
@@ -314,6 +330,7 @@ def _parquet_by_pyarrow(path: Path) -> ParquetSource:
     )
 
     def read_batches(positions: Sequence[int]) -> Iterator[Sequence[Any]]:
+        """Yield the columns at these positions, batch by batch."""
         selected_names = [names[position] for position in positions]
         with pq.ParquetFile(path) as file:
             for batch in file.iter_batches(batch_size=ROWS_AT_ONCE, columns=selected_names):
@@ -325,6 +342,7 @@ def _parquet_by_pyarrow(path: Path) -> ParquetSource:
 
 
 def _require_distinct(path: Path, names: Sequence[str]) -> tuple[str, ...]:
+    """Return the column names. Raises `InvalidArgument` if two are equal."""
     if len(set(names)) < len(names):
         raise InvalidArgument("data", f"two columns of {path.name!r} have the same name")
     return tuple(names)
@@ -398,7 +416,7 @@ class _Field(NamedTuple):
 
     @property
     def kind(self) -> sources.ColumnKind:
-        """Return the kind of a column that is not read."""
+        """Return the kind of a column that DuckDB cannot read for any values, for messages."""
         if self.physical_type is None:
             return sources.ColumnKind.OTHER
         if self.duckdb_type in NUMBERS or self.duckdb_type == "DECIMAL":
@@ -413,6 +431,7 @@ class _Field(NamedTuple):
 
 
 def _read_fields(connection: duckdb.DuckDBPyConnection, path: Path) -> list[_Field]:
+    """Return the top-level columns of a Parquet file with their types in the file and in DuckDB."""
     single_value = "CASE WHEN repetition_type <> 'REPEATED' THEN type END"
     facts = f"num_children, name, {single_value}, coalesce(logical_type, converted_type, ''), coalesce(duckdb_type, '')"
     query = f"SELECT {facts} FROM parquet_schema({_quote_path(path)}) ORDER BY column_id"
@@ -429,16 +448,18 @@ def _read_fields(connection: duckdb.DuckDBPyConnection, path: Path) -> list[_Fie
 
 
 def _format_columns(names: Sequence[str], positions: Iterable[int]) -> str:
+    """Return SQL that selects these columns under the SQL names of their positions."""
     quoted = ((names[position].replace('"', '""'), position) for position in positions)
     return ", ".join(f'"{name}" AS {sources.sql_name(position)}' for name, position in quoted)
 
 
 def _format_scan(path: Path, wrong_text: str = "strict") -> str:
+    """Return SQL that reads a Parquet file; `wrong_text` says what DuckDB does with invalid UTF-8."""
     return f"read_parquet({_quote_path(path)}, hive_partitioning = false, utf8_validation = '{wrong_text}')"
 
 
 def _quote_path(path: Path) -> str:
-    """Quote a path and escape its wildcards."""
+    """Return a path as an SQL text, with DuckDB's wildcards escaped, so that it names one file."""
     escaped = "".join(f"[{character}]" if character in "*?[" else character for character in str(path.absolute()))
     return "'" + escaped.replace("'", "''") + "'"
 
@@ -479,6 +500,7 @@ def source_of_relation(relation: duckdb.DuckDBPyRelation, longest: int | None = 
     types = sources.read_types(projected.limit(0))
 
     def read_batches(positions: Sequence[int]) -> Iterator[Sequence[Array]]:
+        """Run the relation and yield the columns at these positions, batch by batch."""
         rows = projected.project(", ".join(f"#{position + 1}" for position in positions))
         if reads_small_batches and not all(kinds[position] in TAKEN for position in positions):
             rows = rows.to_arrow_reader(TEXTS_AT_ONCE)
@@ -489,6 +511,9 @@ def source_of_relation(relation: duckdb.DuckDBPyRelation, longest: int | None = 
 
 
 def _format_value(position: int, kind: str, longest: int) -> str:
+    """Return SQL for a column of a relation as ``c0``, ``c1``, ...: as text if Arrow lacks its type; NULL if the text
+    exceeds `longest` bytes.
+    """
     value = f"#{position + 1}"
     if kind not in TAKEN:
         text = f"CAST({value} AS VARCHAR)"
@@ -497,6 +522,7 @@ def _format_value(position: int, kind: str, longest: int) -> str:
 
 
 def _make_column(name: str, kind: str, declared: DataType) -> sources.Column:
+    """Return the column of a relation from DuckDB's type name and the Arrow type that is read."""
     if kind in WIDE:
         return sources.decimal_column(name)
     column = sources.column_from_arrow_type(name, declared)
@@ -533,10 +559,11 @@ class MemoryColumn:
 
 
 def source_of_columns(columns: Sequence[MemoryColumn]) -> sources.ArrowSource:
-    """Combine columns. Each is converted at most once."""
+    """Return columns in memory as rows that can be scanned; each is converted to Arrow at most once."""
     loads = [cache(column.load) for column in columns]
 
     def read_batches(positions: Sequence[int]) -> Iterator[Sequence[Array]]:
+        """Convert the columns at these positions, and yield them in aligned batches."""
         return _align_batches([loads[position]() for position in positions])
 
     return sources.ArrowSource(
@@ -562,7 +589,7 @@ def _align_batches(columns: Sequence[Sequence[Array]]) -> Iterator[Sequence[Arra
 
 
 def source_of_table(data: Any) -> sources.ArrowSource:
-    """Open an Arrow table, or an object that exports one."""
+    """Return an Arrow table, or an object that exports one, as rows that can be scanned."""
     if hasattr(data, "__arrow_c_stream__"):
         reader = ArrayReader.from_stream(data)
         row_type, rows = reader.field.type, list(reader)
@@ -581,11 +608,12 @@ def source_of_table(data: Any) -> sources.ArrowSource:
 
 
 def _column_chunks(rows: Sequence[Array], position: int) -> list[Array]:
+    """Return one column of each batch of an Arrow table."""
     return [struct_field(batch, position) for batch in rows]
 
 
 def source_of_frame(frame: nw.DataFrame[Any]) -> sources.ArrowSource:
-    """Open a data frame in memory."""
+    """Return a data frame in memory as rows that can be scanned."""
     return source_of_columns([column_from_series(str(name), frame[name]) for name in frame.columns])
 
 
@@ -596,6 +624,7 @@ def source_of_lazy_frame(frame: nw.LazyFrame[Any]) -> sources.ArrowSource:
     empty = source_of_frame(frame.head(0).collect(backend))
 
     def read_batches(positions: Sequence[int]) -> Iterator[Sequence[Any]]:
+        """Compute the columns at these positions and yield them batch by batch."""
         collected = source_of_frame(frame.select([names[position] for position in positions]).collect(backend))
         yield from collected.read_batches(range(len(positions)))
 
@@ -616,7 +645,7 @@ def source_of_mapping(data: Mapping[str, Any]) -> sources.ArrowSource:
 
 
 def column_from_arrow(name: str, values: Any) -> MemoryColumn:
-    """Make a column of an Arrow array, chunked or not."""
+    """Return a column of an Arrow array, or of a chunked one."""
     array = ChunkedArray.from_arrow(values)
     return MemoryColumn(sources.column_from_arrow_type(name, array.type), array.type, lambda: array.chunks)
 
@@ -641,6 +670,7 @@ def column_from_series(name: str, series: nw.Series[Any]) -> MemoryColumn:
         )
 
     def to_arrow(part: nw.Series[Any]) -> ChunkedArray:
+        """Return a series as an Arrow array, without a copy where its library allows it."""
         native = part.to_native()
         is_arrow = not by_pandas and hasattr(native, "__arrow_c_stream__")
         return ChunkedArray.from_arrow(native if is_arrow else part.to_arrow())
@@ -665,6 +695,7 @@ def _numpy_type_of(declared: Any) -> np.dtype[Any] | None:
 
 
 def _array_of_pandas(series: Any, data_type: np.dtype[Any]) -> Array:
+    """Return a pandas column of numbers or times as an Arrow array, null where the value is missing."""
     if data_type.kind == "M":
         return sources.to_arrow_array(series.to_numpy(dtype=data_type))
     if data_type.kind == "m":
@@ -686,6 +717,7 @@ def _text_kind(series: nw.Series[Any]) -> sources.ColumnKind:
 
 
 def _column_from_values(name: str, values: Any) -> MemoryColumn:
+    """Return the column of a list, array or series. Raises `WrongArgumentType` for other objects."""
     if isinstance(values, list | tuple | range):
         return _column_from_texts(name, sources.ColumnKind.UNTYPED, lambda: values)
     if isinstance(values, np.ndarray):
@@ -704,6 +736,7 @@ def _column_from_values(name: str, values: Any) -> MemoryColumn:
 
 
 def _column_from_numpy(name: str, values: np.ndarray[Any, Any]) -> MemoryColumn:
+    """Return the column of a NumPy array. Raises `InvalidArgument` unless it has one axis."""
     if values.ndim != 1:
         raise InvalidArgument("data", f"column {name!r} must have one axis, not {values.ndim}")
     if values.dtype.kind in "fiubM":
@@ -720,6 +753,7 @@ def _column_from_numpy(name: str, values: np.ndarray[Any, Any]) -> MemoryColumn:
 
 
 def _column_from_texts(name: str, kind: sources.ColumnKind, values: Callable[[], Iterable[Any]]) -> MemoryColumn:
+    """Return a column whose values are read as texts, converted when they are loaded."""
     days = sources.days_sql(CsvFile(b"")) if kind is sources.ColumnKind.UNTYPED else None
     column = sources.Column(name, kind, sources.NUMBER_IN_TEXT, elapsed_time=days)
     return MemoryColumn(column, DataType.large_binary(), lambda: [sources.to_text_array(values())])
@@ -790,6 +824,7 @@ def open_source(data: Any, delimiter: str) -> sources.Source:
 
 
 def _open_frame(data: Any) -> sources.Source | None:
+    """Return the rows of an Arrow table or a data frame; None if the object is neither."""
     if type(data).__module__.partition(".")[0] in ARROW and hasattr(data, "__arrow_c_stream__"):
         return source_of_table(data)
     import narwhals as nw
@@ -808,6 +843,9 @@ def _open_frame(data: Any) -> sources.Source | None:
 
 
 def _open_file(path: Path, form: str | CsvFile) -> sources.Source:
+    """Return the rows of a CSV or Parquet file, by its name. Raises `InvalidArgument` if it is missing, empty or of
+    another format.
+    """
     if not os.path.exists(path):
         raise InvalidArgument("data", f"there is no file {path.name!r}")
     if not os.path.isfile(path):

@@ -37,7 +37,7 @@ import numpy as np
 from ..data import Category
 
 EXACT_IN_DOUBLES = 2**53
-"""Integers of smaller magnitude are exact in doubles."""
+"""Integers of smaller magnitude than this are exact in doubles."""
 TRUTHS = ("false", "true")
 """Names of truth values, by their number."""
 PLAIN_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?")
@@ -130,6 +130,7 @@ def category_key(category: Category, declared: ValueType) -> Key | None:
 
 
 def _number_key(number: int | float | bool, declared: ValueType) -> Key | None:
+    """Return the key that finds a category declared as a number; None if no value of the type equals it."""
     if declared in FLOATS:
         return _nearest_float(number, declared)
     if declared is ValueType.TRUTH:
@@ -152,17 +153,22 @@ def _nearest_float(number: int | float | bool, declared: ValueType) -> float | N
 
 
 def _parse_truth(text: str) -> Key | None:
+    """Return 0.0 or 1.0 for a text that spells a truth value; None for other texts."""
     truths = (*TRUTHS, "0", "1")
     return float(truths.index(text.lower()) % 2) if text.lower() in truths else None
 
 
 def _parse_integer(text: str) -> Key | None:
+    """Return the key of a plain integer in decimal digits; None for other texts, such as ``01`` or ``-0``."""
     is_plain = PLAIN_NUMBER.fullmatch(text) is not None and "." not in text and text != "-0"
     return _number_key(int(text), ValueType.WHOLE) if is_plain else None
 
 
 def _make_float_parser(declared: ValueType) -> Callable[[str], Key | None]:
+    """Return the function that finds the key of a text in a column of this floating-point type."""
+
     def parse_key(text: str) -> Key | None:
+        """Return the double that a text names, in its shortest form or without ``.0``; None for other texts."""
         number = parse_number(text)
         nearest = None if number is None else _nearest_float(number, declared)
         if nearest is None:
@@ -173,10 +179,12 @@ def _make_float_parser(declared: ValueType) -> Callable[[str], Key | None]:
 
 
 def _without_point(number: float) -> str:
+    """Return a whole number without ``.0``; an empty text for other numbers."""
     return str(int(number)) if np.isfinite(number) and number.is_integer() else ""
 
 
 def _parse_decimal(text: str) -> Key | None:
+    """Return the normalised digits of a plain decimal number, or ``inf`` or ``-inf``; None for other texts."""
     if text in ("inf", "-inf"):
         return text
     is_plain = PLAIN_NUMBER.fullmatch(text) is not None and (text[0] != "-" or bool(Decimal(text)))

@@ -62,13 +62,16 @@ def count_intervals(workload: CoverageWorkload, setting: Setting) -> Strategy[Co
     covers_share = [*(excess + query.spare >= 0).tolist(), True]
 
     def alpha(beta: float) -> float:
+        """Return the largest error of the deciding comparison, in records, at probability ``1 - beta``."""
         return comparison_error(release, query, beta)
 
     return CoverageInterval(release, covers_share.index(True), alpha)
 
 
 def mark_inside(query: CoverageQuery) -> BoolArray:
-    """Mark the cells of each interval except the last, which is not compared."""
+    """Return a mask of the cells of each interval, (intervals - 1, cells); the last interval is not compared, so it is
+    left out.
+    """
     slots = query.grid.slots
     distance = np.abs(np.arange(slots) - slots // 2)
     is_inside: BoolArray = distance <= np.arange(query.intervals - 1)[:, None]
@@ -106,11 +109,15 @@ def comparison_error(release: Release, query: CoverageQuery, beta: float) -> flo
 Question = TypeVar("Question")
 
 FIND = Fraction(1, 4)
-"""Fraction of the loss that partition selection spends; it also spends the whole delta."""
+"""Ratio. Fraction of the loss that partition selection spends; it also spends the whole delta. The question gets the
+rest.
+"""
 
 
 def build_category_query(unlisted: UnlistedCategories) -> Query:
-    """Build the query that finds the categories: under a delta, or in a universe."""
+    """Return the query that selects the unlisted categories: with a threshold under a delta, or in a universe of
+    names.
+    """
     return (
         PartitionSelectionQuery.from_column(unlisted.column)
         if unlisted.universe is None
@@ -131,12 +138,12 @@ def find_unlisted(question: object) -> UnlistedCategories | None:
 
 
 def replace_unlisted(question: Question, unlisted: UnlistedCategories, names: tuple[str, ...]) -> Question:
-    """Return the question with the selected categories in place of the unlisted ones."""
+    """Return the question with the selected categories, of these names, in place of the unlisted ones in its `by`."""
     return replace_categories(question, unlisted, unlisted.to_selected_categories(names))
 
 
 def replace_categories(question: Question, unlisted: UnlistedCategories, categories: Categories) -> Question:
-    """Return the question with these categories in place of the unlisted ones."""
+    """Return the question with these categories in place of the unlisted ones in its `by`."""
     by = tuple(categories if column is unlisted else column for column in _by_columns(question))
     as_dataclass: Any = question
     changed: Question = replace(as_dataclass, by=by if isinstance(as_dataclass.by, tuple) else by[0])
@@ -144,18 +151,19 @@ def replace_categories(question: Question, unlisted: UnlistedCategories, categor
 
 
 def _by_columns(question: object) -> tuple[object, ...]:
+    """Return the entries of a question's `by` as a tuple; ``(None,)`` if it has none."""
     by = getattr(question, "by", None) if is_dataclass(question) else None
     return by if isinstance(by, tuple) else (by,)
 
 
 def parse_names(release: Release) -> tuple[str, ...]:
-    """Return the names of the selected categories, in the order of the release."""
+    """Return the names of the categories that a release selected, in its order."""
     numbers = release.values[::2]
     return tuple(number.to_bytes((number.bit_length() + 7) // 8)[1:].decode() for number in numbers)
 
 
 def describe_found_categories(release: Release, unlisted: UnlistedCategories, names: tuple[str, ...]) -> str:
-    """Return a note on the number of selected categories and on the others."""
+    """Return a note that states how many categories were selected and what happens to the records of all others."""
     return (
         f"groups of {unlisted.column} were found with {release.plan.loss}: {len(names)} are released, and all groups "
         f"of few units are together in {unlisted.to_selected_categories(names).values[-1]!r}"
@@ -163,7 +171,9 @@ def describe_found_categories(release: Release, unlisted: UnlistedCategories, na
 
 
 CERTAIN_Z = 8.0
-"""Standard deviations of noise. Laplace noise, the widest here, exceeds them with probability 6e-6."""
+"""Standard deviations of the noise of a count. Laplace noise, the widest here, exceeds 8 of them with probability
+6e-6.
+"""
 
 
 def describe_uncounted_categories(
@@ -214,11 +224,13 @@ def describe_uncounted_categories(
 
 
 MOST_NAMED = 5
-"""Number of categories that a note lists."""
+"""Categories. Largest number of categories that a note lists by name."""
 
 
 def describe_category_price(loss: str, unlisted: UnlistedCategories) -> tuple[str, ...]:
-    """Return a note on the price of partition selection, shown before anything is charged."""
+    """Return a one-line note on the share of the loss that partition selection spends, for a preview before anything is
+    charged.
+    """
     if unlisted.universe is not None:
         return (
             f"no groups of {unlisted.column} are listed: {loss} finds those of many units among {unlisted.universe}, "
@@ -231,7 +243,7 @@ def describe_category_price(loss: str, unlisted: UnlistedCategories) -> tuple[st
 
 
 def count_cells(workload: TableWorkload, setting: Setting) -> Strategy[EstimatedTable]:
-    """Count with the named estimator; without one, count each cell once."""
+    """Count with the estimator that the workload names; without one, count each cell in a single round."""
     if workload.estimator is not None:
         return (yield from workload.estimator.estimate_table(workload.axes, setting, ALL))
     release = yield Step(CountQuery(workload.axes, CountUse.CELLS), ALL)
@@ -243,7 +255,9 @@ def count_cells(workload: TableWorkload, setting: Setting) -> Strategy[Estimated
 
 
 def count_refined_cells(workload: TableWorkload, setting: Setting) -> Strategy[EstimatedTable]:
-    """Count with the named estimator; without one, on blocks that are small where this reduces the error."""
+    """Count with the estimator that the workload names; without one, on blocks of cells that are small where this
+    reduces the error.
+    """
     estimator = workload.estimator or RefinedGridEstimator()
     return (yield from estimator.estimate_table(workload.axes, setting, ALL))
 
@@ -276,6 +290,9 @@ def choose_adaptive(workload: Workload[Answer], setting: Setting) -> Strategy[An
 def _choose_strategy(
     strategies: Mapping[type[Workload[Any]], StrategyFactory], workload: Workload[Answer], setting: Setting
 ) -> Strategy[Answer]:
+    """Return the strategy of the workload's type from a table such as `AT_ONCE`. Raises `WrongArgumentType` for an
+    unknown type.
+    """
     if type(workload) not in strategies:
         raise WrongArgumentType(
             "question", f"one of the workloads of dpcurves is needed, not a {type(workload).__name__}"
@@ -284,10 +301,12 @@ def _choose_strategy(
 
 
 def _ask_cells(workload: CellWorkload, setting: Setting) -> Strategy[TableCounts]:
+    """Ask for the count of every cell in one round, with the whole loss; return the counts."""
     return TableCounts.from_last_release([(yield Step(CountQuery(workload.axes, CountUse.CELLS), ALL))])
 
 
 def _ask_query(workload: SingleQueryWorkload, setting: Setting) -> Strategy[Release]:
+    """Ask the workload's own query in one round, with the whole loss; return the release."""
     return (yield Step(workload.query, ALL))
 
 

@@ -43,15 +43,15 @@ from ..queries.query import MOST_DOUBLINGS
 
 
 LOOK = Fraction(1, 6)
-"""Fraction of the loss that the pilot query spends.
+"""Ratio. Fraction of the loss that the pilot query spends.
 
 The best bound of a histogram discards few units. One more record per unit is worth its noise while, of r cells, more
-than r times the noise of a cell have that many records. For 8 cells and a fraction s of the loss these are
-8 (1 / epsilon) / (1 - s) units; a noisy count of units has standard deviation 1.4 (1 / epsilon) / s. Both are equal at
-s = 1/8. The pilot query increases the error of the answer by the factor 1 / (1 - s).
+than r times the noise of a cell have that many records. For 8 cells and a fraction s of the loss these are 8 (1 /
+epsilon) / (1 - s) units; a noisy count of units has standard deviation 1.4 (1 / epsilon) / s. Both are equal at s =
+1/8. The pilot query increases the error of the answer by the factor 1 / (1 - s).
 """
 LEVEL = 0.95
-"""Confidence level of the interval of the excluded share."""
+"""Probability. Confidence level of the interval of the excluded share."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,66 +61,72 @@ class Tuning:
     Prior of the noisy counts: the logarithm of the number of units continues from cell to cell with a slope that
     changes little and tends to fall (it is constant for power laws and falls evenly for log-normal laws), or the
     sequence ends and may restart after empty cells.
-
-    Attributes:
-        smoothing_gain: Ratio. Error of a smoothed distribution function of evenly spread records over the error before
-            smoothing.
-        sampling_deviation: Share. Error of a distribution function of one record sampled from many.
-        unit_deviation: Share. Random part of the distance between a unit's distribution and the distribution of all
-            records.
-        size_effect: Share. Part of that distance that grows with the number of records of a unit.
-        level_step: log2 units. Grid step of the latent number of units and of slopes.
-        lowest_level: log2 units. Smallest positive latent number of units.
-        largest_slope: log2 units per cell. Latent slopes lie between minus and plus this number.
-        level_error: Relative rounding error of a latent number of units.
-        slope_drift: log2 units per cell. Mean decrease of the slope from cell to cell.
-        slope_scale: log2 units per cell. Mean absolute deviation from that decrease.
-        end_probability: Probability that a cell is the last before empty cells.
-        begin_probability: Probability that a cell is the first after empty cells. Noise exceeds 5.8 of its scales
-            somewhere in the about ten empty last cells in 1 of 70 pilot queries; it must not count as units.
-        restart_probability: Probability that the next cell has any number of units, unrelated to the last one.
-        empty_probability: Probability that the first cell is empty.
-        final_slope: log2 units per cell. Slope inside the last occupied cell.
-        significance_z: z-score above which a noisy count is taken as it is.
-        paths: Number of simulated sequences of unit counts.
-        value_cells: Number of cells of values in which units are counted if shares are asked for.
-        unrelated_probability: Prior probability that values do not depend on the number of records of a unit.
-        share_slope: Share per doubling. Prior standard deviation of the change of a share if they do depend on it.
-        residual_share: Share. Distance between shares that is assumed in any case.
-        largest_log_odds: Natural-log units. Limit of the log odds that values depend on the number of records.
     """
 
     smoothing_gain: float = 0.3
+    """Ratio. Error of a smoothed distribution function of evenly spread records over the error before smoothing."""
     sampling_deviation: float = 0.3
+    """Share. Error of a distribution function of one record sampled from many."""
     unit_deviation: float = 0.2
+    """Share. Random part of the distance between a unit's distribution and the distribution of all records."""
     size_effect: float = 0.15
+    """Share. Part of the distance between a unit's distribution and that of all records that grows with the unit's
+    number of records.
+    """
     level_step: float = 0.5
+    """log2 units. Grid step of the latent number of units and of slopes."""
     lowest_level: float = -1.0
+    """log2 units. Smallest positive latent number of units."""
     largest_slope: float = 4.0
+    """log2 units per cell. Latent slopes lie between minus and plus this number."""
     level_error: float = 0.2
+    """Ratio. Relative rounding error of a latent number of units."""
     slope_drift: float = 0.15
+    """log2 units per cell. Mean decrease of the slope from cell to cell."""
     slope_scale: float = 0.4
+    """log2 units per cell. Mean absolute deviation of a slope from the expected slope, which is `slope_drift` below the
+    last one.
+    """
     end_probability: float = 0.05
+    """Probability that a cell is the last before empty cells."""
     begin_probability: float = 0.004
+    """Probability that a cell is the first after empty cells. Noise exceeds 5.8 of its scales somewhere in the about
+    ten empty last cells in 1 of 70 pilot queries; it must not count as units.
+    """
     restart_probability: float = 0.003
+    """Probability that the next cell has any number of units, unrelated to the last one."""
     empty_probability: float = 0.3
+    """Probability that the first cell is empty."""
     final_slope: float = -3.0
+    """log2 units per cell. Slope inside the last occupied cell."""
     significance_z: float = 5.0
+    """z-score above which a noisy count is taken as it is."""
     paths: int = 200
+    """Sequences. Number of simulated sequences of unit counts."""
     value_cells: int = 4
+    """Cells. Number of cells of values in which units are counted if shares are asked for."""
     unrelated_probability: float = 0.65
+    """Prior probability that values do not depend on the number of records of a unit."""
     share_slope: float = 0.05
+    """Share per doubling. Prior standard deviation of the change of a share with each doubling of a unit's number of
+    records, if values depend on it.
+    """
     residual_share: float = 0.001
+    """Share. Distance between the distributions of used and of excluded records that is assumed in any case."""
     largest_log_odds: float = 500.0
+    """Natural-log units. Limit of the log odds that values depend on the number of records."""
 
 
 TUNING = Tuning()
+"""The tuning that is used."""
 LEAST_WEIGHT = 1e-12
-"""Lower limit of sums of weights that are divided by, so that empty tables give 0."""
+"""Units. Lower limit of sums of weights that are divided by, so that empty tables give 0."""
 SLOPE_OFFSET = 1e-6
 """log2 units per cell. Added to slopes of 0 and -1, at which the closed form of a mean divides by 0."""
 PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71, 73, 79)
-"""Multiples of the square roots of primes fill the unit cube evenly: quasi-random draws, equal on all machines."""
+"""Prime numbers. Multiples of the square roots of primes fill the unit cube evenly: quasi-random draws, equal on all
+machines.
+"""
 
 
 def candidate_bounds() -> list[int]:
@@ -129,7 +135,7 @@ def candidate_bounds() -> list[int]:
 
 
 def _unit_count_levels(levels: int) -> FloatArray:
-    """Return the positive latent numbers of units of a cell."""
+    """Return `levels` positive latent numbers of units of a cell, increasing, equally spaced on a log2 scale."""
     return np.asarray(2.0 ** (TUNING.lowest_level + TUNING.level_step * np.arange(levels)))
 
 
@@ -161,7 +167,7 @@ class UnitSizes(NamedTuple):
 
     @property
     def total_records(self) -> FloatArray:
-        """Number of all records, of shape (paths, 1)."""
+        """Number of all records of each simulated histogram, of shape (paths, 1)."""
         return np.asarray(np.maximum((self.units * self.records).sum(axis=1, keepdims=True), 1))
 
     @property
@@ -262,7 +268,9 @@ def choose_bound(release: Release, growth: NoiseGrowth) -> int:
 
 
 def minimise_expected_error(errors: Sequence[tuple[float, FloatArray]]) -> int:
-    """Return the bound with the least mean log ratio of its error to the least error; errors are (paths, bounds)."""
+    """Return the bound with the least mean log ratio of its error to the least error of the same path, given each
+    model's weight and errors (paths, bounds).
+    """
     total = sum(
         probability * np.log(error / error.min(axis=1, keepdims=True)).mean(axis=0) for probability, error in errors
     )
@@ -270,7 +278,7 @@ def minimise_expected_error(errors: Sequence[tuple[float, FloatArray]]) -> int:
 
 
 def describe_bound(release: Release, rows: int) -> ChosenContributionBound:
-    """Return the bound with an estimate and an interval of the share of records that it excludes."""
+    """Return the bound with an estimate and a 0.95 interval of the share of records that it excludes."""
     counts = _collect_counts(release)
     sizes = sample_unit_sizes(counts.sums, counts.noise, counts.cells)
     occupied = np.flatnonzero((sizes.units > 0).mean(axis=0) > 1 / 2)
@@ -289,16 +297,17 @@ class _UnitCounts(NamedTuple):
 
     @property
     def sums(self) -> FloatArray:
-        """Number of units of each size."""
+        """Noisy number of units of each size, (sizes,): the sum over all cells of values."""
         return np.asarray(self.table.sum(axis=1))
 
     @property
     def cells(self) -> int:
-        """Number of cells of values."""
+        """Number of cells of values, 1 if units are counted by size alone."""
         return int(self.table.shape[1])
 
 
 def _collect_counts(release: Release) -> _UnitCounts:
+    """Return the noisy counts of a pilot query by size and value, with the noise of each count."""
     law = release.plan.law.require_type(IntervalSums)
     query, sizes = release.plan.query, MOST_DOUBLINGS + 2
     table = np.asarray(release.values[: query.cells * query.rows], dtype=np.float64).reshape(sizes, -1)
@@ -352,6 +361,7 @@ def _sample_unit_sizes(noisy_counts: tuple[float, ...], noise: Noise, summed: in
 
 
 def _candidate_slopes() -> FloatArray:
+    """Return the slopes that a latent sequence may have, increasing, in log2 units per cell."""
     return np.arange(-TUNING.largest_slope, TUNING.largest_slope + TUNING.level_step / 2, TUNING.level_step)
 
 
@@ -380,13 +390,15 @@ def _transition_matrix(levels: int) -> FloatArray:
 
 
 def count_errors(sizes: UnitSizes, growth: NoiseGrowth, family: Family) -> FloatArray:
-    """Return mean absolute errors of a count under each bound, of shape (paths, bounds), with the excluded records."""
+    """Return the mean absolute error of a count under each bound, in records, (paths, bounds): excluded records and
+    noise.
+    """
     excluded = np.maximum(sizes.total_records - sizes.used_records, 0) / growth.readings
     return expected_error(excluded, growth.error * np.array(candidate_bounds(), dtype=np.float64), family)
 
 
 def _share_errors(sizes: UnitSizes, growth: NoiseGrowth) -> list[FloatArray]:
-    """Return errors of a share under each bound in three models of equal weight.
+    """Return errors of a share under each bound, (paths, bounds), in three models of equal weight.
 
     Shares are shares of the used records. Either all records are alike; or each unit has its own distribution, so that
     changed weights of units matter; or the records of units with many records differ from the others.
@@ -398,7 +410,8 @@ def _share_errors(sizes: UnitSizes, growth: NoiseGrowth) -> list[FloatArray]:
 
 
 def expected_error(bias: FloatArray, deviation: FloatArray, family: Family) -> FloatArray:
-    """Return the mean absolute error of a count or sum with bias ``-bias`` and noise of this standard deviation.
+    """Return the mean absolute error of a count or sum that is too small by `bias` and has noise of this standard
+    deviation.
 
     >>> expected_error(np.array([0.0, 100.0]), np.array([2.0, 2.0]), Family.LAPLACE).round(2).tolist()
     [1.41, 100.0]
@@ -509,7 +522,9 @@ def _excluded_interval(counts: _UnitCounts, rows: int, largest_size: int) -> tup
 
 
 def describe_bound_price(adjacency: AdjacencyWithoutBound, look: Plan) -> tuple[str, ...]:
-    """Return a note on the price and purpose of the pilot query, shown before anything is charged."""
+    """Return a one-line note on the fraction of the loss and the purpose of the pilot query, for a preview before
+    anything is charged.
+    """
     values = ", by a value of one record," if isinstance(look.query, SizedUnitsQuery) else ""
     return (
         f"no bound of records per {adjacency.column} is stated: {look.loss}, {LOOK} of the loss, counts "

@@ -20,9 +20,11 @@ from ..queries import PartitionQuery, Places, QuantileCutsQuery, SplitRule, Tree
 
 
 MOST_LEVELS = 5
-"""Largest number of tilings that are compared."""
+"""Tilings. Largest number of nested tilings that are compared."""
 _LARGE = Fraction(10**6)
-"""Noise parameter so large that the discreteness of the noise does not matter."""
+"""Records (Laplace) or squared records (Gaussian). Noise parameter so large that the discreteness of the noise does not
+matter.
+"""
 
 
 def choose_leaf_tilings(starts: Sequence[int], family: Family, *, total_is_public: bool) -> tuple[Places, ...]:
@@ -60,6 +62,9 @@ def _candidate_groupings(leaves: int) -> Iterator[tuple[int, ...]]:
 
 
 def _mean_prefix_variance(leaves: int, widths: tuple[int, ...], family: Family, total_is_public: bool) -> float:
+    """Return the mean variance of a prefix of leaves, up to a common factor, if groups of these sizes share the loss
+    equally.
+    """
     levels = tuple(Tier(range(0, leaves, width), Noise(family, len(widths) * _LARGE)) for width in widths)
     law = IntervalSums(1, leaves, levels, Noise(family, _LARGE))
     return round_error(law.mean_prefix_variance(total_is_public))
@@ -103,9 +108,9 @@ def require_axis(axes: Axes) -> Axis:
 
 
 TURNS_SHARE = Fraction(1, 4)
-"""Fraction of the loss for all rounds of a bisection except the last."""
+"""Ratio. Fraction of the loss for all rounds of a bisection except the last."""
 MOST_ROUNDS = 1000
-"""Largest number of rounds of a bisection."""
+"""Rounds. Largest number of rounds of a bisection."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +145,9 @@ class Bisection:
             raise InvalidArgument("rounds", f"must be an integer from 1 to {MOST_ROUNDS}, got {self.rounds}")
 
     def ask_rounds(self, axes: Axes, setting: Setting) -> Strategy[TableCounts]:
-        """Halve and count repeatedly, then count with the remaining loss."""
+        """Halve the fullest interval and count all intervals, round by round; count once more with the remaining loss
+        and return all counts.
+        """
         axis = require_axis(axes)
         releases = list[Release]()
         starts = [0, 1, axis.slots - 1] if axis.grid.outside is Outside.APART else [0]
@@ -181,6 +188,9 @@ def estimate_intervals(evidence: Evidence) -> FloatArray:
 
 
 def _halve_fullest(starts: list[int], counts: FloatArray, slots: int) -> None:
+    """Insert into `starts`, in place, the middle of the interval with the largest estimated count; no change if it is a
+    single cell.
+    """
     widths = np.diff([*starts, slots])
     fullest = int(np.argmax(np.where(widths > 1, counts, -np.inf)))
     if widths[fullest] > 1:
@@ -188,9 +198,9 @@ def _halve_fullest(starts: list[int], counts: FloatArray, slots: int) -> None:
 
 
 PARTITION_SHARE = Fraction(1, 5)
-"""Fraction of the loss for the private partition."""
+"""Ratio. Fraction of the loss for the private partition; the counts of its leaves get the rest."""
 MOST_PARTS = 2**20
-"""Largest fan-out of a partition."""
+"""Intervals. Largest fan-out of a partition."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,7 +237,7 @@ class GrownPartition:
         self._partition_query(Axis("any", Grid(0, 1, cells=1)))  # raises what the query raises for `least`
 
     def ask_rounds(self, axes: Axes, setting: Setting) -> Strategy[TableCounts]:
-        """Ask for a partition, then for counts of its leaves."""
+        """Ask PrivTree for a partition with a fifth of the loss, then for counts of its leaves; return these counts."""
         axis = require_axis(axes)
         partition = yield Step(self._partition_query(axis), PARTITION_SHARE)
         leaves = SplitRule((axis.slots,), (self.fan,)).find_leaves(partition.values)
@@ -235,6 +245,7 @@ class GrownPartition:
         return (yield from count_between(axes, starts, [partition], setting, budget_fraction=ALL - PARTITION_SHARE))
 
     def _partition_query(self, axis: Axis) -> TreePartitionQuery:
+        """Return the query that asks for a private partition of this axis."""
         return TreePartitionQuery((axis,), (self.fan,), self.least)
 
     def __str__(self) -> str:
@@ -242,7 +253,7 @@ class GrownPartition:
 
 
 CUTS_SHARE = Fraction(3, 10)
-"""Fraction of the loss for cuts at private quantiles."""
+"""Ratio. Fraction of the loss for cuts at private quantiles; the counts between the cuts get the rest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,7 +285,9 @@ class QuantileCuts:
             raise InvalidArgument("pieces", f"must be at least 2, got {self.pieces}")
 
     def ask_rounds(self, axes: Axes, setting: Setting) -> Strategy[TableCounts]:
-        """Find cuts, then count between them."""
+        """Ask for cuts at private quantiles with three tenths of the loss, then count between them; return these
+        counts.
+        """
         axis = require_axis(axes)
         cuts = yield Step(QuantileCutsQuery((axis,), self.pieces), CUTS_SHARE)
         first = int(axis.grid.outside is Outside.APART)  # the slot of the first cell

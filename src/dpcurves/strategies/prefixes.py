@@ -64,43 +64,44 @@ Tilings = tuple[Places, ...]
 """Nested tilings of the cells, from coarse to fine, each by the first cells of its intervals."""
 
 FIRST_TURN = Fraction(3, 20)
-"""Fraction of the loss for the first round."""
+"""Ratio. Fraction of the loss for the first of three rounds."""
 SHORT_TURN = Fraction(1, 10)
-"""Fraction of the loss for the first round if cells are known to hold many records or the noise is Gaussian."""
+"""Ratio. Fraction of the loss for the first round if cells are known to hold many records or the noise is Gaussian."""
 SHORTEST_TURN = Fraction(1, 20)
-"""Fraction of the loss for the first round if both hold."""
+"""Ratio. Fraction of the loss for the first round if cells are known to hold many records and the noise is Gaussian."""
 COARSE_TURN = Fraction(1, 4)
-"""Fraction of the loss for a first round of a single tiling; the last round gets the rest, with no round between."""
+"""Ratio. Fraction of the loss for a first round of a single tiling; the last round gets the rest, with no round
+between.
+"""
 SECOND_TURN = Fraction(1, 10)
-"""Fraction of the loss for the second round."""
+"""Ratio. Fraction of the loss for the second of three rounds."""
 CLOSER = Fraction(1, 10)
-"""Fraction of the loss for each round except the last of a search for quantiles."""
+"""Ratio. Fraction of the loss for each round except the last of a search for quantiles."""
 MOST_TURNS = 4
-"""Largest number of rounds of a search for quantiles."""
+"""Rounds. Largest number of rounds of a search for quantiles."""
 FEWEST = 100
-"""Number of cells from which several rounds are more accurate than one."""
+"""Cells. Number of cells from which several rounds are more accurate than one."""
 
 
 @dataclass(frozen=True, slots=True)
 class FamilyTuning:
-    """Numbers that depend on the noise. The base noise is the noise of a count if a round had one tiling.
-
-    Attributes:
-        pilot_ratios: Records over the base noise's standard deviation from which a first round has a second tiling, and
-            a third. With fewer records narrow intervals show nothing but noise.
-        largest_last_round: Intervals of a last round above which no second round is made before.
-        largest_tilings: Largest numbers of intervals that are counted in 1, 2, ... tilings.
-        split_ratios: For rounds of 1, 2, ... tilings: records that an interval of the last round may hold, in standard
-            deviations of a count, tried in order until there are not too many intervals. The limit applies to an
-            interval with `typical_width` of the cells; it shrinks with the square root of the width, within
-            `least_scale` and `largest_scale`. Gaussian noise grows with the square root of the number of tilings only,
-            so one more tiling of intervals with fewer records is then preferred.
-    """
+    """Numbers that depend on the noise. The base noise is the noise of a count if a round had one tiling."""
 
     pilot_ratios: tuple[float, float]
+    """Records over the base noise's standard deviation from which a first round has a second tiling, and a third. With
+    fewer records narrow intervals show nothing but noise.
+    """
     largest_last_round: int
+    """Intervals of a last round above which no second round is made before."""
     largest_tilings: tuple[int, ...]
+    """Largest numbers of intervals that are counted in 1, 2, ... tilings."""
     split_ratios: tuple[tuple[float, ...], ...]
+    """For rounds of 1, 2, ... tilings: records that an interval of the last round may hold, in standard deviations of a
+    count, tried in order until there are not too many intervals. The limit applies to an interval with `typical_width`
+    of the cells; it shrinks with the square root of the width, within `least_scale` and `largest_scale`. Gaussian noise
+    grows with the square root of the number of tilings only, so one more tiling of intervals with fewer records is then
+    preferred.
+    """
 
 
 FAMILY_TUNING = {
@@ -122,102 +123,114 @@ FAMILY_TUNING = {
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """Numbers that steer refinement under noise of both families. Split variances hold for a round of 3 tilings.
-
-    Attributes:
-        largest_second_round: Intervals. Above it a second round is not worth its price.
-        widespread_share: Share of the cells. If a last round with Gaussian noise has more intervals, all cells are
-            counted.
-        widespread_atom_share: Share of the cells that replaces it if cells hold `far_above` times the base noise's
-            standard deviation.
-        far_above: Records per cell over the base noise's standard deviation.
-        uneven_share: Share of the cells. If more intervals have unclear splits, smoothing helps little.
-        tolerances: Posterior variance that a split may keep, over the noise variance of a split, in rounds of 1, 2, ...
-            tilings.
-        cautious_tolerances: Tolerances with few records for the noise: prefixes then have much noise anyway.
-        even_tolerances: Tolerances if records seem to lie evenly: unsplit intervals are then straight.
-        atom_tolerance: Tolerance in a search for atoms with one tiling, in which more splits add no noise.
-        atom_share: Ratio. Squared difference of two halves over its maximum, above which single cells hold most
-            records.
-        typical_width: Share of the cells to which `FamilyTuning.split_ratios` apply.
-        least_scale: Factor. Least scale of these ratios for wide intervals.
-        largest_scale: Factor. Largest scale of these ratios for narrow intervals.
-        enough_ratio: Records over the base noise's standard deviation above which `tolerances` apply.
-        even_probability: Posterior probability of even records above which they are taken to be even.
-        coarsening: Factor by which a coarse interval may hold more leaves than equal steps give.
-        gaussian_coarsenings: The candidates for it in a last round with Gaussian noise.
-        most_tilings: Largest number of tilings.
-        quantile_z: Standard errors of the counts within which a quantile may lie, in a search for quantiles. This and
-            the next four were chosen on a log-normal distribution and on two normal ones, 3,000 records at epsilon 1.
-        quantile_margin: Standard deviations of the noise of a round's count that are added to that.
-        far_z: Replaces `quantile_z` for intervals with `large_factor` times the allowed records: beside a quantile, an
-            unsplit interval with nearly all records would be the whole interval estimate. Tried on beta(2, 5) alone,
-            60 releases of 3,000 records whose number is private: mean widths 0.61 times, errors 0.93 times.
-        large_factor: Factor. See `far_z`.
-        sampling_ratio: Standard deviations of sampling that an interval near a population's quantile may hold.
-        private_intervals: Intervals of a first round if the number of records is private: see `choose_first_depth`.
-        dense: Records per cell over a split's variance, above which all cells are counted.
-        dense_exact: Replaces `dense` if noise is negligible.
-        negligible_variance: Variance of a count in a single tiling at which four in five counts are exact.
-        fairly_dense: Records per cell over a split's variance, above which a short first round shows them.
-        few_intervals: Intervals per quantile with which the third round of a search for quantiles is the last.
-        last_ratio: Records over the noise of a count that an interval near a quantile may hold in the last round.
-        pilot_ratio: Replaces `last_ratio` in the rounds before.
-        most_quantiles: Largest number of quantiles that are searched for.
-        least_search_cells: Cells from which quantiles are searched for.
-        search_ratio: Records over the standard deviation of one count and the cube of the number of quantiles, from
-            which a search is made if the number of records is public. For one quantile of 300 records at epsilon 1
-            under replace-one a search had up to a third more error, of 1,000 records a quarter less. The median of
-            three quartiles had a third more error at 3,000 records, and all three half the error at 30,000.
-        few_values: Declared values up to which each is counted if the number of records is private; not measured.
-        value_ratio: Records per declared value over the standard deviation of a count, from which each value is
-            counted. Chosen on integers of three distributions, smooth, heaped and zero-inflated (121 and 1,001 values,
-            epsilon 1, replace-one, 12 releases each), and not judged on others: bands were 15 to 46 % narrower than
-            with three rounds; the curve had up to 20 % more error on smooth and zero-inflated data, up to a third less
-            on heaped data.
-    """
+    """Numbers that steer refinement under noise of both families. Split variances hold for a round of 3 tilings."""
 
     largest_second_round: int = 96
+    """Intervals. A second round with more intervals than this is not worth its price."""
     widespread_share: float = 0.4
+    """Share of the cells. If a last round with Gaussian noise has more intervals, all cells are counted."""
     widespread_atom_share: float = 0.5
+    """Share of the cells that replaces `widespread_share` if cells hold `far_above` times the base noise's standard
+    deviation.
+    """
     far_above: float = 12.0
+    """Records per cell over the base noise's standard deviation."""
     uneven_share: float = 0.35
+    """Share of the cells. If more intervals have unclear splits, smoothing helps little."""
     tolerances: tuple[float, ...] = (4.0, 4.0, 1.0, 1.0)
+    """Ratios, one per number of tilings of a round. Posterior variance that a split may keep, over the noise variance
+    of a split.
+    """
     cautious_tolerances: tuple[float, ...] = (8.0, 6.0, 1.0, 1.0)
+    """Ratios, one per number of tilings. Replace `tolerances` with few records for the noise: prefixes then have much
+    noise anyway.
+    """
     even_tolerances: tuple[float, ...] = (8.0, 5.0, 1.0, 1.0)
+    """Ratios, one per number of tilings. Replace `tolerances` if records seem to lie evenly: unsplit intervals are then
+    straight.
+    """
     atom_tolerance: float = 0.3
+    """Tolerance in a search for atoms with one tiling, in which more splits add no noise."""
     atom_share: float = 0.5
+    """Ratio. Squared difference of two halves over its maximum, above which single cells hold most records."""
     typical_width: float = 0.01
+    """Share of the cells to which `FamilyTuning.split_ratios` apply."""
     least_scale: float = 0.4
+    """Factor. Least scale of these ratios for wide intervals."""
     largest_scale: float = 2.2
+    """Factor. Largest scale of these ratios for narrow intervals."""
     enough_ratio: float = 250
+    """Records over the base noise's standard deviation above which `tolerances` apply."""
     even_probability: float = 0.5
+    """Probability. Posterior probability of even records above which they are taken to be even."""
     coarsening: float = 1.6
+    """Factor by which a coarse interval may hold more leaves than equal steps give."""
     gaussian_coarsenings: tuple[float, ...] = (1.0, 1.3, 1.6, 2.0)
+    """Factors. The candidates for `coarsening` in a last round with Gaussian noise."""
     most_tilings: int = 5
+    """Tilings. Largest number of tilings in a round."""
     quantile_z: float = 2.0
+    """Standard errors of the counts within which a quantile may lie, in a search for quantiles. This field,
+    `quantile_margin`, `sampling_ratio`, `last_ratio` and `pilot_ratio` were chosen on a log-normal distribution and on
+    two normal ones, 3,000 records at epsilon 1.
+    """
     quantile_margin: float = 4.0
+    """Standard deviations of the noise of a round's count that are added to `quantile_z` standard errors."""
     far_z: float = 4.0
+    """Replaces `quantile_z` for intervals with `large_factor` times the allowed records: beside a quantile, an unsplit
+    interval with nearly all records would be the whole interval estimate. Tried on beta(2, 5) alone, 60 releases of
+    3,000 records whose number is private: mean widths 0.61 times, errors 0.93 times.
+    """
     large_factor: float = 8.0
+    """Factor. An interval with this many times the allowed records is split within `far_z` instead of `quantile_z`
+    standard errors.
+    """
     sampling_ratio: float = 0.5
+    """Standard deviations of sampling that an interval near a population's quantile may hold."""
     private_intervals: float = 64.0
+    """Intervals of a first round if the number of records is private: see `choose_first_depth`."""
     dense: float = 5.5
+    """Ratio. Records per cell over a split's variance, above which all cells are counted."""
     dense_exact: float = 2.0
+    """Ratio. Replaces `dense` if noise is negligible (`negligible_variance`)."""
     negligible_variance: float = 0.25
+    """Squared records. Variance of a count in a single tiling at which four in five counts are exact."""
     fairly_dense: float = 1.0
+    """Ratio. Records per cell over a split's variance, above which a short first round shows them."""
     few_intervals: int = 24
+    """Intervals per quantile with which the third round of a search for quantiles is the last."""
     last_ratio: float = 3.0
+    """Ratio. Records over the noise of a count that an interval near a quantile may hold in the last round."""
     pilot_ratio: float = 2.0
+    """Ratio. Replaces `last_ratio` in the rounds before the last."""
     most_quantiles: int = 3
+    """Quantiles. Largest number of quantiles that are searched for."""
     least_search_cells: int = 16
+    """Cells from which quantiles are searched for."""
     search_ratio: float = 300.0
+    """Records over the standard deviation of one count and the cube of the number of quantiles, from which a search is
+    made if the number of records is public. For one quantile of 300 records at epsilon 1 under replace-one a search had
+    up to a third more error, of 1,000 records a quarter less. The median of three quartiles had a third more error at
+    3,000 records, and all three half the error at 30,000.
+    """
     few_values: int = 256
+    """Values. Number of declared values up to which each is counted if the number of records is private; not
+    measured.
+    """
     value_ratio: float = 2.5
+    """Records per declared value over the standard deviation of a count, from which each value is counted. Chosen on
+    integers of three distributions, smooth, heaped and zero-inflated (121 and 1,001 values, epsilon 1, replace-one, 12
+    releases each), and not judged on others: bands were 15 to 46 % narrower than with three rounds; the curve had up to
+    20 % more error on smooth and zero-inflated data, up to a third less on heaped data.
+    """
 
 
 TUNING = Tuning()
+"""The tuning that is used."""
 _LARGE = Fraction(10**6)
-"""Noise parameter so large that the discreteness of the noise does not matter."""
+"""Records (Laplace) or squared records (Gaussian). Noise parameter so large that the discreteness of the noise does not
+matter.
+"""
 
 
 def first_tilings(layout: DyadicLayout, thirds: int = 3) -> Tilings:
@@ -240,7 +253,8 @@ def tiling_at_depth(layout: DyadicLayout, depth: int) -> Tilings:
 
 
 def choose_first_depth(layout: DyadicLayout, total: float | None, noise: Noise) -> int:
-    """Return the depth at which an interval holds about as much as noise moves the count below a middle interval.
+    """Return the number of halvings at which an interval holds about as much as noise moves the count below a middle
+    interval.
 
     With m intervals that is the noise of m / 4 counts, because a prefix sums up its shorter side, m / 4 on average.
     """
@@ -409,7 +423,7 @@ def _select_leaves(
     may_split: NDArray[np.bool_] | None = None,
     lower_counts: FloatArray | None = None,
 ) -> tuple[NDArray[np.int64], int]:
-    """Return the unsplit intervals and the number of tilings for which they were chosen."""
+    """Return the unsplit intervals, as node numbers, and the number of tilings for which they were chosen."""
     layout, largest_variance = splits.layout, subtree_maxima(splits.layout, splits.variance)
     tolerances, limits = _tolerated_variances(splits, base_noise), FAMILY_TUNING[base_noise.family].largest_tilings
     counts = splits.counts if lower_counts is None else np.maximum(splits.counts, lower_counts)
@@ -481,7 +495,9 @@ def refine_around_quantiles(
 def _may_hold_quantile(
     splits: TreeEstimate, share: float, total_variance: float, sampling: float, margin: float, *, z: float
 ) -> NDArray[np.bool_]:
-    """Mark the nodes in which the quantile may lie."""
+    """Return a mask of the nodes, (nodes,), in which the quantile of level `share` may lie within `z` standard errors
+    and the margin.
+    """
     layout, counts = splits.layout, splits.counts
     below, left_error, right_error = np.zeros((3, layout.nodes))  # records below a node; errors at its endpoints
     left_error[WHOLE], right_error[WHOLE] = share * sqrt(total_variance), (1 - share) * sqrt(total_variance)
@@ -562,7 +578,7 @@ def full_tree_tilings(layout: DyadicLayout) -> Tilings:
 
 
 def _tolerated_variances(splits: TreeEstimate, base_noise: Noise) -> tuple[float, ...]:
-    """Return the tolerated variance of a split in a round of 1, 2, ... tilings."""
+    """Return the tolerated posterior variance of a split, in squared records, in a round of 1, 2, ... tilings."""
     if splits.even_probability > TUNING.even_probability:
         return TUNING.even_tolerances
     is_enough = splits.counts[WHOLE] > TUNING.enough_ratio * sqrt(base_noise.variance)
@@ -570,7 +586,9 @@ def _tolerated_variances(splits: TreeEstimate, base_noise: Noise) -> tuple[float
 
 
 def _split_variance(base_noise: Noise, tilings: int) -> float:
-    """Return the variance of a split if both halves are counted."""
+    """Return the noise variance of a split, in squared records, if both halves are counted in one of so many
+    tilings.
+    """
     return Noise(base_noise.family, base_noise.parameter * tilings).variance / 2
 
 
@@ -647,6 +665,9 @@ def search_brackets(workload: QuantileSearchWorkload, setting: Setting) -> Strat
 
 
 def _prefix_step(axis: Axis, slots: Iterable[int]) -> Step:
+    """Return the round that counts the records below these slots of an axis; all such rounds share one noise tree and
+    its price.
+    """
     return Step(PrefixQuery((axis,), prefix_lengths=tuple(sorted(slots))), ALL)
 
 
@@ -654,7 +675,7 @@ def _prefix_step(axis: Axis, slots: Iterable[int]) -> Step:
 
 
 def count_once(workload: PrefixWorkload, setting: Setting) -> Strategy[TableCounts]:
-    """Count with the named method, or else all cells once."""
+    """Count in one round, with the estimator that the workload names, or else every cell."""
     if workload.method is not None:
         return (yield from workload.method.ask_rounds(workload.axes, setting))
     hint = None if workload.hint is Hint.SPREAD else workload.hint

@@ -72,122 +72,137 @@ from .prefixes import TUNING as REFINEMENT
 from .prefixes import Tilings, find_atom_tilings, has_atoms, refine_last_tilings
 
 LARGEST = 1e300
-"""The last edge. Values beyond are counted in the outermost cells, with the infinities."""
+"""Units of the column. The last edge. Values beyond are counted in the outermost cells, with the infinities."""
 MAGNITUDES = (
     1e-300, 1e-9, 1e-6, *(float(f"1e{power}") for power in range(-3, 13)), 1e15, 1e18, 1e21, LARGEST,
 )  # fmt: skip
-"""Positive edges of the first pilot query: decades from 0.001 to 10**12, and coarser intervals beyond."""
+"""Units of the column. Positive edges of the first pilot query: decades from 0.001 to 10**12, and coarser intervals
+beyond.
+"""
 DECADES = (*(-edge for edge in reversed(MAGNITUDES)), 0.0, *MAGNITUDES)
-"""Edges of the first pilot query."""
+"""Units of the column. All edges of the first pilot query: `MAGNITUDES`, their negatives, and 0."""
 FIRST = Fraction(1, 50), Fraction(3, 100), Fraction(1, 10), Fraction(1, 10)
-"""Budget fractions of the first pilot query and of its repetitions, each made only if noise hid all records before."""
+"""Ratios. Budget fractions of the first pilot query and of its repetitions, each made only if noise hid all records
+before.
+"""
 LOOKS_ALONE = 3
-"""Number of pilot queries, with equal budget fractions, if nothing but a range is asked for."""
+"""Rounds. Number of pilot queries, with equal budget fractions, if nothing but a range is asked for."""
 FEWEST_TURNS = 3
-"""Least number of rounds."""
+"""Rounds. Least number of rounds of a search followed by a count."""
 STANDS_OUT = 7.0
 """z-score of the noisy count of a decade above which the decade is occupied; smaller counts are taken for noise."""
 TENTHS = (1, 2, 5)
-"""Leading digits of round numbers."""
+"""Digits. Leading digits of round numbers."""
 CLOSE = 2.6
 """Ratio of two endpoints up to which an interval is cut into cells of equal width, else evenly on a log scale."""
 NEARLY = 1e-6
-"""Numbers whose distance is below this count as equal, or as integers, when cells are chosen."""
+"""Absolute distance, in steps or units of a logarithm. Numbers closer than this count as equal, or as integers, when
+cells are chosen.
+"""
 SMALLEST = 1e-290
-"""Least width of cells: below it, powers of ten are not exact enough."""
+"""Units of the column. Least width of cells: below it, powers of ten are not exact enough."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """Numbers that steer the search. Unless another unit is stated, they are signal-to-noise ratios or z-scores.
-
-    Attributes:
-        atoms_fraction: Fraction of the loss. Pilot query for single cells that seem to hold most records, before the
-            final count.
-        least_fraction: Fraction of the loss. The least that a second or third pilot query gets.
-        largest_fraction: Fraction of the remaining loss. The most that such a query gets.
-        minimum_ratio: Signal-to-noise ratio of all records that such a query must reach, if its largest fraction
-            allows.
-        target_ratio: Signal-to-noise ratio of all records that it aims at, at up to `target_fraction` of the loss.
-        target_fraction: Fraction of the loss.
-        concentration: Shares of the records in one interval above which a second and a third pilot query are made. The
-            first is 0: the second query is always made, because nothing is known of the distribution within a decade.
-        faint_z: z-score below which the largest count of the first pilot query counts as noise, and it is repeated.
-        reliable_ratio: Signal-to-noise ratio from which the number of records is estimated from all counts.
-        discount_z: Standard deviations that are subtracted from estimated counts.
-        neighbour_weights: Weights with which records of an interval add cells to those at a distance of 1, 2 and 3.
-        cells_per_ratio: Cells of a later pilot query per unit of the signal-to-noise ratio of all records.
-        pilot_cells: Minimum and maximum number of these cells.
-        grid_cells: Minimum and maximum number of cells of the final grid; the target is half the signal-to-noise ratio
-            of all records.
-        singleton_cells: Cells of the final grid from which numbers of two digits, popular for heaps, get separate
-            cells.
-        few_records: Signal-to-noise ratio of all records below which the final count has one tiling of few intervals.
-        split_ratio: Signal-to-noise ratio above which an interval is split in that case.
-        beside_z: z-score above which a decade beside an occupied one is occupied, too. Laplace noise exceeds 4 standard
-            deviations with probability 1/570.
-        heap_z: z-score that the records on round numbers must exceed together to count as heaps.
-        heap_share: Share of the records that they must exceed, too.
-        reach: Intervals. Distance from a clearly occupied interval within which `nearby_z` applies, else `faint_z`.
-        nearby_z: z-score from which an interval near an occupied one counts as occupied.
-        margin: Intervals beside an occupied one that are not merged with empty intervals beyond.
-        step_z: z-score of the records near a single number from which this number is used to find a step.
-        step_radius: Intervals on each side of a single number that count as near.
-        step_slack: Factor by which a step may exceed the estimated spacing of multiples.
-        off_share: Share of the records on single numbers that may lie off all multiples of a step.
-        step_powers: Number of powers of ten that are tried for a step.
-        most_counted: Share of the records that must lie between counted multiples before cells are chosen by a step.
-        some_counted: Share that replaces it before quantiles are reported as multiples.
-        uncertain_share: Share of these records, with noise, that may lie off all multiples.
-        single_share: Share of the records above which a single multiple is counted apart from the values above it,
-            because a band is as wide within an interval as all records of the interval.
-        single_ratio: Signal-to-noise ratio in the final count for the same decision.
-        few_multiples: Multiples of a step in an interval up to which all become edges, if the interval is cut at all.
-        singleton_target: Allocated cells from which numbers in an interval, or at its ends, may get separate cells.
-        least_cells: Allocated cells from which an interval is cut.
-    """
+    """Numbers that steer the search. Unless another unit is stated, they are signal-to-noise ratios or z-scores."""
 
     atoms_fraction: Fraction = Fraction(1, 10)
+    """Fraction of the loss. Pilot query for single cells that seem to hold most records, before the final count."""
     least_fraction: Fraction = Fraction(1, 25)
+    """Fraction of the loss. The least that a second or third pilot query gets."""
     largest_fraction: Fraction = Fraction(1, 3)
+    """Fraction of the remaining loss. The most that a second or third pilot query gets."""
     minimum_ratio: float = 8.0
+    """Signal-to-noise ratio of all records that a second or third pilot query must reach, if `largest_fraction`
+    allows.
+    """
     target_ratio: float = 700.0
+    """Signal-to-noise ratio of all records that a second or third pilot query aims at, at up to `target_fraction` of
+    the loss.
+    """
     target_fraction: float = 0.1
+    """Fraction of the loss. Largest fraction that `target_ratio` is aimed at with."""
     concentration: tuple[float, float] = (0.0, 0.25)
+    """Shares of the records in one interval above which a second and a third pilot query are made. The first is 0: the
+    second query is always made, because nothing is known of the distribution within a decade.
+    """
     faint_z: float = 5.0
+    """z-score. If the largest count of the first pilot query is below it, that count is taken for noise and the query
+    is repeated.
+    """
     reliable_ratio: float = 100.0
+    """Signal-to-noise ratio from which the number of records is estimated from all counts."""
     discount_z: float = 2.0
+    """Standard deviations that are subtracted from estimated counts."""
     neighbour_weights: tuple[float, ...] = (0.25, 0.08, 0.03)
+    """Weights with which records of an interval add cells to those at a distance of 1, 2 and 3."""
     cells_per_ratio: float = 0.15
+    """Cells of a later pilot query per unit of the signal-to-noise ratio of all records, within `pilot_cells`."""
     pilot_cells: tuple[int, int] = (32, 256)
+    """Cells. Minimum and maximum number of cells of a later pilot query."""
     grid_cells: tuple[int, int] = (256, 4096)
+    """Minimum and maximum number of cells of the final grid; the target is half the signal-to-noise ratio of all
+    records.
+    """
     singleton_cells: int = 1024
+    """Cells of the final grid from which numbers of two digits, popular for heaps, get separate cells."""
     few_records: float = 250.0
+    """Signal-to-noise ratio of all records below which the final count has one tiling of few intervals."""
     split_ratio: float = 4.0
+    """Signal-to-noise ratio above which an interval is split if the final count has one tiling (see `few_records`)."""
     beside_z: float = 4.0
+    """z-score above which a decade beside an occupied one is occupied, too. Laplace noise exceeds 4 standard deviations
+    with probability 1/570.
+    """
     heap_z: float = 4.0
+    """z-score that the records on round numbers must exceed together to count as heaps."""
     heap_share: float = 0.03
+    """Share of the records that the records on round numbers must exceed as well to count as heaps."""
     reach: int = 5
+    """Intervals. Distance from a clearly occupied interval within which `nearby_z` applies, else `faint_z`."""
     nearby_z: float = 2.0
+    """z-score from which an interval near an occupied one counts as occupied."""
     margin: int = 2
+    """Intervals beside an occupied one that are not merged with empty intervals beyond."""
     step_z: float = 4.0
+    """z-score of the records near a single number from which this number is used to find a step."""
     step_radius: int = 3
+    """Intervals on each side of a single number that count as near."""
     step_slack: float = 1.6
+    """Factor by which a step may exceed the estimated spacing of multiples."""
     off_share: float = 0.05
+    """Share of the records on single numbers that may lie off all multiples of a step."""
     step_powers: int = 4
+    """Number of powers of ten that are tried for a step."""
     most_counted: float = 0.5
+    """Share of the records that must lie between counted multiples before cells are chosen by a step."""
     some_counted: float = 0.2
+    """Share of the records between counted multiples that replaces `most_counted` before quantiles are reported as
+    multiples.
+    """
     uncertain_share: float = 0.3
+    """Share of the records between counted multiples that may, with noise, lie off all multiples."""
     single_share: float = 0.02
+    """Share of the records above which a single multiple is counted apart from the values above it, because a band is
+    as wide within an interval as all records of the interval.
+    """
     single_ratio: float = 20.0
+    """Signal-to-noise ratio in the final count from which a single multiple is counted apart from the values above
+    it.
+    """
     few_multiples: int = 20
+    """Multiples of a step in an interval up to which all become edges, if the interval is cut at all."""
     singleton_target: float = 0.5
+    """Allocated cells from which numbers in an interval, or at its ends, may get separate cells."""
     least_cells: float = 1.5
+    """Allocated cells from which an interval is cut."""
 
 
 TUNING = Tuning()
+"""The tuning that is used."""
 MOST_TURNS = len(FIRST) + len(TUNING.concentration) + 2
-"""Largest number of rounds."""
+"""Rounds. Largest number of rounds of a search."""
 
 
 class SingletonRule(Enum):
@@ -215,7 +230,7 @@ class PilotCounts:
 
     @property
     def grid(self) -> Grid:
-        """The grid, with values outside counted separately."""
+        """The grid of `edges`, with values outside counted in two cells of their own."""
         return Grid.from_edges(self.edges, outside=Outside.APART)
 
     def move_to_edges(self, edges: tuple[float, ...]) -> PilotCounts:
@@ -223,6 +238,9 @@ class PilotCounts:
         starts = np.append(0, np.searchsorted(np.array(edges), np.array(self.edges)) + 1)
 
         def refine_evidence(evidence: Evidence) -> Evidence:
+            """Return the counts of one round as sums over cells of the finer grid: same values and noise, other cell
+            numbers.
+            """
             (tier,) = evidence.interval_sums.levels
             moved_tier = Tier(tuple(starts[tier.first_cells].tolist()), tier.noise)
             return replace(evidence, law=replace(evidence.interval_sums, cells=len(edges) + 1, levels=(moved_tier,)))
@@ -231,12 +249,14 @@ class PilotCounts:
 
     @property
     def counts(self) -> FloatArray:
-        """Unbiased counts of the cells of the finest pilot query, without the two outermost cells."""
+        """Unbiased noisy counts of the cells of the finest pilot query, averaged over its rounds, without the two
+        outermost cells.
+        """
         return _average_rounds(self._finest_rounds)[0]
 
     @property
     def noise(self) -> float:
-        """The standard deviation of the noise of `counts`."""
+        """The standard deviation of the noise of each entry of `counts`, in records."""
         return _average_rounds(self._finest_rounds)[1]
 
     @property
@@ -274,7 +294,7 @@ class PilotCounts:
 
     @property
     def wide_cells(self) -> NDArray[np.bool_]:
-        """Mark the intervals that contain more than one double."""
+        """Mask of the intervals, (cells,), that contain more than one double; the others hold a single number."""
         edges = np.array(self.edges)
         return np.asarray(edges[1:] != np.nextafter(edges[:-1], inf))
 
@@ -292,9 +312,11 @@ class PilotCounts:
 
     @property
     def _finest_rounds(self) -> list[Evidence]:
+        """The rounds with the largest number of intervals: those of the last pilot query."""
         return self._rounds_of_size(max(len(evidence.interval_sums.levels[0].starts) for evidence in self.rounds))
 
     def _rounds_of_size(self, intervals: int) -> list[Evidence]:
+        """Return the rounds that counted this number of intervals."""
         return [evidence for evidence in self.rounds if len(evidence.interval_sums.levels[0].starts) == intervals]
 
     def estimate_significant_counts(self, total: int | None) -> FloatArray:
@@ -324,7 +346,7 @@ class PilotCounts:
         )
 
     def estimate_expected_counts(self, total: int | None) -> FloatArray:
-        """Return the expected count of each cell: see `estimate_tree`."""
+        """Return the expected count of each cell by the empirical Bayes estimate of `estimate_tree`."""
         return self.estimate_tree(total).cells[1:-1]
 
     def estimate_tree(self, total: int | None, layout: Layout | None = None) -> TreeEstimate:
@@ -536,7 +558,7 @@ class _SearchState:
 
     @property
     def slots(self) -> int:
-        """Number of counted cells."""
+        """Number of counted cells, including the two outermost ones."""
         return len(self.pilot_counts.edges) + 1
 
     def ask_tilings(self, tilings: Tilings, budget_fraction: Fraction) -> Strategy[_SearchState]:
@@ -554,13 +576,15 @@ class _SearchState:
         )
 
     def ask_pilot_query(self, budget_fraction: Fraction) -> Strategy[_SearchState]:
-        """Ask for the count of every cell."""
+        """Ask for the count of every cell with this fraction of the loss; return the state with one more round."""
         return (yield from self.ask_tilings((range(self.slots),), budget_fraction))
 
     def refine_cells(
         self, cells: float, counts: FloatArray, singletons: SingletonRule, step: float = 0.0
     ) -> _SearchState:
-        """Refine by about `cells` cells, most of them where `counts` are large."""
+        """Return the state on a grid with about `cells` more cells, most of them where `counts` are large; nothing is
+        asked.
+        """
         edges = refine_edges(self.pilot_counts.edges, allocate_cells(counts), cells, singletons, step)
         return replace(self, pilot_counts=self.pilot_counts.move_to_edges(edges))
 
@@ -644,6 +668,7 @@ def _widen_range(edges: tuple[float, ...], shares: FloatArray) -> tuple[tuple[fl
 
 
 def _clip_cell_count(limits: tuple[int, int], cells: float) -> float:
+    """Return `cells`, raised or lowered to these limits (minimum, maximum)."""
     return min(max(cells, limits[0]), limits[1])
 
 

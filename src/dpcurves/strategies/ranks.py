@@ -35,31 +35,30 @@ from ..queries import MOST_COUNTED, CountQuery, CountUse, MedianQuery, MergePart
 
 
 class FinerCells(NamedTuple):
-    """Finer cells than the curve's, counted only to narrow intervals of the area: they show the order of classes.
-
-    Attributes:
-        least: Records times epsilon, as in `choose_cut_levels`, from which finer cells are counted.
-        cuts_fraction: Fraction of the loss that finds cuts.
-        cells_per_piece: Number of finer cells per piece: a multiple of `PARTS`.
-        counts_fraction: Fraction of the loss that counts them.
-    """
+    """Finer cells than the curve's, counted only to narrow intervals of the area: they show the order of classes."""
 
     least: float
+    """Records times epsilon, as in `choose_cut_levels`, from which finer cells are counted."""
     cuts_fraction: Fraction
+    """Fraction of the loss that finds cuts."""
     cells_per_piece: int
+    """Number of finer cells per piece: a multiple of `PARTS`."""
     counts_fraction: Fraction
+    """Fraction of the loss that counts them."""
 
 
 COUNTING = Fraction(1, 100)
-"""Fraction of the loss that counts the records if their number is private."""
+"""Ratio. Fraction of the loss that counts the records if their number is private."""
 CUTS_SHARE = Fraction(1, 5)
-"""Fraction of the loss that finds cuts if no finer cells are counted."""
+"""Ratio. Fraction of the loss that finds cuts if no finer cells are counted."""
 SUMS_AFTER_A_LOOK = Fraction(3, 50)
-"""Fraction of the loss for sums of distances in groups that a pilot query chose."""
+"""Ratio. Fraction of the loss for sums of distances in groups that a pilot query chose."""
 PARTS = 2
 """Cells per piece between cuts, so that ties hide less of the order of scores: their effect falls as one over the
-number of cells, the noise grows about as its logarithm."""
+number of cells, the noise grows about as its logarithm.
+"""
 FINER = FinerCells(least=6_000, cuts_fraction=Fraction(1, 10), cells_per_piece=16, counts_fraction=Fraction(1, 10))
+"""The finer cells that are counted; see `choose_finer_cells` for the scores on which they were chosen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,47 +68,48 @@ class Tuning:
     Signal-to-noise ratios are results of `signal_to_noise`. The numbers were chosen on scores of
     `benchmarks/auc_accuracy.py` that are continuous, tied, heaped, or all within a twentieth of the grid, and judged on
     its other scores.
-
-    Attributes:
-        few_ratio: Signal-to-noise ratio below which no loss is spent on the distribution of scores, if the number of
-            records is public.
-        many_ratio: Signal-to-noise ratio from which private cuts are worth their loss.
-        even_cells: Number of cells with equal numbers of grid edges, if no loss is spent on the distribution.
-        pilot_intervals: Even intervals of the pilot query, below `fine_pilot_ratio` and from it on.
-        fine_pilot_ratio: Signal-to-noise ratio.
-        least_fraction: Fraction of the loss. The least that a pilot query gets.
-        largest_fraction: Fraction of the loss. The most that it gets.
-        crowded: Share of the records in one interval of the pilot query above which private cuts are used instead.
-        even_share: Share of the records that is assumed to lie evenly, for all results of the pilot query.
-        cells_per_root: Cells that are counted after a pilot query, over the square root of the signal-to-noise ratio.
-        merge_factor: Grid cells per counted cell up to which all grid cells are counted without a pilot query.
-        most_cut_levels: Largest number of halvings of the scores by cuts.
-        group_intervals: Even intervals of the pilot query for groups.
-        group_even_share: Share of the records that is assumed to lie evenly for groups, so that groups where records
-            are few are narrower than groups of equal size.
     """
 
     few_ratio: float = 64.0
+    """Signal-to-noise ratio below which no loss is spent on the distribution of scores, if the number of records is
+    public.
+    """
     many_ratio: float = 2000.0
+    """Signal-to-noise ratio from which private cuts are worth their loss."""
     even_cells: int = 4
+    """Cells. Number of cells with equal numbers of grid edges, if no loss is spent on the distribution."""
     pilot_intervals: tuple[int, int] = (8, 16)
+    """Intervals. Even intervals of the pilot query, below `fine_pilot_ratio` and from it on."""
     fine_pilot_ratio: float = 300.0
+    """Signal-to-noise ratio from which the pilot query has the larger of the two `pilot_intervals`."""
     least_fraction: Fraction = Fraction(1, 100)
+    """Fraction of the loss. The least that a pilot query of scores gets."""
     largest_fraction: Fraction = Fraction(1, 10)
+    """Fraction of the loss. The most that a pilot query of scores gets."""
     crowded: float = 0.5
+    """Share of the records in one interval of the pilot query above which private cuts are used instead."""
     even_share: float = 0.1
+    """Share of the records that is assumed to lie evenly, for all results of the pilot query."""
     cells_per_root: float = 0.6
+    """Cells that are counted after a pilot query, over the square root of the signal-to-noise ratio."""
     merge_factor: float = 1.5
+    """Ratio. Grid cells per counted cell up to which all grid cells are counted without a pilot query."""
     most_cut_levels: int = 8
+    """Halvings. Largest number of halvings of the scores by cuts."""
     group_intervals: int = 16
+    """Intervals. Even intervals of the pilot query for groups."""
     group_even_share: float = 0.5
+    """Share of the records that is assumed to lie evenly for groups, so that groups where records are few are narrower
+    than groups of equal size.
+    """
 
 
 TUNING = Tuning()
+"""The tuning that is used."""
 
 
 def count_fixed_thresholds(workload: RankingWorkload, setting: Setting) -> Strategy[TableCounts]:
-    """Count both classes in all cells of the grid."""
+    """Count both classes in all cells of the grid, in one round with the whole loss."""
     return (yield from _count_classes(workload, workload.score, (), ALL))
 
 
@@ -222,6 +222,9 @@ def _count_between_cuts(
 def _count_classes(
     workload: RankingWorkload, score: Axis, earlier: tuple[Release, ...], budget_fraction: Fraction
 ) -> Strategy[TableCounts]:
+    """Ask for counts of both classes on this axis with this fraction of the loss; return them with the earlier
+    releases.
+    """
     counts = yield Step(CountQuery((workload.classes, score), CountUse.PREFIXES), budget_fraction)
     return TableCounts.from_last_release((*earlier, counts), score.grid)
 
@@ -240,7 +243,7 @@ def choose_finer_cells(records: float, setting: Setting) -> FinerCells | None:
 
 
 def pieces_between(score: Axis, cuts: Sequence[int]) -> Axis:
-    """Return the axis whose cells lie between these inner edges, with `PARTS` cells per interval."""
+    """Return the axis whose cells lie between these inner edges, with `PARTS` cells between two cuts."""
     return _cut_axis(score, cuts, PARTS)
 
 
@@ -400,7 +403,9 @@ def _ask_groups_after_pilot_query(
 def measure_groups(
     workload: ScoreGroupWorkload, cells: Grid, earlier: Sequence[Release]
 ) -> Strategy[ScoreGroupReleases]:
-    """Ask for counts and sums of these groups; scores outside all groups are counted separately."""
+    """Ask for counts and sums of distances of the groups that these cells form, with the workload's budget fractions;
+    scores outside are counted separately.
+    """
     score = Axis(workload.score.column, cells.with_outside(Outside.APART))
     axes = workload.classes, score
     # One cell may have been counted before with another budget fraction: prefixes make it another query, with new
@@ -414,7 +419,9 @@ def measure_groups(
 
 
 def merge_bins(fine: Grid, ends: tuple[int, ...]) -> Grid:
-    """Merge bins at the ends; cells behind the last end belong to the last bin."""
+    """Return the grid whose bins end at these cell numbers of `fine`; cells behind the last end belong to the last
+    bin.
+    """
     inner = [cell + 1 for cell, is_end in enumerate(ends) if is_end]
     has_remainder = bool(inner) and inner[-1] < fine.cells
     return fine.merge_cells(inner[:-1] if has_remainder else inner)

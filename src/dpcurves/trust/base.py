@@ -30,7 +30,9 @@ class Planner(Protocol):
         ...
 
     def plan_query(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """Return the plan of a single query. Raises `UnsupportedQuery`; reads no data."""
+        """Return the plan of a single query. Raises `UnsupportedQuery` if the trust model cannot answer it; reads no
+        data.
+        """
         ...
 
 
@@ -49,7 +51,7 @@ class TrustModel(Planner, Protocol[Holder]):
         ...
 
     def run(self, plan: Plan, holders: Sequence[Holder], allotment: Allotment, randomness: Randomness) -> Release:
-        """Run a charged plan."""
+        """Return the release of a charged plan: count the holders' records and add the noise."""
         ...
 
 
@@ -91,6 +93,9 @@ def run_conversation(
 
 
 def _meet_need(need: Need, setting: Setting, trust: Planner) -> Generator[Step, Release, Any]:
+    """Yield the steps of the trust model's strategy for one need, with fractions of the question's loss; return the
+    strategy's answer.
+    """
     strategy = trust.plan(need.workload, setting.loss * need.budget_fraction, setting.adjacency)
     try:
         step = next(strategy)

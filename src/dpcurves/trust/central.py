@@ -37,6 +37,7 @@ class Curator:
 
 SEEDED, PAID = "seeded", "paid"
 _DIGITS = 15  # hexadecimal digits of a fingerprint, which fit a signed 64-bit integer
+"""Hexadecimal digits of a fingerprint, which fit a signed 64-bit integer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +64,9 @@ class Central:
         return (Curator,)
 
     def plan(self, workload: Workload[Answer], loss: PrivacyLoss, adjacency: Adjacency) -> Strategy[Answer]:
-        """Return an adaptive strategy if it pays, because the curator keeps the records; a named mechanism answers in
-        one round."""
+        """Return an adaptive strategy where public facts favour it, because the curator keeps the records; one round
+        for a named mechanism.
+        """
         choose_strategy = choose_adaptive if isinstance(self.mechanism, MechanismChoice) else choose_one_round
         return choose_strategy(workload, Setting(loss, adjacency))
 
@@ -84,7 +86,7 @@ class Central:
         return add_reasons(plan) if self.tells_reasons else plan
 
     def run(self, plan: Plan, holders: Sequence[Curator], allotment: Allotment, randomness: Randomness) -> Release:
-        """Count the records and add the noise.
+        """Return the release of a charged plan: exact counts of the curator's records plus noise.
 
         Raises:
             ValueError: the payment is for another loss; or earlier state is lost, or used another kind of randomness.
@@ -104,6 +106,9 @@ class Central:
         return Release(plan, values, allotment, randomness.is_seeded, reasons=reasons)
 
     def _count_prefixes(self, plan: Plan, curator: Curator, randomness: Randomness) -> tuple[int, ...]:
+        """Return noisy counts of prefixes; the curator's memory keeps the noise. Raises `WrongArgumentType` if the
+        named mechanism has no memory.
+        """
         if not isinstance(self.mechanism, LazyMechanism):
             raise WrongArgumentType("mechanism", "a mechanism with memory is needed to count prefixes")
         _open_memory(plan.query, curator.memory, randomness)

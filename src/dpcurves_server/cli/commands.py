@@ -80,6 +80,7 @@ class IssuerOptions:
 
 
 def _read_client(file: str) -> tuple[str, str]:
+    """Return the client's id and secret of a JSON file. Raises `Misuse` if it has none."""
     try:
         stored = json.loads(Path(file).read_text(encoding="utf-8"))
         return str(stored["client_id"]), str(stored["client_secret"])
@@ -103,6 +104,7 @@ class _RecordingTerms:
     question: Any = None
 
     def answer(self, question: Any, *_: object) -> None:
+        """Record the question; nothing is asked."""
         self.question = question
 
 
@@ -122,12 +124,14 @@ def build_forms(questions: Mapping[str, of.Command]) -> dict[str, Form]:
 
 
 def _build_form(word: str, command: of.Command) -> Form:
+    """Return the form of a command's question."""
     groups = {name: group for name, group in of.groups_of(command).items() if group not in (Terms, Output)}
     readings = {name: group for name, group in groups.items() if issubclass(group, of.ReadingOptions)}
     asking = {name: group for name, group in groups.items() if name not in readings}
     fields = tuple(_build_field(parameter) for group in asking.values() for parameter in of.parameters_of(group))
 
     def parse_question(values: Mapping[str, Any]) -> Any:
+        """Return the question that these values describe, as the command line would build it."""
         recorder = _RecordingTerms()
         with restore_option_names(values):
             arguments = {name: of.build_group(group, values) for name, group in asking.items()}
@@ -140,6 +144,7 @@ def _build_form(word: str, command: of.Command) -> Form:
 
 
 def _build_field(parameter: Parameter) -> Field:
+    """Return the form field of an option."""
     option, needed = parameter.annotation.__metadata__[0], parameter.default is Parameter.empty
     words, metavar, hint = str(option.help), str(option.metavar), parameter.annotation.__origin__
     is_repeatable = any(get_origin(hint_type) is list for hint_type in (hint, *getattr(hint, "__args__", ())))
@@ -382,6 +387,7 @@ def allowance(whose: AllowanceOptions, most: of.LossOptions, store: StoreOption)
 
 
 def _parse_seconds(name: str, text: str) -> float:
+    """Return a number of seconds above 0, at most 3600. Raises `Misuse` for other texts."""
     numbers = of.parse_numbers(name, text)
     if len(numbers) != 1 or not 0 < numbers[0] <= 3600:
         raise Misuse(name, f"seconds above 0 are needed, at most 3600, got {text!r}")
@@ -425,6 +431,7 @@ def read_secret(secret: str) -> str:
 
 
 def _read_schema(schema: str) -> tuple[Declared, ...]:
+    """Return the columns of a JSON file. Raises `Misuse` if it cannot be read."""
     from ..declared_columns import columns_from_json
 
     try:

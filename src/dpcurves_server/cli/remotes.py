@@ -186,6 +186,7 @@ def export(release: ReleaseArguments, asking: ProjectOption) -> None:
 
 
 def _login_file() -> Path:
+    """Return the path of the file that holds the last login, in the user's configuration folder."""
     base = os.environ.get("XDG_CONFIG_HOME") or str(Path.home() / ".config")
     return Path(base) / "dpcurves" / "remote.json"
 

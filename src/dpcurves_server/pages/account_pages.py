@@ -82,7 +82,7 @@ def finish_issuer_sign_in(visit: Visit) -> Response:
 
 
 def sign_out(visit: Visit) -> Response:
-    """End the session."""
+    """End the session and delete its cookie; redirect to the sign-in page."""
     if visit.session is not None:
         visit.services.sessions.sign_out(visit.session.cookie)
     return _clear_session_cookie("out")
@@ -100,23 +100,27 @@ def change_password(visit: Visit) -> Response:
 
 
 def _find_issuer(visit: Visit) -> Issuer:
+    """Return the site's identity provider. Raises `ProtocolError` (not found) without one."""
     if visit.site.issuer is None:
         raise not_found("issuer")
     return visit.site.issuer
 
 
 def _render_sign_in(visit: Visit, error: ProtocolError) -> Response:
+    """Return the sign-in page with the typed name and the error."""
     message = {"kind": "bad", "words": error.rule}
     return visit.render("sign_in.html", error.status, name=visit.form_value("name"), said=message)
 
 
 def _set_session_cookie(signed: BrowserSession) -> Response:
+    """Return a redirection home that sets the cookie of a session."""
     answer = redirect_to()
     answer.set_cookie(COOKIE, signed.cookie, secure=True, httponly=True, samesite="lax", path="/")
     return answer
 
 
 def _clear_session_cookie(message: str) -> Response:
+    """Return a redirection to the sign-in page, with this message, that deletes the session's cookie."""
     answer = redirect_to("sign-in", message=message)
     answer.delete_cookie(COOKIE, secure=True, httponly=True, samesite="lax", path="/")
     return answer
@@ -198,12 +202,13 @@ def make_token(visit: Visit) -> Response:
 
 
 def revoke_token(visit: Visit) -> Response:
-    """Revoke a token."""
+    """Revoke the token that the path names, and redirect to its project."""
     visit.services.tokens.revoke(visit.visitor, visit.path_params["token"])
     return redirect_to("projects", visit.path_params["project"], message="back")
 
 
 def _projects_of(dataset: Dataset, projects: tuple[Project, ...]) -> list[Project]:
+    """Return the projects of a dataset."""
     return [project for project in projects if project.dataset == dataset.name]
 
 
@@ -222,7 +227,7 @@ UNKNOWN = "unknown action"
 
 
 def redirect_to_managed(visit: Visit) -> Response:
-    """Redirect a steward to the first of their datasets."""
+    """Redirect a steward to the page of the first of their datasets."""
     if not visit.visitor.stewarded_datasets:
         raise ProtocolError("role", "only stewards manage datasets", 403)
     return redirect_to("manage", min(visit.visitor.stewarded_datasets))
@@ -252,14 +257,14 @@ def show_managed(visit: Visit, error: str = "", typed_statement: str = "") -> Re
 
 
 def make_project(visit: Visit) -> Response:
-    """Create a project."""
+    """Create the project of the form, and redirect back."""
     dataset = visit.path_params["dataset"]
     visit.services.projects.make(visit.visitor, visit.form_value("name"), dataset, visit.form_value("description"))
     return redirect_to("manage", dataset, message="made")
 
 
 def change_people(visit: Visit) -> Response:
-    """Add an analyst to a project, or remove one."""
+    """Add the analyst of the form to a project, or remove one, and redirect back."""
     project, person = visit.form_value("project"), visit.form_value("person")
     if visit.form_value("do") == "dismiss":
         visit.services.projects.remove_member(visit.visitor, project, person)
@@ -281,7 +286,7 @@ def set_allowance(visit: Visit) -> Response:
 
 
 def change_question(visit: Visit) -> Response:
-    """Withdraw or retry a question."""
+    """Withdraw or retry the question of the form, by the pressed button, and redirect back."""
     actions = {"take back": visit.services.stewardship.withdraw, "count again": visit.services.stewardship.retry}
     action = actions.get(visit.form_value("do"))
     if action is None:
@@ -298,7 +303,9 @@ def check_upload_right(visit: Visit) -> Response:
 
 
 def upload_table(visit: Visit) -> Response:
-    """Add or replace the synthetic table of a dataset."""
+    """Add or replace the synthetic table of a dataset from the uploaded file; show the error if it does not fit the
+    schema.
+    """
     dataset = visit.services.datasets.get(visit.visitor, visit.path_params["dataset"])
     try:
         visit.services.synthetic.replace_table(visit.visitor, dataset, visit.file, visit.form_value("statement"))
@@ -310,7 +317,7 @@ def upload_table(visit: Visit) -> Response:
 
 
 def verify_log(visit: Visit) -> Response:
-    """Recompute all seals of the log."""
+    """Recompute all seals of the log, and show the result on the audit page."""
     head = visit.form_value("head")
     require(visit.visitor, Right.AUDIT)
     try:
@@ -355,10 +362,12 @@ def change_person(visit: Visit) -> Response:
 
 
 def _password_field(visit: Visit) -> str:
+    """Return the typed password, spaces included."""
     return "".join(visit.form.get("password", ()))
 
 
 def _role_field(visit: Visit) -> Role:
+    """Return the chosen role. Raises `ProtocolError` for a role that cannot be given on pages."""
     if visit.form_value("role") not in {role.value for role in Role}:
         raise ProtocolError(
             "role", "choose operator; stewards and auditors are appointed on the machine's command line"
@@ -367,6 +376,7 @@ def _role_field(visit: Visit) -> Role:
 
 
 def _dataset_field(visit: Visit) -> str:
+    """Return the chosen dataset of a steward; empty for other roles."""
     return visit.form_value("dataset") if _role_field(visit) is Role.STEWARD else ""
 
 
@@ -390,11 +400,13 @@ CHANGES: Mapping[str, Callable[[Visit, str], None]] = MappingProxyType(
 
 
 def _role_names(person: Any) -> list[str]:
+    """Return a person's roles in words."""
     names = [word for word, has_role in (("operator", person.is_operator), ("auditor", person.is_auditor)) if has_role]
     return [*names, *(f"steward of {name}" for name in person.stewarded_datasets)]
 
 
 def _split_allowances(shares: list[AllowanceBalance]) -> dict[str, object]:
+    """Return the allowance of the whole project (or None), and those of its analysts."""
     project_share = next((share for share in shares if share.analyst is None), None)
     return {"whole": project_share, "analysts": [share for share in shares if share.analyst is not None]}
 

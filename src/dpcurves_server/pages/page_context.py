@@ -50,7 +50,7 @@ STATIC: Mapping[str, str] = {
 
 @cache
 def load_templates() -> Environment:
-    """Return the Jinja environment of all pages."""
+    """Return the Jinja environment of all pages, with escaping switched on; cached."""
     environment = Environment(
         loader=PackageLoader("dpcurves_server"), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
         lstrip_blocks=True,
@@ -76,7 +76,7 @@ def adapt_help(text: str) -> str:
 
 
 def format_domain(column: Declared) -> str:
-    """Describe the domain of a column."""
+    """Return the declared range or the declared categories of a column as text."""
     if isinstance(column, Categories):
         return ", ".join(map(str, column.values))
     return f"{column.lower:g} to {column.upper:g}"
@@ -121,9 +121,9 @@ SAID = {
 """Confirmation messages by the value of the query parameter `said`."""
 CSRF = "csrf"
 NOT_DRAWN = 202
-"""Internal status: wait for the picture, then respond again."""
+"""HTTP status, internal: wait for the picture, then respond again."""
 ADMITTED = 204
-"""Internal status: the sender may upload, so read the body."""
+"""HTTP status, internal: the sender may upload, so read the body."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +187,7 @@ class Visit:
 
     @property
     def services(self) -> Services:
-        """The services."""
+        """The services of the server."""
         return self.site.authenticator.services
 
     @property
@@ -224,6 +224,7 @@ class Visit:
         return HTMLResponse(load_templates().get_template(template).render({**common, **facts}), status)
 
     def _menu_entries(self, visitor: Visitor) -> list[MenuEntry]:
+        """Return the entries of the menu that the visitor may open."""
         entries = [
             ("Datasets", "/datasets", may(visitor, Right.SEE_DATASETS)),
             ("Manage", "/manage", bool(visitor.stewarded_datasets)),
@@ -289,6 +290,7 @@ def parse_multipart(headers: Headers, body: bytes) -> tuple[str, bytes]:
 
 
 async def _parse_multipart(headers: Headers, body: bytes) -> tuple[str, bytes]:
+    """Return the fields of a multipart form, URL-encoded, and its file."""
     form = await MultiPartParser(headers, _stream_body(body), max_files=1, max_fields=MOST_FIELDS).parse()
     try:
         typed, file = [], b""
@@ -303,5 +305,6 @@ async def _parse_multipart(headers: Headers, body: bytes) -> tuple[str, bytes]:
 
 
 async def _stream_body(body: bytes) -> AsyncGenerator[bytes, None]:
+    """Yield the body in chunks."""
     for start in range(0, len(body), MOST_AT_ONCE):
         yield body[start : start + MOST_AT_ONCE]

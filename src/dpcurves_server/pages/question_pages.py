@@ -130,10 +130,14 @@ def show_sketch(visit: Visit) -> Response:
 
 
 def _download_sketch(sketch: Drawing) -> Response:
+    """Return the sketch as an SVG file."""
     return download(sketch.svg, "image/svg+xml")
 
 
 def _find_project_and_form(visit: Visit) -> tuple[Project, Form]:
+    """Return the project and the question form that the path names. Raises `ProtocolError` if the visitor may not ask
+    or the form is unknown.
+    """
     project = visit.services.projects.get(visit.visitor, visit.path_params["project"])
     require(visit.visitor, Right.ASK, project.subject)
     form = visit.site.forms.get(visit.path_params["word"])
@@ -143,6 +147,7 @@ def _find_project_and_form(visit: Visit) -> tuple[Project, Form]:
 
 
 def _parse_form(visit: Visit, project: Project, form: Form, values: Given) -> tuple[Mapping[str, Any], PrivacyLoss]:
+    """Return the question as plain objects, and its price. Raises `ValueError` under the field that is wrong."""
     dataset = visit.services.datasets.get(visit.visitor, project.dataset)
     typed = complete_fields(form, values, dataset.columns)
     question_json = question_to_json(
@@ -152,12 +157,14 @@ def _parse_form(visit: Visit, project: Project, form: Form, values: Given) -> tu
 
 
 def _form_error(error: ValueError) -> FormError:
+    """Return an error as the field that it concerns and a message."""
     return FormError(str(getattr(error, "argument", "")), str(error))
 
 
 def _render_form(
     visit: Visit, values: Given, question_plan: QuestionPlan | None, error: FormError | None, status: int = 200
 ) -> Response:
+    """Return the page of a question's form with the typed values, the plan or the error."""
     project, form = _find_project_and_form(visit)
     facts = _form_context(visit, project, form, question_plan, error)
     names = visit.services.models.index_by_name(visit.visitor, project.name).names
@@ -182,6 +189,7 @@ def _render_form(
 def _form_context(
     visit: Visit, project: Project, form: Form, question_plan: QuestionPlan | None, error: FormError | None
 ) -> dict[str, Any]:
+    """Return the template context of a form: project, dataset, remaining budget, plan and error."""
     dataset = (
         visit.services.datasets.get(visit.visitor, project.dataset) if question_plan is None else question_plan.dataset
     )
@@ -223,6 +231,7 @@ def _plan_context(visit: Visit, question_plan: QuestionPlan, form: Form) -> dict
 
 
 def _format_plan(question_plan: QuestionPlan) -> str:
+    """Return question and loss of a plan in one line, by which the plan that was seen is recognised."""
     return f"{question_plan.question}: {question_plan.loss}"
 
 
@@ -232,6 +241,7 @@ def _format_cost(question_plan: QuestionPlan) -> str:
 
 
 def _budget_message(question_plan: QuestionPlan) -> str:
+    """Return why the price cannot be paid; an empty text if it can."""
     if question_plan.is_affordable:
         return ""
     if question_plan.remaining is None:
@@ -303,6 +313,7 @@ def show_comparison(visit: Visit) -> Response:
     question = redact_question(visit.visitor, answer.asked_question)
 
     def render_comparison(drawing: Drawing) -> Response:
+        """Return the page fragment of a comparison."""
         return visit.render(
             "comparison.html", asked=question, comparison=drawing, statement=synthetic.statement, may_compare=""
         )
@@ -320,6 +331,9 @@ def send_comparison_picture(visit: Visit) -> Response:
 
 
 def _find_compared(visit: Visit) -> tuple[Answer, SyntheticTable]:
+    """Return the answer and its dataset's synthetic table. Raises `ProtocolError` (not found) if they cannot be
+    compared.
+    """
     answer = visit.services.releases.get(visit.visitor, visit.path_params["release"])
     synthetic = visit.services.synthetic.find(
         visit.visitor, answer.asked_question.dataset, answer.asked_question.version
@@ -354,6 +368,7 @@ def _export_drawing(visit: Visit, releases: Sequence[Answer], form: str, name: s
     """Return a file that the renderer draws; the serving process itself does not draw."""
 
     def download_drawing(drawing: Drawing) -> Response:
+        """Return the drawing as a file."""
         content = drawing.svg.encode() if form == "svg" else b64decode(drawing.file)
         return download(content, ARTIST[form], name)
 
@@ -412,6 +427,7 @@ def _respond_when_drawn(visit: Visit, respond: Callable[[Answer], Response]) -> 
 
 
 def _download_answer(answer: Answer, ending: str) -> Response:
+    """Return an answer as a file in the format of the ending. Raises `ProtocolError` for other endings."""
     name = f"release-{answer.id[:12]}"
     if ending == "html":
         head = f'<meta charset="utf-8"><title>{escape(answer.asked_question.purpose)}</title>'
@@ -434,12 +450,14 @@ def publish_release(visit: Visit) -> Response:
 
 
 def _progress_context(visit: Visit, asked: AskedQuestion) -> dict[str, Any]:
+    """Return the template context of a question's status, with the number of questions before it."""
     waits = asked.state not in (State.ANSWERED, State.REFUSED)
     before = visit.services.questions.count_before(visit.visitor, asked) if waits else 0
     return {"question": redact_question(visit.visitor, asked), "waits": waits, "before": before}
 
 
 def _python_example(asked: AskedQuestion, host: str) -> str:
+    """Return Python code that asks this question again at no cost."""
     loss = asked.loss
     price = f'PrivacyLoss.pure("{loss.epsilon}")' if loss.epsilon is not None else f'PrivacyLoss.zcdp("{loss.rho}")'
     return dedent(

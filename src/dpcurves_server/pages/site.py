@@ -141,7 +141,10 @@ def preload() -> None:
 
 
 def _page_endpoint(site: Site, page: Page) -> Callable[..., object]:
+    """Return the route handler of a page."""
+
     async def serve_page(request: Request) -> Response:
+        """Return the response of a page; wait if its picture is still to be drawn."""
         body = await read_body(request, LARGEST_FORM) if page.method == "POST" else b""
         answer = await run_in_threadpool(_respond, site, page, request, body.decode(errors="replace"))
         if isinstance(answer, PendingResponse):
@@ -155,7 +158,10 @@ def _page_endpoint(site: Site, page: Page) -> Callable[..., object]:
 
 
 def _upload_endpoint(site: Site, upload: Upload) -> Callable[..., object]:
+    """Return the route handler of an upload."""
+
     async def serve_upload(request: Request) -> Response:
+        """Check the right to upload, then read the body and return the page's response."""
         check = await run_in_threadpool(_respond, site, Page("GET", upload.path, upload.access_check), request, "")
         if check.status_code != ADMITTED:
             return check
@@ -167,6 +173,7 @@ def _upload_endpoint(site: Site, upload: Upload) -> Callable[..., object]:
 
 
 def _respond_to_upload(site: Site, page: Page, request: Request, body: bytes) -> Response:
+    """Return the response to an uploaded file; an error for a malformed body."""
     try:
         typed, file = parse_multipart(request.headers, body)
     except ProtocolError as error:
@@ -175,6 +182,7 @@ def _respond_to_upload(site: Site, page: Page, request: Request, body: bytes) ->
 
 
 def _parse_fields(text: str) -> Given:
+    """Return URL-encoded fields. Raises `ProtocolError` if they are malformed, too many, or have null characters."""
     try:
         fields = parse_qs(text, keep_blank_values=True, max_num_fields=MOST_FIELDS)
     except ValueError:
@@ -187,6 +195,7 @@ def _parse_fields(text: str) -> Given:
 def _respond(
     site: Site, page: Page, request: Request, body: str, file: bytes = b"", *, has_waited: bool = False
 ) -> Response:
+    """Return the response of a page to a request: sign-in redirection, CSRF check, page, or error page."""
     host = f"{request.url.scheme}://{request.url.netloc}"
     sign_in_secret = request.cookies.get(account_pages.ERRAND, "")
     visit = Visit(
@@ -221,6 +230,7 @@ def _respond(
 
 
 async def _serve_static(request: Request) -> Response:
+    """Return a static file, which browsers may keep. Raises `ProtocolError` (not found) for other names."""
     name = request.path_params["name"]
     if name not in STATIC:
         raise ProtocolError("file", "not found", 404)

@@ -34,7 +34,7 @@ from .windows import PLACE_OF, RELEASED, DropReason, OpenWindows, StreamSpec, Wi
 Given = Mapping[str, Any] | None
 """A tuple as a mapping of field names to values; None if it could not be parsed."""
 POLL_SECONDS = 0.25
-"""Longest wait between two checks of the clock, if no tuple arrives."""
+"""Seconds. Longest wait between two checks of the clock, if no tuple arrives."""
 _WAITING = 2**16  # tuples in the queue before the reading thread blocks
 _FAILED = "reading failed (the error is not shown, because it may quote a tuple)"
 
@@ -57,10 +57,12 @@ class LiveWindows:
         self._tuples, self._intake = tuples, intake
 
     def check(self) -> None:
-        """Do nothing: these tuples have no schema."""
+        """Do nothing: an iterable has no schema, and tuples without a field count as unreadable."""
 
     def windows_after(self, tick: int) -> Iterator[Sequence[Window]]:
-        """Iterate over later windows, as they close."""
+        """Yield the windows of steps after `tick`, as they close by the clock; several at once if several have
+        closed.
+        """
         windows = self._intake.open_windows(tick, may_repeat=True)
         if self._intake.is_over:
             _read_all(self._tuples, lambda fields: windows.count_tuple(fields, None))
@@ -73,6 +75,7 @@ class LiveWindows:
         """Do nothing: an iterable cannot repeat its tuples."""
 
     def _follow_live(self, windows: OpenWindows, tick: int) -> Iterator[Sequence[Window]]:
+        """SECRET: yield windows as they close by the clock, counting the tuples that a thread reads meanwhile."""
         schedule, inbox = self._intake.schedule, _Inbox(self._tuples, self._intake)
         while tick != schedule.ticks and not inbox.is_over(tick):
             for arrived, fields in inbox.take_until(schedule.closing_time(tick + 1)):
@@ -121,6 +124,9 @@ class _Inbox:
         return item
 
     def _wait_for_tuple(self, closing_time: int) -> tuple[int, Given, bool] | None:
+        """Return the next tuple with its arrival time, waiting until this closing time at most; None if it has
+        passed.
+        """
         while True:
             wait = (closing_time - self._intake.clock.now()) / 1e6
             try:
@@ -130,6 +136,7 @@ class _Inbox:
                     return None
 
     def _read_tuples(self, tuples: Iterable[Given] | AsyncIterable[Given]) -> None:
+        """Put each tuple into the queue with its arrival time, then a mark of the end; runs in a thread."""
         now = self._intake.clock.now
         try:
             _read_all(tuples, lambda fields: self._queue.put((now(), fields, False)))
@@ -156,6 +163,7 @@ def _read_all(tuples: Iterable[Given] | AsyncIterable[Given], take: Callable[[Gi
 
 
 async def _read_async(tuples: AsyncIterable[Given], take: Callable[[Given], object]) -> None:
+    """Pass the tuples of an async iterable to `take`; None for those that are no mappings."""
     async for fields in tuples:
         take(fields if isinstance(fields, Mapping) else None)
 
@@ -193,6 +201,7 @@ class CsvLines:
         return LiveWindows(self._parse_tuples(lines, names), intake)
 
     def _parse_tuples(self, lines: Iterable[str], names: Sequence[str]) -> Iterator[Mapping[str, str] | None]:
+        """Yield the fields of each line by name; None for a line with another number of fields."""
         for line in lines:
             fields = _split_fields(line, self._delimiter)
             yield dict(zip(names, fields, strict=True)) if len(fields) == len(names) else None
@@ -209,7 +218,7 @@ class JsonLines:
         self._file = file
 
     def windows(self, intake: StreamSpec) -> Windows:
-        """Return the windows of the lines."""
+        """Return the windows that count the lines of the pipe."""
         return LiveWindows(parse_json_lines(self._file), intake)
 
 
@@ -219,6 +228,7 @@ def parse_json_lines(file: IO[Any]) -> Iterator[Mapping[str, Any] | None]:
 
 
 def _parse_object(line: str) -> Mapping[str, Any] | None:
+    """Return the JSON object of a line; None if the line holds none."""
     try:
         value = json.loads(line)
     except (ValueError, RecursionError):
@@ -227,6 +237,7 @@ def _parse_object(line: str) -> Mapping[str, Any] | None:
 
 
 def _split_fields(line: str, delimiter: str) -> list[str]:
+    """Return the fields of a CSV line; an empty list if it is malformed."""
     try:
         return next(csv.reader([line], delimiter=delimiter, strict=True), [])
     except csv.Error:
@@ -350,9 +361,11 @@ class TupleTable:
 
     @property
     def _cells(self) -> int:
+        """Number of cells of all states."""
         return prod(axis.slots for axis in self._axes)
 
     def _open_engine(self) -> DuckConnection:
+        """Return the connection with the used tuples; they are read and placed at the first call."""
         if self._engine is None:
             engine = self._engine = DuckConnection()
             engine.connection.execute("SET TimeZone = 'UTC'")
@@ -360,6 +373,7 @@ class TupleTable:
         return self._engine
 
     def _place_tuples(self, engine: DuckConnection) -> None:
+        """SECRET: store each tuple's step, slot and rank among its user's tuples in a temporary table of DuckDB."""
         used, columns = self._used, self._source.columns
         time, *states = self._places[: 1 + len(self._axes)]
         bound = [BoundAxis(axis, columns[at], at) for axis, at in zip(self._axes, states, strict=True)]
@@ -405,6 +419,7 @@ def _timestamp_sql(column: Column, column_index: int) -> str:
 
 
 def _unbounded_timestamp_sql(column: Column, column_index: int) -> str:
+    """Return SQL for microseconds since 1970, of any size, from a time, a number or a text; NULL if unreadable."""
     if column.moment is not None:
         return column.moment.format(sql_name(column_index))
     if column.kind is ColumnKind.NUMBERS:
@@ -435,7 +450,7 @@ class TableWindows:
         self._open_tuples(0).close()
 
     def windows_after(self, tick: int) -> Iterator[Sequence[Window]]:
-        """Iterate over later windows that have closed."""
+        """Yield the windows of steps after `tick` that have closed by now, in batches."""
         last = self._intake.schedule.last_closed_tick(self._intake.clock.now())
         tuples = self._open_tuples(last)
         try:
@@ -449,6 +464,7 @@ class TableWindows:
         """Do nothing: the table stays."""
 
     def _build_windows(self, counts: _CountBatches, tick: int, last: int) -> Iterator[Sequence[Window]]:
+        """SECRET: yield the windows of steps after `tick` up to `last`, in batches, from counts by step."""
         for ticks in self._intake.batch_ticks(tick + 1, last):
             cells = self._intake.cells
             table = np.zeros((len(ticks), cells + len(self._intake.reasons)), dtype=np.int64)
@@ -457,6 +473,7 @@ class TableWindows:
             yield [Window(step, row[:cells], row[cells:]) for step, row in zip(ticks, table, strict=True)]
 
     def _open_tuples(self, last: int) -> TupleTable:
+        """Open the table with the rule that selects the counted tuples up to step `last`."""
         fields, schedule = self._intake.fields, self._intake.schedule
         rule = ContributionRule(
             fields.time, fields.user, fields.tuples_per_user or 1, schedule.start, schedule.every, schedule.ticks or 0,
@@ -503,7 +520,7 @@ class CsvFile:
         self._path, self._delimiter = fspath(path), delimiter
 
     def windows(self, intake: StreamSpec) -> Windows:
-        """Return the windows of the file."""
+        """Return the windows that count the lines of the file."""
         return TableWindows(self._path, intake, self._delimiter)
 
 
@@ -520,7 +537,7 @@ class JsonLinesTuples:
         self._path = fspath(path)
 
     def windows(self, intake: StreamSpec) -> Windows:
-        """Return the windows of the lines."""
+        """Return the windows that count the lines of the file."""
         return _JsonLinesWindows(self._path, intake)
 
 
@@ -538,7 +555,7 @@ class _JsonLinesWindows:
         self._open_file().close()
 
     def windows_after(self, tick: int) -> Iterator[Sequence[Window]]:
-        """Iterate over later windows that have closed."""
+        """Yield the windows of steps after `tick` that have closed by now, in batches."""
         last, windows = (
             self._intake.schedule.last_closed_tick(self._intake.clock.now()),
             self._intake.open_windows(tick),
@@ -553,6 +570,7 @@ class _JsonLinesWindows:
         """Do nothing: the file stays."""
 
     def _open_file(self) -> IO[bytes]:
+        """Return the open file. Raises `InvalidArgument` with the system's reason if it cannot be read."""
         try:
             return open(self._path, "rb")
         except OSError as error:

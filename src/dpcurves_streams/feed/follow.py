@@ -69,6 +69,7 @@ class FollowedStream:
         return f"FollowedStream({self._stream.name!r})"
 
     def _read_steps(self) -> Iterator[StepReading]:
+        """Yield the reading of each released step; warn once of each reason for which many tuples are not counted."""
         stream, law = self._stream, self.plan.law.require_type(CountsAndUncountedTotals)
         reader = stream.question.reader(replace(self.plan, law=law.counts))
         uncounted_reader = UncountedReader(self.plan, stream.facts)
@@ -95,7 +96,7 @@ class FollowedStream:
                 warn(note, CurveWarning, stacklevel=4)
 
     def _iterate_releases(self) -> Iterator[tuple[int, Release]]:
-        """Yield the stored releases, then new releases."""
+        """Yield each step with its release: those that are stored, then new ones, stored before they are yielded."""
         stream, stored_state = self._stream, self._ledger.find_stream_state(self._grant)
         last = 0 if stored_state is None else stored_state.tick
         for ticks in stream.intake.batch_ticks(1, last):
@@ -119,6 +120,9 @@ class FollowedStream:
                     yield tick, self._parse_release(text)
 
     def _release_windows(self, state: Any, windows: Sequence[Window]) -> tuple[Any, dict[int, str]]:
+        """SECRET: add noise to closed windows; return the state after the last of them, and the release of each step as
+        JSON.
+        """
         texts, trust = {}, self._stream.trust
         for window in windows:
             trust.require_next(state, window.tick)
@@ -129,10 +133,12 @@ class FollowedStream:
         return state, texts
 
     def _stored_releases(self, ticks: range) -> Iterator[tuple[int, Release]]:
+        """Yield the stored releases of these steps with their numbers."""
         for tick, text in self._ledger.find_answers(self._grant, ticks).items():
             yield tick, self._parse_release(text)
 
     def _parse_release(self, text: str) -> Release:
+        """Return a stored release. Raises `InvalidArgument` if it was seeded and this run is not, or the reverse."""
         release = Release.from_json(text, self.plan, self._allotment)
         if release.seeded != self._stream.randomness.is_seeded:
             raise InvalidArgument(
@@ -166,11 +172,12 @@ class _Stream:
 
     @property
     def schedule(self) -> Schedule:
+        """The time steps of the stream."""
         return self.intake.schedule
 
     @property
     def facts(self) -> NoteFacts:
-        """Public facts that notes mention."""
+        """Public facts that notes on uncounted tuples mention."""
         schedule, fields = self.schedule, self.intake.fields
         return NoteFacts(fields.time, schedule.description, f"{schedule.grace / 1e6:g} s", fields.tuples_per_user)
 
@@ -190,7 +197,7 @@ class _Stream:
 
     @property
     def request(self) -> str:
-        """Request under which the ledger charges."""
+        """Request id under which the ledger charges the stream: the word "stream" and its name."""
         return f"stream {self.name}"
 
     def charge_stream(self, ledger: Ledger) -> Grant:
@@ -308,6 +315,9 @@ def plan_stream(
 
 
 def _set_ticks(counts: StreamQuestion, schedule: Schedule) -> StreamQuestion:
+    """Return the question with the schedule's number of steps. Raises `InvalidArgument` if it declares another
+    number.
+    """
     if counts.ticks is None:
         with_ticks: StreamQuestion = replace(cast("Any", counts), ticks=schedule.ticks)
         return with_ticks
@@ -320,6 +330,7 @@ def _set_ticks(counts: StreamQuestion, schedule: Schedule) -> StreamQuestion:
 
 
 def _open_windows(source: Any, intake: StreamSpec) -> Windows:
+    """Return the windows of a source of any supported type. Raises `WrongArgumentType` for other types."""
     if isinstance(source, Source):
         return source.windows(intake)
     if all(hasattr(source, method) for method in ("check", "windows_after", "commit_windows")):
@@ -337,6 +348,7 @@ def _open_windows(source: Any, intake: StreamSpec) -> Windows:
 
 
 def _is_table(source: Any) -> bool:
+    """Return True if the object is a data frame, an Arrow table or a relation, by its methods."""
     return any(
         hasattr(source, method)
         for method in ("__arrow_c_stream__", "__arrow_c_array__", "__dataframe__", "to_arrow_reader", "collect_schema")

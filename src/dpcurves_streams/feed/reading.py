@@ -66,7 +66,7 @@ class StepReading:
 
     @property
     def counts(self) -> FloatArray:
-        """Estimates of the counts or totals, (keys,)."""
+        """Estimates of the counts of this step, or of running totals, (keys,)."""
         return self.reading.counts
 
     def to_dicts(self) -> list[dict[str, Any]]:
@@ -120,7 +120,9 @@ class JsonLinesFile:
         self._file.close()
 
     def write(self, reading: StepReading) -> None:
-        """Write one step, unless the file has it."""
+        """Append the lines of one step, unless the file has them; from the first difference on, the rest of the file is
+        cut off.
+        """
         lines = "".join(json.dumps(line) + "\n" for line in reading.to_dicts()).encode()
         if self._is_behind:
             start = self._file.tell()
@@ -204,6 +206,7 @@ def _interval_bounds(readings: Sequence[StepReading], window: int | None) -> lis
 
 
 def _describe_quantity(first: StepReading, window: int | None) -> str:
+    """Return what the drawn numbers are, for the axis: tuples of a window, of a step, or so far."""
     if window is not None:
         return f"tuples in the last {window} steps"
     return first.reading.QUANTITY

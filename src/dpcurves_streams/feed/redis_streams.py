@@ -17,11 +17,11 @@ from .windows import OpenWindows, StreamSpec, Window, Windows
 
 AT_ONCE = 10_000  # entries per request
 LONGEST_WAIT = 1000
-"""Longest blocking read in milliseconds; then the server's time is read again."""
+"""Milliseconds. Longest blocking read; then the server's time is read again."""
 _TROUBLE = "Redis cannot be reached, or the key is not a stream (its error is not shown, because it may quote an entry)"
 
 LEASE_SECONDS = 10.0
-"""Lease timeout of a reader, after which another process may take over."""
+"""Seconds. Lease timeout of a reader, after which another process may take over."""
 POLL_SECONDS = 0.25  # between attempts to acquire the lease
 _HOLD = """
 local holder = redis.call('get', KEYS[1])
@@ -62,7 +62,7 @@ class RedisStream:
         return f"RedisStream({self._stream!r})"
 
     def windows(self, intake: StreamSpec) -> Windows:
-        """Return the windows of the stream."""
+        """Return the windows that count the entries of the stream; nothing is read yet."""
         return RedisWindows(_GroupConsumer(_connect(self._url), self._stream, self._group, self._consumer), intake)
 
 
@@ -75,7 +75,7 @@ class RedisWindows:
         self._dropped: list[bytes] = []
 
     def check(self) -> None:
-        """Create the consumer group unless it exists."""
+        """Create the stream's consumer group unless it exists. Raises `ValueError` if Redis cannot be reached."""
         self._entries.create_group()
 
     def windows_after(self, tick: int) -> Iterator[Sequence[Window]]:
@@ -99,6 +99,7 @@ class RedisWindows:
         self._entries.acknowledge(settled)
 
     def _iterate_windows(self, tick: int) -> Iterator[Sequence[Window]]:
+        """SECRET: yield windows as they close by the server's clock; unacknowledged entries are counted first."""
         schedule, windows = self._intake.schedule, self._intake.open_windows(tick)
         for batch in self._entries.read_pending():
             self._count_batch(windows, batch)
@@ -118,6 +119,9 @@ class RedisWindows:
             tick = max(tick, last)
 
     def _count_batch(self, windows: OpenWindows, batch: Sequence[Entry]) -> None:
+        """SECRET: count entries, and note which step each belongs to. Raises `InvalidArgument` if another process has
+        the lease.
+        """
         if not self._entries.acquire_lease():
             raise InvalidArgument(
                 "source", "another process reads this stream now, and continues with the same numbers"
@@ -223,18 +227,22 @@ class _GroupConsumer:
         return self._read_group(">", None if wait is None else min(wait, LONGEST_WAIT))
 
     def acknowledge(self, names: Sequence[bytes]) -> None:
-        """Acknowledge these entries."""
+        """Acknowledge the entries with these ids, so that the server does not deliver them again."""
         for start in range(0, len(names), AT_ONCE):
             batch = names[start : start + AT_ONCE]
             _call_server(lambda batch=batch: self._client.xack(self._stream, self._group, *batch))  # type: ignore[misc]
 
     def _has_group(self) -> bool:
+        """Return True if the stream has the consumer group."""
         groups = _call_server(
             lambda: self._client.xinfo_groups(self._stream) if self._client.exists(self._stream) else []
         )
         return self._group.encode() in [group["name"] for group in groups]
 
     def _read_group(self, name: bytes | str, wait: int | None) -> list[tuple[bytes, Any]]:
+        """Return up to 10,000 entries of the group after an id, waiting up to `wait` milliseconds (None: not at
+        all).
+        """
         streams = {self._stream: name}
         reply = _call_server(
             lambda: self._client.xreadgroup(self._group, self._consumer, streams, count=AT_ONCE, block=wait)
@@ -245,6 +253,9 @@ class _GroupConsumer:
 
 
 def _connect(url: str) -> Any:
+    """Return a client of a Redis server; nothing is sent yet. Raises `MissingPackage` without the driver,
+    `InvalidArgument` for an invalid URL.
+    """
     try:
         import redis
     except ImportError:

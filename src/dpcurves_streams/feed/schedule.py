@@ -30,7 +30,7 @@ from dpcurves.privacy import EACH_RECORD, AddRemove, Unit
 
 SECOND = 1_000_000  # microseconds
 LARGEST = 2**60
-"""Largest timestamp and span, in microseconds: about 36,500 years."""
+"""Microseconds. Largest timestamp and span: about 36,500 years."""
 _UNITS = {"ms": 1000, "s": SECOND, "m": 60 * SECOND, "h": 3600 * SECOND, "d": 86_400 * SECOND, "": SECOND}
 _ZERO = datetime(1970, 1, 1, tzinfo=UTC)
 _LAST = datetime(9999, 12, 31, tzinfo=UTC)
@@ -96,6 +96,7 @@ def format_timestamp(timestamp: int) -> str:
 
 
 def _parse_time(text: str) -> datetime | Fraction | None:
+    """Return a text as seconds since 1970 or as a time; None if it is neither."""
     if fullmatch(r"-?[0-9]{1,15}(\.[0-9]{1,6})?", text.strip()):
         return Fraction(text.strip())
     try:
@@ -113,6 +114,9 @@ def _parse_number(name: str, value: Any) -> Fraction:
 
 
 def _require_whole(name: str, microseconds: Fraction) -> int:
+    """Return whole microseconds. Raises `InvalidArgument` under this argument name for fractions and for more than
+    about 36,500 years.
+    """
     if microseconds.denominator != 1 or abs(microseconds) > LARGEST:
         raise InvalidArgument(name, "must be whole microseconds, and less than about 36,500 years")
     return int(microseconds)
@@ -122,7 +126,7 @@ class Clock(Protocol):
     """Interface of clocks. A clock decides when windows close, so it must not depend on tuples."""
 
     def now(self) -> int:
-        """Return microseconds since 1970."""
+        """Return the present time in microseconds since 1970."""
         ...
 
 
@@ -131,7 +135,7 @@ class SystemClock:
     """The clock of this machine."""
 
     def now(self) -> int:
-        """Return microseconds since 1970."""
+        """Return the present time of this machine in microseconds since 1970."""
         return time_ns() // 1000
 
 
@@ -155,7 +159,7 @@ class CellFinder:
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """Names of the fields that it reads."""
+        """Names of the fields that hold a tuple's state."""
         return tuple(str(axis.column) for axis in self._axes)
 
     def find_cell(self, fields: Mapping[str, Any]) -> int | None:
@@ -182,6 +186,7 @@ def read_timestamp(value: Any) -> int | None:
 def _find_slot(
     axis: Axis | Categories, texts: Mapping[str, int], numbers: Mapping[float, int], value: Any
 ) -> int | None:
+    """Return the slot of a value among the declared states, by text or by number; None if it equals none."""
     slot_of_text = next((texts[name] for name in _state_texts(value) if name in texts), None)
     if slot_of_text is not None:
         return slot_of_text
@@ -207,6 +212,7 @@ def _state_texts(value: Any) -> tuple[str, ...]:
 
 
 def _as_number(value: Any) -> float | None:
+    """Return a value as a finite double; None for other values."""
     if isinstance(value, str | int | float | np.integer | np.floating):
         try:
             number = float(value)
@@ -217,11 +223,13 @@ def _as_number(value: Any) -> float | None:
 
 
 def _slots_by_text(axis: Axis | Categories) -> dict[str, int]:
+    """Return the slot of each category that is a text; empty for a grid."""
     values = axis.values if isinstance(axis, Categories) else ()
     return {value: slot for slot, value in enumerate(values) if isinstance(value, str)}
 
 
 def _slots_by_number(axis: Axis | Categories) -> dict[float, int]:
+    """Return the slot of each category that is a number; empty for a grid."""
     values = axis.values if isinstance(axis, Categories) else ()
     return {float(value): slot for slot, value in enumerate(values) if not isinstance(value, str)}
 
@@ -267,7 +275,7 @@ class Schedule:
         return None if self.end is None else (self.end - self.start) // self.every
 
     def start_time(self, tick: int) -> int:
-        """Return the start of a step."""
+        """Return the start of a step in microseconds since 1970."""
         return self.start + (tick - 1) * self.every
 
     def closing_time(self, tick: int) -> int:
@@ -328,7 +336,7 @@ class Fields:
 
     @property
     def adjacency(self) -> AddRemove:
-        """Neighbouring relation of streams."""
+        """Neighbouring relation of streams: add-remove of one tuple, or of one user's used tuples in one step."""
         if self.user is None or self.tuples_per_user is None:
             return AddRemove(EACH_RECORD)
         if self.tuples_per_user < 1:

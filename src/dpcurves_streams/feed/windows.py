@@ -126,12 +126,12 @@ class DropCounts:
         self.write(0)
 
     def add(self, reason: DropReason, tuples: int = 1) -> None:
-        """Add to the count of a reason."""
+        """Add tuples to the exact count of a reason. CONFIDENTIAL."""
         self._counts[reason] += tuples
 
     @property
     def counts(self) -> Mapping[str, int]:
-        """CONFIDENTIAL. How many so far, by reason."""
+        """CONFIDENTIAL. Exact numbers of dropped tuples so far, by reason."""
         return {reason.value: self._counts[reason] for reason in DropReason}
 
     def write(self, tick: int) -> None:
@@ -252,6 +252,7 @@ class OpenWindows:
         return (DropReason.UNKNOWN, tick) if key is None else (tick, key)
 
     def _find_time_reason(self, timestamp: int, tick: int | None, arrived: int | None) -> DropReason | None:
+        """Return why a tuple's timestamp, step or arrival time excludes it; None if it counts in its step."""
         if tick is None:
             return DropReason.OUTSIDE
         if arrived is not None and timestamp > arrived + self._schedule.grace + FUTURE:
@@ -288,6 +289,9 @@ class OpenWindows:
         return step
 
     def _close_window(self, tick: int) -> Window:
+        """SECRET: return the exact counts of a step and forget them; a user's uncounted tuples fill the rest of the
+        cap.
+        """
         slots, cap = self._counts.pop(tick, Counter()), self._fields.tuples_per_user
         counts = np.zeros(self._size + len(released_reasons(cap is not None)), dtype=np.int64)
         for user_tuples in self._used.pop(tick, {}).values():
@@ -348,13 +352,13 @@ class StreamSpec:
 
     @property
     def field_names(self) -> tuple[str, ...]:
-        """Fields that a tuple must have."""
+        """Names of the fields that a tuple must have: timestamp, states and, if named, user."""
         user = () if self.fields.user is None else (self.fields.user,)
         return (self.fields.time, *(axis.column for axis in self.axes), *user)
 
     @property
     def cells(self) -> int:
-        """Number of counts of a step."""
+        """Number of counts of a step: the product of the cells of all axes."""
         cells = 1
         for axis in self.axes:
             cells *= axis.slots
@@ -378,5 +382,5 @@ class StreamSpec:
         return [range(start, min(start + size, last + 1)) for start in range(first, last + 1, size)]
 
     def open_windows(self, after: int, *, may_repeat: bool = False) -> OpenWindows:
-        """Return open windows after the last released step."""
+        """Return empty open windows for the steps after `after`, the last released one."""
         return OpenWindows(self.schedule, self.fields, self.axes, self.drop_counts, after, may_repeat=may_repeat)

@@ -37,7 +37,7 @@ class StreamMechanismChoice(TickMechanism):
     """
 
     def choose(self, query: TickQuery, loss: PrivacyLoss) -> Sequential[Any]:
-        """Return the mechanism that plans and steps."""
+        """Return the mechanism for a query of a stream under this loss, as the class docstring says."""
         for mechanism in (Pegasus(), PrunedHierarchy(), Hierarchy()):
             if mechanism.accepts_query(query):
                 return mechanism
@@ -47,10 +47,11 @@ class StreamMechanismChoice(TickMechanism):
         return BufferedCounter() if has_short_horizon and not (loss.is_pure or query.windows) else TreeCounter()
 
     def _plan(self, query: TickQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
+        """Return the plan of the chosen mechanism; touches no data."""
         return self.choose(query, loss).plan(query, loss, adjacency)
 
     def begin(self, plan: Plan) -> State:
-        """Return the state before the first step."""
+        """Return the state of the chosen mechanism before the first step."""
         state: State = self._mechanism_of(plan).begin(plan)
         return state
 
@@ -61,11 +62,12 @@ class StreamMechanismChoice(TickMechanism):
         return self._mechanism_of(plan).step(table, tick, state, plan, randomness)
 
     def restore_state(self, state_bytes: bytes, plan: Plan) -> State:
-        """Parse a state written by `State.to_bytes`."""
+        """Return the state of the chosen mechanism from the bytes that its `to_bytes` wrote."""
         state: State = self._mechanism_of(plan).restore_state(state_bytes, plan)
         return state
 
     def _mechanism_of(self, plan: Plan) -> Sequential[Any]:
+        """Return the mechanism that made a plan: the choice depends on its query and loss alone."""
         return self.choose(self.require_query(plan), plan.loss)
 
 

@@ -37,7 +37,7 @@ from .sequential import decode_state, encode_state, require_next
 
 # Shapes of small consecutive trees that minimise the error of sums over sliding windows.
 STEPS = 20
-"""Budget fractions are multiples of ``1 / STEPS``."""
+"""Steps. Budget fractions that are tried are multiples of 1/20."""
 
 
 @lru_cache(maxsize=256)  # a pure function of public facts
@@ -59,6 +59,7 @@ def best_window_shape(windows: tuple[int, ...], family: Family) -> TreeShape:
 
 
 def _relative_window_error(shape: TreeShape, windows: tuple[int, ...], family: Family) -> float:
+    """Return the sum over windows of the mean variance of a window sum, relative to noise on single steps."""
     whole = Fraction(10**6)
     tree = PrefixTree(shape.widths, tuple(Noise(family, whole / share) for share in shape.budget_fractions))
     alone = Noise(family, whole).variance
@@ -93,7 +94,7 @@ EPOCHS = 14
 """Doubling epochs of a stream without end: a million steps. After these the last epoch repeats."""
 FITTING = 2**62  # bound on integers that fit into 64 bits
 MOST_AT_ONCE = 2**22
-"""Most steps of a block times keys, whose noise is in memory at once."""
+"""Steps of a block times keys: the most whose noise is in memory at once."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -115,7 +116,7 @@ class TreeCounterState:
     block_noise: BlockNoise | None = field(default=None, compare=False)
 
     def to_bytes(self) -> bytes:
-        """Serialise the numbers in hexadecimal."""
+        """SECRET: return the state as bytes, without the cached noise; numbers are in hexadecimal."""
         numbers = {"counts": self.counts, "carried": self.carried_noise}
         hexadecimal = {name: [f"{number:x}" for number in numbers[name]] for name in numbers}
         return encode_state(TREE_KIND, {"tick": self.tick, "secret": self.secret.hex(), **hexadecimal})
@@ -165,6 +166,9 @@ class TreeCounter(TickMechanism):
     """
 
     def _plan(self, query: TickQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
+        """Return a plan of running totals; its error is the root mean variance over the windows, or over the first
+        steps.
+        """
         whole = calibrate_noise(query, loss, adjacency)
         epochs = tuple(Epoch(blocks, _build_tree(shape, whole)) for blocks, shape in epoch_shapes(query, whole.family))
         law = TreeCounts(query.keys, epochs)
@@ -176,7 +180,7 @@ class TreeCounter(TickMechanism):
         return Plan(query, loss, adjacency, "least-squares noise of a tree on counts so far", law, round_error(error))
 
     def begin(self, plan: Plan) -> TreeCounterState:
-        """Return the state before the first step."""
+        """Return the state before the first step: zero totals, no noise of earlier blocks, and no secret yet."""
         keys = plan.law.require_type(TreeCounts).keys
         return TreeCounterState(0, (0,) * keys, (0,) * keys, b"")
 
@@ -246,7 +250,8 @@ def sample_block_noise(block: Block, keys: int, secret: bytes) -> BlockNoise:
 
 
 def fits_in_int64(tree: PrefixTree, largest: int) -> bool:
-    """Return True if all intermediate values of `prefix_noise` fit into 64 bits, given the largest absolute noise.
+    """Return True if all intermediate values of `prefix_noise` fit into 64 bits, given the largest absolute noise of a
+    node.
 
     A bottom-up estimate is at most ``largest`` for each step below it. With W steps in all, the absolute final values
     of a level sum to at most ``2 * W * largest`` more than those of the level above, so to at most ``(2 * depth + 1) *
@@ -278,10 +283,10 @@ SPACING = 12  # ratio of the memories, in steps, of successive buffers
 REACH = 4  # longest memory of a buffer, in horizons
 SHORTEST = Fraction(1, 8)  # shortest memory of a buffer, in steps
 BITS = 64
-"""Buffers and decays are multiples of ``2**-BITS``."""
+"""Bits. Buffers and decays are multiples of ``2**-64``."""
 PRECISE = 192  # bits of intermediate fractions
 LOG_OVER_PI = 7909703528713629648
-"""``log(12) / pi`` in units of ``10**-19``, rounded."""
+"""``log(12) / pi`` in units of ``10**-19``, rounded; 12 is `SPACING`."""
 
 
 class Buffers(NamedTuple):
@@ -304,7 +309,7 @@ class BufferedCounterState:
     buffers: tuple[tuple[int, ...], ...]
 
     def to_bytes(self) -> bytes:
-        """Serialise the numbers in hexadecimal."""
+        """SECRET: return the state as bytes; numbers are in hexadecimal."""
         return encode_state(
             BUFFER_KIND, {"tick": self.tick, "buffers": [[f"{number:x}" for number in row] for row in self.buffers]}
         )
@@ -337,6 +342,9 @@ class BufferedCounter(TickMechanism):
     """
 
     def _plan(self, query: TickQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
+        """Return a plan of buffered totals. Raises `UnsupportedQuery` for a pure loss, and without a public horizon of
+        at most `MOST_BUFFERED` steps.
+        """
         require_positive_loss(loss)
         if loss.is_pure:
             raise UnsupportedQuery("epsilon", "a buffered counter has Gaussian noise: give rho")
@@ -369,7 +377,7 @@ class BufferedCounter(TickMechanism):
         return add_noise(np.array(exact, dtype=object), noise.tolist()), BufferedCounterState(tick, new_buffers)
 
     def restore_state(self, state_bytes: bytes, plan: Plan) -> BufferedCounterState:
-        """Parse the serialised state."""
+        """Return the state of bytes that `to_bytes` wrote. Raises `ValueError` for other bytes."""
         facts = decode_state(BUFFER_KIND, state_bytes)
         return BufferedCounterState(
             int(facts["tick"]), tuple(tuple(int(digits, 16) for digits in row) for row in facts["buffers"])
@@ -426,7 +434,7 @@ def squared_sensitivity(buffers: Buffers, ticks: int) -> int:
 
 
 def _bound_geometric_series(ratio: Fraction, length: int) -> Fraction:
-    """At least ``ratio + ratio**2 + ...``, so many terms: the last power is rounded down."""
+    """Return a number that is at least ``ratio + ratio**2 + ... + ratio**length``: the last power is rounded down."""
     power, base = 1 << PRECISE, int(ratio * (1 << PRECISE))
     for bit in bin(length)[2:]:
         power = power * power >> PRECISE

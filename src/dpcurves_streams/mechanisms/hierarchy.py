@@ -38,7 +38,7 @@ class TickState:
     tick: int
 
     def to_bytes(self) -> bytes:
-        """Serialise the step number."""
+        """Return the step number as bytes."""
         return encode_state(KIND, {"tick": self.tick})
 
 
@@ -57,11 +57,11 @@ class Memoryless(TickMechanism):
     __slots__ = ()
 
     def begin(self, plan: Plan) -> TickState:
-        """Return the state before the first step."""
+        """Return the state before the first step: step 0."""
         return TickState(0)
 
     def restore_state(self, state_bytes: bytes, plan: Plan) -> TickState:
-        """Parse the serialised step number."""
+        """Return the state of bytes that `TickState.to_bytes` wrote. Raises `ValueError` for other bytes."""
         return TickState(int(decode_state(KIND, state_bytes)["tick"]))
 
 
@@ -77,6 +77,7 @@ class Perturber(Memoryless):
     """
 
     def _plan(self, query: TickQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
+        """Return a plan of one noisy count per state and step; its error is the standard deviation of a count."""
         noise = calibrate_noise(query, loss, adjacency)
         law = IntervalSums(1, query.keys, (Tier(range(query.keys), noise),), missing=None)
         name = f"{noise.family.value} noise on every tick"
@@ -85,7 +86,7 @@ class Perturber(Memoryless):
     def step(
         self, table: ExactTable, tick: int, state: TickState, plan: Plan, randomness: Randomness
     ) -> tuple[tuple[int, ...], TickState]:
-        """Return exact counts, each plus one draw."""
+        """Return the exact count of each state plus one independent draw, and the state of the next step."""
         require_next(tick, state)
         law = plan.law.require_type(IntervalSums)
         noise = sample_noise(law.levels[0].noise, law.cells, randomness)
@@ -101,7 +102,7 @@ def add_noise(table: ExactTable, noise: list[int]) -> tuple[int, ...]:
 
 # Noisy counts of states and of their aggregations, with the loss split among levels.
 STEPS = 20
-"""Budget fractions of levels are multiples of ``1 / STEPS``."""
+"""Steps. Budget fractions of levels are multiples of 1/20."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +128,9 @@ class Hierarchy(Memoryless):
     refusal_template = "{called} of states are not what {kind} asks"
 
     def _plan(self, query: HierarchyQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
+        """Return a plan of noisy counts of the nodes that get a budget fraction; its error is the mean standard
+        deviation of all nodes.
+        """
         whole = calibrate_noise(query, loss, adjacency)
         shares = best_budget_fractions(query.forest, whole.family)
         noises = tuple(None if share == 0 else Noise(whole.family, whole.parameter / share) for share in shares)
@@ -199,7 +203,9 @@ MOST = 2**60
 
 
 class DivisionRule(NamedTuple):
-    """When an aggregation is divided: see `PrivTree`."""
+    """When an aggregation is divided: if its clipped count minus its offset, or `-decay` if that is larger, plus a draw
+    of `noise` is above zero (see `PrivTree`).
+    """
 
     noise: Noise
     decay: int
@@ -227,6 +233,7 @@ class PrunedHierarchy(Memoryless):
     refusal_template = "{called} is not pruned for {kind}"
 
     def _plan(self, query: PrunedQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
+        """Return a plan of decisions and noisy counts. Raises `UnsupportedQuery` as PrivTree does."""
         division_rule(query, loss, adjacency)
         noise = calibrate_noise(query, loss * (1 - query.budget_fraction), adjacency)
         law = PrunedCounts(query.forest.parents, len(query.forest.names), noise)

@@ -27,9 +27,9 @@ from .sequential import decode_state, encode_state, require_next
 
 # Absolute deviations of growing groups from their mean, by Fenwick trees over values: a loop over SECRET counts.
 UNIT = 16
-"""Deviations are rounded down to multiples of ``1 / UNIT``."""
+"""Parts of a tuple. Deviations are rounded down to multiples of 1/16 tuple."""
 LARGEST = 2**16 - 1
-"""Counts are clipped to this value for grouping."""
+"""Tuples. Counts are clipped to this value for grouping."""
 LONGEST = 2**18
 """Steps after which a group is closed, so that products of lengths and sums fit into 64 bits."""
 # What is pending for the last value of a key.
@@ -38,6 +38,7 @@ LENGTH, SUM, TOP, LAST, TASK, OPEN, THRESHOLD = range(7)
 """Columns of a key's state: length, sum and largest value of its group; the last value and what is pending for it;
 whether the group is open; its noisy threshold."""
 COLUMNS = 7
+"""Columns of a key's state."""
 NUMBERS, SUMS, PLAIN = 0, 1, 2
 """Layers of a group's trees: Fenwick tree of numbers by value, Fenwick tree of sums, and plain numbers."""
 
@@ -130,9 +131,9 @@ def build_fenwick_trees(value_counts: IntArray, size: int) -> IntArray:
 
 KIND = "groups"
 LARGEST_SCALE = 2**50
-"""Largest noise scale, so that thresholds and tests, up to 2,000 times as large, stay within 64 bits."""
+"""Lattice units. Largest noise scale, so that thresholds and tests, up to 2,000 times as large, stay within 64 bits."""
 CHANGE = 2
-"""Bound on the sensitivity of a group's deviation to one tuple, in tuples (Lemma 16)."""
+"""Tuples. Bound on the change of a group's deviation when one tuple is added or removed (Lemma 16)."""
 
 
 class SharedTrees:
@@ -168,6 +169,7 @@ class GroupingState:
         return encode_state(KIND, {"tick": self.tick, **encoded})
 
     def _value_rows(self) -> IntArray:
+        """SECRET: return the values of the open groups after this step as rows (key, value, number)."""
         self.require_not_superseded()
         task, last, top = (self.columns[:, column] for column in (TASK, LAST, TOP))
         reach = int(max(top.max(), last.max())) + 1
@@ -221,6 +223,9 @@ class Pegasus(QueryMechanism):
     refusal_template = "{called} are not what {kind} asks"
 
     def _plan(self, query: GroupedTickQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
+        """Return a plan of noisy counts and group decisions. Raises `UnsupportedQuery` if the noise of grouping would
+        exceed its largest scale.
+        """
         level_loss = loss * Fraction(1, query.levels)
         noise = calibrate_noise(query, level_loss * (1 - query.budget_fraction), adjacency)
         tuple_epsilon = pure_epsilon(level_loss * query.budget_fraction) / adjacency.l1_sensitivity
@@ -263,7 +268,9 @@ class Pegasus(QueryMechanism):
         return (*counts, *joined[0].tolist()), GroupingState(tick, columns, shared)
 
     def restore_state(self, state_bytes: bytes, plan: Plan) -> GroupingState:
-        """Parse the serialised state."""
+        """Return the state of bytes that `to_bytes` wrote, with its trees rebuilt. Raises `ValueError` for other
+        bytes.
+        """
         facts = decode_state(KIND, state_bytes)
         columns, rows = (
             np.frombuffer(b64decode(facts[name]), "<i8").astype(np.int64).reshape(-1, width)
@@ -285,5 +292,5 @@ def _count_nodes(table: ExactTable, query: GroupedTickQuery) -> ExactTable:
 
 
 def _tree_size(largest: int) -> int:
-    """Return a power of two above a value, at least 64."""
+    """Return the smallest power of two above a value, at least 64."""
     return max(64, 1 << largest.bit_length())

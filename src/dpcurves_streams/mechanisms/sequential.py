@@ -13,7 +13,7 @@ from dpcurves.privacy import Adjacency, PrivacyLoss
 from dpcurves.queries import Query
 
 FORMAT = 1
-"""Version of the serialised states. A change of the encoding needs a new number."""
+"""Version number of the serialised states. A change of the encoding needs a new number."""
 
 
 class State(Protocol):
@@ -27,10 +27,12 @@ class State(Protocol):
     """
 
     @property
-    def tick(self) -> int: ...
+    def tick(self) -> int:
+        """The last step that was released; 0 before the first."""
+        ...
 
     def to_bytes(self) -> bytes:
-        """Serialise the state, to the same bytes on every machine."""
+        """SECRET: return the state as bytes, the same on every machine."""
         ...
 
 
@@ -55,7 +57,7 @@ class Sequential(Protocol[Kept]):
         ...
 
     def begin(self, plan: Plan) -> Kept:
-        """Return the state before the first step."""
+        """Return the state before the first step, a function of the plan alone."""
         ...
 
     def step(
@@ -93,12 +95,14 @@ def require_next(tick: int, state: State) -> None:
 
 
 def encode_state(kind: str, facts: dict[str, Any]) -> bytes:
-    """Serialise a state as canonical JSON."""
+    """Return a state's kind and facts as canonical JSON in bytes. SECRET if the facts are."""
     return json.dumps({"state": kind, "format": FORMAT, **facts}, sort_keys=True, separators=(",", ":")).encode()
 
 
 def decode_state(kind: str, state_bytes: bytes) -> dict[str, Any]:
-    """Parse a serialised state. Raises `ValueError` for another kind or format, or damaged bytes; shows no value."""
+    """Return the facts of bytes that `encode_state` wrote. Raises `ValueError` for another kind or format, or damaged
+    bytes; shows no value.
+    """
     try:
         facts: dict[str, Any] = json.loads(state_bytes)
         if isinstance(facts, dict) and facts.pop("state") == kind and facts.pop("format") == FORMAT:

@@ -19,7 +19,7 @@ from .sequential import Sequential, State, decode_state, encode_state, require_n
 
 KIND = "counts and what is not counted"
 BEYOND_FRACTION = Fraction(1, 20)
-"""Public fraction of a stream's loss for the number of users beyond the cap; not used without a cap."""
+"""Ratio. Public fraction of a stream's loss for the number of users beyond the cap; not used without a cap."""
 TOTALS = TreeCounter()
 
 
@@ -39,12 +39,12 @@ class CombinedState:
 
     @property
     def tick(self) -> int:
-        """Last step that was released."""
+        """Last step that was released; all parts step together."""
         tick: int = self.counts.tick
         return tick
 
     def to_bytes(self) -> bytes:
-        """Serialise the states."""
+        """SECRET: return the states of all parts as bytes."""
         states = {"counts": self.counts, "uncounted": self.uncounted, "beyond": self.users_beyond_cap}
         texts = {name: None if state is None else state.to_bytes().decode() for name, state in states.items()}
         return encode_state(KIND, {"tick": self.tick, **texts})
@@ -107,7 +107,7 @@ class WithUncountedTotals:
         return Plan(query, loss, adjacency, made_by, law, counts.error)
 
     def begin(self, plan: Plan) -> CombinedState:
-        """Return the state before the first step."""
+        """Return the states of all parts before the first step."""
         plans = split_plan(plan)
         beyond = None if plans.users_beyond_cap is None else TOTALS.begin(plans.users_beyond_cap)
         return CombinedState(self.mechanism.begin(plans.counts), TOTALS.begin(plans.uncounted), beyond)
@@ -130,7 +130,7 @@ class WithUncountedTotals:
         return (*counts, *totals, *user_totals), CombinedState(counts_state, totals_state, users_state)
 
     def restore_state(self, state_bytes: bytes, plan: Plan) -> CombinedState:
-        """Parse the serialised states."""
+        """Return the states of all parts from bytes that `to_bytes` wrote. Raises `ValueError` for other bytes."""
         facts, plans = decode_state(KIND, state_bytes), split_plan(plan)
         beyond = (
             None
@@ -157,6 +157,7 @@ def split_plan(plan: Plan) -> CombinedPlans:
 
 
 def _beyond_cap_query(query: TickQuery) -> TickQuery:
+    """Return the query for the running total of users beyond the cap."""
     return uncounted_query((UncountedReason.BEYOND_CAP,), query.ticks)
 
 

@@ -12,20 +12,18 @@ from dpcurves.arrays import FloatArray
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """How far a noisy total must exceed the last shown total before the shown total follows it.
-
-    Attributes:
-        largest_slack: Noise standard deviations, for nodes with almost no tuples, where the maximum of all noise would
-            be shown otherwise.
-        slack_at_one: Noise standard deviations, if a step adds one standard deviation; it falls as the square root of
-            the pace.
-        negligible: Tuples; noise with a smaller standard deviation has no slack, so that exact totals are shown as they
-            are.
-    """
+    """How far a noisy total must exceed the last shown total before the shown total follows it."""
 
     largest_slack: float = 2.5
+    """Standard deviations of the noise. Slack for nodes with almost no tuples, where the maximum of all noise would be
+    shown otherwise.
+    """
     slack_at_one: float = 1 / 8
+    """Standard deviations of the noise. Slack if a step adds one standard deviation; it falls as the square root of
+    that pace.
+    """
     negligible: float = 1.0
+    """Tuples. Noise with a smaller standard deviation has no slack, so that exact totals are shown as they are."""
 
 
 class MonotoneTotals:
@@ -63,6 +61,7 @@ class MonotoneTotals:
         return self._shown.copy()
 
     def _slack(self, totals: FloatArray, deviations: FloatArray) -> FloatArray:
+        """Return by how many tuples the noisy total of each node must exceed its shown total, (nodes,)."""
         tuning = self._tuning
         lower_bounds = np.maximum(totals - tuning.largest_slack * deviations, 0.0)
         pace = lower_bounds / (

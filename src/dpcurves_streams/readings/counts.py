@@ -42,9 +42,11 @@ RATES: FloatArray = np.append(2.0 ** (-np.arange(HALVINGS) / 2), 0.0)
 zero.
 """
 SLOWEST = float(RATES[-2])
+"""Ratio. The smallest weight of the newest value above 0, 1/512."""
 MEMORY = 2000
 """Steps after which a risk counts 1/e as much as the newest risk."""
 KEPT = 1 - 1 / MEMORY
+"""Ratio. Weight of a risk after one more step."""
 
 
 @compile_loop
@@ -148,7 +150,7 @@ class UnsmoothedCounts:
         self._keys = keys
 
     def estimate_next(self, counts: Sequence[float]) -> FloatArray:
-        """Return the counts, (keys,)."""
+        """Return the released counts of the step, clipped at 0, (keys,)."""
         counted: FloatArray = np.maximum(as_row(counts, self._keys)[0], 0.0)
         return counted
 
@@ -170,7 +172,7 @@ class UnsmoothedWindow:
         self._passed = 0
 
     def estimate_next(self, counts: Sequence[float]) -> FloatArray:
-        """Return the sums, (keys,)."""
+        """Return the sums of the released counts over the last `width` steps, clipped at 0, (keys,)."""
         self._ring[self._passed % len(self._ring)] = as_row(counts, self._ring.shape[1])[0]
         self._passed += 1
         sums: FloatArray = np.maximum(self._ring.sum(axis=0), 0.0)
@@ -254,6 +256,9 @@ class AdaptiveWindowSmoother(AdaptiveSmoother):
         self._ring = np.zeros((width, keys, len(RATES)))
 
     def estimate_all(self, counts: FloatArray) -> FloatArray:
+        """Return the estimated window sums of several steps, (ticks, keys), as successive calls of `estimate_next`
+        would.
+        """
         shown = smooth_windows(counts, self._variances, self.passed, self._state, self._ring)
         self.passed += len(counts)
         return shown
@@ -266,11 +271,11 @@ class Smoothing(Enum):
     PLAIN = "plain"
 
     def count_estimator(self, variance: float | FloatArray, keys: int) -> SequentialEstimator:
-        """Return the estimator of counts."""
+        """Return the estimator of counts: `AdaptiveSmoother` for AUTO, `UnsmoothedCounts` for PLAIN."""
         return AdaptiveSmoother(variance, keys) if self is Smoothing.AUTO else UnsmoothedCounts(keys)
 
     def window_estimator(self, variance: float | FloatArray, width: int, keys: int) -> SequentialEstimator:
-        """Return the estimator of sums over windows."""
+        """Return the estimator of window sums: `AdaptiveWindowSmoother` for AUTO, `UnsmoothedWindow` for PLAIN."""
         return (
             AdaptiveWindowSmoother(variance, width, keys) if self is Smoothing.AUTO else UnsmoothedWindow(width, keys)
         )
@@ -361,6 +366,7 @@ def _interval_numbers(interval: Interval, noisy: NoisyValues) -> dict[str, Float
 
 
 def _require_noise(noisy: NoisyValues | None) -> NoisyValues:
+    """Return the noisy numbers. Raises `InvalidArgument` if they are unknown, because a hierarchy was pruned."""
     if noisy is None:
         raise InvalidArgument("level", "a pruned hierarchy has no intervals")
     return noisy
@@ -386,7 +392,7 @@ class Counts(StreamQuestion):
 
     @property
     def query(self) -> TickQuery:
-        """Query on the stream, which is paid for once."""
+        """Query of the counts of all states at each step; all windows and events are read from its release."""
         return TickQuery(self.axes, self.ticks, self.windows)
 
     @property
@@ -462,6 +468,9 @@ class CountsReader:
         return {width: nested[width] for width in self._question.windows}
 
     def _noisy_values(self, values: Sequence[float]) -> tuple[NoisyValues | None, dict[int, NoisyValues]]:
+        """Return the unbiased counts of the step and their sums over each window; (None, {}) if the noise is
+        unknown.
+        """
         if self._known is None:
             return None, {}
         raw = np.array(values[: self._keys], dtype=np.float64)
@@ -470,9 +479,11 @@ class CountsReader:
         }
 
     def _detect_events(self, sums: dict[int, FloatArray]) -> dict[str, BoolArray]:
+        """Return for each event whether it has happened, (keys,), by its name."""
         return {event.name: self._detect_event(event, sums) for event in self._question.events}
 
     def _detect_event(self, event: Jump | Low | Event, sums: dict[int, FloatArray]) -> BoolArray:
+        """Return for each key whether an event has happened, (keys,); False before enough steps have passed."""
         if self.tick < event.width:
             return np.zeros(self._last.shape[1], dtype=np.bool_)
         return (
@@ -504,7 +515,9 @@ class AggregatedCounts(StreamQuestion):
 
     @property
     def query(self) -> HierarchyQuery:
-        """Query on the stream, which is paid for once."""
+        """Query of the counts of all states and aggregations at each step; windows and events are read from its
+        release.
+        """
         return HierarchyQuery.from_forest(self.column, self.forest, self.ticks)
 
     def reader(self, plan: Plan) -> AggregatedReader:
@@ -564,7 +577,7 @@ class PrunedStates(StreamQuestion):
 
     @property
     def query(self) -> PrunedQuery:
-        """Query on the stream, which is paid for once."""
+        """Query of a pruned hierarchy at each step; windows and events are read from its release."""
         axis = Categories(self.column, self.forest.states)
         return PrunedQuery(
             (axis,), self.ticks, forest=self.forest, least=self.least, budget_fraction=self.budget_fraction
@@ -588,6 +601,7 @@ class _PrunedCountEstimator:
         self._law, self._auto = law, AdaptiveSmoother(law.noise.variance, len(law.parents))
 
     def estimate_next(self, counts: Sequence[float]) -> FloatArray:
+        """Return the smoothed counts of all nodes, (nodes,), after the values of the next step."""
         totals, variances = self._law.sum_nodes(counts)
         return self._auto.estimate_next_with_variances(totals, variances)
 
@@ -601,4 +615,5 @@ class _PrunedWindowEstimator:
         self._law, self._window = law, UnsmoothedWindow(width, len(law.parents))
 
     def estimate_next(self, counts: Sequence[float]) -> FloatArray:
+        """Return the unsmoothed window sums of all nodes, (nodes,), after the values of the next step."""
         return self._window.estimate_next(self._law.sum_nodes(counts)[0].tolist())

@@ -29,7 +29,7 @@ LEAST_DRAWS = 2000  # simulated draws at least
 MOST_DRAWS = 2**16  # simulated draws at most
 MOST_VALUES = 2**22  # simulated counts at most: draws times cells
 STEP = log1p(0.1)
-"""Log ratio of window sizes that share a threshold; it is simulated for the smallest size."""
+"""Natural-log units. Log ratio of window sizes that share a threshold; it is simulated for the smallest size."""
 PLACE = 70  # first index of the numbered generators used here
 Thresholds: TypeAlias = Mapping[str, tuple[float, FloatArray]]
 
@@ -48,11 +48,11 @@ class WindowDrift:
 
     @property
     def alarms(self) -> tuple[str, ...]:
-        """Statistics above their thresholds."""
+        """Names of the statistics that exceed their thresholds."""
         return tuple(statistic for statistic, shift in self.shifts.items() if shift.alarm)
 
     def to_dicts(self) -> tuple[dict[str, Any], ...]:
-        """Return a plain object for each statistic."""
+        """Return a plain object for each statistic: its name, value, threshold, p-value and alarm."""
         return tuple(
             {
                 "drift": statistic,

@@ -149,7 +149,7 @@ class Groups(StreamQuestion):
 
     @property
     def query(self) -> GroupedTickQuery:
-        """Query on the stream, which is paid for once."""
+        """Query of grouped counts at each step; windows and events are read from its release."""
         return GroupedTickQuery(
             self.axes,
             self.ticks,
@@ -216,6 +216,9 @@ class GroupWindowEstimator:
         return np.maximum(sums, 0.0)
 
     def _sum_window(self, key: int) -> float:
+        """Return the estimated sum of a key over the window: medians of its groups times their lengths, newest
+        first.
+        """
         length, median = int(self._last[key, 0]), float(self._last[key, 3])
         total, remaining = median * min(length, self._width), self._width - length
         closed = self._closed[key]
@@ -294,7 +297,7 @@ class TotalReading:
 
     @property
     def has_intervals(self) -> bool:
-        """Always True."""
+        """True: totals are unbiased, so they always have intervals."""
         return True
 
     def interval(self, level: float) -> Interval:
@@ -331,6 +334,7 @@ class TotalReading:
 
 
 def _round_interval(interval: Interval, key: int) -> tuple[float, float]:
+    """Return the bounds of one key, rounded to two decimals."""
     low, high = interval
     return round(float(low[key]), 2), round(float(high[key]), 2)
 
@@ -365,7 +369,7 @@ class Totals(StreamQuestion):
 
     @property
     def query(self) -> TickQuery:
-        """Query on the stream, which is paid for once."""
+        """Query of running totals at each step; windows are read from its release."""
         return TickQuery(self.axes, self.ticks, self.windows, CountUse.PREFIXES)
 
     def reader(self, plan: Plan) -> TotalsReader:

@@ -30,12 +30,12 @@ from ..queries import TickQuery
 
 # Intervals of unbiased numbers for these records, which account for noise only.
 LEVEL = 0.95
-"""Default confidence level of intervals in files and plots."""
+"""Probability. Default confidence level of intervals in files and plots."""
 STATED: Mapping[str, float | str] = MappingProxyType({"level": LEVEL, "covers": RECORDS})
 """Label of intervals: their level, and that they cover the noise only."""
 TINY = 1e-9  # guards divisions and logarithms against zero
 _ROUNDING = 0.5
-"""Continuity correction: intervals are wider by this on each side, because counts are integers."""
+"""Tuples. Continuity correction: intervals are wider by this on each side, because counts are integers."""
 
 Interval = tuple[FloatArray, FloatArray]
 """Lower and upper bounds, (keys,) each."""
@@ -112,7 +112,9 @@ class NoisySums:
         self._ring, self._sums, self._passed = np.zeros((width, keys)), np.zeros(keys), 0
 
     def update_sums(self, values: FloatArray) -> NoisyValues:
-        """Return the sums after the numbers of the next step."""
+        """Add the numbers of the next step, (keys,), and return the sums over the window with the deviation of their
+        noise.
+        """
         position = self._passed % len(self._ring)
         self._sums = self._sums + values - self._ring[position]
         self._ring[position] = values
@@ -176,7 +178,7 @@ class TickNumbers(Protocol):
         ...
 
     def to_json(self, key: int) -> dict[str, Any]:
-        """Return the reading of one key as plain objects."""
+        """Return the numbers of one key (by its index) as a plain object."""
         ...
 
 
@@ -256,12 +258,12 @@ class Jump:
 
     @property
     def name(self) -> str:
-        """Name of the event on the command line."""
+        """Name of the event as on the command line: ``jump:LAG:LEAST``."""
         return f"jump:{self.lag}:{self.min_change:g}"
 
     @property
     def width(self) -> int:
-        """Number of steps that it depends on."""
+        """Number of newest steps that the event depends on: the lag and the present step."""
         return self.lag + 1
 
     def detect(self, last: FloatArray) -> BoolArray:
@@ -288,7 +290,7 @@ class Low:
 
     @property
     def name(self) -> str:
-        """Name of the event on the command line."""
+        """Name of the event as on the command line: ``low:STEPS:BELOW``."""
         return f"low:{self.width}:{self.threshold:g}"
 
     def detect_from_sum(self, sums: FloatArray) -> BoolArray:
@@ -309,18 +311,28 @@ class StreamQuestion:
     if TYPE_CHECKING:
 
         @property
-        def ticks(self) -> int | None: ...
+        def ticks(self) -> int | None:
+            """Public number of steps; None: without end."""
+            ...
 
         @property
-        def windows(self) -> tuple[int, ...]: ...
+        def windows(self) -> tuple[int, ...]:
+            """Widths, in steps, of sliding sums."""
+            ...
 
         @property
-        def events(self) -> tuple[Jump | Low | Event, ...]: ...
+        def events(self) -> tuple[Jump | Low | Event, ...]:
+            """Events to detect."""
+            ...
 
         @property
-        def query(self) -> TickQuery: ...
+        def query(self) -> TickQuery:
+            """Query on the stream, which is paid for once."""
+            ...
 
-        def reader(self, plan: Plan) -> TickReader: ...
+        def reader(self, plan: Plan) -> TickReader:
+            """Return the reader of the plan's releases, starting at the first step."""
+            ...
 
     def __post_init__(self) -> None:
         convert_tuples_to_integers(self, windows="windows")
@@ -349,4 +361,5 @@ class StreamQuestion:
 
 
 def _state_label(axis: Axis | Categories, slot: int) -> Any:
+    """Return the category of a slot, or the lower edge of its cell."""
     return axis.values[slot] if isinstance(axis, Categories) else float(axis.grid.edges[slot])

@@ -22,26 +22,27 @@ from .constrained import MonotoneTotals
 from .question import LEVEL, STATED, Interval, NoisyValues
 
 NAMES_SHOWN = 8
-"""Most states that a note lists."""
+"""States. The most states that a note lists by name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """When a note is made.
-
-    Attributes:
-        least_share: Share of the used tuples with a reason, above which a note is made.
-        least_beyond: Share of the used tuples from users beyond the cap, above which a note is made; larger, because a
-            cap is meant to leave tuples out.
-        recent_ticks: Steps that are tested together. Step 1 is left out of later spans: a file has all tuples without a
-            readable timestamp there.
-        false_alarm: Probability of any note in a stream whose shares are below these, for each of three kinds of spans.
-    """
+    """When a note is made."""
 
     least_share: float = 0.05
+    """Share of the used tuples with a reason, above which a note is made."""
     least_beyond: float = 0.25
+    """Share of the used tuples from users beyond the cap, above which a note is made; larger, because a cap is meant to
+    leave tuples out.
+    """
     recent_ticks: int = 16
+    """Steps that are tested together. Step 1 is left out of later spans: a file has all tuples without a readable
+    timestamp there.
+    """
     false_alarm: float = 0.003
+    """Probability of any note in a stream whose shares are below `least_share` and `least_beyond`, for each of three
+    kinds of spans.
+    """
 
 
 class NoteFacts(NamedTuple):
@@ -175,6 +176,7 @@ class UncountedReader:
         return self._tuning.false_alarm / len(self._reasons) / test_number**2 * (6 / pi**2)
 
     def _recent_span(self) -> TickSpan | None:
+        """Return the numbers of the newest steps, at most `recent_ticks`; None before the second step."""
         width = len(self._past) - 1
         if width < 1:
             return None
@@ -182,11 +184,15 @@ class UncountedReader:
         return TickSpan(last - first, after - before, width)
 
     def _cached_variances(self, width: int | None) -> FloatArray:
+        """Return the noise variance of each reason's total over the last `width` steps (None: all), (reasons,);
+        cached.
+        """
         if width not in self._variances_known:
             self._variances_known[width] = self._compute_variances(width)
         return self._variances_known[width]
 
     def _compute_variances(self, width: int | None) -> FloatArray:
+        """Compute the noise variance of each reason's total over the last `width` steps (None: all), (reasons,)."""
         laws = [self._law.uncounted] * len(TUPLE_REASONS) + (
             [] if self._law.users_beyond_cap is None else [self._law.users_beyond_cap]
         )
@@ -221,9 +227,11 @@ class UncountedReader:
 
     @property
     def _is_laplace(self) -> bool:
+        """True if the noise of the totals is a sum of Laplace draws."""
         return self._law.uncounted.family is Family.LAPLACE
 
     def _format_note(self, reason: UncountedReason, share: float, when: str) -> str:
+        """Return the note on a reason and its share of the tuples; `when` says in which steps."""
         facts = self._facts
         capped = "" if facts.tuples_per_user is None else f" (at most {facts.tuples_per_user} of a user in a step)"
         texts = {

@@ -65,7 +65,9 @@ def watch_progress() -> None:
 
 
 def progress_fraction() -> float | None:
-    """Return the fraction of the current query that is done, or None if it is unknown."""
+    """Return the fraction, from 0 to 1, of the current query that is done, or None if it is unknown. It depends on time
+    alone.
+    """
     fractions = [engine.connection.query_progress() / 100 for engine in list(OPEN) if engine.close.alive]
     known = [fraction for fraction in fractions if fraction >= 0]
     return max(known) if known else None
@@ -97,6 +99,7 @@ class DuckConnection:
 
 
 def _close_connection(connection: duckdb.DuckDBPyConnection, folder: str) -> None:
+    """Close a connection and delete its temporary folder."""
     connection.close()
     shutil.rmtree(folder, ignore_errors=True)
 
@@ -150,6 +153,9 @@ def grid_slot_sql(grid: Grid, value: str, slot: str) -> str | None:
 
 
 def _inner_slot_sql(grid: Grid, formula: engines.Formula, value: str, slot: str) -> str:
+    """Return SQL for the cell of a value inside a linear grid, by the formula, corrected by a comparison with the edge
+    where needed.
+    """
     guess = f"({value} - {double_literal(grid.lower)}) * {double_literal(formula.scale)}"
     if not formula.needs_correction:
         return f"TRY_CAST(floor({guess}) AS {slot})"
@@ -177,6 +183,7 @@ def category_slot_sql(keys: Sequence[Sequence[str | float]], number: str, text: 
 
 
 def _lookup_sql(keys: Sequence[tuple[Key, int]], value: str, literal: Callable[[Key], str], slot: str) -> list[str]:
+    """Return SQL for the slot of the key that a value equals, in a list of at most one; empty without keys."""
     slot_list = ", ".join(f"{slot_number}::{slot}" for _, slot_number in keys)
     literals = ", ".join(literal(key) for key, _ in keys)
     return [f"list_extract([{slot_list}], list_position([{literals}], {value}))"] if keys else []
@@ -191,7 +198,7 @@ def _text_literal(text: str) -> str:
 
 
 BLOCK = 64
-"""Block size of SHA-256 in bytes."""
+"""Bytes. Block size of SHA-256."""
 
 
 def used_rows_sql(
@@ -312,6 +319,7 @@ def assign_subsets(names: Iterable[bytes], key: bytes, subsets: int) -> FloatArr
 
 
 def _slot_cells(bound: Sequence[engines.BoundAxis], slots: Sequence[str | None]) -> engines.SlotCells:
+    """Return the cells of a table; columns with SQL for the slot hold slots, the others numbers."""
     return engines.SlotCells([bound_axis.axis for bound_axis in bound], [slot is not None for slot in slots])
 
 
@@ -436,6 +444,7 @@ def read_rows_sql(rows: str, bound: Sequence[engines.BoundAxis], extra: str) -> 
 
 
 def _cell_index_sql(bound: Sequence[engines.BoundAxis], slots: Sequence[str]) -> str:
+    """Return SQL for the cell number of a row from its slots, the last axis fastest."""
     sizes = [bound_axis.axis.slots for bound_axis in bound]
     integer_type, cell = slot_type(sizes), slots[0]
     for index, size in enumerate(sizes[1:], start=1):
@@ -447,6 +456,7 @@ def _cell_index_sql(bound: Sequence[engines.BoundAxis], slots: Sequence[str]) ->
 def _count_in_sql(
     connection: duckdb.DuckDBPyConnection, rows: str, bound: Sequence[engines.BoundAxis], slots: Sequence[str]
 ) -> IntArray:
+    """SENSITIVE: return the exact number of rows per cell, followed by the missing rows, counted by DuckDB."""
     slot_columns = ", ".join(f"{slot} AS k{number}" for number, slot in enumerate(slots))
     cell = _cell_index_sql(bound, [f"k{number}" for number in range(len(bound))])
     grouped = (
@@ -504,9 +514,13 @@ class DuckEngine:
 
     @property
     def columns(self) -> tuple[Column, ...]:
+        """The columns of the source's schema."""
         return self._source.columns
 
     def prepare(self, bound: Sequence[engines.BoundAxis]) -> None:
+        """Note the columns that will be read. Raises `MissingPackage` if only pyarrow reads one and it is not
+        installed.
+        """
         require_readable(self._source, (bound_axis.place for bound_axis in bound))
         # Costly sources are read once: the stored columns are all that were checked.
         self._wanted |= {bound_axis.place for bound_axis in bound}
@@ -514,9 +528,13 @@ class DuckEngine:
             self._wanted.add(self._source.line_place)
 
     def counts(self, bound: Sequence[engines.BoundAxis]) -> IntArray:
+        """SENSITIVE: return the exact number of used rows per cell, followed by the rows missing on any axis."""
         return self._count_rows(self._used_rows(bound), bound)
 
     def _count_rows(self, rows: str, bound: Sequence[engines.BoundAxis]) -> IntArray:
+        """SENSITIVE: return the exact number of rows per cell of a FROM clause, in SQL if every axis has SQL, else in
+        NumPy.
+        """
         slots = _slots_sql(bound)
         if None not in slots:
             return _count_in_sql(self._engine.connection, rows, bound, [slot for slot in slots if slot])
@@ -526,6 +544,7 @@ class DuckEngine:
         return tally.counts
 
     def missing_reasons(self, bound: Sequence[engines.BoundAxis]) -> IntArray:
+        """SENSITIVE: return the exact number of used rows missing on any axis, by `MissingReason`."""
         line_position = self._source.line_place if isinstance(self._source, HasLines) else None
         rows = self._used_rows(bound) if line_position is None else self._used_rows(bound, line_position)
         fault = "NULL AS fault" if line_position is None else f"{sql_name(line_position)} AS fault"
@@ -537,16 +556,22 @@ class DuckEngine:
         return counts
 
     def sums(self, bound: Sequence[engines.BoundAxis], half: int) -> list[int]:
+        """SENSITIVE: return the exact sum of offsets on the last axis per cell, followed by 0."""
         return self._sums(bound, engines.offset_amounts(half))
 
     def squares(self, bound: Sequence[engines.BoundAxis], half: int) -> list[int]:
+        """SENSITIVE: return the exact sum of ``2 * offset**2 - half**2`` on the last axis per cell, followed by 0."""
         return self._sums(bound, engines.squared_offset_amounts(half))
 
     def _sums(self, bound: Sequence[engines.BoundAxis], amounts: engines.Amounts) -> list[int]:
+        """SENSITIVE: return the exact sum of these amounts per cell, followed by 0."""
         slots = [*_slots_sql(bound)[:-1], None]
         return self._tally(engines.CellSums(_slot_cells(bound, slots), amounts), bound, slots).totals
 
     def prefixes(self, bound: Sequence[engines.BoundAxis], at: Sequence[int]) -> list[int]:
+        """SENSITIVE: return the exact number of used rows in the first slots, for each length in `at`, followed by the
+        missing rows.
+        """
         slots = [*_slots_sql(bound[:-1]), None]
         tally = engines.PrefixCounts(
             [bound_axis.axis for bound_axis in bound], at, [slot is not None for slot in slots]
@@ -554,14 +579,17 @@ class DuckEngine:
         return self._tally(tally, bound, slots).totals
 
     def _tally(self, tally: Tally, bound: Sequence[engines.BoundAxis], slots: Sequence[str | None]) -> Tally:
+        """SENSITIVE: add all batches of used rows to `tally` and return it."""
         for columns in _read_batches(self._engine.connection, self._used_rows(bound), bound, slots):
             tally.add(columns)
         return tally
 
     def numbers(self, bound: Sequence[engines.BoundAxis]) -> Iterator[Sequence[FloatArray]]:
+        """SENSITIVE: yield batches of used rows: numbers for columns on a grid, slots for categories; NaN: missing."""
         return _read_numbers(self._engine.connection, self._used_rows(bound), bound)
 
     def in_subsets(self, bound: Sequence[engines.BoundAxis], subsets: int) -> Iterator[Sequence[FloatArray]]:
+        """SENSITIVE: yield batches of used rows as `numbers` does, followed by the subset of each row's unit."""
         engine, source = self._engine.connection, self._source
         positions = sorted({bound_axis.place for bound_axis in bound})
         if self._unit == EACH_RECORD:
@@ -575,12 +603,14 @@ class DuckEngine:
         engine.execute(f"DROP TABLE {PARTED}")
 
     def places(self, bound: Sequence[engines.BoundAxis]) -> IntArray:
+        """SENSITIVE: return the cell of each used row; one past the last cell if it is missing on any axis."""
         slots = _slots_sql(bound)
         cells, rows = _slot_cells(bound, slots), self._used_rows(bound)
         batches = [cells.places(columns) for columns in _read_batches(self._engine.connection, rows, bound, slots)]
         return np.concatenate([np.empty(0, dtype=np.int64), *batches])
 
     def units(self) -> int:
+        """SENSITIVE: return the exact number of units, or of rows if each record is a unit."""
         engine, source = self._engine.connection, self._source
         if self._unit == EACH_RECORD:
             position = next(
@@ -594,12 +624,16 @@ class DuckEngine:
         return int(row[0])
 
     def unit_sizes(self) -> dict[int, int]:
+        """SENSITIVE: return the exact number of units by number of rows."""
         unit = find_column(self._unit.column, self._source.columns)
         rows = self._source.scan(self._engine.connection, [unit])
         query = unit_sizes_sql(rows, self._source.columns[unit], unit)
         return {int(rows): int(units) for rows, units in self._engine.connection.execute(query).fetchall()}
 
     def sized_units(self, bound: engines.BoundAxis, doublings: int) -> IntArray:
+        """SENSITIVE: return the exact number of units by size class and by the cell of one record, the unit's first in
+        the secret ranking.
+        """
         engine, source = self._engine.connection, self._source
         unit = find_column(self._unit.column, source.columns)
         rows = source.scan_whole(engine, sorted({bound.place, unit}))
@@ -613,6 +647,7 @@ class DuckEngine:
         return counts
 
     def names(self, bound: engines.BoundAxis) -> dict[str, int]:
+        """SENSITIVE: return the exact number of units with each name of a column."""
         engine = self._engine.connection
         if self._unit == EACH_RECORD:
             query = names_sql(_read_sql(self._used_rows([bound]), [bound]), bound.column, each_record=True)
@@ -629,10 +664,11 @@ class DuckEngine:
         return {name: units for name, units in named_counts if name is not None}
 
     def close(self) -> None:
+        """Close the connection and delete its temporary folder."""
         self._engine.close()
 
     def _used_rows(self, bound: Sequence[engines.BoundAxis], *extra_positions: int) -> str:
-        """Return a FROM clause of the used rows."""
+        """SENSITIVE: return a FROM clause of the used rows, with the columns of the axes and of these positions."""
         positions = {bound_axis.place for bound_axis in bound} | set(extra_positions)
         if self._unit == EACH_RECORD and not self._source.is_costly:
             return self._source.scan(self._engine.connection, sorted(positions))

@@ -159,18 +159,20 @@ def table_from_url(url: str, table: str) -> EngineTable:
 LOW_BITS = 31
 """Bits of the low part of an amount: the sums of both parts stay below 64 bits for up to 2**32 rows."""
 MOST_WEIGHED = 2**18
-"""Rows whose amounts, below 2**44 each, sum within 64 bits."""
+"""Rows that are weighed at once: their amounts, below 2**44 each, sum within 64 bits."""
 Amounts = Callable[[Grid, FloatArray], IntArray]
 """Function that returns the amount each value adds to its cell."""
 
 
 def offset_amounts(half: int) -> Amounts:
-    """Return the amounts of sums."""
+    """Return the function that gives each value its distance from the middle of its cell, in steps, from ``-half`` to
+    `half`.
+    """
     return lambda grid, values: grid.offset_of(values, half)
 
 
 def squared_offset_amounts(half: int) -> Amounts:
-    """Return the amounts of sums of squares."""
+    """Return the function that gives each value ``2 * offset**2 - half**2``, with the offset of `offset_amounts`."""
     return lambda grid, values: 2 * grid.offset_of(values, half) ** 2 - half**2
 
 
@@ -207,6 +209,7 @@ class CellCounts:
         self.counts = np.zeros(cells.size + 1, dtype=np.int64)
 
     def add(self, columns: Sequence[FloatArray]) -> None:
+        """SENSITIVE: add the rows of a batch to the counts of their cells."""
         # Sorted values make the search for cells three times as fast.
         np.add.at(self.counts, self._cells.places([np.sort(columns[0])] if len(columns) == 1 else columns), 1)
 
@@ -222,6 +225,7 @@ class CellSums:
         self._high, self._low = np.zeros((2, cells.size + 1), dtype=np.int64)
 
     def add(self, columns: Sequence[FloatArray]) -> None:
+        """SENSITIVE: add the amount of each row of a batch to its cell."""
         cell, amount = self._cells.places(columns), self._amounts(self._grid, columns[-1])
         # In two parts: one sum could exceed 64 bits, the parts would need 2**32 rows for that.
         np.add.at(self._high, cell, amount >> LOW_BITS)
@@ -246,12 +250,14 @@ class CellAmounts:
         self._found = np.zeros(cells.size + 1, dtype=object)
 
     def add(self, columns: Sequence[FloatArray]) -> None:
+        """SENSITIVE: add the weighted amount of each row of a batch to its cell."""
         *values, weights = columns
         for start in range(0, len(weights), MOST_WEIGHED):
             rows = slice(start, start + MOST_WEIGHED)
             self._add([column[rows] for column in values], self._query.weights.to_steps(weights[rows]))
 
     def _add(self, columns: Sequence[FloatArray], steps: IntArray) -> None:
+        """SENSITIVE: add rows whose weights are integer steps (-1: missing), few enough that sums fit 64 bits."""
         cell = self._cells.places(columns)
         is_used = (cell < self._cells.size) & (steps >= 0)
         amount, outside_amount = self._query.amounts(columns[-1], np.where(is_used, steps, 0))
@@ -286,6 +292,7 @@ class PrefixCounts:
         self._table = np.zeros((len(self._before) + 1, len(self._bounds) + 1), dtype=np.int64)
 
     def add(self, columns: Sequence[FloatArray]) -> None:
+        """SENSITIVE: add the rows of a batch to the counts between the requested bounds."""
         *first, values = columns
         row = self._rows.places(first) if first else np.zeros(len(values), dtype=np.int64)
         cell = row * self._table.shape[1] + np.searchsorted(self._bounds, values, side="right")
@@ -303,7 +310,7 @@ class PrefixCounts:
 
 
 MOST_CHECKED = 2**24
-"""Cells of a grid whose formula is checked at every edge."""
+"""Cells of a grid whose formula is checked at every edge; a finer grid has no formula."""
 
 
 class Formula(NamedTuple):
