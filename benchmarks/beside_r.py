@@ -139,7 +139,7 @@ def of_models(folder: Path, told: Numbers) -> Iterator[str]:
         ):  # fmt: skip
             yield row(name, "DeLong's test", words, here, there, same=False)
     kinds = pd.read_csv(folder / "iris.csv")
-    several = dp.SeveralClassesQuestion(dp.Categories("k", (0, 1, 2)), ("p0", "p1", "p2"), grid=TWENTIETHS)
+    several = dp.MulticlassQuestion(dp.Categories("k", (0, 1, 2)), ("p0", "p1", "p2"), grid=TWENTIETHS)
     name = "one-against-one auc"
     yield row(
         "Hand and Till", "`multiclass.roc`", "iris, 150", asked(several, kinds).value(name), told["iris", name][0]

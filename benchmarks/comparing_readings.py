@@ -447,7 +447,7 @@ def distributions(release: Release) -> Iterator[Reading]:
         )
         exact = mannwhitneyu(one, two).pvalue
         yield test("two columns: rank sum", whom, dp.rank_sum_test(*found.values()).p_value, exact)
-        shifts = dp.drift(found[0], {"now": found[1]}, alarms=1 - LEVEL).shifts
+        shifts = dp.drift(found[0], {"now": found[1]}, false_alarm_rate=1 - LEVEL).shifts
         for statistic in ("psi", "ks", "wasserstein", "auc"):
             alarm = shifts["now", statistic].alarm
             yield test(f"drift: {statistic}", whom, 0.0 if alarm else 1.0, exact)
@@ -483,7 +483,7 @@ def people_with_scores(setting: Setting) -> dict[str, FloatArray]:
     treated = (generator.random(SIZE) >= setting.first_arm).astype(np.float64)
     gain = np.where(treated == 1, log(setting.effect) * scores[0], 0.0)
     outcome = (generator.random(SIZE) < expit(-0.5 + gain)).astype(np.float64)
-    return {"y": label, "s": scores[0], "z": scores[1], "arm": arm, "treated": treated, "outcome": outcome}
+    return {"y": label, "s": scores[0], "z": scores[1], "arm": arm, "treated_value": treated, "outcome": outcome}
 
 
 TENTHS = tuple(np.arange(5, 100, 10) / 100)
@@ -589,7 +589,7 @@ def area_of(columns: Mapping[str, FloatArray], rows: NDArray[np.bool_]) -> float
 def uplift(release: Release) -> Iterator[Reading]:
     """The areas of the uplift and Qini curves, and the effect of the treatment."""
     setting = release.setting
-    question = dp.UpliftQuestion("outcome", "treated", "s", grid_of_scores(setting))
+    question = dp.UpliftQuestion("outcome", "treated_value", "s", grid_of_scores(setting))
     sample = release.sample(people_with_scores(setting))
     private, exact = release.answer(question, sample), noiseless(question, sample)
     whole = noiseless_of_scores(setting._replace(records=0), question)

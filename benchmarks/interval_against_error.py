@@ -615,7 +615,7 @@ JUDGED: Mapping[str, tuple[Any, tuple[str, ...]]] = MappingProxyType({
         ("auc difference", "average precision difference", "brier score difference"),
     ),
     "ordered classes": (
-        dp.OrderedClassesQuestion(Categories("k", (0, 1, 2)), "s", TENTHS), ("volume under the surface",),
+        dp.OrdinalClassesQuestion(Categories("k", (0, 1, 2)), "s", TENTHS), ("volume under the surface",),
     ),
     "uplift": (dp.UpliftQuestion("o", "t", "s", TENTHS), ("uplift area", "qini area")),
     "predicted against observed": (dp.PredictedObservedQuestion("s", "near", TENTHS, TENTHS), ("mean squared error",)),
@@ -624,7 +624,7 @@ JUDGED: Mapping[str, tuple[Any, tuple[str, ...]]] = MappingProxyType({
 
 CLASSES: Mapping[str, tuple[Any, tuple[str, ...]]] = MappingProxyType({
     "several classes": (
-        dp.SeveralClassesQuestion(Categories("k", (0, 1, 2)), ("low", "middle", "s"), "guess", grid=TENTHS),
+        dp.MulticlassQuestion(Categories("k", (0, 1, 2)), ("low", "middle", "s"), "guess", grid=TENTHS),
         ("macro auc", "micro auc", "one-against-one auc", "accuracy"),
     ),
     "forecast quantiles": (

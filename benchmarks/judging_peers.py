@@ -111,7 +111,7 @@ def classes() -> Iterator[Row]:
     columns = {"k": kind, **{f"p{each}": likely[:, each] for each in range(3)}}
     columns |= {"guess": likely.argmax(axis=1), "sure": likely.max(axis=1)}
     grid, names = dp.Values(np.unique(likely)), ("p0", "p1", "p2")
-    question = dp.SeveralClassesQuestion(dp.Categories("k", (0, 1, 2)), names, "guess", "sure", grid=grid)
+    question = dp.MulticlassQuestion(dp.Categories("k", (0, 1, 2)), names, "guess", "sure", grid=grid)
     found = asked(question, columns)
     for words, terms in (
         ("macro auc", {"multi_class": "ovr"}), ("weighted auc", {"multi_class": "ovr", "average": "weighted"}),

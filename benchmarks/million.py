@@ -71,7 +71,7 @@ from dpcurves_parties.shares.dap_uploads import LeaderUpload
 from dpcurves_parties.shares.function_shares import Owners
 
 MILLION = 10**6
-PATIENT = "--patience", "600"
+PATIENT = "--timeout", "600"
 LEADER, BOTH = "leader", "both"
 PROCESSES, AT_ONCE, SHARES = 3, 75, 1
 """Processes of owners, owners in each at a time, and parts of a piece that each is given one after the other."""

@@ -130,7 +130,7 @@ def noise(model: SecureSum, loss: PrivacyLoss) -> None:
     sums = sum(model.sample_noise_share(drawn, RUNS * 1024, source) for _ in range(model.sites))
     spent = (process_time() - start) / model.sites / RUNS / 1024
     print(
-        f"{model.sites:5} {model.tolerated:3} {loss!s:>12} {plan.error / curator.error:9.4f}"
+        f"{model.sites:5} {model.collusion_threshold:3} {loss!s:>12} {plan.error / curator.error:9.4f}"
         f" {np.std(sums) / plan.error:9.4f} {1e9 * spent:9.0f}"
     )
 
@@ -152,7 +152,7 @@ def exactly_a_curators(model: SecureSum, cells: int) -> bool:
     query = CountQuery((Axis("x", Grid(0, 1, cells=cells)),), CountUse.CELLS)
     plan = model.plan_query(query, ONE, AddRemove(EACH_RECORD))
     tables = [chance.random(500) for _ in range(model.sites)]
-    silent = _Silent(model.sites, model.tolerated)
+    silent = _Silent(model.sites, model.collusion_threshold)
     source, unused = Randomness.from_system(), _no_memory()
     parts = [silent.build_vector(plan, _records(table), unused, source) for table in tables]
     summed = np.sum(parts, axis=0, dtype=np.uint64).view(np.int64)
@@ -280,7 +280,10 @@ def processors(federation: Federated) -> dict[str, float]:
 
 def show(model: SecureSum, what: str, seconds: tuple[float, float], mark: str, others: str = "") -> None:
     clock, own = seconds
-    print(f"{model.sites:5} {model.tolerated:3}  {what:38} {clock:6.2f} {mark:>5} {others:33} {own:8.3f}", flush=True)
+    print(
+        f"{model.sites:5} {model.collusion_threshold:3}  {what:38} {clock:6.2f} {mark:>5} {others:33} {own:8.3f}",
+        flush=True,
+    )
 
 
 PARTS: dict[str, Callable[[], None]] = {

@@ -163,8 +163,8 @@ def coordinator(folder: Path) -> Iterator[Target]:
     prepared(
         folder, f"task identity hub --url https://127.0.0.1:{port}",
         *(f"federation join {site} --name {site}" for site in "abc"),
-        "federation found --sites a/site.json,b/site.json,c/site.json --coordinator hub/server.json --tolerated 1"
-        " --adjacency add-remove --epsilon 4 --out task.json --tickets tickets",
+        "federation create --sites a/site.json,b/site.json,c/site.json --coordinator hub/server.json"
+        " --collusion-threshold 1 --adjacency add-remove --epsilon 4 --out task.json --tickets tickets",
     )  # fmt: skip
     task, token = FederationTask.load(folder / "task.json"), Ticket.load(folder / "tickets" / "analyst-1", Role.ANALYST)
     path = f"/tasks/{task.hash}"

@@ -138,7 +138,7 @@ def quantiles(reports: int, grid: dp.Grid, bars: Progress, *, in_jobs: bool) -> 
         places = read_record_slots(task, {"x": np.random.default_rng(1).normal(size=reports)})
         put(task, folder, places, bars)
         more = ["--jobs", str(folder / "jobs")] if in_jobs else []
-        with servers(folder, task, "--patience", "3600", *more) as processes:
+        with servers(folder, task, "--timeout", "3600", *more) as processes:
             clock = Clock([each.pid for each in processes])
 
             def told(what: str) -> None:

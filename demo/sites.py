@@ -51,7 +51,7 @@ PATIENCE = 120
 AIRLINES = ("UA", "B6", "EV", "DL", "AA")
 AIRCRAFT = Unit("tailnum", 20)
 HOSPITALS = tuple(f"hospital {letter}" for letter in "ABCDE")
-MODEL = SecureSum(sites=5, tolerated=1)
+MODEL = SecureSum(sites=5, collusion_threshold=1)
 LOSSES = {"cdf": "1.2", "quantiles": "0.6", "roc": "1", "calibration": "1"}
 ASKED_OF_AIRLINES: dict[str, Any] = {
     name: question for name, question in (DELAY_QUESTIONS | MODEL_QUESTIONS).items() if name in LOSSES

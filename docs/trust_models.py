@@ -19,9 +19,9 @@ from dpcurves_sites.trust import SecureSum
 
 OWN: dict[str, dict[str, Any]] = {
     "PlaneBoundsQuestion": {"x": dp.BoundsQuestion("x", 0.25, "0.9"), "y": dp.BoundsQuestion("r", 0.25, "0.9")},
-    "OrderedClassesQuestion": {"label": dp.Categories("y", (0, 1, 2))},
+    "OrdinalClassesQuestion": {"label": dp.Categories("y", (0, 1, 2))},
     "QuantileForecastsQuestion": {"grid": dp.Grid(-1, 1, cells=64)},
-    "SeveralClassesQuestion": {"label": dp.Categories("y", (0, 1, 2))},
+    "MulticlassQuestion": {"label": dp.Categories("y", (0, 1, 2))},
 }
 """Arguments of some kinds that differ from those of the others."""
 PAGE = Path(__file__).parent / "trust_questions.md"

@@ -33,7 +33,7 @@ ALARMS = 0.05
 """Probability of a false alarm of drift, by default."""
 BILLION = 10**9
 """Ledger units per epsilon or rho: the ledger counts whole billionths."""
-OWN = ("name", "share", "since", "alarms", "title", "text")
+OWN = ("name", "share", "since", "false_alarm_rate", "title", "text")
 NUMBERS = ("epsilon", "rho", "delta")
 KNOWN = (*NUMBERS, "question", "title", "text", "source", "labels", "categories")
 TITLE = "Study"
@@ -49,7 +49,7 @@ class StudyQuestion:
         question: The question.
         share: Fraction of the budget.
         since: File of an earlier released curve on the same cells, for a test of drift: see `drift`.
-        alarms: Probability of a false alarm, for each statistic.
+        false_alarm_rate: Probability of a false alarm, for each statistic.
         title: Title in the report; empty: the title of the result.
         text: Text in the report.
     """
@@ -58,7 +58,7 @@ class StudyQuestion:
     question: Question[Any]
     share: Fraction
     since: str | None = None
-    alarms: float = ALARMS
+    false_alarm_rate: float = ALARMS
     title: str = ""
     text: str = ""
 
@@ -119,8 +119,8 @@ class Study:
         It has ``epsilon`` or ``rho``, optionally ``delta`` for partition selection, and a list ``question``. Each
         question has ``ask`` and the fields of that kind of question, optionally ``name`` and ``share``, the fraction of
         the budget; questions without a share divide the rest equally. A distribution function or a histogram may have
-        ``since``, the file of an earlier one, and ``alarms``, the probability of a false alarm. For readers of the
-        report there are ``title``, ``text`` and ``source`` of the study, ``title`` and ``text`` of questions,
+        ``since``, the file of an earlier one, and ``false_alarm_rate``, the probability of a false alarm. For readers
+        of the report there are ``title``, ``text`` and ``source`` of the study, ``title`` and ``text`` of questions,
         ``labels`` of columns and their ``categories``; these do not change the request.
 
         Raises:
@@ -270,6 +270,6 @@ def _parse_questions(entries: list[Mapping[str, Any]]) -> Iterator[StudyQuestion
         since = entry.get("since")
         if since is not None and not isinstance(since, str):
             raise InvalidArgument("since", f"the name of a file is needed, got {describe_value(since)}")
-        alarms = require_probability("alarms", entry.get("alarms", ALARMS))
+        false_alarm_rate = require_probability("false_alarm_rate", entry.get("false_alarm_rate", ALARMS))
         texts = {key: _require_text(key, entry[key]) for key in ("title", "text") if key in entry}
-        yield StudyQuestion(name, question, default_share if share is None else share, since, alarms, **texts)
+        yield StudyQuestion(name, question, default_share if share is None else share, since, false_alarm_rate, **texts)

@@ -164,7 +164,7 @@ class CallOptions:
     """Options for calls of an external release."""
 
     processes: str = of.option("N", "Simultaneous calls.", "1")
-    patience: str = of.option("S", "Timeout of a call in seconds; a timeout is an outcome.", "10")
+    timeout: str = of.option("S", "Timeout of a call in seconds; a timeout is an outcome.", "10")
 
 
 @dataclass(frozen=True)
@@ -188,7 +188,9 @@ class QuestionOptions:
     grid: str = of.option("L:U:N", "Public cells; pairs of neighbours lie at their edges.", "0:1:8")
     adjacency: str | None = of.optional("KIND", "replace-one or add-remove: the neighbouring relation of the claim.")
     sampler: str = of.option(
-        "turns|face", "turns: all released numbers, without a ledger; face: the JSON of the curve.", "turns"
+        "transcript|json",
+        "transcript: all released numbers, without a ledger; json: the JSON of the curve.",
+        "transcript",
     )
 
 
@@ -208,7 +210,7 @@ def audit_command(
     sampler = CommandSampler(
         program.command,
         of.parse_integer("processes", calls.processes),
-        of.parse_positive_number("patience", calls.patience),
+        of.parse_positive_number("timeout", calls.timeout),
     )
     typed = [
         "command",
@@ -234,7 +236,7 @@ def audit_package(
     from .auditor import check_forked_workers, check_new_processes
     from .samplers import CallableSampler, PackageSampler, import_function
 
-    patience = of.parse_positive_number("patience", calls.patience)
+    patience = of.parse_positive_number("timeout", calls.timeout)
     sampler = PackageSampler(function.function, of.parse_integer("processes", calls.processes), patience)
     typed = [
         "package",
@@ -277,7 +279,7 @@ def _make_question_command(name: str) -> of.Command:
         if cells.grid is None:
             raise Misuse("grid", of.NO_GRID)
         neighbours, grid = parse_adjacency(cells.adjacency), of.parse_grid("grid", cells.grid)
-        samplers = {"turns": RoundsSampler, "face": PublicFunctionSampler}
+        samplers = {"transcript": RoundsSampler, "json": PublicFunctionSampler}
         question, claim = find_question(name), claimed.parse_claim()
         loss = PrivacyLoss.zcdp(claim["rho"]) if "rho" in claim else PrivacyLoss.pure(claim["epsilon"])
         sampler = of.parse_choice("sampler", cells.sampler, samplers)(
@@ -423,11 +425,11 @@ def _select_targets(options: EverythingOptions) -> list[AuditTarget]:
     ]
 
 
-SAMPLES = MappingProxyType({"noise": 100_000, "mechanism": 5_000, "turns": 2_000, "face": 200, "ledger": 100})
+SAMPLES = MappingProxyType({"noise": 100_000, "mechanism": 5_000, "transcript": 2_000, "json": 200, "ledger": 100})
 """Samples of each data set of a release, by its sampler, in a quick audit; ten times as many in a full one."""
-SECONDS = MappingProxyType({"noise": 3.0, "mechanism": 5.0, "turns": 7.0, "face": 15.0, "ledger": 10.0})
+SECONDS = MappingProxyType({"noise": 3.0, "mechanism": 5.0, "transcript": 7.0, "json": 15.0, "ledger": 10.0})
 """Processor seconds of a search, by sampler: the result does not depend on the load of the machine."""
-QUICK_SECONDS = MappingProxyType({"noise": 0.22, "mechanism": 0.33, "turns": 0.45, "face": 0.6, "ledger": 0.6})
+QUICK_SECONDS = MappingProxyType({"noise": 0.22, "mechanism": 0.33, "transcript": 0.45, "json": 0.6, "ledger": 0.6})
 """Processor seconds of a search in a quick audit, by sampler."""
 QUICK_QUESTIONS = (
     "cdf", "quantiles", "count", "bounds", "roc", "calibration", "verification", "weighted mean", "found groups",
@@ -471,7 +473,7 @@ def _is_in_quick_audit(target: AuditTarget) -> bool:
         return True
     if target.kind == "mechanism":
         return is_pure is not ("replace-one" in target.name)
-    if target.kind == "face":
+    if target.kind == "json":
         return target.name in QUICK_FACES
     question = target.name.partition(":")[0]
     return is_pure and (

@@ -245,7 +245,7 @@ def _list_surveys() -> Iterator[tuple[str, Any, NeighbouringDatasets]]:
     family = families.pairs(datasets, adjacency=REPLACE_ONE, name="values of a person")
     yield "report for a curve", Task(curve, ONE, 1000), family
     yield "report with public coins", Task(curve, ONE, 1000, coins=Coins.PUBLIC), family
-    yield "report rounded by chance", Task(shares, ONE, 1000, rounding=Rounding.CHANCE), family
+    yield "report rounded by chance", Task(shares, ONE, 1000, rounding=Rounding.RANDOMIZED), family
     yield "report for a curve", Task(curve, HALF_RHO, 1000), family
 
 
@@ -347,7 +347,7 @@ def _list_pair_targets() -> Iterator[AuditTarget]:
         )
         if find_spec("rbcl"):
             sampler = GarbledAnswersSampler(name, kernel, plan, seed)
-            yield AuditTarget(f"pairs, garbled answers on {name}", sampler, family, ONE, "turns")
+            yield AuditTarget(f"pairs, garbled answers on {name}", sampler, family, ONE, "transcript")
         yield AuditTarget(
             f"pairs, noisy sum of {name}", _make_pair_sum_sampler(kernel, people, seed), family, ONE, "mechanism"
         )
@@ -411,7 +411,7 @@ def _list_two_server_targets() -> Iterator[AuditTarget]:
         ("two servers, all cells", CountQuery(axes, CountUse.PREFIXES)),
     ):
         for loss in (ONE, HALF_RHO):
-            yield AuditTarget(f"{name}: {loss}", TwoServersSampler(name, query, loss), family, loss, "turns")
+            yield AuditTarget(f"{name}: {loss}", TwoServersSampler(name, query, loss), family, loss, "transcript")
 
 
 def ask_federation(data: Any) -> Mapping[str, Any]:
@@ -443,7 +443,7 @@ def _list_site_targets() -> Iterator[AuditTarget]:
     """Yield the federation of sites."""
     edges = np.linspace(0, 1, STEPS + 1)
     family = families.values(edges, adjacency=ADD_REMOVE)
-    yield AuditTarget("federation of sites, histogram", CallableSampler(ask_federation, PATIENT), family, ONE, "face")
+    yield AuditTarget("federation of sites, histogram", CallableSampler(ask_federation, PATIENT), family, ONE, "json")
 
 
 def _list_public_targets() -> Iterator[AuditTarget]:
@@ -454,7 +454,7 @@ def _list_public_targets() -> Iterator[AuditTarget]:
     stream_family = families.streams(STEPS, adjacency=ADD_REMOVE)
     for reading, counts in (("counts", Counts(states)), ("totals", Totals(states)), ("groups", Groups(states))):
         yield AuditTarget(
-            f"followed stream of {reading}", _make_stream_sampler(counts, ONE), stream_family, ONE, "face"
+            f"followed stream of {reading}", _make_stream_sampler(counts, ONE), stream_family, ONE, "json"
         )
     yield AuditTarget(
         "followed stream, twice over one store",
@@ -471,11 +471,11 @@ def _list_public_targets() -> Iterator[AuditTarget]:
         "ledger",
     )
     for name, task, family in _list_surveys():
-        yield AuditTarget(f"{name}, handed in: {task.loss}", _make_device_sampler(task), family, task.loss, "face")
+        yield AuditTarget(f"{name}, handed in: {task.loss}", _make_device_sampler(task), family, task.loss, "json")
     if all(map(find_spec, ("argon2", "pyarrow"))):
         values = families.values(np.linspace(0, 1, STEPS + 1), adjacency=REPLACE_ONE)
         yield AuditTarget(
-            "verification server, histogram", CallableSampler(ask_verification_server, PATIENT), values, ONE, "face"
+            "verification server, histogram", CallableSampler(ask_verification_server, PATIENT), values, ONE, "json"
         )
 
 

@@ -224,11 +224,11 @@ OTHERS: Mapping[str, AuditQuestion] = {
         lambda grid: dp.ModelPairQuestion(LABEL, "first", "second", Grid(0, 1, cells=2)), _paired
     ),
     "classes in order": AuditQuestion(
-        lambda grid: dp.OrderedClassesQuestion(CLASSES, SCORE, FEW),
+        lambda grid: dp.OrdinalClassesQuestion(CLASSES, SCORE, FEW),
         make_records_factory("label score", (2, 0.9), (0, 0.1), (1, 0.1), (0, 0.9), (2, nan), (7, 0.5)),
     ),
     "several classes": AuditQuestion(
-        lambda grid: dp.SeveralClassesQuestion(
+        lambda grid: dp.MulticlassQuestion(
             CLASSES, ("p", "q", "r"), grid=Grid(0, 1, cells=2), groups=Grid(0, 1, cells=2)
         ),
         make_records_factory(

@@ -567,15 +567,15 @@ def _list_question_targets() -> Iterator[AuditTarget]:
             for name, audited in questions.items():
                 sampler = RoundsSampler(f"turns of {name}", audited.question(grid), loss, neighbours)
                 yield AuditTarget(
-                    f"{name}: {setting}", sampler, audited.family(EDGES, adjacency=neighbours), loss, "turns"
+                    f"{name}: {setting}", sampler, audited.family(EDGES, adjacency=neighbours), loss, "transcript"
                 )
             sampler = RoundsSampler(
                 "turns of verification", _make_verify_question(), loss, neighbours, reopen_data=True
             )
-            yield AuditTarget(f"verification: {setting}", sampler, _make_line_datasets(neighbours), loss, "turns")
+            yield AuditTarget(f"verification: {setting}", sampler, _make_line_datasets(neighbours), loss, "transcript")
         sampler = RoundsSampler("turns of found groups", UNLISTED, WITH_DELTA, neighbours)
         listed = make_name_datasets(EDGES, adjacency=neighbours)
-        yield AuditTarget(f"found groups: {WITH_DELTA}, {neighbours.value}", sampler, listed, WITH_DELTA, "turns")
+        yield AuditTarget(f"found groups: {WITH_DELTA}, {neighbours.value}", sampler, listed, WITH_DELTA, "transcript")
 
 
 def _make_verify_question() -> Any:
@@ -608,27 +608,27 @@ def _list_public_targets() -> Iterator[AuditTarget]:
         for name, each in {**QUESTIONS, **(OTHERS if neighbours is REPLACE_ONE else {})}.items():
             sampler: Sampler = PublicFunctionSampler(f"face of {name}", each.question(grid), ONE, neighbours)
             yield AuditTarget(
-                f"{name}: {neighbours.value}", sampler, each.family(EDGES, adjacency=neighbours), ONE, "face"
+                f"{name}: {neighbours.value}", sampler, each.family(EDGES, adjacency=neighbours), ONE, "json"
             )
         sampler = PublicFunctionSampler("face of found groups", UNLISTED, WITH_DELTA, neighbours)
         listed = make_name_datasets(EDGES, adjacency=neighbours)
-        yield AuditTarget(f"found groups: {neighbours.value}", sampler, listed, WITH_DELTA, "face")
+        yield AuditTarget(f"found groups: {neighbours.value}", sampler, listed, WITH_DELTA, "json")
         sampler = PublicFunctionSampler(
             "face of a bound that is found", QUESTIONS["histogram"].question(grid), ONE, neighbours, UNIT, None
         )
         yield AuditTarget(
             f"histogram of units without a bound: {neighbours.value}", sampler,
-            families.units(EDGES, 2, adjacency=neighbours), ONE, "face",
+            families.units(EDGES, 2, adjacency=neighbours), ONE, "json",
         )  # fmt: skip
         sampler = PublicFunctionSampler("face of verification", _make_verify_question(), ONE, neighbours)
-        yield AuditTarget(f"verification: {neighbours.value}", sampler, _make_line_datasets(neighbours), ONE, "face")
+        yield AuditTarget(f"verification: {neighbours.value}", sampler, _make_line_datasets(neighbours), ONE, "json")
     cdf, count = QUESTIONS["cdf"].question(grid), QUESTIONS["count"].question(grid)
     values = families.values(EDGES, adjacency=ADD_REMOVE)
     units = families.units(EDGES, 2, adjacency=ADD_REMOVE)
     sampler = PublicFunctionSampler(
         "face of histogram by unit", dp.HistogramQuestion(COLUMN, grid), ONE, ADD_REMOVE, UNIT, 2
     )
-    yield AuditTarget("histogram of units", sampler, units, ONE, "face")
+    yield AuditTarget("histogram of units", sampler, units, ONE, "json")
     half = PrivacyLoss.pure(Fraction(1, 2))
     yield AuditTarget(
         "two questions of a session", make_session_sampler({cdf: half, count: half}, ADD_REMOVE), values, ONE, "ledger"

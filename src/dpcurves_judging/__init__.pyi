@@ -8,23 +8,23 @@ from .model_pairs import ModelPair, ModelPairQuestion, difference_of_models
 from .model_report import model_card
 from .pairwise_scorer import PairwiseScorer, PairwiseScorerQuestion
 from .rates_by_group import GroupRates, SimultaneousCurves, group_curves, group_rates
-from .several_classes import OrderedClasses, OrderedClassesQuestion, SeveralClasses, SeveralClassesQuestion
+from .multiclass import OrdinalClasses, OrdinalClassesQuestion, Multiclass, MulticlassQuestion
 from .uplift import Uplift, UpliftQuestion
 
 __all__ = [
     "GroupRates",
     "ModelPair",
     "ModelPairQuestion",
-    "OrderedClasses",
-    "OrderedClassesQuestion",
+    "OrdinalClasses",
+    "OrdinalClassesQuestion",
     "PairwiseScorer",
     "PairwiseScorerQuestion",
     "PredictedObserved",
     "PredictedObservedQuestion",
     "QuantileForecasts",
     "QuantileForecastsQuestion",
-    "SeveralClasses",
-    "SeveralClassesQuestion",
+    "Multiclass",
+    "MulticlassQuestion",
     "SimultaneousCurves",
     "Uplift",
     "UpliftQuestion",

@@ -69,7 +69,7 @@ class DeclaredClassOptions(of.QuestionOptions):
 
 
 @dataclass(frozen=True)
-class SeveralClassesOptions(DeclaredClassOptions):
+class MulticlassOptions(DeclaredClassOptions):
     """Options for true classes and the scores of each class."""
 
     label: str = of.option("NAME", "The column of true classes.")
@@ -83,7 +83,7 @@ class SeveralClassesOptions(DeclaredClassOptions):
 
 
 @dataclass(frozen=True)
-class OrderedClassesOptions(DeclaredClassOptions):
+class OrdinalClassesOptions(DeclaredClassOptions):
     """Options for three ordered classes and a score."""
 
     label: str = of.option("NAME", "The column of classes.")
@@ -103,12 +103,12 @@ class UpliftOptions(of.QuestionOptions):
         "NAME", "The column of predicted gains; or @FILE, a model in JSON.", parse=of.read_score_source
     )
     grid: str = of.option("L:U:N", "Public cells of scores.", "-1:1:40", of.parse_grid)
-    good: str = of.option("LABEL", "The good outcome.", "1", of.parse_label)
-    bad: str | None = of.optional(
+    pos_label: str = of.option("LABEL", "The good outcome.", "1", of.parse_label)
+    neg_label: str | None = of.optional(
         "LABEL", "The bad one; needed in a CSV file, and where the other is neither 1 nor 0.", of.parse_label
     )
-    treated: str = of.option("LABEL", "The value of --treatment of the treated.", "1", of.parse_label)
-    untreated: str | None = of.optional(
+    treated_value: str = of.option("LABEL", "The value of --treatment of the treated.", "1", of.parse_label)
+    control_value: str | None = of.optional(
         "LABEL", "That of the others; needed in a CSV file, and where the other is neither 1 nor 0.", of.parse_label
     )
     model: str = of.option("TEXT", MODEL, PUBLIC)
@@ -259,12 +259,12 @@ COMMANDS = (
         more="Both scores are counted together, so intervals are those of paired models.",
     ),
     make_question_command(
-        "several-classes", "SeveralClassesQuestion", [SeveralClassesOptions, PictureOptions], [ClassesView],
+        "multiclass", "MulticlassQuestion", [MulticlassOptions, PictureOptions], [ClassesView],
         title="A model of several classes: areas of one against the rest and of pairs, accuracy, top-1 calibration.",
         example="scored.csv --label kind --classes a,b,c --scores p_a,p_b,p_c --predicted guess",
     ),
     make_question_command(
-        "ordered-classes", "OrderedClassesQuestion", [OrderedClassesOptions, of.SplitOptions], [NumbersView],
+        "ordinal-classes", "OrdinalClassesQuestion", [OrdinalClassesOptions, of.SplitOptions], [NumbersView],
         title="How well a score orders three classes: the volume under the ROC surface.",
         example="scored.csv --label stage --classes 1,2,3 --score marker",
     ),

@@ -19,8 +19,8 @@ from dpcurves.privacy import Neighbours, PrivacyLoss
 from .counted_numbers import CountedNumbers
 from .forecasts_of_numbers import PredictedObservedQuestion, QuantileForecastsQuestion
 from .model_pairs import ModelPairQuestion
+from .multiclass import MulticlassQuestion, OrdinalClassesQuestion
 from .pairwise_scorer import PairwiseScorerQuestion
-from .several_classes import OrderedClassesQuestion, SeveralClassesQuestion
 from .uplift import UpliftQuestion
 
 EXACT = PrivacyLoss.pure(10**9)
@@ -66,8 +66,10 @@ def _make_pair_columns(question: ModelPairQuestion, draw: Any) -> dict[str, Any]
 def _make_uplift_columns(question: UpliftQuestion, draw: Any) -> dict[str, Any]:
     """Return synthetic outcomes, scores, and treatments, where every second record is treated."""
     records = _SimulatedRecords.from_draw(draw)
-    outcome = parse_class_labels(question.outcome, question.good, question.bad, ("bad", "good"))
-    treatment = parse_class_labels(question.treatment, question.treated, question.untreated, ("untreated", "treated"))
+    outcome = parse_class_labels(question.outcome, question.pos_label, question.neg_label, ("neg_label", "pos_label"))
+    treatment = parse_class_labels(
+        question.treatment, question.treated_value, question.control_value, ("control_value", "treated_value")
+    )
     return {
         question.outcome: np.array(outcome.values)[records.classes],
         require_column_name(question.score): interpolate_grid(question.grid, records.score),
@@ -96,14 +98,14 @@ def _make_class_labels(label: Categories, records: _SimulatedRecords) -> dict[st
     return {label.column: np.array(label.values)[kinds]}
 
 
-def _make_ordered_class_columns(question: OrderedClassesQuestion, draw: Any) -> dict[str, Any]:
+def _make_ordinal_columns(question: OrdinalClassesQuestion, draw: Any) -> dict[str, Any]:
     """Return synthetic labels of three classes, and one score."""
     records = _SimulatedRecords.from_draw(draw)
     score = {require_column_name(question.score): interpolate_grid(question.grid, records.score)}
     return {**_make_class_labels(question.label, records), **score}
 
 
-def _make_several_class_columns(question: SeveralClassesQuestion, draw: Any) -> dict[str, Any]:
+def _make_multiclass_columns(question: MulticlassQuestion, draw: Any) -> dict[str, Any]:
     """Return synthetic labels of up to three classes, a score of each class, and predictions with confidence if the
     question has them."""
     records, label = _SimulatedRecords.from_draw(draw), question.label
@@ -169,11 +171,11 @@ def _make_forecast(columns: Callable[[Any, Any], Table]) -> ForecastKind:
 FORECASTS: Mapping[type[Any], ForecastKind] = MappingProxyType(
     {
         ModelPairQuestion: _make_forecast(_make_pair_columns),
-        OrderedClassesQuestion: _make_forecast(_make_ordered_class_columns),
+        OrdinalClassesQuestion: _make_forecast(_make_ordinal_columns),
         PairwiseScorerQuestion: _make_forecast(_make_feature_columns),
         PredictedObservedQuestion: _make_forecast(_make_prediction_columns),
         QuantileForecastsQuestion: _make_forecast(_make_quantile_forecast_columns),
-        SeveralClassesQuestion: _make_forecast(_make_several_class_columns),
+        MulticlassQuestion: _make_forecast(_make_multiclass_columns),
         UpliftQuestion: _make_forecast(_make_uplift_columns),
     }
 )

@@ -144,8 +144,8 @@ class UpliftQuestion:
         score: The column of predicted gains, or a `Scorecard` or `Trees`.
         grid: Public cells of scores; outside scores count in the end cells.
         by: Public categories: one result for each, all together at the privacy loss of one.
-        good, bad: The two outcomes; records with another outcome are missing.
-        treated, untreated: The two treatments.
+        good, neg_label: The two outcomes; records with another outcome are missing.
+        treated_value, control_value: The two treatments.
         model: A statement about the model, printed with the result.
 
     Raises:
@@ -166,19 +166,21 @@ class UpliftQuestion:
     score: str | Predictor
     grid: Grid = CELLS
     by: By = None
-    good: Category = 1
-    bad: Category | None = None
-    treated: Category = 1
-    untreated: Category | None = None
+    pos_label: Category = 1
+    neg_label: Category | None = None
+    treated_value: Category = 1
+    control_value: Category | None = None
     model: str = "the model is taken as public"
 
     def __post_init__(self) -> None:
         Axis(self.score, require_clamped("grid", self.grid))
         parse_grouping(self.by)
-        outcomes = parse_class_labels(self.outcome, self.good, self.bad, ("bad", "good")).values
-        treatments = parse_class_labels(self.treatment, self.treated, self.untreated, ("untreated", "treated")).values
+        outcomes = parse_class_labels(self.outcome, self.pos_label, self.neg_label, ("neg_label", "pos_label")).values
+        treatments = parse_class_labels(
+            self.treatment, self.treated_value, self.control_value, ("control_value", "treated_value")
+        ).values
         for (low_value, high_value), (low_name, high_name) in zip(
-            (outcomes, treatments), (("bad", "good"), ("untreated", "treated")), strict=True
+            (outcomes, treatments), (("neg_label", "pos_label"), ("control_value", "treated_value")), strict=True
         ):
             object.__setattr__(self, high_name, high_value)
             object.__setattr__(self, low_name, low_value if getattr(self, low_name) is not None else None)
@@ -204,8 +206,10 @@ class UpliftQuestion:
 
     def steps(self, setting: Setting) -> Needs[Any]:
         """Ask for one table: counts by treatment, outcome and cell of the score."""
-        treatment = parse_class_labels(self.treatment, self.treated, self.untreated, ("untreated", "treated"))
-        outcome = parse_class_labels(self.outcome, self.good, self.bad, ("bad", "good"))
+        treatment = parse_class_labels(
+            self.treatment, self.treated_value, self.control_value, ("control_value", "treated_value")
+        )
+        outcome = parse_class_labels(self.outcome, self.pos_label, self.neg_label, ("neg_label", "pos_label"))
         axes = prepend_category_axes(self.by, treatment, outcome, Axis(self.score, count_outside(self.grid)))
         return ask_one_table(Uplift, self, PrefixWorkload(axes), 4)
 

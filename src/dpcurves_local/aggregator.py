@@ -241,11 +241,11 @@ class Inviter:
                 with os.fdopen(file, "wb") as key_file:
                     key_file.write(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
         except OSError as error:
-            raise InvalidArgument("inviting", f"the file cannot be opened ({error.strerror})") from None
+            raise InvalidArgument("invitation_key", f"the file cannot be opened ({error.strerror})") from None
         except (ValueError, TypeError):
             pass
         if key is None:
-            raise InvalidArgument("inviting", "the file holds no Ed25519 private key without a password")
+            raise InvalidArgument("invitation_key", "the file holds no Ed25519 private key without a password")
         return cls(key)
 
     @cached_property

@@ -102,12 +102,12 @@ FINEST = 2**20
 class Rounding(StrEnum):
     """The rule by which a number becomes a cell.
 
-    `SIMPLE`: the cell that contains it. `CHANCE`: one of the two cells whose middles enclose it, drawn so that the
+    `SIMPLE`: the cell that contains it. `RANDOMIZED`: one of the two cells whose middles enclose it, drawn so that the
     expected middle equals the number.
     """
 
     SIMPLE = "simple"
-    CHANCE = "chance"
+    RANDOMIZED = "randomized"
 
 
 @dataclass(frozen=True)

@@ -184,8 +184,9 @@ class Task(Document):
         aim: The reading of the curve for which levels and their numbers of people are optimised: `CountUse.AREA` for an
             area under a ROC curve. The curve can still be read, less accurately. None: the whole curve.
         coins: `Coins.PUBLIC`: a report is one bit, of a Hadamard response whose level and index follow from the task
-            and the person's name. `Coins.OWN`: the device draws and sends them; other randomisers may err less.
-        rounding: `Rounding.CHANCE`: the device rounds a number randomly to the middle of a neighbouring cell, without
+            and the person's name. `Coins.PRIVATE`: the device draws and sends them; other randomisers may err less.
+        rounding: `Rounding.RANDOMIZED`: the device rounds a number randomly to the middle of a neighbouring cell,
+            without
             bias, for means over pairs that are computed from a histogram. See `StochasticRounding`.
         invitations: Public key that must have signed the name of a report, in 64 hexadecimal digits, as
             `Inviter.public_key`. None: any name may report.
@@ -210,7 +211,7 @@ class Task(Document):
     loss: PrivacyLoss
     people: int
     aim: CountUse | None = field(default=None, kw_only=True)
-    coins: Coins = field(default=Coins.OWN, kw_only=True)
+    coins: Coins = field(default=Coins.PRIVATE, kw_only=True)
     rounding: Rounding = field(default=Rounding.SIMPLE, kw_only=True)
     invitations: str | None = field(default=None, kw_only=True)
 
@@ -219,8 +220,8 @@ class Task(Document):
         convert_to_integers(self, people="people")
         if self.aim not in (None, CountUse.AREA):
             raise InvalidArgument("aim", "Read.AREA is needed for an area, or none")
-        require_type("coins", self.coins, Coins, "Coins.OWN or Coins.PUBLIC")
-        require_type("rounding", self.rounding, Rounding, "Rounding.SIMPLE or Rounding.CHANCE")
+        require_type("coins", self.coins, Coins, "Coins.PRIVATE or Coins.PUBLIC")
+        require_type("rounding", self.rounding, Rounding, "Rounding.SIMPLE or Rounding.RANDOMIZED")
         if not 1 <= self.people <= MOST_PEOPLE:
             raise InvalidArgument("people", f"from 1 to {MOST_PEOPLE} report, got {self.people}")
         if self.invitations is not None and not (isinstance(self.invitations, str) and KEY.fullmatch(self.invitations)):
@@ -266,7 +267,7 @@ class Task(Document):
         """The stochastic rounding of the task; None for simple rounding."""
         return (
             StochasticRounding.from_question(self.question, self.plan.query.axes)
-            if self.rounding is Rounding.CHANCE
+            if self.rounding is Rounding.RANDOMIZED
             else None
         )
 
@@ -462,7 +463,7 @@ class Task(Document):
         if currency not in _LOSSES or not isinstance(amount, str):
             raise InvalidArgument("task", "its loss is an epsilon or a rho, written as a text")
         question, aim = question_from_json(stored.get("question", {})), _parse_aim(stored.get("aim"))
-        coins = parse_choice("coins", stored.get("coins", Coins.OWN), Coins)
+        coins = parse_choice("coins", stored.get("coins", Coins.PRIVATE), Coins)
         rounding = parse_choice("rounding", stored.get("rounding", Rounding.SIMPLE), Rounding)
         return cls(
             question, _LOSSES[currency](amount), stored["people"], aim=aim, coins=coins, rounding=rounding,

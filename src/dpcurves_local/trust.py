@@ -54,15 +54,15 @@ class Coins(StrEnum):
     """The party that draws the random bits that do not depend on the value: the level, and the index of a Hadamard
     response.
 
-    `OWN`: the person, who sends them. `PUBLIC`: they follow from the person's pseudonym, so that a report is the single
-    bit of a Hadamard response.
+    `PRIVATE`: the person, who sends them. `PUBLIC`: they follow from the person's pseudonym, so that a report is the
+    single bit of a Hadamard response.
     """
 
-    OWN = "own"
+    PRIVATE = "private"
     PUBLIC = "public"
 
 
-def plan_reports(query: Query, loss: PrivacyLoss, adjacency: Adjacency, coins: Coins = Coins.OWN) -> Plan:
+def plan_reports(query: Query, loss: PrivacyLoss, adjacency: Adjacency, coins: Coins = Coins.PRIVATE) -> Plan:
     """Plan the levels, their numbers of people and randomisers with the least predicted error.
 
     Formal guarantees: each person sends one report about one level, drawn independently of the value. For every level
@@ -141,14 +141,14 @@ def _choose_law(  # noqa: PLR0917
     together = [
         build_all_levels_tree(rows, cells, widths, loss, people)
         for widths in trees
-        if coins is Coins.OWN
+        if coins is Coins.PRIVATE
         and len(widths) > 1
         and convert_to_epsilon(loss * Fraction(1, len(widths))) >= LEAST_EPSILON
     ]
     return min([*split, *together], key=lambda law: _predict_error(law, use))
 
 
-_WAYS: dict[Coins, tuple[type[Randomiser], ...]] = {Coins.OWN: RANDOMISERS, Coins.PUBLIC: (HadamardResponse,)}
+_WAYS: dict[Coins, tuple[type[Randomiser], ...]] = {Coins.PRIVATE: RANDOMISERS, Coins.PUBLIC: (HadamardResponse,)}
 
 
 class _LevelTable(NamedTuple):
@@ -254,7 +254,7 @@ class Local:
     INSTEAD: ClassVar[str] = "people answer a dp.local.Task, one report each, and dp.local.aggregate reads the curve"
 
     aim: CountUse | None = None
-    coins: Coins = Coins.OWN
+    coins: Coins = Coins.PRIVATE
 
     @property
     def holders(self) -> tuple[type, ...]:

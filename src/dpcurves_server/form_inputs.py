@@ -41,17 +41,26 @@ OF_COLUMNS = frozenset(
 )
 """Further fields that name a column."""
 LABELS = frozenset(
-    {"came", "censored", "pos_label", "neg_label", "good", "bad", "treated", "untreated", "positive", "negative"}
+    {
+        "event_value",
+        "censored_value",
+        "pos_label",
+        "neg_label",
+        "treated_value",
+        "control_value",
+        "positive",
+        "negative",
+    }
 )
 """Fields that take a declared value of a column."""
-COLUMN_OF_LABEL: Mapping[str, str] = {
-    "came": "event", "censored": "event", "pos_label": "label", "neg_label": "label", "good": "outcome",
-    "bad": "outcome", "treated": "treatment", "untreated": "treatment",
+COLUMNS_OF_LABEL: Mapping[str, tuple[str, ...]] = {
+    "event_value": ("event",), "censored_value": ("event",), "pos_label": ("label", "outcome"),
+    "neg_label": ("label", "outcome"), "treated_value": ("treatment",), "control_value": ("treatment",),
 }  # fmt: skip
-"""Label fields, each with the field that names its column."""
+"""Label fields, each with the fields of which a form has the one that names its column."""
 DECLARED: Mapping[str, tuple[str, str]] = {
     "row_categories": ("rows", ""), "column_categories": ("columns", ""), "classes": ("label", ""),
-    "causes": ("event", "censored"),
+    "causes": ("event", "censored_value"),
 }  # fmt: skip
 """Fields filled with the declared values of another field's column, except the value of a third field."""
 CHOICES: Mapping[str, tuple[tuple[str, str], ...]] = {
@@ -282,7 +291,7 @@ def complete_fields(form: Form, values: Given, columns: Sequence[Declared]) -> G
                 completed[field.name] = [
                     ",".join(_format_label(item) for item in column.values if str(item) != excluded)
                 ]
-        elif field.name in COLUMN_OF_LABEL:
+        elif field.name in COLUMNS_OF_LABEL:
             completed[field.name] = _declared_label(field, completed, declared)
         elif "=" in field.metavar or field.name == "by":
             completed[field.name] = [
@@ -293,7 +302,8 @@ def complete_fields(form: Form, values: Given, columns: Sequence[Declared]) -> G
 
 def _declared_label(field: Field, values: Given, declared: Mapping[str, Declared]) -> list[str]:
     """Return the typed label or the default, formatted as the schema declares it."""
-    column = declared.get(_field_text(values, COLUMN_OF_LABEL[field.name]))
+    names = [_field_text(values, column_field) for column_field in COLUMNS_OF_LABEL[field.name]]
+    column = declared.get("".join(names))  # a form has one of the fields
     text = _field_text(values, field.name) or (field.default or "")
     if isinstance(column, Categories):
         return [next((_format_label(value) for value in column.values if str(value) == text), text)]

@@ -63,7 +63,7 @@ class AnalystOptions:
 
     ticket: str = option("FILE", "The analyst's ticket; its key lies beside it.")
     request_id: str | None = optional("ID", "An id of this request: repeating the same question under it is free.")
-    patience: str = option("SECONDS", "How long the coordinator may be down.", "60")
+    timeout: str = option("SECONDS", "How long the coordinator may be down.", "60")
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class AskTerms:
         task, loss, request = self.file.read_task(), self.price.loss(), self.analyst.request_id or secrets.token_hex(8)
         key, patience = (
             read_key(ticket.with_name(f"{ticket.name}.key")),
-            parse_integer("patience", self.analyst.patience),
+            parse_integer("timeout", self.analyst.timeout),
         )
         with RemoteFederation(task, Ticket.load(ticket, Role.ANALYST), key, patience) as federation:
             federation.plan(question, loss)  # refuses before any site is asked
@@ -132,9 +132,9 @@ class PlanTerms:
 
 def describe_assumptions(task: FederationTask) -> tuple[str, ...]:
     """Return the assumptions of the privacy proof, as lines to print."""
-    if task.most_rows is None:
+    if task.max_rows is None:
         return (ASSUMED,)
-    return (ASSUMED, f"Stated by each site, unverified: at most {task.most_rows} records")
+    return (ASSUMED, f"Stated by each site, unverified: at most {task.max_rows} records")
 
 
 def describe_task(task: FederationTask) -> tuple[str, ...]:
@@ -144,7 +144,7 @@ def describe_task(task: FederationTask) -> tuple[str, ...]:
     return (
         f"Task {task.name!r} of {', '.join(member.name for member in task.members)}; its hash is {task.hash}",
         f"Guarantee: each site spends at most {task.budget}, for {task.unit}, under {task.neighbours.value},"
-        f" against the coordinator together with {model.tolerated - model.absent} sites",
+        f" against the coordinator together with {model.collusion_threshold - model.max_dropouts} sites",
         f"Noise: {model.variance_factor} of one curator's variance;"
         f" {roster.max_failures} sites may fail after sending their vectors",
         *([f"Columns: {columns}"] if columns else []),
@@ -169,8 +169,10 @@ class NewTaskOptions:
     coordinator: str = option("FILE", "The coordinator's server.json: dpcurves task identity.")
     out: str = option("FILE", "The task document: a new file.")
     tickets: str = option("FOLDER", "A folder for tickets and analysts' keys.")
-    tolerated: str = option("C", "The number of sites that may collude with the coordinator or be left out of a sum.")
-    absent: str = option("A", "The number of these that may be left out of a sum when they do not answer.", "0")
+    collusion_threshold: str = option(
+        "C", "The number of sites that may collude with the coordinator or be left out of a sum."
+    )
+    max_dropouts: str = option("A", "The number of these that may be left out of a sum when they do not answer.", "0")
     sites_per_unit: str = option(
         "K", "The largest number of sites with records of one unit: the noise grows with it.", "1"
     )
@@ -179,7 +181,7 @@ class NewTaskOptions:
         "NAME:KIND,...",
         "The columns that each site must have and questions may use: age:number,sex:category.",
     )
-    most_rows: str | None = optional(
+    max_rows: str | None = optional(
         "N", "A bound on the records of a site; each site checks it locally, unverified by others."
     )
     name: str = option("NAME", "The display name.", "federation")
@@ -191,7 +193,7 @@ class CoordinatorOptions:
 
     identity: str = option("FOLDER", "The folder of its TLS identity: dpcurves task identity.")
     listen: str | None = optional("HOST:PORT", "The address to listen at; default: the URL in the task.")
-    patience: str = option("SECONDS", "How long a site may be silent before a sum continues without it, or ends.", "60")
+    timeout: str = option("SECONDS", "How long a site may be silent before a sum continues without it, or ends.", "60")
 
 
 @dataclass(frozen=True)
@@ -210,8 +212,8 @@ class SiteOptions:
         "FILE",
         "Approved questions, a JSON list of entries with question or fingerprint, and the largest epsilon or rho.",
     )
-    patience: str = option("SECONDS", "How long to wait in a round for other sites before the next request.", "600")
-    carried: str | None = optional("PATH", "A socket for another transport of its messages: see federation carry.")
+    timeout: str = option("SECONDS", "How long to wait in a round for other sites before the next request.", "600")
+    socket: str | None = optional("PATH", "A socket for another transport of its messages: see federation app.")
 
     def choose_approval(self) -> Callable[[ApprovalRequest], bool]:
         """Return the function that decides whether the site answers a question. Raises `Misuse` if --approve and
@@ -255,8 +257,8 @@ def join(site: NewSiteOptions) -> None:
 def create_task(sites: NewTaskOptions, promise: GuaranteeOptions, price: LossOptions) -> None:
     """Create a task: its document, which every site signs at start, and the tickets of all participants.
 
-    Example: dpcurves federation found --sites a/site.json,b/site.json,c/site.json --coordinator hub/server.json
-    --tolerated 1 --adjacency add-remove --epsilon 4 --out task.json --tickets tickets
+    Example: dpcurves federation create --sites a/site.json,b/site.json,c/site.json --coordinator hub/server.json
+    --collusion-threshold 1 --adjacency add-remove --epsilon 4 --out task.json --tickets tickets
     """
     from dpcurves_parties.serving.identity import read_server
 
@@ -266,8 +268,8 @@ def create_task(sites: NewTaskOptions, promise: GuaranteeOptions, price: LossOpt
 
     members = tuple(Member.load(Path(file)) for file in sites.sites.split(","))
     model = SecureSum(
-        len(members), parse_integer("tolerated", sites.tolerated, least=0),
-        parse_integer("absent", sites.absent, least=0),
+        len(members), parse_integer("collusion_threshold", sites.collusion_threshold, least=0),
+        parse_integer("max_dropouts", sites.max_dropouts, least=0),
         parse_integer("sites-per-unit", sites.sites_per_unit),
     )  # fmt: skip
     task = create_federation_task(
@@ -275,7 +277,7 @@ def create_task(sites: NewTaskOptions, promise: GuaranteeOptions, price: LossOpt
         unit=promise.privacy_unit(), budget=price.loss(), coordinator=read_server(Path(sites.coordinator)),
         analysts=parse_integer("analysts", sites.analysts),
         columns=None if sites.columns is None else parse_schema(sites.columns),
-        most_rows=None if sites.most_rows is None else parse_integer("most-rows", sites.most_rows),
+        max_rows=None if sites.max_rows is None else parse_integer("most-rows", sites.max_rows),
     )  # fmt: skip
     print_to_console(make_console(), *describe_task(task))
 
@@ -291,7 +293,7 @@ def coordinator(file: TaskFileOption, running: CoordinatorOptions, watching: Mon
     from .relay import Coordinator
 
     task = file.read_task()
-    patience, monitoring = parse_integer("patience", running.patience), watching.create_monitoring()
+    patience, monitoring = parse_integer("timeout", running.timeout), watching.create_monitoring()
     server = Coordinator(task, Identity.load(Path(running.identity)), patience, monitoring=monitoring)
     listen = running.listen or task.coordinator.url.removeprefix("https://").rstrip("/")
     console = make_console()
@@ -322,7 +324,7 @@ def site(source: SourceOptions, file: TaskFileOption, home: SiteOptions) -> None
     number = next((index for index, member in enumerate(task.members) if member.key == public), None)
     if number is None:
         raise Misuse("key", "the key belongs to no site of this task")
-    approve, patience = home.choose_approval(), parse_integer("patience", home.patience)
+    approve, patience = home.choose_approval(), parse_integer("timeout", home.timeout)
     console = make_console()
     opened_site = Site(
         task.terms, Signer(number, key), source.records(), Ledger.open_persistent(home.ledger), home.dataset,
@@ -339,8 +341,8 @@ def site(source: SourceOptions, file: TaskFileOption, home: SiteOptions) -> None
         tell=lambda line: print_to_console(console, line),
         timeout=patience,
     )
-    if home.carried is not None:
-        agent.use_transport(SocketTransport(Path(home.carried)))
+    if home.socket is not None:
+        agent.use_transport(SocketTransport(Path(home.socket)))
     agent.run()
 
 
@@ -369,12 +371,12 @@ def status(file: TaskFileOption) -> None:
 
 COMMANDS: MappingProxyType[str, Command] = MappingProxyType(
     {
-        "found": create_task,
+        "create": create_task,
         "join": join,
         "coordinator": coordinator,
         "site": site,
         "status": status,
-        "carry": write_transport,
+        "app": write_transport,
     }
 )
 

@@ -100,7 +100,7 @@ def count_used_rows(records: Records, schema: Schema, unit: Unit) -> int:
         with suppress(InvalidArgument):
             return int(records.counts((axis,)).sum())
     raise InvalidArgument(
-        "most_rows", "declare the columns of the task: one of them is needed to count the records of units"
+        "max_rows", "declare the columns of the task: one of them is needed to count the records of units"
     )
 
 

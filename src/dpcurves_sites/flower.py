@@ -1,6 +1,6 @@
 """Transport of a federation's messages by Flower: a ServerApp beside the coordinator, a ClientApp beside each site.
 
-This file is the app, together with `transport.py`; `dpcurves federation carry flower` writes it to a folder. It imports
+This file is the app, together with `transport.py`; `dpcurves federation app flower` writes it to a folder. It imports
 only Flower and the standard library, because SuperNodes do not have dpcurves installed. It reads no records and holds
 no keys: the site's process listens at a socket, set by ``--node-config 'dpcurves="/run/site.sock"'``, and keeps all
 secrets. The app stores nothing in its context. The federation's messages bring their own masks, signatures and ids;

@@ -1,6 +1,6 @@
 """Transport of a federation's messages by NVFlare: a Controller beside the coordinator, an Executor beside each site.
 
-`dpcurves federation carry --by nvflare` writes a job that names both. They read no records and hold no keys: the site's
+`dpcurves federation app --by nvflare` writes a job that names both. They read no records and hold no keys: the site's
 process listens at a socket and keeps all secrets. The environment variable ``DPCURVES_SOCKET`` has the socket's path,
 in which ``{site}`` is replaced by NVFlare's name of the site. This file imports only NVFlare, `transport.py` and the
 standard library.

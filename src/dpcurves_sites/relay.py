@@ -243,7 +243,7 @@ class MessageBoard:
         the possible failures afterwards.
         """
         roster = self.task.terms.roster
-        return len(roster.keys) - (roster.absent if stage <= MASKED else roster.max_failures)
+        return len(roster.keys) - (roster.max_dropouts if stage <= MASKED else roster.max_failures)
 
     def _find_round(self, name: str) -> OpenRound:
         """Return an open round. Raises `ProtocolError` if it is unknown or over."""

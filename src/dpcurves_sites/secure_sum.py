@@ -42,7 +42,7 @@ MOST_SITES = 100
 SPARSE = 32
 """Sites: the smallest roster with a sparse graph of neighbours."""
 FEW = 16
-"""Neighbours per site in a sparse graph, unless `tolerated` and `absent` require more."""
+"""Neighbours per site in a sparse graph, unless `collusion_threshold` and `max_dropouts` require more."""
 
 
 @dataclass(frozen=True)
@@ -52,11 +52,12 @@ class Roster:
     Attributes:
         task: Digest of the task, 32 bytes.
         keys: The Ed25519 public key of each site.
-        tolerated: The number of sites that may collude with the coordinator.
-        absent: The number of sites that a sum may leave out because they did not send their vectors in time.
+        collusion_threshold: The number of sites that may collude with the coordinator.
+        max_dropouts: The number of sites that a sum may leave out because they did not send their vectors in time.
 
     Raises:
-        ValueError: Fewer than 2 or more than 100 sites, a duplicate key, or `tolerated` or `absent` out of range.
+        ValueError: Fewer than 2 or more than 100 sites, a duplicate key, or `collusion_threshold` or `max_dropouts` out
+            of range.
 
     Formal guarantees: m sites, of which c collude. Lists of the sites in a sum are signed by a `quorum` of more than
     ``(m + c) / 2``: two quorums share more than c sites, so at least one honest site, which signs one list per
@@ -69,8 +70,8 @@ class Roster:
 
     task: bytes
     keys: tuple[bytes, ...]
-    tolerated: int
-    absent: int = 0
+    collusion_threshold: int
+    max_dropouts: int = 0
 
     def __post_init__(self) -> None:
         sites = len(self.keys)
@@ -78,10 +79,13 @@ class Roster:
             raise InvalidArgument("sites", f"there must be 2 to {MOST_SITES} sites, got {sites}")
         if len(set(self.keys)) < sites or any(len(key) != 32 for key in self.keys):
             raise InvalidArgument("keys", "each site needs a different Ed25519 public key of 32 bytes")
-        if not 0 <= self.tolerated < sites:
-            raise InvalidArgument("tolerated", f"must be from 0 to {sites - 1} for {sites} sites, got {self.tolerated}")
-        if not 0 <= self.absent <= self.max_failures:
-            raise InvalidArgument("absent", f"must be from 0 to {self.max_failures}, got {self.absent}")
+        if not 0 <= self.collusion_threshold < sites:
+            raise InvalidArgument(
+                "collusion_threshold",
+                f"must be from 0 to {sites - 1} for {sites} sites, got {self.collusion_threshold}",
+            )
+        if not 0 <= self.max_dropouts <= self.max_failures:
+            raise InvalidArgument("max_dropouts", f"must be from 0 to {self.max_failures}, got {self.max_dropouts}")
 
     @property
     def degree(self) -> int:
@@ -89,18 +93,22 @@ class Roster:
         in a sparse graph.
         """
         sites = len(self.keys)
-        sparse_degree = max(FEW, 2 * (-(-(3 * self.tolerated + 2) // 2)), 2 * (self.tolerated + self.absent) + 2)
+        sparse_degree = max(
+            FEW,
+            2 * (-(-(3 * self.collusion_threshold + 2) // 2)),
+            2 * (self.collusion_threshold + self.max_dropouts) + 2,
+        )
         return sites - 1 if sites < SPARSE or sparse_degree >= sites - 1 else sparse_degree
 
     @property
     def quorum(self) -> int:
         """The number of sites that must sign the list of the sites in the sum."""
-        return (len(self.keys) + self.tolerated) // 2 + 1
+        return (len(self.keys) + self.collusion_threshold) // 2 + 1
 
     @property
     def threshold(self) -> int:
         """The number of shares that reconstruct a mask key."""
-        return (self.degree + 1 + self.tolerated) // 2 + 1
+        return (self.degree + 1 + self.collusion_threshold) // 2 + 1
 
     @property
     def max_failures(self) -> int:
@@ -117,7 +125,7 @@ class Roster:
     @cached_property
     def fingerprint(self) -> bytes:
         """SHA-256 of the roster's facts, 32 bytes."""
-        facts = [self.task.hex(), [key.hex() for key in self.keys], self.tolerated, self.absent]
+        facts = [self.task.hex(), [key.hex() for key in self.keys], self.collusion_threshold, self.max_dropouts]
         return sha256(json.dumps(["secure sum roster", 1, *facts]).encode()).digest()
 
 
@@ -219,7 +227,7 @@ def _parse_stage(
 
 def _require_present(sum_round: SumRound, stage: int, present: Iterable[int], before: Iterable[int]) -> None:
     """Refuse a stage with too few sites, or with a site that was not in the stage before. Raises `ProtocolError`."""
-    sites, required_count = set(present), len(sum_round.roster.keys) - sum_round.roster.absent
+    sites, required_count = set(present), len(sum_round.roster.keys) - sum_round.roster.max_dropouts
     if len(sites) < required_count:
         rule = f"{required_count} of {len(sum_round.roster.keys)} sites are needed, {len(sites)} are present"
         raise ProtocolError(STAGES[stage], rule, 409)

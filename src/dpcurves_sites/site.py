@@ -217,7 +217,7 @@ class FederationTerms:
         units: The public number of units of each site; empty under add-remove.
         budget: The total privacy loss of each site.
         columns: The columns that questions may use; empty allows any column.
-        most_rows: The promised bound on the records of a site; None if none was promised.
+        max_rows: The promised bound on the records of a site; None if none was promised.
 
     Raises:
         ValueError: The roster does not fit the model, or `units` does not fit `neighbours`.
@@ -230,7 +230,7 @@ class FederationTerms:
     units: tuple[int, ...]
     budget: PrivacyLoss
     columns: Schema = field(default_factory=dict)
-    most_rows: int | None = None
+    max_rows: int | None = None
 
     def __post_init__(self) -> None:
         if self.roster != self.model.build_roster(self.roster.task, self.roster.keys):
@@ -433,8 +433,8 @@ class Site:
         require_task_columns(records, terms.columns)
         if self._units is not None and records.units() != self._units:
             raise InvalidArgument("units", f"{self._units} were promised; the table has another number of units")
-        if terms.most_rows is not None and count_used_rows(records, terms.columns, terms.unit) > terms.most_rows:
-            raise InvalidArgument("most_rows", f"at most {terms.most_rows} records were promised; the table has more")
+        if terms.max_rows is not None and count_used_rows(records, terms.columns, terms.unit) > terms.max_rows:
+            raise InvalidArgument("max_rows", f"at most {terms.max_rows} records were promised; the table has more")
 
 
 class AnswerFunction(Protocol):

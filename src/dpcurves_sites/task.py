@@ -99,14 +99,14 @@ class FederationTask(TaskDocument):
         analysts: The Ed25519 public keys of the analysts.
         tokens: Hashes of the tickets that the coordinator accepts.
         columns: The columns that questions may use and each site must have; empty allows any column.
-        most_rows: The promised bound on the records of a site, unverified; None for no bound.
+        max_rows: The promised bound on the records of a site, unverified; None for no bound.
     """
 
     KIND: ClassVar[str] = "federation"
     VERSION: ClassVar[int] = 2
     FIELDS: ClassVar[Mapping[str, str]] = {
         "name": "name", "sites": "members", "adjacency": "neighbours", "budget": "budget",
-        "coordinator": "coordinator", "analysts": "analysts", "most_rows": "most_rows",
+        "coordinator": "coordinator", "analysts": "analysts", "max_rows": "max_rows",
     }  # fmt: skip
 
     name: str
@@ -119,7 +119,7 @@ class FederationTask(TaskDocument):
     analysts: tuple[bytes, ...]
     tokens: Mapping[Role, Sequence[str]]
     columns: Schema = field(default_factory=dict)
-    most_rows: int | None = None
+    max_rows: int | None = None
 
     @cached_property
     def terms(self) -> FederationTerms:
@@ -132,18 +132,18 @@ class FederationTask(TaskDocument):
         units = tuple(member.units for member in self.members if member.units is not None)
         public_units = units if self.neighbours.has_public_units else ()
         terms = FederationTerms(
-            self.model, roster, self.neighbours, self.unit, public_units, self.budget, self.columns, self.most_rows
+            self.model, roster, self.neighbours, self.unit, public_units, self.budget, self.columns, self.max_rows
         )
-        if self.most_rows is not None and self.most_rows < 1:
-            raise InvalidArgument("most_rows", f"must be at least 1, got {self.most_rows}")
+        if self.max_rows is not None and self.max_rows < 1:
+            raise InvalidArgument("max_rows", f"must be at least 1, got {self.max_rows}")
         return terms
 
     def to_fields(self) -> Mapping[str, Any]:
         """Return the fields of the task document as JSON values."""
         model = self.model
         return {
-            **STORED.encode_fields(self), "most_rows": self.most_rows, "tolerated": model.tolerated,
-            "absent": model.absent,
+            **STORED.encode_fields(self), "max_rows": self.max_rows, "collusion_threshold": model.collusion_threshold,
+            "max_dropouts": model.max_dropouts,
             "sites_per_unit": model.sites_per_unit, "unit": self.unit.column, "rows_per_unit": self.unit.records,
             "columns": [[name, kind.value] for name, kind in self.columns.items()],
         }  # fmt: skip
@@ -153,7 +153,9 @@ class FederationTask(TaskDocument):
         """Parse the task from the fields of its document. Raises `ValueError`, `KeyError` or `TypeError` if they are
         invalid.
         """
-        model = SecureSum(len(stored["sites"]), stored["tolerated"], stored["absent"], stored["sites_per_unit"])
+        model = SecureSum(
+            len(stored["sites"]), stored["collusion_threshold"], stored["max_dropouts"], stored["sites_per_unit"]
+        )
         unit = Unit(stored["unit"], stored["rows_per_unit"]) if stored["unit"] else EACH_RECORD
         columns = {name: ColumnKind(kind) for name, kind in stored["columns"]}
         return STORED.decode_fields(cls, stored, model=model, unit=unit, tokens=tokens, columns=columns)
@@ -183,7 +185,7 @@ class FederationTask(TaskDocument):
 def create_federation_task(
     members: tuple[Member, ...], model: SecureSum, document: Path, tickets: Path, *, name: str, neighbours: Neighbours,
     unit: Unit, budget: PrivacyLoss, coordinator: Server, analysts: int, columns: Schema | None = None,
-    most_rows: int | None = None,
+    max_rows: int | None = None,
 ) -> FederationTask:  # fmt: skip
     """Write the document of a new task, a ticket per site and analyst, and a signing key per analyst.
 
@@ -195,7 +197,7 @@ def create_federation_task(
     keys = [Ed25519PrivateKey.generate() for _ in range(analysts)]
     public = tuple(key.public_key().public_bytes_raw() for key in keys)
     draft = FederationTask(
-        name, model, members, neighbours, unit, budget, coordinator, public, {}, dict(columns or {}), most_rows,
+        name, model, members, neighbours, unit, budget, coordinator, public, {}, dict(columns or {}), max_rows,
     )  # fmt: skip
     draft.terms  # noqa: B018  # validates before anything is written
     numbers = {Role.OWNER: len(members), Role.ANALYST: analysts, Role.COORDINATOR: 1}

@@ -217,7 +217,7 @@ EXECUTOR = """{
 class TransportOptions:
     """Options of the transport system and of the folder of its app."""
 
-    by: str = option("WHO", "The transport system: flower or nvflare.")
+    framework: str = option("WHO", "The transport system: flower or nvflare.")
     task: str = option("FILE", "The path of the task document on the coordinator's machine.")
     out: str = option("FOLDER", "A new folder for the app.")
     address: str = option("HOST:PORT", "The address of Flower's SuperLink.", "127.0.0.1:8000")
@@ -226,12 +226,12 @@ class TransportOptions:
 def write_transport(options: TransportOptions) -> None:
     """Write an app for Flower or NVFlare that transports the messages of a federation.
 
-    Example: dpcurves federation carry --by flower --task task.json --out carrier
+    Example: dpcurves federation app --by flower --task task.json --out carrier
     """
     from dpcurves.arguments import ProtocolError
 
     write: Callable[[TransportOptions, Path], str] = parse_choice(
-        "by", options.by, {"flower": write_flower_app, "nvflare": write_nvflare_job}
+        "framework", options.framework, {"flower": write_flower_app, "nvflare": write_nvflare_job}
     )
     folder = Path(options.out)
     try:

@@ -106,18 +106,18 @@ class SecureSum:
     charged.
 
     Formal guarantees: `plan.loss` under `plan.adjacency` against analysts, and against the coordinator together
-    with ``tolerated - absent`` of the m sites, if they are computationally bounded. *Proof idea.* Let c be
-    `tolerated`, and n = m - c. Each site adds a share of noise such that any n shares sum to a curator's noise:
-    differences of Polya variables of shape 1 / n, whose sum is exactly discrete Laplace
+    with ``collusion_threshold - max_dropouts`` of the m sites, if they are computationally bounded. *Proof idea.* Let c
+    be `collusion_threshold`, and n = m - c. Each site adds a share of noise such that any n shares sum to a curator's
+    noise: differences of Polya variables of shape 1 / n, whose sum is exactly discrete Laplace
     (`shares.sample_polya_differences`), or discrete Gaussians of 1 / n of a variance that `shares.gaussian_parameter`
     has raised, so that their sum loses no more than a single discrete Gaussian (the proof there covers any number of
-    sums). The revealed sum is over the sites of one list (`secure_sum`), which leaves out at most `absent` sites, so it
-    has the shares of at least ``m - absent - (c - absent) = n`` honest sites. Colluding parties know their own vectors
-    and the sum, and see masked vectors that are indistinguishable from uniform; so they learn the sum of the honest
-    vectors, from which a simulator produces the rest. That sum is a count of the honest sites' table with n or more
-    shares of noise, and further shares are independent post-processing. Dropouts after the vectors were sent remove no
-    noise. *A coordinator that lies* about dropouts can leave out at most `absent` honest sites; therefore only
-    ``tolerated - absent`` may collude.
+    sums). The revealed sum is over the sites of one list (`secure_sum`), which leaves out at most `max_dropouts` sites,
+    so it has the shares of at least ``m - absent - (c - absent) = n`` honest sites. Colluding parties know their own
+    vectors and the sum, and see masked vectors that are indistinguishable from uniform; so they learn the sum of the
+    honest vectors, from which a simulator produces the rest. That sum is a count of the honest sites' table with n or
+    more shares of noise, and further shares are independent post-processing. Dropouts after the vectors were sent
+    remove no noise. *A coordinator that lies* about dropouts can leave out at most `max_dropouts` honest sites;
+    therefore only ``collusion_threshold - max_dropouts`` may collude.
 
     *A unit with records at several sites*, at most `sites_per_unit`, changes the sum by that many times its effect on
     one table (`build_adjacency`). *Adaptive rounds* have independent noise. Prefix counts under one payment reuse the
@@ -134,32 +134,38 @@ class SecureSum:
         INSTEAD: Advice to a caller whose session would open all records.
         CHARGED_BY_TURN: Each site's ledger charges each round separately: see `QuestionBudget`.
         sites: The number of sites.
-        tolerated: The number of sites that may collude with the coordinator or be left out.
-        absent: The number of these that may be left out of a sum because their vectors did not arrive.
+        collusion_threshold: The number of sites that may collude with the coordinator or be left out.
+        max_dropouts: The number of these that may be left out of a sum because their vectors did not arrive.
         sites_per_unit: Public bound on the number of sites with records of one unit.
 
     Raises:
         ValueError: A number is out of range.
     """
 
-    INSTEAD: ClassVar[str] = "sites answer in a federation, as dpcurves federation found makes one"
+    INSTEAD: ClassVar[str] = "sites answer in a federation, as dpcurves federation create makes one"
     CHARGED_BY_TURN: ClassVar[bool] = True
 
     sites: int = 5
-    tolerated: int = 1
-    absent: int = 0
+    collusion_threshold: int = 1
+    max_dropouts: int = 0
     sites_per_unit: int = 1
 
     def __post_init__(self) -> None:
         convert_to_integers(
-            self, sites="sites", tolerated="tolerated", absent="absent", sites_per_unit="sites_per_unit"
+            self,
+            sites="sites",
+            collusion_threshold="collusion_threshold",
+            max_dropouts="max_dropouts",
+            sites_per_unit="sites_per_unit",
         )
-        if not 0 <= self.absent <= self.tolerated:
-            raise InvalidArgument("absent", f"must be from 0 to tolerated ({self.tolerated}), got {self.absent}")
+        if not 0 <= self.max_dropouts <= self.collusion_threshold:
+            raise InvalidArgument(
+                "max_dropouts", f"must be from 0 to tolerated ({self.collusion_threshold}), got {self.max_dropouts}"
+            )
         self.build_roster(bytes(32), tuple(sha256(bytes([site])).digest() for site in range(self.sites)))
         if self.sites > MOST_PRICE * self.honest_sites:
             rule = f"the noise would have {self.sites // self.honest_sites} times a curator's variance; tolerate fewer"
-            raise InvalidArgument("tolerated", rule)
+            raise InvalidArgument("collusion_threshold", rule)
         if not 1 <= self.sites_per_unit <= self.sites:
             raise InvalidArgument("sites_per_unit", f"must be from 1 to {self.sites}")
 
@@ -168,7 +174,7 @@ class SecureSum:
         """The number of noise shares that sum to a curator's noise: those of the sites that neither collude nor are
         left out.
         """
-        return self.sites - self.tolerated
+        return self.sites - self.collusion_threshold
 
     @property
     def variance_factor(self) -> Fraction:
@@ -188,11 +194,11 @@ class SecureSum:
         """Return the roster of a task from the sites' public keys.
 
         Raises:
-            ValueError: The number of keys is wrong, or `tolerated` is out of range.
+            ValueError: The number of keys is wrong, or `collusion_threshold` is out of range.
         """
         if len(keys) != self.sites:
             raise InvalidArgument("keys", f"{self.sites} sites need {self.sites} keys, got {len(keys)}")
-        return Roster(task, tuple(keys), self.tolerated - self.absent, self.absent)
+        return Roster(task, tuple(keys), self.collusion_threshold - self.max_dropouts, self.max_dropouts)
 
     def build_adjacency(self, neighbours: Neighbours, unit: Unit, units: int | None) -> Adjacency:
         """Return the adjacency of the union of all sites' records.
@@ -244,12 +250,12 @@ class SecureSum:
     def __str__(self) -> str:
         """Describe the trust model, as plans and curves print it.
 
-        >>> print(SecureSum(10, 3, absent=1))
+        >>> print(SecureSum(10, 3, max_dropouts=1))
         secure sum of 10 sites, 2 of which may collude and 1 be left out, noise 10/7 of a curator's variance
         """
-        absence = f" and {self.absent} be left out" if self.absent else ""
+        absence = f" and {self.max_dropouts} be left out" if self.max_dropouts else ""
         several = "" if self.sites_per_unit == 1 else f", units at up to {self.sites_per_unit} sites"
-        colluding = self.tolerated - self.absent
+        colluding = self.collusion_threshold - self.max_dropouts
         noise = (
             "the noise of a curator"
             if self.variance_factor == 1

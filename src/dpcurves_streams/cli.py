@@ -59,7 +59,7 @@ class TupleOptions:
             help="A .csv, .parquet or .jsonl file, - for standard input, or redis://host/0#stream.",
         ),
     ] = None
-    lines: str | None = optional("KIND", "Format of lines: csv or json; default: by the file's name, else csv.")
+    format: str | None = optional("KIND", "Format of lines: csv or json; default: by the file's name, else csv.")
     time: str = option(
         "NAME", "Field of timestamps: ISO 8601 (UTC unless a zone is named) or seconds since 1970.", "ts"
     )
@@ -79,8 +79,8 @@ class TupleOptions:
 
         if self.events is None:
             raise Misuse("events", "name a file, or - for standard input")
-        if self.lines not in (None, "csv", "json"):
-            raise Misuse("lines", f"must be csv or json, got {self.lines!r}")
+        if self.format not in (None, "csv", "json"):
+            raise Misuse("format", f"must be csv or json, got {self.format!r}")
         if self.events.startswith(REDIS):
             self.require_default_format("entries of Redis have no lines")
             server, _, stream = self.events.partition("#")
@@ -96,15 +96,15 @@ class TupleOptions:
 
     def require_default_format(self, trouble: str) -> None:
         """Refuse options for the format of lines if the source has no lines."""
-        for name, is_given in (("lines", self.lines is not None), ("delimiter", self.delimiter != ",")):
+        for name, is_given in (("format", self.format is not None), ("delimiter", self.delimiter != ",")):
             if is_given:
                 raise Misuse(name, f"{trouble}; leave it out")
 
     def is_json(self) -> bool:
-        """Return True if each line of the source holds a JSON object: by --lines, else by the file's name."""
+        """Return True if each line of the source holds a JSON object: by --format, else by the file's name."""
         from .feed.files import JSON_LINES
 
-        has_json_lines = self.lines == "json" or (self.lines is None and (self.events or "").endswith(JSON_LINES))
+        has_json_lines = self.format == "json" or (self.format is None and (self.events or "").endswith(JSON_LINES))
         if has_json_lines and self.delimiter != ",":
             raise Misuse("delimiter", "JSON lines have no delimiter; leave it out")
         return has_json_lines
@@ -229,7 +229,9 @@ class DriftOptions:
     drift_since: str | None = optional(
         "N", "Report the drift of each later step, or --window, from the first N steps, with alarms."
     )
-    alarms: str = option("PROBABILITY", "Probability of a false alarm in a year, for each statistic of drift.", "0.05")
+    false_alarm_rate: str = option(
+        "PROBABILITY", "Probability of a false alarm in a year, for each statistic of drift.", "0.05"
+    )
 
     def add_reference_window(self, options: CountOptions) -> CountOptions:
         """Add to the options a window as long as the reference. Raises `Misuse` if drift cannot be measured."""
@@ -251,14 +253,14 @@ class DriftOptions:
 
         width, yearly_alarms = (
             parse_integer("window", (options.window or ["1"])[0]),
-            parse_probability("alarms", self.alarms),
+            parse_probability("false_alarm_rate", self.false_alarm_rate),
         )
         windows = -(-YEAR // (parse_span("every", every) * width))
         try:
             alarm_level_and_draws(options.parse_cells(), windows, yearly_alarms)
         except InvalidArgument:
             rule = f"alarms are too rare to simulate with {windows:,} windows a year; use wider windows with --window"
-            raise Misuse("alarms", rule) from None
+            raise Misuse("false_alarm_rate", rule) from None
         return windows
 
     def add_drift(
@@ -270,7 +272,7 @@ class DriftOptions:
         since, width, watch = int(self.drift_since or 0), int((options.window or ["1"])[0]), None
         settings = {
             "windows_per_year": windows_per_year,
-            "alarms": parse_probability("alarms", self.alarms),
+            "false_alarm_rate": parse_probability("false_alarm_rate", self.false_alarm_rate),
             "width": width,
             "reference_width": since,
         }

@@ -47,8 +47,8 @@ class EventColumns(of.QuestionOptions):
 
     time: str = of.option("NAME", "A column of times: of the event, or of the end of observation without one.")
     event: str = of.option("NAME", "A column that says whether the event was observed.")
-    came: str = of.option("LABEL", "Its value where the event was observed.", "1", of.parse_label)
-    censored: str | None = of.optional(
+    event_value: str = of.option("LABEL", "Its value where the event was observed.", "1", of.parse_label)
+    censored_value: str | None = of.optional(
         "LABEL",
         "Its value where not; needed in a CSV file, and where the other is none of 1, 0, -1, true, false.",
         of.parse_label,
@@ -270,7 +270,7 @@ class CauseColumns(of.QuestionOptions):
     time: str = of.option("NAME", "A column of times: of the first event, or of the end of observation without one.")
     event: str = of.option("NAME", "A column that says which event it was.")
     causes: str = of.option("A,B,C", "Its values for events, declared in public; other values count as missing.")
-    censored: str = of.option("LABEL", "Its value where there was none.", "0", of.parse_label)
+    censored_value: str = of.option("LABEL", "Its value where there was none.", "0", of.parse_label)
     measured_in: str = of.option("UNIT", "The unit of measurement, for the picture.", "")
 
     def question_fields(self, defaults: Mapping[str, Any]) -> dict[str, Any]:
@@ -315,8 +315,8 @@ class ScoreColumns(of.QuestionOptions):
     groups: str = of.option(
         "N", "How many groups of similar scores are told apart, at most.", "10", of.parse_integer_above_one
     )
-    came: str = of.option("LABEL", "The value of --event where it was observed.", "1", of.parse_label)
-    censored: str | None = of.optional(
+    event_value: str = of.option("LABEL", "The value of --event where it was observed.", "1", of.parse_label)
+    censored_value: str | None = of.optional(
         "LABEL", "Its value where not; needed in a CSV file, and where the other is neither 1 nor 0.", of.parse_label
     )
     model: str = of.option("TEXT", "What pictures and JSON say about the model.", "the model is taken as public")
@@ -383,7 +383,7 @@ COMMANDS = (
         "reads it as dpcurves survival does.",
     ),
     make_question_command(
-        "between-looks", "IntervalCensoredQuestion", [ExaminationColumns, of.CellOptions, of.SplitOptions], VIEWS,
+        "interval-censored", "IntervalCensoredQuestion", [ExaminationColumns, of.CellOptions, of.SplitOptions], VIEWS,
         title="The time until an event that is only known to lie between two examinations (interval censoring).",
         example="visits.csv --last seen_without --first seen_with --grid 0:24:12",
         more="Turnbull's estimate, from counts of pairs of cells.",

@@ -451,7 +451,7 @@ class CompetingRisksQuestion:
         event: Column that says which event happened, or that the record was censored.
         grid: Public cells of time; times outside are counted separately for any grid.
         causes: Values of `event` for events, publicly declared; other values count as missing.
-        censored: Value of `event` for a censored record.
+        censored_value: Value of `event` for a censored record.
         by: Publicly declared categories: one result for each, all together at the privacy loss of one.
         measured_in: Unit of time.
 
@@ -472,7 +472,7 @@ class CompetingRisksQuestion:
     event: str
     grid: Grid
     causes: tuple[Category, ...]
-    censored: Category = 0
+    censored_value: Category = 0
     by: By = None
     measured_in: str = ""
 
@@ -485,7 +485,7 @@ class CompetingRisksQuestion:
 
     def _event_categories(self) -> Categories:
         """Return the event column with its public values: censored first, then the causes."""
-        return Categories(self.event, (self.censored, *self.causes))
+        return Categories(self.event, (self.censored_value, *self.causes))
 
     def steps(self, setting: Setting) -> Needs[Any]:
         """Ask for one table: counts of censored records and of events of each cause in each cell."""

@@ -70,9 +70,12 @@ def _time_columns(question: SurvivalQuestion, sample: tuple[FloatArray, Bits]) -
 def survival_error(question: Any, curve: Survival, records: Columns, steps: FloatArray | None = None) -> float:
     """Return the root mean square difference, over edges, between a released curve and the Kaplan-Meier estimate
     from the exact times of `records`. `steps` are their integer weights; None: unweighted."""
-    came = np.asarray(records[question.event]) == question.came
+    is_event = np.asarray(records[question.event]) == question.event_value
     times, time_index = np.unique(np.asarray(records[question.time], dtype=np.float64), return_inverse=True)
-    leaving, events = np.bincount(time_index, steps), np.bincount(time_index, came if steps is None else steps * came)
+    leaving, events = (
+        np.bincount(time_index, steps),
+        np.bincount(time_index, is_event if steps is None else steps * is_event),
+    )
     share = np.append(1.0, np.cumprod(1 - events / np.maximum(np.cumsum(leaving[::-1])[::-1], 1e-9)))
     return root_mean_square_error(curve.extrapolated_survival, share[np.searchsorted(times, curve.x, side="left")])
 
@@ -138,13 +141,13 @@ def _cause_columns(question: Any, sample: Any) -> dict[str, Any]:
     """Return the synthetic table of competing risks: the causes alternate among records with an event."""
     time, event = sample
     kinds = np.arange(len(event)) % len(question.causes) + 1
-    values = np.array([question.censored, *question.causes], dtype=object)
+    values = np.array([question.censored_value, *question.causes], dtype=object)
     return {question.time: interpolate_grid(question.grid, time), question.event: values[np.where(event, kinds, 0)]}
 
 
 def _cause_error(question: Any, risks: CompetingRisks, records: Columns) -> float:
     """Return the root mean square error of the incidences of all causes against those of the exact counts by cell."""
-    event = Categories(question.event, (question.censored, *question.causes))
+    event = Categories(question.event, (question.censored_value, *question.causes))
     censored, *events = count_cells(records, (question.event, event), (question.time, question.grid))
     table = risk_table_from_counts(censored, events, tied=True)
     return root_mean_square_error(
@@ -166,8 +169,8 @@ def _entry_columns(question: Any, sample: Any) -> dict[str, Any]:
 def _entry_error(question: Any, curve: variants.DelayedEntry, records: Columns) -> float:
     """Return the root mean square error of survival with delayed entry against the estimate from the exact counts by
     cell."""
-    came = np.where(np.asarray(records[question.event]) == question.came, 1, 0)
-    columns, grid = {**records, question.event: came}, question.grid
+    is_event = np.where(np.asarray(records[question.event]) == question.event_value, 1, 0)
+    columns, grid = {**records, question.event: is_event}, question.grid
     exits = count_cells(columns, (question.event, Categories(question.event, (0, 1))), (question.time, grid))
     entries = count_cells(columns, (question.entry, grid))
     at_risk = variants.event_table_from_slots(exits[0], exits[1], entries, curve.entries_first).at_risk
@@ -224,8 +227,8 @@ def _model_error(question: Any, model: SurvivalModel, records: Columns) -> float
     the width of its interval if the area is NaN."""
     if np.isnan(model.auc.value):
         return _auc_half_width(model, False)
-    came = np.where(np.asarray(records[question.event]) == question.came, 1, 0)
-    columns, kinds = {**records, question.event: came}, Categories(question.event, (0, 1))
+    is_event = np.where(np.asarray(records[question.event]) == question.event_value, 1, 0)
+    columns, kinds = {**records, question.event: is_event}, Categories(question.event, (0, 1))
     sides = (question.event, kinds), (question.time, question.times), (question.score, model.scores)
     counts = count_cells(columns, *sides)
     inside = counts[..., 1:-1]
@@ -265,7 +268,7 @@ FORECASTS: Mapping[type[Any], ForecastKind] = MappingProxyType({
 def law_from_curve(question: Any, curve: Survival) -> tuple[Law, float] | None:
     """Return a sampler of records like a released survival curve and their estimated number, or None if the question
     has no time and event columns of this kind."""
-    if not (hasattr(question, "time") and hasattr(question, "came")):
+    if not (hasattr(question, "time") and hasattr(question, "event_value")):
         return None
     return _time_law_from_curve(question, curve), float(curve.at_risk[0])
 
@@ -292,9 +295,9 @@ def _time_law_from_curve(question: Any, curve: Survival) -> Law:
         time, stop = (
             np.where(cells < len(edges) - 1, at, np.inf) for cells, at in zip((cell, until), placed, strict=True)
         )
-        came = (time <= stop) & np.isfinite(time)
+        is_event = (time <= stop) & np.isfinite(time)
         seen = np.minimum(np.minimum(time, stop), edges[-1])
-        return {question.time: seen, question.event: names[came.astype(np.int64)]}
+        return {question.time: seen, question.event: names[is_event.astype(np.int64)]}
 
     return sample_records
 

@@ -449,7 +449,9 @@ class Survival(IntervalResult):
 
 def event_categories(question: Any) -> Categories:
     """Return the event column of a question with its two public values: censored first, then event."""
-    return parse_class_labels(question.event, question.came, question.censored, ("censored", "came"))
+    return parse_class_labels(
+        question.event, question.event_value, question.censored_value, ("censored_value", "event_value")
+    )
 
 
 def require_times(
@@ -478,8 +480,8 @@ class SurvivalQuestion:
         grid: Public cells of time; times outside are counted separately for any grid.
         by: Publicly declared categories: one curve for each, all together at the privacy loss of one. A tuple of
             several columns: one for each combination.
-        came: Value of `event` for an event.
-        censored: Value of `event` for a censored record; optional if `came` is 1, 0, -1, True or False.
+        event_value: Value of `event` for an event.
+        censored_value: Value of `event` for a censored record; optional if `event_value` is 1, 0, -1, True or False.
         measured_in: Unit of time.
 
     Raises:
@@ -491,8 +493,8 @@ class SurvivalQuestion:
     event: str
     grid: Grid
     by: By = None
-    came: Category = 1
-    censored: Category | None = None
+    event_value: Category = 1
+    censored_value: Category | None = None
     measured_in: str = ""
 
     def __post_init__(self) -> None:

@@ -29,8 +29,8 @@ def survival(
     event: Values,
     *,
     grid: Grid | Auto,
-    came: Category = 1,
-    censored: Category | None = None,
+    event_value: Category = 1,
+    censored_value: Category | None = None,
     weight: Values | None = None,
     weight_cap: float | None = None,
     **paid: Unpack[PrivacyArguments],
@@ -54,12 +54,16 @@ def survival(
     """
     _, columns = make_pair_table(("time", "event"), time=time, event=event)
     table, weights = add_weights(columns, weight, weight_cap)
-    question: Question[Any] = AutoRangeSurvivalQuestion("time", "event", came=came, censored=censored)
+    question: Question[Any] = AutoRangeSurvivalQuestion(
+        "time", "event", event_value=event_value, censored_value=censored_value
+    )
     cells = resolve_grid(grid)
     if weights:
         along = require_grid(cells, None)
-        question = WeightedSurvivalQuestion("time", "event", along, **weights, came=came, censored=censored)
+        question = WeightedSurvivalQuestion(
+            "time", "event", along, **weights, event_value=event_value, censored_value=censored_value
+        )
     elif cells is not None:
-        question = SurvivalQuestion("time", "event", cells, came=came, censored=censored)
+        question = SurvivalQuestion("time", "event", cells, event_value=event_value, censored_value=censored_value)
     found: Survival = ask_once(question, table, **paid)
     return found

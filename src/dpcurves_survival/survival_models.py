@@ -424,8 +424,8 @@ class SurvivalModelQuestion:
         censoring_survival: Probability of observation before each edge of `times`, if it is public; else estimated from
             counts.
         by: Publicly declared categories: one result for each, all together at the privacy loss of one.
-        came: Value of `event` for an event.
-        censored: Value of `event` for a censored record; optional if `came` is 1, 0, -1, True or False.
+        event_value: Value of `event` for an event.
+        censored_value: Value of `event` for a censored record; optional if `event_value` is 1, 0, -1, True or False.
         model: Statement about the origin of the model, printed with the result.
 
     Raises:
@@ -449,8 +449,8 @@ class SurvivalModelQuestion:
     groups: int = 10
     censoring_survival: tuple[float, ...] | None = None
     by: By = None
-    came: Category = 1
-    censored: Category | None = None
+    event_value: Category = 1
+    censored_value: Category | None = None
     model: str = "the model is taken as public"
 
     def __post_init__(self) -> None:

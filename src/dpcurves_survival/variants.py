@@ -182,8 +182,8 @@ class WeightedSurvivalQuestion:
         grid: Public cells of time; times outside are counted separately for any grid.
         weight: Column of survey weights.
         weight_cap: Public upper bound of one record's weight: see `WeightedCdfQuestion`.
-        came: Value of `event` for an event.
-        censored: Value of `event` for a censored record; optional if `came` is 1, 0, -1, True or False.
+        event_value: Value of `event` for an event.
+        censored_value: Value of `event` for a censored record; optional if `event_value` is 1, 0, -1, True or False.
         measured_in: Unit of time.
 
     Raises:
@@ -205,8 +205,8 @@ class WeightedSurvivalQuestion:
     grid: Grid
     weight: str
     weight_cap: float
-    came: Category = 1
-    censored: Category | None = None
+    event_value: Category = 1
+    censored_value: Category | None = None
     measured_in: str = ""
 
     def __post_init__(self) -> None:
@@ -402,8 +402,8 @@ class DelayedEntryQuestion:
         event: Column that says whether the event happened.
         grid: Public cells of time. Records that left before it starts are not counted as at risk.
         by: Publicly declared categories: one curve for each, all together at the privacy loss of one.
-        came: Value of `event` for an event.
-        censored: Value of `event` for a censored record; optional if `came` is 1, 0, -1, True or False.
+        event_value: Value of `event` for an event.
+        censored_value: Value of `event` for a censored record; optional if `event_value` is 1, 0, -1, True or False.
         measured_in: Unit of time.
         entry_ties: "after": records that enter at a declared value are not at risk for its events, as in R; "before":
             they are.
@@ -426,8 +426,8 @@ class DelayedEntryQuestion:
     event: str
     grid: Grid
     by: By = None
-    came: Category = 1
-    censored: Category | None = None
+    event_value: Category = 1
+    censored_value: Category | None = None
     measured_in: str = ""
     entry_ties: str = ENTRY_TIES[0]
 
@@ -477,7 +477,8 @@ class AutoRangeSurvivalQuestion:
     the pilot queries return (see `strategies.range_search`).
 
     Attributes:
-        time, event, by, came, censored, measured_in: As in `SurvivalQuestion`. The time may also be a column of
+        time, event, by, event_value, censored_value, measured_in: As in `SurvivalQuestion`. The time may also be a
+            column of
             durations, which are counted in seconds; not of dates, which are not durations.
 
     Raises:
@@ -497,8 +498,8 @@ class AutoRangeSurvivalQuestion:
     time: str
     event: str
     by: By = None
-    came: Category = 1
-    censored: Category | None = None
+    event_value: Category = 1
+    censored_value: Category | None = None
     measured_in: str = ""
 
     def __post_init__(self) -> None:
@@ -521,7 +522,9 @@ class AutoRangeSurvivalQuestion:
 
     def with_grid(self, grid: Grid) -> SurvivalQuestion:
         """Return the `SurvivalQuestion` of the same columns on this grid."""
-        return SurvivalQuestion(self.time, self.event, grid, self.by, self.came, self.censored, self.measured_in)
+        return SurvivalQuestion(
+            self.time, self.event, grid, self.by, self.event_value, self.censored_value, self.measured_in
+        )
 
     def __str__(self) -> str:
         return describe_question(f"survival by {self.event}", self.time, self.by) + ", no horizon given"

@@ -23,7 +23,7 @@ from dpcurves_audit.targets import list_targets
 
 ALL = {each.name: each for each in list_targets()}
 NEW = "stream,", "followed", "report", "pairs", "two servers", "verification", "sites", "federation"
-TURNS = [each for each in ALL.values() if each.kind == "turns" and each.name.endswith("epsilon 1, add-remove")]
+TURNS = [each for each in ALL.values() if each.kind == "transcript" and each.name.endswith("epsilon 1, add-remove")]
 LEFT_OUT = *NEW, "survival of any", "scores of any"
 OTHERS = [each for each in TURNS if not each.name.startswith(LEFT_OUT) and not _is_in_quick_audit(each)]
 BESIDE: list[Any] = [
@@ -45,7 +45,7 @@ def plans_of_turns() -> Iterator[Plan]:
     adjacency = dp.ADD_REMOVE.to_adjacency(EACH_RECORD, None)
     found: list[Any] = list(ALL.values())
     for each in found:
-        if each.kind == "turns" and each.name.endswith("add-remove") and hasattr(each.sampler, "question"):
+        if each.kind == "transcript" and each.name.endswith("add-remove") and hasattr(each.sampler, "question"):
             yield from dp.plan_question(each.sampler.question, each.loss, adjacency)
 
 

@@ -63,7 +63,7 @@ def test_the_page_names_the_options_that_there_are(run: Run) -> None:
         "survival",
         "incidence",
         "delayed-entry",
-        "between-looks",
+        "interval-censored",
         "survival-model",
         "table",
         "plan cdf",

@@ -92,8 +92,16 @@ OTHER_COLUMNS = [
     ("roc", ("--label", "nothing", "--score", "score"), "label: 'nothing' is not in the data"),
     ("calibration", ("--label", "late", "--score", "nothing"), "score: 'nothing' is not in the data"),
     ("binned-residuals", ("--label", "late", "--score", "words", "--model", "public"), "score: 'words' holds text"),
-    ("survival", ("--time", "no", "--event", "late", "--censored", "0", "--grid", "auto"), "time: 'no' is not in"),
-    ("survival", ("--time", "delay", "--event", "no", "--censored", "0", "--grid", "auto"), "event: 'no' is not in"),
+    (
+        "survival",
+        ("--time", "no", "--event", "late", "--censored-value", "0", "--grid", "auto"),
+        "time: 'no' is not in",
+    ),
+    (
+        "survival",
+        ("--time", "delay", "--event", "no", "--censored-value", "0", "--grid", "auto"),
+        "event: 'no' is not in",
+    ),
     ("residuals", ("--residual", "no", *PLANE[:2], *PLANE[4:], *UNITS), "residual: 'no' is not in the data"),
     ("residuals", ("--predicted", "no", *PLANE[2:], *UNITS), "predicted: 'no' is not in the data"),
     ("bounds", (*SIZES, "--smallest", "1", "--and-column", "no", "--and-smallest", "1"), "and-column: 'no' is not in"),

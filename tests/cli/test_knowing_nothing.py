@@ -75,7 +75,7 @@ def test_that_a_file_without_types_has_dates_is_for_the_asker_to_say(run: Run, s
     ("asked", "turns"),
     [
         (("cdf", "--column", "amount", "--grid", "auto"), "3 to"),
-        (("survival", "--time", "days", "--event", "ended", "--censored", "0", "--grid", "auto"), "4"),
+        (("survival", "--time", "days", "--event", "ended", "--censored-value", "0", "--grid", "auto"), "4"),
         (("scores", "--label", "ended", "--neg-label", "0", "--score", "points", "--grid", "auto"), "4"),
     ],
     ids=lambda given: str(given[0]),
@@ -152,7 +152,7 @@ def test_a_study_and_the_forms_of_a_server_take_auto() -> None:
     assert found.unit == 2.0**-30
     typed = {"time": ["t"], "event": ["e"], "grid": ["auto"]}
     assert build_forms(QUESTIONS)["survival"].build_question(typed, {}) == dp.AutoRangeSurvivalQuestion(
-        "t", "e", came="1"
+        "t", "e", event_value="1"
     )
     either = {"ask": "mean", "column": "x"}
     assert question_from_json({**either, "lower": "auto", "upper": "auto"}) == dp.AutoRangeMeanQuestion("x")

@@ -26,7 +26,7 @@ def test_people_report_and_the_aggregator_reads_a_curve(run: Run, parquet: Path,
     (tmp_path / "me.csv").write_text("minutes\n12\n")
     twice = []
     for _ in range(2):
-        kept = ("--id", "anna", "--kept", tmp_path / "kept.db", "--column", "minutes")
+        kept = ("--id", "anna", "--memo", tmp_path / "kept.db", "--column", "minutes")
         assert run("local", "randomize", tmp_path / "me.csv", "--task", task, *kept, "--out", mine).exit_code == 0
         twice.append(mine.read_bytes())
     assert twice[0] == twice[1]
@@ -43,7 +43,7 @@ def test_people_report_and_the_aggregator_reads_a_curve(run: Run, parquet: Path,
     assert curve.privacy.units == 2000
 
 
-@pytest.mark.parametrize(("coins", "error"), [((), 0.05), (("--coins", "public"), 0.25)], ids=("own", "public"))
+@pytest.mark.parametrize(("coins", "error"), [((), 0.05), (("--coins", "public"), 0.25)], ids=("private", "public"))
 def test_a_roc_curve_of_people(coins: tuple[str, ...], error: float, run: Run, parquet: Path, tmp_path: Path) -> None:
     """The area has standard deviations of 0.003, and of 0.037 by one bit each: within more than 6 of them."""
     task, reports = tmp_path / "task.json", tmp_path / "r.bin"
@@ -60,13 +60,13 @@ def test_what_does_not_go_together_is_refused(run: Run, parquet: Path, tmp_path:
     asked = ("local", "task", "--column", "delay", "--grid=-100:300:16", "--people", 2000, "--epsilon", 4)
     assert run(*asked, "--curve", "roc", "--out", task).exit_code == 2
     assert run(*asked, "--curve", "cdf", "--label", "late", "--out", task).exit_code == 2
-    for wrong in (("--coins", "mine"), ("--rounding", "up"), ("--rounding", "chance")):
+    for wrong in (("--coins", "mine"), ("--rounding", "up"), ("--rounding", "randomized")):
         assert run(*asked, *wrong, "--out", task).exit_code == 2
-    assert run(*asked, "--rounding", "chance", "--curve", "histogram", "--out", task).exit_code == 0
+    assert run(*asked, "--rounding", "randomized", "--curve", "histogram", "--out", task).exit_code == 0
     assert run(*asked, "--out", tmp_path / "no" / "task.json").exit_code != 0
     assert run(*asked, "--curve", "histogram", "--out", task).exit_code == 0
     sent = ("local", "randomize", parquet, "--task", task, "--out", out)
-    assert run(*sent, "--kept", tmp_path / "kept.db").exit_code == 2
+    assert run(*sent, "--memo", tmp_path / "kept.db").exit_code == 2
     assert run(*sent, "--id", "anna").exit_code == 4
     out.write_bytes(b"")
     assert run("local", "aggregate", out, "--task", task).exit_code == 2

@@ -71,7 +71,7 @@ class Server:
         return Channel(self.url, make_pinned_context(self.certificate.read_text()), LONG)
 
     def way(self) -> tuple[object, ...]:
-        return "--to", self.url, "--ca", self.certificate
+        return "--url", self.url, "--ca", self.certificate
 
 
 @pytest.fixture(scope="module")
@@ -187,7 +187,7 @@ def test_people_send_what_they_keep_and_the_aggregator_reads_the_store(
     before = counted(server.store)[0] if server.store.stat().st_size else 0
     mine = ("local", "send", tmp_path / "me.csv", "--task", server.folder / "task.json", "--id", "zoe", *server.way())
     for new in (1, 0):
-        sent = run(*mine, "--kept", kept)
+        sent = run(*mine, "--memo", kept)
         assert sent.output == f"sent: 1 reports, {new} of them new to the server; 0 refused\n"
     for new in (100, 0):
         sent = run("local", "send", tmp_path / "all.bin", *server.way())
@@ -195,8 +195,8 @@ def test_people_send_what_they_keep_and_the_aggregator_reads_the_store(
     assert run(*mine).exit_code == 2
     strange = tmp_path / "strange.pem"
     strange.write_text("no certificate")
-    assert run("local", "send", tmp_path / "all.bin", "--to", server.url, "--ca", strange).exit_code == 2
-    unknown = run("local", "send", tmp_path / "all.bin", "--to", server.url)
+    assert run("local", "send", tmp_path / "all.bin", "--url", server.url, "--ca", strange).exit_code == 2
+    unknown = run("local", "send", tmp_path / "all.bin", "--url", server.url)
     assert unknown.stderr.count("\n") == 1
     assert "is not the one that a certificate that this machine believes names" in unknown.stderr
     assert counted(server.store) == (before + 101, 0, 0)

@@ -109,7 +109,7 @@ def test_what_is_wrong_is_told_in_one_line(town: Town) -> None:
         ("pair", "0.csv", *ticket, "tickets/analyst-1"): (USAGE, "ticket: that of an owner is needed"),
         ("pair", "0.csv", *ticket, "tickets/none"): (USAGE, "ticket: "),
         ("pair", "0.csv", *ticket, "tickets/owner-1", "--relay", "http"): (USAGE, "url: https://host:port is needed"),
-        ("pair", "0.csv", *ticket, "tickets/owner-1", "--earlier", "replace"): (
+        ("pair", "0.csv", *ticket, "tickets/owner-1", "--on-conflict", "replace"): (
             USAGE,
             "earlier: applies to two servers",
         ),

@@ -102,10 +102,10 @@ def test_labels_may_be_words_and_either_may_be_positive(run: Run, tmp_path: Path
     ("asked", "named"),
     [
         (("roc", "--label", "yes", "--score", "x"), "--pos-label yes --neg-label no or --pos-label 1 --neg-label 0"),
-        (("survival", "--event", "yes", "--time", "x", "--grid", "0:1:8"), "--came yes --censored no"),
+        (("survival", "--event", "yes", "--time", "x", "--grid", "0:1:8"), "--event-value yes --censored-value no"),
         (
-            ("uplift", "--outcome", "yes", "--good", "1", "--treatment", "t", "--score", "x"),
-            "--treated yes --untreated no",
+            ("uplift", "--outcome", "yes", "--pos-label", "1", "--treatment", "t", "--score", "x"),
+            "--treated-value yes --control-value no",
         ),
     ],
 )

@@ -83,14 +83,14 @@ def test_files_are_read_as_lines_and_delimiter_say(run: Run, events: Path, tmp_p
     rows = [line.split(",") for line in events.read_text().splitlines()]
     for file in (objects, named):
         file.write_text("".join(json.dumps(dict(zip(rows[0], row, strict=True))) + "\n" for row in rows[1:]))
-    for file, given in ((other, ("--delimiter", "|")), (objects, ("--lines", "json")), (named, ())):
+    for file, given in ((other, ("--delimiter", "|")), (objects, ("--format", "json")), (named, ())):
         done = run("stream", file, *terms, "--store", "sqlite://", *given)
         assert (done.exit_code, done.stdout) == (0, plain), done.stderr
     for source, given, refusal in (
         (str(named), ("--delimiter", "|"), "delimiter: JSON lines have no delimiter"),
-        ("x.parquet", ("--lines", "csv"), "lines: Parquet"),
+        ("x.parquet", ("--format", "csv"), "lines: Parquet"),
         ("redis://nowhere/0#events", ("--delimiter", ";"), "delimiter: entries of Redis have no lines"),
-        (str(events), ("--lines", "xml"), "lines: must be csv or json, got 'xml'"),
+        (str(events), ("--format", "xml"), "lines: must be csv or json, got 'xml'"),
     ):  # fmt: skip
         refused = run("stream", source, *terms, "--store", "sqlite://", *given)
         assert (refused.exit_code, refused.stderr.startswith(f"dpcurves: {refusal}")) == (2, True), refused.stderr
@@ -99,7 +99,7 @@ def test_files_are_read_as_lines_and_delimiter_say(run: Run, events: Path, tmp_p
 @pytest.mark.parametrize(
     "given",
     [("--time", "when"), ("--user", "who"), ("--state", "room"), ("--start", "2026-01-01"), ("--end", "2026-03-03"),
-     ("--every", "5m"), ("--lines", "json"), ("--delimiter", ";")],
+     ("--every", "5m"), ("--format", "json"), ("--delimiter", ";")],
 )  # fmt: skip
 def test_the_example_replaces_nothing_that_was_given(run: Run, given: tuple[str, str]) -> None:
     done = run("stream", "--example", *given)
@@ -174,7 +174,7 @@ def test_drift_since_the_first_weeks_is_told_and_raises_alarms(run: Run, tmp_pat
     assert "drift, psi:" in live.stdout
     for other, refusal in (
         (("--reading", "totals"), "drift-since: drift needs counts of each step"),
-        (("--alarms", "1e-9"), "alarms: alarms are too rare to simulate with 53 windows a year"),
+        (("--false-alarm-rate", "1e-9"), "alarms: alarms are too rare to simulate with 53 windows a year"),
         (("--states", "a"), "column: count either numbers or states"),
         (("--drift-since", "0"), "drift-since: "),
     ):

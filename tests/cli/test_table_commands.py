@@ -18,7 +18,17 @@ Run = Callable[..., Result]
 ONE = ("--epsilon", "1", "--adjacency", "replace-one")
 SURE = ("--epsilon", "1e6", "--adjacency", "replace-one")
 CROSSED = ("--rows", "carrier", "--row-categories", "UA,AA", "--columns", "late", "--column-categories", "0,1")
-OBSERVED = ("--time", "delay", "--event", "late", "--censored", "0", "--grid=-100:300:8", "--measured-in", "minutes")
+OBSERVED = (
+    "--time",
+    "delay",
+    "--event",
+    "late",
+    "--censored-value",
+    "0",
+    "--grid=-100:300:8",
+    "--measured-in",
+    "minutes",
+)
 
 
 @pytest.fixture(autouse=True)
@@ -81,7 +91,7 @@ def test_groups_of_two_columns_are_written_and_read(run: Run, parquet: Path) -> 
             "columns: a column other than rows",
         ),
         (("survival", *OBSERVED[:4]), "grid: give --grid"),
-        (("survival", *OBSERVED[:4], *OBSERVED[6:], "--came", "yes"), "censored: "),
+        (("survival", *OBSERVED[:4], *OBSERVED[6:], "--event-value", "yes"), "censored-value: "),
     ],
 )
 def test_what_is_no_question_is_refused_before_a_file_is_opened(run: Run, asked: tuple[str, ...], line: str) -> None:

@@ -14,7 +14,7 @@ from dpcurves.curves.result import result_from_json
 Run = Callable[..., Result]
 
 ONE = ("--epsilon", "1", "--adjacency", "replace-one")
-OBSERVED = ("--time", "delay", "--event", "late", "--censored", "0", "--grid=-100:300:8")
+OBSERVED = ("--time", "delay", "--event", "late", "--censored-value", "0", "--grid=-100:300:8")
 GROUPS = ("--by", "carrier=UA,AA")
 
 
@@ -63,11 +63,12 @@ def test_numbers_of_competing_risks_and_of_late_entries_are_shown_and_drawn(
 @pytest.mark.parametrize(
     "case",
     [
-        (("incidence", "--time", "delay", "--event", "carrier", "--causes", "UA,AA", "--censored", "DL",
+        (("incidence", "--time", "delay", "--event", "carrier", "--causes", "UA,AA", "--censored-value", "DL",
           "--grid=-100:300:8"), "competing-risks", "incidence"),
         (("delayed-entry", "--entry", "score", "--time", "delay", "--event", "late", "--grid", "0:300:6"),
          "delayed-entry", "median"),
-        (("between-looks", "--last", "score", "--first", "delay", "--grid", "0:300:6"), "interval-censored", "band"),
+        (("interval-censored", "--last", "score", "--first", "delay", "--grid", "0:300:6"),
+         "interval-censored", "band"),
         (("survival-model", "--score", "score", "--time", "delay", "--event", "late", "--times", "0:100:4"),
          "survival-model", "AUC at 100"),
     ],

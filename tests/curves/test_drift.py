@@ -49,7 +49,7 @@ def test_alarms_are_as_rare_as_is_said_and_a_moved_column_raises_them() -> None:
     alarms, loss = np.zeros(4), PrivacyLoss.pure(1)
     for seed in range(60):
         reference, now = curve(window(2000, seed), loss, seed), curve(window(1000, seed), loss, seed + 1000)
-        alarms += [each.alarm for each in dp.drift(reference, now, alarms=0.1).shifts.values()]
+        alarms += [each.alarm for each in dp.drift(reference, now, false_alarm_rate=0.1).shifts.values()]
     assert alarms.max() <= 15
     assert alarms.min() >= 1
     moved = [curve(window(1000, seed, 2.2), loss, seed + 1000) for seed in range(10)]

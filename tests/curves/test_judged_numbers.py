@@ -80,9 +80,9 @@ SCORES = ("p0", "p1", "p2")
 CASES = {
     "pair": Case(dp.ModelPairQuestion("y", "a", "b", TWENTIETHS, at=(0.2, 0.5)), models,
                  ("auc difference", "average precision difference", "brier score difference")),
-    "several": Case(dp.SeveralClassesQuestion(STAGES, SCORES, "guess", "sure", grid=TWENTIETHS), classes,
+    "several": Case(dp.MulticlassQuestion(STAGES, SCORES, "guess", "sure", grid=TWENTIETHS), classes,
                     ("macro auc", "one-against-one auc", "accuracy")),
-    "ordered": Case(dp.OrderedClassesQuestion(STAGES, "s", TWENTIETHS), classes, ("volume under the surface",)),
+    "ordered": Case(dp.OrdinalClassesQuestion(STAGES, "s", TWENTIETHS), classes, ("volume under the surface",)),
     "uplift": Case(dp.UpliftQuestion("o", "t", "s", TWENTIETHS), trial, ("uplift area", "qini area")),
     "quantiles": Case(dp.QuantileForecastsQuestion(("e0", "e1", "e2"), (0.1, 0.5, 0.9), ERRORS), forecasts,
                       ("below 0.1", "within 0.1 to 0.9", "pinball at 0.5")),
@@ -133,7 +133,7 @@ def test_two_releases_of_a_pair_have_the_same_numbers_and_are_chosen_by_public_f
     assert of_groups[1].difference == pytest.approx(answer(alone, own, HUGE, both(450)[1], 1).difference)
 
 
-def test_several_classes_have_the_areas_and_the_confusion_of_scikit_learn() -> None:
+def test_multiclass_have_the_areas_and_the_confusion_of_scikit_learn() -> None:
     given, found = exact(CASES["several"])
     kind, scores = given["k"], np.stack([given[name] for name in SCORES], axis=1)
     for words, average in (("macro", "macro"), ("weighted", "weighted"), ("micro", "micro")):
@@ -301,10 +301,10 @@ def test_cells_are_joined_where_noise_is_large_and_two_releases_are_wider() -> N
             lambda: dp.ModelPairQuestion("y", "a", "b", dp.Grid(0, 1, cells=9, outside=dp.Outside.APART)),
             "grid: values outside",
         ),
-        (lambda: dp.SeveralClassesQuestion(dp.Categories("k", (0, 1)), ("a", "b")), "label: 3 to 30"),
-        (lambda: dp.SeveralClassesQuestion(STAGES, ("a", "b")), "scores: 3 columns"),
-        (lambda: dp.SeveralClassesQuestion(STAGES, SCORES, confidence="c"), "predicted: top-1"),
-        (lambda: dp.OrderedClassesQuestion(dp.Categories("k", (0, 1)), "s"), "label: three classes"),
+        (lambda: dp.MulticlassQuestion(dp.Categories("k", (0, 1)), ("a", "b")), "label: 3 to 30"),
+        (lambda: dp.MulticlassQuestion(STAGES, ("a", "b")), "scores: 3 columns"),
+        (lambda: dp.MulticlassQuestion(STAGES, SCORES, confidence="c"), "predicted: top-1"),
+        (lambda: dp.OrdinalClassesQuestion(dp.Categories("k", (0, 1)), "s"), "label: three classes"),
         (lambda: dp.UpliftQuestion("o", "o", "s"), "treatment: must differ"),
         (lambda: dp.QuantileForecastsQuestion(("e",), (0.1, 0.9), ERRORS), "errors: must have 2 columns"),
         (lambda: dp.QuantileForecastsQuestion(("e",), (0.0,), ERRORS), "quantiles: must be 1 to 50"),

@@ -19,7 +19,7 @@ QUESTIONS: list[Any] = [
     dp.QuantilesQuestion("x", GRID, (0.25, 0.5)),
     dp.HistogramQuestion("x", GRID.with_outside(dp.Outside.APART)),
     dp.ContingencyQuestion(dp.Categories("x", ("a", 1)), dp.Categories("y", (0, 1))),
-    dp.SurvivalQuestion("x", "y", GRID, by=dp.Categories("w", (1, 2)), came="died", censored="lost"),
+    dp.SurvivalQuestion("x", "y", GRID, by=dp.Categories("w", (1, 2)), event_value="died", censored_value="lost"),
     dp.SummaryQuestion("x", 0, 60.5, by=dp.Categories("y", (0, 1)), moments=1),
     dp.ScoresQuestion("y", "x", by=dp.Categories("w", ("a", 1))),
     dp.RocQuestion("y", "x", cuts=dp.Cuts.FIXED, pos_label="late", neg_label="on time"),

@@ -208,7 +208,7 @@ def test_the_command_line_asks_weighted_results(tmp_path: Any) -> None:
     weights = ["--weight", "w", "--weight-cap", "5", "--epsilon", "9", "--adjacency", "replace-one"]
     asks = {
         "cdf": "--column x --grid 0:1:16", "quantiles": "--column x --grid 0:1:16", "mean": "--column x --bounds 0:1",
-        "survival": "--time t --event e --censored 0 --grid 0:14:14",
+        "survival": "--time t --event e --censored-value 0 --grid 0:14:14",
     }  # fmt: skip
     app = build()
     for word, options in asks.items():

@@ -39,10 +39,10 @@ def released(columns: dict[str, Any], cells: int, epsilon: str, seed: int) -> By
     return found
 
 
-def exact(times: FloatArray, came: NDArray[np.int64], edges: FloatArray) -> FloatArray:
+def exact(times: FloatArray, event_value: NDArray[np.int64], edges: FloatArray) -> FloatArray:
     """Kaplan and Meier's share beyond each edge, record by record."""
     order = np.argsort(times)
-    left = 1 - came[order] / np.arange(len(times), 0, -1)
+    left = 1 - event_value[order] / np.arange(len(times), 0, -1)
     return np.append(1.0, np.cumprod(left))[np.searchsorted(times[order], edges)]
 
 

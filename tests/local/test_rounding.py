@@ -20,7 +20,7 @@ from dpcurves_local.device import PARTS, StochasticRounding
 from dpcurves_local.responses import RANDOMISERS, Randomiser
 
 
-def asked(cells: int = 4, epsilon: str = "1", people: int = 1000, how: Rounding = Rounding.CHANCE) -> Task:
+def asked(cells: int = 4, epsilon: str = "1", people: int = 1000, how: Rounding = Rounding.RANDOMIZED) -> Task:
     question = dp.HistogramQuestion("x", dp.Grid(0, 1, cells=cells))
     return Task(question, dp.PrivacyLoss.pure(epsilon), people, rounding=how)
 
@@ -95,7 +95,7 @@ def test_sums_are_unbiased_on_few_cells_where_simple_rounding_is_off() -> None:
         how: np.array([mean_sum(collected(asked(4, "30", how=how), values, seed)) for seed in range(8)])
         for how in Rounding
     }
-    off = found[Rounding.CHANCE] - values.mean()
+    off = found[Rounding.RANDOMIZED] - values.mean()
     assert abs(off.mean()) < 4 * off.std() / np.sqrt(8)
     assert abs(found[Rounding.SIMPLE].mean() - values.mean()) > 0.02
 
@@ -134,15 +134,15 @@ def test_rounding_is_said_in_public_and_what_can_not_be_rounded_is_refused() -> 
     assert task.hash != asked(how=Rounding.SIMPLE).hash
     assert "rounding" not in asked(how=Rounding.SIMPLE).to_json()
     assert len({len(task.randomize(value)) for value in (0.3, None, "x", float("nan"), float("inf"))}) == 1
-    both = Task(task.question, task.loss, task.people, coins=Coins.PUBLIC, rounding=Rounding.CHANCE)
+    both = Task(task.question, task.loss, task.people, coins=Coins.PUBLIC, rounding=Rounding.RANDOMIZED)
     assert both.report_format.message_octets == 1
     grids = dp.Grid(0, 1, cells=4, outside=dp.Outside.APART), dp.Grid.geometric(1, 8, cells=3)
     for question in (dp.CdfQuestion("x", dp.Grid(0, 1, cells=4)), *(dp.HistogramQuestion("x", grid) for grid in grids)):
         with pytest.raises(dp.UnsupportedQuery, match="^rounding: "):
-            Task(question, loss, 10, rounding=Rounding.CHANCE)
+            Task(question, loss, 10, rounding=Rounding.RANDOMIZED)
     with pytest.raises(ValueError, match="^rounding: "):
         asked(1)
     with pytest.raises(ValueError, match=r"\Arounding: one of simple, chance is needed, got 'up'\Z"):
-        Task.from_json(task.to_json().replace('"chance"', '"up"'))
+        Task.from_json(task.to_json().replace('"randomized"', '"up"'))
     with pytest.raises(TypeError, match="rounding"):
-        Task(task.question, loss, 10, rounding="chance")  # type: ignore[arg-type]
+        Task(task.question, loss, 10, rounding="randomized")  # type: ignore[arg-type]

@@ -101,8 +101,8 @@ LABELLED: dict[str, Sequence[str]] = {
     "columns": ("contingency", "--rows", "other", "--row-categories", "01,1,02,2", "--columns", "{}",
                 "--column-categories", "01,02"),
     "classes": ("scores", "--label", "{}", "--score", "x", "--pos-label", "01", "--neg-label", "02"),
-    "event": ("survival", "--time", "x", "--event", "{}", "--came", "01", "--censored", "02"),
-    "causes": ("incidence", "--time", "x", "--event", "{}", "--causes", "02", "--censored", "01"),
+    "event": ("survival", "--time", "x", "--event", "{}", "--event-value", "01", "--censored-value", "02"),
+    "causes": ("incidence", "--time", "x", "--event", "{}", "--causes", "02", "--censored-value", "01"),
 }  # fmt: skip
 GRIDDED = {"classes", "event", "causes"}
 

@@ -140,7 +140,7 @@ def test_ordinary_tables_have_their_numbers() -> None:
         dp.ModelPairQuestion("y", "x", "t", dp.Grid(0, 1, cells=8), cells=8),
         dp.UpliftQuestion("y", "a", "x", dp.Grid(0, 1, cells=8)),
         dp.QuantilesQuestion("x", dp.Grid(0, 1, cells=32), (0.25, 0.5, 0.75)), dp.SummaryQuestion("x", 0, 1),
-        dp.OrderedClassesQuestion(dp.Categories("w", (0, 1, 2)), "x"),
+        dp.OrdinalClassesQuestion(dp.Categories("w", (0, 1, 2)), "x"),
         dp.SurvivalQuestion("x", "y", dp.Grid(0, 1, cells=16)),
     ]  # fmt: skip
     for seed in range(3):

@@ -42,7 +42,7 @@ QUESTIONS: dict[str, Callable[[Any], Any]] = {
     "summary": lambda by: dp.SummaryQuestion("region", 0, 8, by=by),
     "cdf": lambda by: dp.CdfQuestion("region", GRID, by=by),
     "histogram": lambda by: dp.HistogramQuestion("region", GRID, by=by),
-    "survival": lambda by: dp.SurvivalQuestion("region", "age", GRID, by=by, came=1, censored=0),
+    "survival": lambda by: dp.SurvivalQuestion("region", "age", GRID, by=by, event_value=1, censored_value=0),
     "scores": lambda by: dp.ScoresQuestion("age", "region", by=by, pos_label=1, neg_label=0),
     "unbounded summary": lambda by: dp.AutoRangeSummaryQuestion("region", by=by),
     "unbounded histogram": lambda by: dp.AutoRangeHistogramQuestion("region", by=by),

@@ -144,13 +144,13 @@ def test_a_plan_is_shown_before_anything_is_paid(site: Pages) -> None:
 JUDGES: dict[str, dict[str, str]] = {
     "pairwise-scorer": {"label": "late", "features": "delay=-60:600"},
     "model-pair": {"label": "late", "first": "delay", "second": "late", "grid": "-60:600:66", "second_grid": "0:1:2"},
-    "ordered-classes": {"label": "delay", "classes": "1,2,3", "score": "late"},
+    "ordinal-classes": {"label": "delay", "classes": "1,2,3", "score": "late"},
     "uplift": {"outcome": "late", "treatment": "delay", "score": "delay", "grid": "-60:600:66"},
     "quantile-forecasts": {"errors": "delay", "quantiles": "0.5", "grid": "-60:600:66"},
     "predicted-observed": {"predicted": "late", "observed": "delay", "grid": "0:1:2", "observed_grid": "-60:600:66"},
-    "incidence": {"time": "delay", "event": "late", "causes": "1", "censored": "0", "grid": "0:600:60"},
+    "incidence": {"time": "delay", "event": "late", "causes": "1", "censored_value": "0", "grid": "0:600:60"},
     "delayed-entry": {"entry": "late", "time": "delay", "event": "late", "grid": "0:600:60"},
-    "between-looks": {"last": "late", "first": "delay", "grid": "0:600:10"},
+    "interval-censored": {"last": "late", "first": "delay", "grid": "0:600:10"},
     "survival-model": {"score": "late", "time": "delay", "event": "late", "times": "0:600:10"},
 }
 

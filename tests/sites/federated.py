@@ -243,7 +243,7 @@ class Federated:
     def coordinator(self) -> None:
         self.start("hub", [
             "federation", "coordinator", "--task", str(self.folder / "task.json"), "--identity",
-            str(self.folder / "hub"), "--patience", str(self._patience), "--listen", f"127.0.0.1:{self.listening}",
+            str(self.folder / "hub"), "--timeout", str(self._patience), "--listen", f"127.0.0.1:{self.listening}",
         ])  # fmt: skip
 
     def site(self, number: int, version: str = "", more: Sequence[str] = ()) -> None:

@@ -46,7 +46,7 @@ def carried(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Federated]:
     with Federated(tmp_path_factory.mktemp("three"), SecureSum(3, 1)) as federation:
         federation.coordinator()
         for number in range(3):
-            socket = ["--carried", str(federation.folder / f"s{number}.sock")] if number < 2 else []
+            socket = ["--socket", str(federation.folder / f"s{number}.sock")] if number < 2 else []
             federation.site(number, more=socket)
         carriers = [Thread(target=carry, args=(federation, number, over), daemon=True) for number in range(2)]
         for each in carriers:
@@ -77,7 +77,7 @@ def test_a_carried_site_that_is_started_again_goes_on(carried: Federated) -> Non
     carried.kill("s1")
     with ThreadPoolExecutor(1) as threads, carried.analyst() as analyst:
         coming = threads.submit(analyst.ask, dp.HistogramQuestion("age", AGE), ONE)
-        carried.site(1, more=["--carried", str(carried.folder / "s1.sock")])
+        carried.site(1, more=["--socket", str(carried.folder / "s1.sock")])
         assert abs(coming.result(LONG).count.sum() - 900) < 200
 
 

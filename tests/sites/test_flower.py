@@ -37,7 +37,15 @@ class Flower:
 
     def __init__(self, federation: Federated) -> None:
         self.folder, self.link, self.running = federation.folder, free_port(), dict[str, subprocess.Popen[bytes]]()
-        words = ["carry", "--by", "flower", "--task", str(self.folder / "task.json"), "--out", str(self.folder / "f")]
+        words = [
+            "app",
+            "--framework",
+            "flower",
+            "--task",
+            str(self.folder / "task.json"),
+            "--out",
+            str(self.folder / "f"),
+        ]
         words += ["--address", f"127.0.0.1:{self.link}"]
         subprocess.run([sys.executable, "-m", "dpcurves.cli", "federation", *words], check=True)
 
@@ -83,7 +91,7 @@ def carried(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Federate
         try:
             federation.coordinator()
             for number in range(SITES):
-                federation.site(number, more=["--carried", str(folder / f"s{number}.sock")])
+                federation.site(number, more=["--socket", str(folder / f"s{number}.sock")])
             flower.start("link", "superlink", "--insecure", "--port", str(flower.link))
             for number in range(SITES):
                 flower.node(number)

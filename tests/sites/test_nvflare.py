@@ -30,7 +30,7 @@ pytestmark = pytest.mark.skipif(not NVFLARE, reason="slow: make nvflare")
 @pytest.fixture(scope="module")
 def carried(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Federated]:
     folder = tmp_path_factory.mktemp("nvflare")
-    words = ["carry", "--by", "nvflare", "--task", str(folder / "task.json"), "--out", str(folder / "job")]
+    words = ["app", "--framework", "nvflare", "--task", str(folder / "task.json"), "--out", str(folder / "job")]
     with (
         Federated(folder, SecureSum(SITES, 1), patience=600) as federation,
         (folder / "nvflare.log").open("wb") as said,
@@ -41,7 +41,7 @@ def carried(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Federated]:
         allowed.write_text('{"format_version": 2, "class_allow_list": ["nvflare.", "dpcurves_sites.nvflare."]}')
         federation.coordinator()
         for number in range(SITES):
-            federation.site(number, more=["--carried", str(folder / f"s{number}.sock")])
+            federation.site(number, more=["--socket", str(folder / f"s{number}.sock")])
         command = [f"{NVFLARE}/python", "-m", "nvflare.cli", "simulator", str(folder / "job"), "-w", str(folder / "w")]
         command += ["-c", ",".join(f"s{number}" for number in range(SITES)), "-t", str(SITES)]
         more = {"DPCURVES_SOCKET": str(folder / "{site}.sock"), "PYTHONPATH": str(SOURCES)}

@@ -30,7 +30,7 @@ BINS = dp.HistogramQuestion("age", dp.Grid(0, 100, cells=4))
 @pytest.fixture(scope="module")
 def five(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Federated]:
     """Five sites, of which one may collude and one be left out."""
-    with Federated(tmp_path_factory.mktemp("five"), SecureSum(5, 2, absent=1)).all() as federation:
+    with Federated(tmp_path_factory.mktemp("five"), SecureSum(5, 2, max_dropouts=1)).all() as federation:
         federation.wait(lambda: "listens" in federation.log("hub"), "the start")
         federation.wait(lambda: len(federation.signed()) == 5, "the signing")
         yield federation

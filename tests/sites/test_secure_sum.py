@@ -160,7 +160,7 @@ def test_messages_of_another_turn_plan_or_roster_are_refused() -> None:
     turn, signers, messages = all_said()
     others = (
         replace(turn, number=2), replace(turn, plan_digest=b"\x01" * 32), replace(turn, vector_length=8),
-        replace(turn, roster=replace(turn.roster, tolerated=0)),
+        replace(turn, roster=replace(turn.roster, collusion_threshold=0)),
     )  # fmt: skip
     for other in others:
         with pytest.raises(ProtocolError, match="another task, round, plan or roster"):

@@ -143,11 +143,11 @@ def without_noise(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_who_has_more_records_than_were_promised_does_not_begin() -> None:
     (table,) = tables(1)
     person, used = Unit("person", 1), len(set(table["person"].tolist()))
-    site(table, most_rows=400).open()
-    site(table, person, most_rows=used, columns=SCHEMA).open()
+    site(table, max_rows=400).open()
+    site(table, person, max_rows=used, columns=SCHEMA).open()
     for unit, most in ((EACH_RECORD, 399), (person, used - 1)):
         with pytest.raises(ValueError, match=f"most_rows: at most {most} records were promised; the table has more"):
-            site(table, unit, most_rows=most, columns=SCHEMA).open()
+            site(table, unit, max_rows=most, columns=SCHEMA).open()
 
 
 def test_a_list_approves_a_question_up_to_a_loss(tmp_path: Path) -> None:
@@ -194,12 +194,12 @@ def test_a_task_says_its_columns_and_its_cap_and_is_read_back() -> None:
     )  # fmt: skip
     again = FederationTask.from_json(task.to_json())
     assert again == task
-    assert (again.terms.columns, again.terms.most_rows) == (SCHEMA, 1000)
-    assert FederationTask.from_json(replace(task, columns={}, most_rows=None).to_json()).hash != task.hash
+    assert (again.terms.columns, again.terms.max_rows) == (SCHEMA, 1000)
+    assert FederationTask.from_json(replace(task, columns={}, max_rows=None).to_json()).hash != task.hash
     with pytest.raises(ValueError, match=r"of version 1, this dpcurves speaks 2"):
         FederationTask.from_json(task.to_json().replace('"version": 2', '"version": 1'))
-    with pytest.raises(ValueError, match="most_rows"):
-        replace(task, most_rows=0).terms  # noqa: B018
+    with pytest.raises(ValueError, match="max_rows"):
+        replace(task, max_rows=0).terms  # noqa: B018
 
 
 def test_a_site_without_any_record_adds_noise_like_the_others() -> None:

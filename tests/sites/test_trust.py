@@ -53,7 +53,7 @@ def tables(sites: int, records: int = 400) -> list[dict[str, Any]]:
             "label": (generator.random(records) < score).astype(int), "person": generator.integers(0, 200, records),
         }  # fmt: skip
         third, half = table["person"] % 3, table["person"] % 2
-        found.append(table | {"kind": third, "treated": half, "rest": 1 - score, "since": score * table["age"]})
+        found.append(table | {"kind": third, "treated_value": half, "rest": 1 - score, "since": score * table["age"]})
     return found
 
 
@@ -91,15 +91,13 @@ QUESTIONS: list[Callable[[], Any]] = [
     lambda: dp.CalibrationQuestion("label", "score", model=dp.PUBLIC_MODEL.value),
     lambda: dp.ModelPairQuestion("label", "score", "rest", UNIT),
     lambda: dp.ScoresQuestion("label", "score", by=dp.Categories("kind", (0, 1, 2)), grid=UNIT),
-    lambda: dp.SeveralClassesQuestion(
-        dp.Categories("kind", (0, 1, 2)), ("score", "rest", "since"), grid=UNIT, groups=UNIT
-    ),
-    lambda: dp.OrderedClassesQuestion(dp.Categories("kind", (0, 1, 2)), "score", UNIT),
+    lambda: dp.MulticlassQuestion(dp.Categories("kind", (0, 1, 2)), ("score", "rest", "since"), grid=UNIT, groups=UNIT),
+    lambda: dp.OrdinalClassesQuestion(dp.Categories("kind", (0, 1, 2)), "score", UNIT),
     lambda: dp.QuantileForecastsQuestion(("score", "rest"), (0.5, 0.9), UNIT),
     lambda: dp.PredictedObservedQuestion("score", "rest", UNIT, UNIT),
-    lambda: dp.UpliftQuestion("label", "treated", "score", UNIT),
+    lambda: dp.UpliftQuestion("label", "treated_value", "score", UNIT),
     lambda: dp.PairwiseScorerQuestion("label", (dp.NumericColumn("score", 0, 1), dp.NumericColumn("age", 0, 100))),
-    lambda: dp.SurvivalQuestion("age", "label", YEARS, by=dp.Categories("treated", (0, 1))),
+    lambda: dp.SurvivalQuestion("age", "label", YEARS, by=dp.Categories("treated_value", (0, 1))),
     lambda: dp.CompetingRisksQuestion("age", "kind", YEARS, causes=(1, 2)),
     lambda: dp.DelayedEntryQuestion("since", "age", "label", YEARS),
     lambda: dp.IntervalCensoredQuestion("since", "age", YEARS),
@@ -179,7 +177,7 @@ def polya_difference(scale: float, shape: float, reach: int = 150) -> NDArray[np
 
 @pytest.mark.parametrize(("m", "c", "absent"), HONEST)
 def test_honest_shares_in_every_list_lose_no_more_than_promised(m: int, c: int, absent: int) -> None:
-    """The least honest sum that a list may have: `absent` left out, the rest of the tolerated colluding."""
+    """The least honest sum that a list may have: `max_dropouts` left out, the rest of the tolerated colluding."""
     try:
         model = SecureSum(m, c, absent)
     except ValueError:
@@ -206,7 +204,7 @@ def test_honest_shares_in_every_list_lose_no_more_than_promised(m: int, c: int, 
 
 
 def test_leaving_out_all_that_are_tolerated_while_as_many_collude_would_break_the_promise() -> None:
-    """Why `absent` counts: of five sites two collude and two are said to have failed; a third of the noise is left."""
+    """Why `max_dropouts` counts: of five sites two collude and two "have failed"; a third of the noise is left."""
     law = summed(polya_difference(1.0, 1 / 3), 1)
     centre = len(law) // 2
     assert losses(law[centre - 30 : centre + 31], 1) > 1.7
@@ -279,7 +277,7 @@ def test_combined_noise_exceeds_its_bound_as_rarely_as_promised(family: Family) 
 
 def test_prefixes_that_go_on_are_of_the_sites_of_their_first_sum(tmp_path: Path) -> None:
     """Who was left out of the first is left out of all; were it let in, its blocks would be the difference."""
-    of = made(SecureSum(5, 2, absent=1), ledgers=f"sqlite:///{tmp_path}/{{}}.db")
+    of = made(SecureSum(5, 2, max_dropouts=1), ledgers=f"sqlite:///{tmp_path}/{{}}.db")
     everyone, budget = [0, 1, 2, 3, 4], QuestionBudget.from_external_charge("r", ONE)
 
     def asked(at: tuple[int, ...], sites: list[int]) -> list[int]:
@@ -341,7 +339,7 @@ def stages(of: Made, plan: Plan, allotment: Allotment, sites: Sequence[int] | No
 
 
 def test_a_site_that_comes_back_sends_the_same_bytes_and_refuses_a_second_list(tmp_path: Path) -> None:
-    of = made(SecureSum(4, 2, absent=1), ledgers=f"sqlite:///{tmp_path}/{{}}.db")
+    of = made(SecureSum(4, 2, max_dropouts=1), ledgers=f"sqlite:///{tmp_path}/{{}}.db")
     plan = of.terms.model.plan_query(CountQuery((Axis("age", AGE),), CountUse.CELLS), ONE, of.terms.adjacency)
     allotment = QuestionBudget.from_external_charge("r", ONE).pay("it", Fraction(1))
     sent = list(stages(of, plan, allotment))

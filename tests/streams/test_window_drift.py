@@ -29,7 +29,7 @@ def test_of_years_without_a_change_about_as_many_alarm_as_may() -> None:
     false = dict.fromkeys(dp.Drift.STATISTICS, 0)
     for year in range(60):
         draw = np.random.default_rng(year)
-        watch = DriftWatch(GRID, counted(0, draw.beta(2, 3, 4000), draw), windows_per_year=4, alarms=0.5)
+        watch = DriftWatch(GRID, counted(0, draw.beta(2, 3, 4000), draw), windows_per_year=4, false_alarm_rate=0.5)
         windows = (counted(tick, draw.beta(2, 3, draw.poisson(400)), draw) for tick in range(4))
         for word in {word for window in windows for word in watch.compare_window(window).alarms}:
             false[word] += 1

@@ -34,7 +34,7 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Federation]:
     made = Federation(tmp_path_factory.mktemp("enrolling"))
     files = ",".join(str(made.folder / f"a{party}" / "server.json") for party in (0, 1))
     made_by = RUN.invoke(APP, [
-        "task", "create", "--name", "own", "--column", "x", "--grid", "0:1:24", "--epsilon", "100", "--enrol",
+        "task", "create", "--name", "own", "--column", "x", "--grid", "0:1:24", "--epsilon", "100", "--invitations",
         "--reports-per-owner", "100", "--servers", files, "--owners", "3", "--out", str(made.folder / "own.json"),
         "--tickets", str(made.folder / "own-tickets"),
     ])  # fmt: skip
@@ -85,7 +85,7 @@ def test_whoever_has_all_tickets_can_not_contribute_for_an_owner_who_has_enrolle
                 channel.post(f"{path}/reports", batch(task, party), shown)
         with pytest.raises(ProtocolError, match="^ticket: this invitation was used before"):
             channel.post(f"{path}/enrol", json.dumps({"token": "ab" * 32}).encode(), founder.derive_bearer_token(party))
-    code, said = contributed(pair, 1, table, "--earlier", "replace", tickets="founder")
+    code, said = contributed(pair, 1, table, "--on-conflict", "replace", tickets="founder")
     assert (code != 0, said.count("\n")) == (True, 1)
     assert "ticket: this invitation was used before" in said
     assert [Store(store).read_status(task.hash).reports for store in pair.stores] == [60, 60]

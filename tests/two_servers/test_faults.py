@@ -290,7 +290,7 @@ def test_a_disk_that_is_full_is_told_to_who_asked_and_to_the_operator_and_stops_
 
 def test_bits_that_change_between_the_servers_end_in_one_line_or_in_the_right_answer(pair: Watched) -> None:
     task = pair.tasks["told"]
-    pair.again(0, "--patience", "10")
+    pair.again(0, "--timeout", "10")
     first = pair.analyst(task).ask(QUESTION)
     assert near(first, counts(X))
     refused = list[str]()

@@ -302,7 +302,7 @@ def test_a_file_that_was_corrected_is_refused_by_both_servers_or_takes_the_place
     kept = [Store(store).read_shares(task.hash).keys() for store in pair.stores]
     assert (len(kept[0]), len(kept[1]), len(kept[0] & kept[1])) == (127, 207, 7)
     for _ in range(2):
-        done = run.invoke(build(), [*typed, str(pair.file(task, "owner-1")), "--earlier", "replace"])
+        done = run.invoke(build(), [*typed, str(pair.file(task, "owner-1")), "--on-conflict", "replace"])
         assert (done.exit_code, "sent: 120 reports" in done.stdout) == (0, True), done.output
     with pytest.raises(ProtocolError, match=r"^ticket: other records were sent with it before"):
         pair.contribute(task, values())
@@ -310,7 +310,7 @@ def test_a_file_that_was_corrected_is_refused_by_both_servers_or_takes_the_place
     counted = pair.analyst(task).ask(CdfQuestion("x", GRID, at=(1000,)))
     assert abs(counted.rounds[0].values[0] - 127) <= 12 * error_of(counted)
     table.write_text("x\n" + "".join(f"{value}\n" for value in X))
-    late = run.invoke(build(), [*typed, str(pair.file(task, "owner-1")), "--earlier", "replace"])
+    late = run.invoke(build(), [*typed, str(pair.file(task, "owner-1")), "--on-conflict", "replace"])
     assert (late.exit_code != 0, late.stderr.count("\n")) == (True, 1), late.output
     assert "reports: the task is closed; it takes no more" in late.stderr
     assert [Store(store).read_status(task.hash).reports for store in pair.stores] == [127, 127]
@@ -518,7 +518,7 @@ def test_a_server_that_is_killed_or_slow_tells_nothing_and_begins_again_with_the
     lost = in_background(lambda: pair.analyst(task).ask(CdfQuestion("x", GRID, at=(3,)), "late"))
     pair.end(0)
     assert isinstance(lost(), ProtocolError)
-    pair.start(0, "--patience", "10")
+    pair.start(0, "--timeout", "10")
     with pytest.raises(ProtocolError, match=r"^peer: .* gave no answer within 10 seconds"):
         pair.analyst(task).ask(QUESTION, "slow")
     pair.tell(1, signal.SIGCONT)
@@ -562,7 +562,7 @@ def test_silent_connections_keep_nobody_out_and_end_at_the_deadline(pair: Federa
     task, closed = pair.tasks["crowded"], pair.tasks["counted"]
     before = pair.analyst(closed).ask(QUESTION)
     pair.end(1)
-    pair.start(1, "--connections", "8", "--deadline", "10")
+    pair.start(1, "--connections", "8", "--header-timeout", "10")
     head = f"POST /tasks/{task.hash}/reports HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n".encode()
     token = pair.token(task, "owner-1", Role.OWNER, 1)
     strangers: list[socket.socket] = []

@@ -144,7 +144,9 @@ class DriftView(ResultView):
 
     def tables(self, curve: Drift) -> list[ViewTable]:
         """Return a table with a row for each window and statistic, with its threshold."""
-        caption = f"a threshold is exceeded in {curve.alarms:.3%} of unchanged windows, noise and sampling included"
+        caption = (
+            f"a threshold is exceeded in {curve.false_alarm_rate:.3%} of unchanged windows, noise and sampling included"
+        )
         return [ViewTable(caption, curve._columns(), len(curve.shifts))]
 
 
@@ -154,7 +156,7 @@ def drift(
     windows: Annotated[
         list[str], Argument(metavar="WINDOW...", help="Later results on the same cells, in time order.")
     ],
-    alarms: Annotated[str, Option(help="False-alarm probability of each window and statistic.")] = "0.05",
+    false_alarm_rate: Annotated[str, Option(help="False-alarm probability of each window and statistic.")] = "0.05",
     output: Output,
 ) -> None:
     """Drift of a column since a reference: stability index, KS, Wasserstein and area, with alarms.
@@ -169,7 +171,7 @@ def drift(
     _require_distinct_files(output, reference, *windows)
     first, *later = (result_from_json(read_text("reference", name)) for name in (reference, *windows))
     later_by_name = dict(zip(_name_windows(windows), later, strict=True))
-    result = drifted(first, later_by_name, alarms=parse_probability("alarms", alarms))  # type: ignore[arg-type]
+    result = drifted(first, later_by_name, false_alarm_rate=parse_probability("false_alarm_rate", false_alarm_rate))  # type: ignore[arg-type]
     _deliver_result(f"drift since {reference}", result, DriftView.from_output(output), output)
 
 

@@ -324,7 +324,9 @@ def _read_reference(question: StudyQuestion) -> Any:
 
     reference: Any = result_from_json(read_text("since", str(question.since)))
     require_window(reference, question.question)
-    _ = drift(reference, reference, alarms=question.alarms).shifts  # refuses alarm rates too low to simulate
+    _ = drift(
+        reference, reference, false_alarm_rate=question.false_alarm_rate
+    ).shifts  # refuses alarm rates too low to simulate
     return reference
 
 
@@ -353,7 +355,7 @@ def _answer_questions(
             summaries += [_render_section(question, result, first=index == 0) for index, result in enumerate(results)]
             if question.name in drifts:
                 reference, drift_output = drifts[question.name]
-                drifts_found = drift(reference, {question.name: curve}, alarms=question.alarms)
+                drifts_found = drift(reference, {question.name: curve}, false_alarm_rate=question.false_alarm_rate)
                 drift_output.write_json(drifts_found.to_json)
                 drift_output.write_plot(partial(plot_headless, drifts_found))
                 alarms = [word for (_, word), shift in drifts_found.shifts.items() if shift.alarm]

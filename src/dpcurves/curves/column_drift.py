@@ -95,7 +95,7 @@ class Drift(CompositeResult):
     Attributes:
         reference: The released curve of the reference.
         windows: The released curves of later windows by name, on the same cells.
-        alarms: The false alarm probability of each window and statistic.
+        false_alarm_rate: The false alarm probability of each window and statistic.
 
     Formal guarantees: everything is computed from released curves, at no further loss. Losses of windows are the losses
     of their curves; they add up if one person is in several windows.
@@ -105,11 +105,15 @@ class Drift(CompositeResult):
     """
 
     TITLE = "Drift since the reference"
-    DISTINGUISHING_FACT = "alarms"
+    DISTINGUISHING_FACT = "false_alarm_rate"
     STATISTICS = "psi", "ks", "wasserstein", "auc"
 
-    def __init__(self, reference: Curve, windows: Mapping[str, Curve], alarms: float = 0.05) -> None:
-        self.reference, self.windows, self.alarms = reference, dict(windows), require_probability("alarms", alarms)
+    def __init__(self, reference: Curve, windows: Mapping[str, Curve], false_alarm_rate: float = 0.05) -> None:
+        self.reference, self.windows, self.false_alarm_rate = (
+            reference,
+            dict(windows),
+            require_probability("false_alarm_rate", false_alarm_rate),
+        )
         if not self.windows:
             raise InvalidArgument("windows", "at least one curve is needed")
         if "reference" in self.windows:
@@ -126,7 +130,7 @@ class Drift(CompositeResult):
             null = cells.simulate_null(numbered_generator(FIRST_STREAM + 1 + 2 * index))
             for statistic, compute in STATISTIC_FUNCTIONS.items():
                 value, null_values = float(compute(cells.first.cells, cells.second.cells, cells)), compute(*null, cells)
-                threshold = upper_quantile(null_values, 1 - SAFE * self.alarms)
+                threshold = upper_quantile(null_values, 1 - SAFE * self.false_alarm_rate)
                 shifts[name, statistic] = Shift(value, threshold, monte_carlo_p_value(value, null_values))
         return MappingProxyType(shifts)
 
@@ -151,7 +155,7 @@ class Drift(CompositeResult):
             for statistic in self.STATISTICS
         }
         curves["threshold"] = (positions, np.ones(len(positions)))
-        axis_labels = "window", f"over the threshold of {self.alarms:.1%} false alarms"
+        axis_labels = "window", f"over the threshold of {self.false_alarm_rate:.1%} false alarms"
         axes = draw_curves(curves, self.privacy, labels=axis_labels, ax=ax, share=False)
         axes.set_xticks(positions, display.format_distinct_labels(names), parse_math=False)
         return axes
@@ -179,13 +183,13 @@ class Drift(CompositeResult):
 
     def _question(self) -> Mapping[str, object]:
         """Return the JSON field of the false alarm probability."""
-        return {"alarms": self.alarms}
+        return {"false_alarm_rate": self.false_alarm_rate}
 
     @classmethod
     def _from_json(cls, document: display.CurveDocument) -> Drift:
         """Return the drift of the curves in a parsed JSON document, computed again from their counts."""
         members = cls.parse_members(document)
-        return cls(members.pop("reference"), members, float(document.question["alarms"]))
+        return cls(members.pop("reference"), members, float(document.question["false_alarm_rate"]))
 
     def _repr_facts(self) -> tuple[str, ...]:
         """Return the texts that `repr` shows: the numbers of windows and of alarms."""
@@ -199,13 +203,14 @@ class Drift(CompositeResult):
         ]
 
 
-def drift(reference: Curve, windows: Curve | Mapping[str, Curve], *, alarms: float = 0.05) -> Drift:
+def drift(reference: Curve, windows: Curve | Mapping[str, Curve], *, false_alarm_rate: float = 0.05) -> Drift:
     """Measure the change of a column since a reference: PSI, Kolmogorov-Smirnov, Wasserstein and area, with alarms.
 
     Args:
         reference: A released `CDF` or `Histogram`.
         windows: A later curve on the same cells, or several by name.
-        alarms: The false alarm probability of each window and statistic. For probability p of any false alarm in
+        false_alarm_rate: The false alarm probability of each window and statistic. For probability p of any false alarm
+            in
             several windows, use ``1 - (1 - p) ** (1 / windows)``.
 
     Returns:
@@ -216,7 +221,7 @@ def drift(reference: Curve, windows: Curve | Mapping[str, Curve], *, alarms: flo
     Raises:
         TypeError: the curves are not distribution functions or histograms.
         ValueError: the kinds or cells differ; values outside were counted apart; a unit has several records; or
-            `alarms` is not between 0 and 1, or needs more draws.
+            `false_alarm_rate` is not between 0 and 1, or needs more draws.
 
     >>> import dpcurves as dp
     >>> grid, spent = dp.Grid(0, 10, cells=32), {"epsilon": 1, "adjacency": dp.REPLACE_ONE}
@@ -224,7 +229,7 @@ def drift(reference: Curve, windows: Curve | Mapping[str, Curve], *, alarms: flo
     >>> drift(before, {"May": later}).shifts["May", "ks"].alarm
     True
     """
-    return Drift(reference, windows if isinstance(windows, Mapping) else {"now": windows}, alarms)
+    return Drift(reference, windows if isinstance(windows, Mapping) else {"now": windows}, false_alarm_rate)
 
 
 def require_window(reference: Any, question: Any) -> None:

@@ -486,7 +486,7 @@ class Scorecard(Predictor):
 
     @property
     def linear(self) -> Scorecard:
-        """The same scorecard without the link, for grids on the scale of the linear predictor, such as
+        """This scorecard without its link, for grids on the scale of the linear predictor, such as
         `Grid.logistic`."""
         return replace(self, link=Link.IDENTITY)
 

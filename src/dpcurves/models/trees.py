@@ -207,7 +207,7 @@ class Trees(Predictor):
 
     @property
     def linear(self) -> Trees:
-        """The same trees without the link."""
+        """These trees without their link."""
         return Trees(self.name, self.columns, self.trees, self.base, self.factor)
 
     def compute_values(self, columns: Sequence[FloatArray]) -> FloatArray:

@@ -148,29 +148,29 @@ class ServerOptions:
     listen: str = option("HOST:PORT", "Where to listen.")
     tls: str = option("FILE,FILE", "The server's certificate and its key: made if neither is there.")
     connections: str = option("N", "How many connections are kept open at a time.", "512")
-    deadline: str = option("SECONDS", "How long a connection may be silent at first.", "10")
-    most: str | None = optional("N", "The most reports that are kept (10 times the people, if not said).")
-    of_one: str | None = optional("N", "The most reports a minute of one network address (any).")
-    of_all: str | None = optional("N", "The most reports a minute of all (any).")
+    header_timeout: str = option("SECONDS", "How long a connection may be silent at first.", "10")
+    max_reports: str | None = optional("N", "The most reports that are kept (10 times the people, if not said).")
+    rate_per_address: str | None = optional("N", "The most reports a minute of one network address (any).")
+    rate: str | None = optional("N", "The most reports a minute of all (any).")
 
 
 @dataclass(frozen=True)
 class ConnectionOptions:
     """Options of the client's connection: the server's URL, its certificate, and the timeout."""
 
-    to: str = option("https://HOST:PORT", "Where the server answers.")
+    url: str = option("https://HOST:PORT", "Where the server answers.")
     ca: str | None = optional("FILE", "The server's certificate; left out: the authorities that this machine believes.")
-    patience: str = option("SECONDS", "How long to wait for an answer.", "60")
+    timeout: str = option("SECONDS", "How long to wait for an answer.", "60")
 
     def open_channel(self) -> Channel:
         """Return a TLS channel to the server. Raises `Misuse`: the URL is invalid, or the file has no certificate."""
         from dpcurves_parties.serving.channel import Channel, make_ca_context
         from dpcurves_parties.serving.identity import parse_host
 
-        parse_host(self.to)
-        context, patience = make_ca_context(self.ca), parse_integer("patience", self.patience)
+        parse_host(self.url)
+        context, patience = make_ca_context(self.ca), parse_integer("timeout", self.timeout)
         named_by = "--ca" if self.ca is not None else "a certificate that this machine believes"
-        return Channel(self.to, context, patience, identity_source=named_by, renewal_advice="it needs a new one")
+        return Channel(self.url, context, patience, identity_source=named_by, renewal_advice="it needs a new one")
 
 
 @dataclass(frozen=True)
@@ -179,7 +179,7 @@ class ReportOptions:
 
     task: str | None = optional("FILE", "The task document, where DATA is no file of reports.")
     id: str | None = optional("NAME", "The person's name: DATA has this one row.")
-    kept: str | None = optional("FILE", "The file that keeps the report: sent again, it is the same one.")
+    memo: str | None = optional("FILE", "The file that keeps the report: sent again, it is the same one.")
     invitation: str | None = optional("WORD", "The person's invitation, where the task asks for one.")
 
     def load_or_make_report(self, source: SourceOptions) -> bytes:
@@ -190,13 +190,13 @@ class ReportOptions:
         """
         from .. import ReportMemo
 
-        if self.task is None or self.id is None or self.kept is None:
+        if self.task is None or self.id is None or self.memo is None:
             raise Misuse(
                 "task, id, kept",
                 "one person's row needs all three, so that no second report is drawn; of more people, send the file"
                 " that dpcurves local randomize has written",
             )
-        memo = ReportMemo.from_path(self.kept)
+        memo = ReportMemo.from_path(self.memo)
         return (
             LocalTaskDocument(self.task)
             .read_task()
@@ -219,7 +219,9 @@ def serve(document: LocalTaskDocument, receiving: ServerOptions, watching: Monit
     from ..report_server import Quota, ReportServer
 
     task, address = document.read_task(), Address.parse(receiving.listen)
-    limits = Limits(parse_integer("connections", receiving.connections), parse_integer("deadline", receiving.deadline))
+    limits = Limits(
+        parse_integer("connections", receiving.connections), parse_integer("header_timeout", receiving.header_timeout)
+    )
     certificate, key = parse_certificate_and_key(receiving.tls)
     if CertificatePair.write_if_missing(address.host, certificate, key):
         print_to_console(
@@ -228,7 +230,11 @@ def serve(document: LocalTaskDocument, receiving: ServerOptions, watching: Monit
     console = make_console()
     max_reports, of_one, of_all = (
         None if value is None else parse_integer(name, value)
-        for name, value in (("most", receiving.most), ("of_one", receiving.of_one), ("of_all", receiving.of_all))
+        for name, value in (
+            ("max_reports", receiving.max_reports),
+            ("rate_per_address", receiving.rate_per_address),
+            ("rate", receiving.rate),
+        )
     )
     server = ReportServer(
         task,
@@ -251,7 +257,7 @@ def send(source: SourceOptions, reporter: ReportOptions, way: ConnectionOptions)
 
     The command is idempotent: after any failure, it sends the same reports again, and each counts once.
 
-    Example: dpcurves local send reports.bin --to https://127.0.0.1:8443 --ca cert.pem
+    Example: dpcurves local send reports.bin --url https://127.0.0.1:8443 --ca cert.pem
     """
     from ..report_file import map_report_file
     from ..report_server import send_reports

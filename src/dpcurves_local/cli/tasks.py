@@ -126,12 +126,12 @@ class TaskOptions(PairStatisticOptions):
     pos_label: str | None = optional("LABEL", "The positive label (1, if it is not said); other labels are missing.")
     neg_label: str | None = optional("LABEL", "The negative label, where it is not clear.")
     rounding: str = option(
-        "WORD", "For a histogram: simple (the default), or chance: rounds at random, without bias.", "simple"
+        "WORD", "For a histogram: simple (the default), or randomized: rounds at random, without bias.", "simple"
     )
     coins: str = option(
-        "WORD", "own (the default), or public: a report is one bit, and all else follows from the name.", "own"
+        "WORD", "private (the default), or public: a report is one bit, and all else follows from the name.", "private"
     )
-    inviting: str | None = optional(
+    invitation_key: str | None = optional(
         "FILE", "Reports need an invitation that this secret key signs: the file is made if it is not there."
     )
 
@@ -177,7 +177,7 @@ class TaskOptions(PairStatisticOptions):
             question, loss, parse_integer("people", self.people), aim=CountUse.AREA if area else None,
             coins=Coins(self.coins),
             rounding=Rounding(self.rounding),
-            invitations=None if self.inviting is None else Inviter.load_or_create(self.inviting).public_key,
+            invitations=None if self.invitation_key is None else Inviter.load_or_create(self.invitation_key).public_key,
         )  # fmt: skip
 
     def _make_two_column_question(self, column: ColumnOptions, grid: Grid) -> Histogram2DQuestion:
@@ -243,7 +243,7 @@ class DeviceOptions:
     """Options for a person's name, the file that keeps the first report, and the column of the value."""
 
     id: str | None = optional("NAME", "The person's name, for a file with one row: one report of each name counts.")
-    kept: str | None = optional("FILE", "A file that keeps the report: the next call gives the same one.")
+    memo: str | None = optional("FILE", "A file that keeps the report: the next call gives the same one.")
     column: str | None = optional("NAME", "Where the value stands, if the file calls it otherwise than the task.")
 
 
@@ -297,7 +297,7 @@ def write_task(
 class InvitationOptions:
     """Options for the key that signs invitations, and for the file of names."""
 
-    inviting: str = option("FILE", "The secret key that local task has made.")
+    invitation_key: str = option("FILE", "The secret key that local task has made.")
     names: str = option("FILE", "A text file with the name of a person in each line.")
 
     def read_people(self) -> list[str]:
@@ -319,14 +319,14 @@ def invite(document: LocalTaskDocument, invited: InvitationOptions, new: NewFile
 
     The file that is written is secret: it has a line for each person, with the name and the invitation, as CSV.
 
-    Example: dpcurves local invite --task task.json --inviting key.pem --names people.txt --out invitations.csv
+    Example: dpcurves local invite --task task.json --invitation-key key.pem --names people.txt --out invitations.csv
     """
     import csv
     from io import StringIO
 
     from .. import Inviter
 
-    task, inviter, people = document.read_task(), Inviter.load_or_create(invited.inviting), invited.read_people()
+    task, inviter, people = document.read_task(), Inviter.load_or_create(invited.invitation_key), invited.read_people()
     lines = StringIO()
     csv.writer(lines, lineterminator="\n").writerows(
         [("person", "invitation"), *((person, inviter.sign_invitation(task, person)) for person in people)]
@@ -338,17 +338,17 @@ def invite(document: LocalTaskDocument, invited: InvitationOptions, new: NewFile
 def randomize(source: SourceOptions, document: LocalTaskDocument, device: DeviceOptions, new: NewFile) -> None:
     """Randomise the value of one person, or of the people of a file, a row each. Nothing else has to leave the device.
 
-    Example: dpcurves local randomize me.csv --task task.json --id anna --kept kept.db --out report.bin
+    Example: dpcurves local randomize me.csv --task task.json --id anna --memo kept.db --out report.bin
     """
     from .. import ReportMemo
 
     task, column, delimiter = document.read_task(), device.column, source.delimiter
     if device.id is None:
-        if device.kept is not None:
-            raise Misuse("kept", "a report is kept for a person: give --id, too")
+        if device.memo is not None:
+            raise Misuse("memo", "a report is kept for a person: give --id, too")
         new.write(task.randomize_table(source.records(), column=column, delimiter=delimiter))
     else:
-        memo = None if device.kept is None else ReportMemo.from_path(device.kept)
+        memo = None if device.memo is None else ReportMemo.from_path(device.memo)
         report = task.randomize_one(source.records(), device.id, column=column, delimiter=delimiter, memo=memo)
         new.write(report)
     print_to_console(make_console(), f"written: {new.out}")

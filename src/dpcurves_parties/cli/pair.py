@@ -52,9 +52,9 @@ class ServerOptions:
     store: str = option("URL", "Database of reports and ledger: sqlite:///a0.db, or postgresql+psycopg://...")
     listen: str | None = of.optional("HOST:PORT", "Address to listen at; default: the URL in the task.")
     peer: str = option("URL", "URL of the other server; default: its URL in the task.", "")
-    patience: str = option("SECONDS", "Timeout for answers of the other server.", "60")
+    timeout: str = option("SECONDS", "Timeout for answers of the other server.", "60")
     connections: str = option("N", "Most open connections, in addition to the other server's.", "512")
-    deadline: str = option("SECONDS", "Timeout for the first request of a connection.", "10")
+    header_timeout: str = option("SECONDS", "Timeout for the first request of a connection.", "10")
     jobs: str = option("PLACE", "Folder or object store for accepted reports, in jobs of 4096, instead of memory.", "")
     workers: str = option(
         "N|tcp://HOST:PORT", "Workers that evaluate jobs: a number of processes, or a Dask scheduler.", ""
@@ -93,20 +93,20 @@ class RenamedColumns:
 class EarlierRecords:
     """Option for records that were sent before with the same ticket: keep or replace."""
 
-    earlier: str = option(
+    on_conflict: str = option(
         "HOW",
         "Other records sent with this ticket before: keep (refuse these) or replace (while the task is open).",
         "keep",
     )
 
     def parse_earlier(self) -> EarlierPolicy:
-        """Return what servers do with other records sent with the same ticket before, from --earlier: refuse the new
+        """Return what servers do with other records sent with the same ticket, from --on-conflict: refuse the new
         ones or replace the earlier ones. Raises `Misuse` for another word.
         """
         from ..serving.two_servers.report_set import EarlierPolicy
 
         return of.parse_choice(
-            "earlier", self.earlier, {"keep": EarlierPolicy.STAYS, "replace": EarlierPolicy.GIVES_WAY}
+            "on_conflict", self.on_conflict, {"keep": EarlierPolicy.STAYS, "replace": EarlierPolicy.GIVES_WAY}
         )
 
 
@@ -125,7 +125,7 @@ def aggregator(running: ServerOptions, watching: MonitoringOptions) -> None:
 
     require_lasting(running.store)
     limits = Limits(
-        of.parse_integer("connections", running.connections), of.parse_integer("deadline", running.deadline)
+        of.parse_integer("connections", running.connections), of.parse_integer("header_timeout", running.header_timeout)
     )
     people = [TaskFile(file) for file in running.task.split(",")]
     if any(document.is_of_people for document in people):
@@ -136,7 +136,7 @@ def aggregator(running: ServerOptions, watching: MonitoringOptions) -> None:
         raise Misuse("workers", "workers need --jobs, a place that all of them can reach")
     server = Aggregator(
         party, tasks, Identity.load(Path(running.identity)), running.store, running.peer,
-        of.parse_integer("patience", running.patience), limits, watching.create_monitoring(), running.jobs,
+        of.parse_integer("timeout", running.timeout), limits, watching.create_monitoring(), running.jobs,
         running.workers,
     )  # fmt: skip
     listen = running.listen or tasks[0].servers[party].url.removeprefix("https://").rstrip("/")
@@ -169,8 +169,8 @@ def contribute(
     """Send the records of a file to both servers, as secret shares.
 
     The command is idempotent for the same file and ticket: repeat it if it was interrupted. Another file is refused, or
-    replaces the first with --earlier replace. If a task takes one report per owner, reports go to server 0 only, which
-    passes on what it cannot decrypt.
+    replaces the first with --on-conflict replace. If a task takes one report per owner, reports go to server 0 only,
+    which passes on what it cannot decrypt.
 
     Example: dpcurves contribute flights.csv --task task.json --ticket tickets/owner-1
     """
@@ -183,14 +183,14 @@ def contribute(
     task, ticket = document.read_task(), Path(bearer.ticket)
     read_owner_ticket(task, ticket)
     slots = read_record_slots(task, source.records(), source.delimiter, renamed.rename_axes(task))
-    owner = enrol_owner(task, ticket, bearer.timeout)
+    owner = enrol_owner(task, ticket, bearer.timeout_seconds)
     with show_progress_bar(f"sending reports of {task.name}", len(slots)) as progress:
         contribution = Contribution.from_ticket(task, slots, ticket, before.parse_earlier())
         if task.reports_per_owner == 1 and contribution.earlier_policy is EarlierPolicy.STAYS:
-            sent = LeaderUpload(contribution, owner).send(progress, bearer.timeout)
+            sent = LeaderUpload(contribution, owner).send(progress, bearer.timeout_seconds)
             summary = f"sent: {sent} report; both servers have their share"
         else:
-            receipt = contribution.send(owner, progress, bearer.timeout)
+            receipt = contribution.send(owner, progress, bearer.timeout_seconds)
             summary = f"sent: {receipt.reports} reports, {receipt.new} of them new to the servers"
     print_to_console(make_console(), summary)
 
@@ -208,7 +208,7 @@ def pair(
     until all partners have written; messages pass through the relay server, which cannot decrypt them.
 
     The command is idempotent for the same file and ticket: repeat it if it was interrupted. Another file is refused,
-    or, with two servers, replaces the first with --earlier replace.
+    or, with two servers, replaces the first with --on-conflict replace.
 
     Example: dpcurves pair mine.csv --task task.json --ticket tickets/owner-1
     """
@@ -236,7 +236,7 @@ def _send_shares(task: PairTask, source: of.SourceOptions, bearer: Bearer, befor
     values = read_values(task, source.records(), source.delimiter)
     with show_progress_bar(f"sending shares of {task.name}", len(values)) as progress:
         sent = Contribution.from_ticket(task, values, ticket, before.parse_earlier()).send(
-            owner, progress, bearer.timeout
+            owner, progress, bearer.timeout_seconds
         )
     print_to_console(make_console(), f"sent: shares of {sent.reports} people, {sent.new} of them new to the servers")
 
@@ -306,7 +306,7 @@ def _ask_servers(task: PairTask, bearer: Bearer) -> UStatistic:
 
     ask = ask_people if task.trust is Trust.PEOPLE else ask_pairs
     with suppress_curve_warnings():
-        return ask(task, Ticket.load(bearer.ticket, Role.ANALYST), timeout=bearer.timeout)
+        return ask(task, Ticket.load(bearer.ticket, Role.ANALYST), timeout=bearer.timeout_seconds)
 
 
 def _encode_answer(task: PairTask, statistic: UStatistic, level: float, intervals: dict[str, Any]) -> str:
@@ -329,7 +329,7 @@ ASK_PAIRS: MappingProxyType[str, Command] = MappingProxyType({"pairs": pairs})
 
 SAID = frozenset({
     "column", "measured_in", "grid", "edges", "values", "outside", "hint", "by", "categories", "label", "score",
-    "pos_label", "neg_label", "cuts", "time", "event", "came", "censored", "causes",
+    "pos_label", "neg_label", "cuts", "time", "event", "event_value", "censored_value", "causes",
 })  # fmt: skip
 """Options of questions that are left out here, because the task document sets them."""
 SECOND = frozenset({"entry", "last"})
@@ -371,7 +371,11 @@ class TaskServers:
             path_of_agreed_reports(Path(self.bearer.ticket)),
         )
         connection = Analyst(
-            task, ticket, timeout=self.bearer.timeout, agreed_file=agreed_reports, allow_unproved=self.accepts_unproved
+            task,
+            ticket,
+            timeout=self.bearer.timeout_seconds,
+            agreed_file=agreed_reports,
+            allow_unproved=self.accepts_unproved,
         )
         with connection as analyst, show_spinner("the servers count"), suppress_curve_warnings():
             curve: Any = analyst.ask(question)
@@ -517,12 +521,12 @@ def _options_from_classes(label: Categories | None, names: frozenset[str]) -> di
         if label is None:
             raise Misuse("task", "counts no kinds of events; this curve needs a task with --categories")
         censored, *causes = map(format_label, label.values)
-        return {"event": label.column, "censored": censored, "causes": ",".join(causes)}
+        return {"event": label.column, "censored_value": censored, "causes": ",".join(causes)}
     if label is None or len(label.values) != 2:
         raise Misuse("task", "counts values without two classes; this curve needs a task with --label")
     negative, positive = map(format_label, label.values)
-    classes = dict.fromkeys(("label", "event"), label.column) | dict.fromkeys(("pos_label", "came"), positive)
-    return {**classes, **dict.fromkeys(("neg_label", "censored"), negative)}
+    classes = dict.fromkeys(("label", "event"), label.column) | dict.fromkeys(("pos_label", "event_value"), positive)
+    return {**classes, **dict.fromkeys(("neg_label", "censored_value"), negative)}
 
 
 def _options_from_split(by: Categories | None, names: frozenset[str]) -> dict[str, Any]:

@@ -66,8 +66,10 @@ class Parties:
         " owners,answers: both; nobody: no checks.",
         "nobody",
     )
-    enrol: bool = flag("--enrol", "Tickets of owners are invitations, from which each owner creates a private token.")
-    least: str = option("SHARE", "With --check owners: fraction of the reports that must pass.", "0.5")
+    invitations: bool = flag(
+        "--invitations", "Tickets of owners are invitations, from which each owner creates a private token."
+    )
+    min_valid: str = option("SHARE", "With --check owners: fraction of the reports that must pass.", "0.5")
 
     def parse_check(self) -> Owners:
         """Return `Owners.CHECKED` if --check names owners, so that servers verify each report; else `Owners.UNCHECKED`.
@@ -92,9 +94,9 @@ class Parties:
         from fractions import Fraction
 
         try:
-            return Fraction(self.least)
+            return Fraction(self.min_valid)
         except (ValueError, ZeroDivisionError):
-            raise Misuse("least", f"must be a fraction from 0 to 1, got {self.least!r}") from None
+            raise Misuse("min-valid", f"must be a fraction from 0 to 1, got {self.min_valid!r}") from None
 
     def read_servers(self, count: int) -> tuple[Server, ...]:
         """Return the URL, certificate and public keys of each server, from the `count` files that --servers names.
@@ -133,12 +135,12 @@ class Bearer:
     """Options for a ticket (bearer token) and the timeout."""
 
     ticket: str = option("FILE", "The ticket, from the folder of the task's tickets.")
-    patience: str = option("SECONDS", "Timeout for an answer.", "60")
+    timeout: str = option("SECONDS", "Timeout for an answer.", "60")
 
     @property
-    def timeout(self) -> float:
-        """Timeout of each answer, in seconds. Raises `Misuse` if --patience is not a positive integer."""
-        return float(parse_integer("patience", self.patience))
+    def timeout_seconds(self) -> float:
+        """Timeout of each answer, in seconds. Raises `Misuse` if --timeout is not a positive integer."""
+        return float(parse_integer("timeout", self.timeout))
 
 
 PAUSE = 0.2
@@ -169,7 +171,7 @@ def take_part(task: PairTask, source: SourceOptions, bearer: Bearer, meeting: Me
     if meeting.relay is not None:
         parse_host(meeting.relay)
     wait_seconds, ticket = parse_integer("wait", meeting.wait, least=0), Path(bearer.ticket)
-    client = RelayClient.connect(task, Ticket.load(ticket, Role.OWNER), meeting.relay or "", bearer.timeout)
+    client = RelayClient.connect(task, Ticket.load(ticket, Role.OWNER), meeting.relay or "", bearer.timeout_seconds)
     try:
         device = ticket.with_name(f"{ticket.name}.device")
         participant = Participant.enter_task(client, Randomness.from_system(), device, print_to_stderr)
@@ -231,7 +233,7 @@ def close(task: PairTask, bearer: Bearer) -> None:
     from ..serving.task_document import Role, Ticket
 
     ticket = Ticket.load(bearer.ticket, Role.COORDINATOR)
-    entered = reveal_seed(task, ticket, read_seed(Path(bearer.ticket), task), bearer.timeout)
+    entered = reveal_seed(task, ticket, read_seed(Path(bearer.ticket), task), bearer.timeout_seconds)
     print_to_console(make_console(), f"closed: {entered} of {task.people} people have entered, and pairs are drawn")
 
 
@@ -316,8 +318,8 @@ def create_pair_task(pair_options: PairOptions, price: LossOptions, parties: Par
 
     if parties.check != "nobody":
         raise Misuse("check", "applies to counts; values of pairs cannot be checked")
-    if parties.enrol:
-        raise Misuse("enrol", "applies to counts; tickets of pairs are made in advance")
+    if parties.invitations:
+        raise Misuse("invitations", "applies to counts; tickets of pairs are made in advance")
     seed = token_bytes(SIZE)
     task = parties.create_task(pair_options.create_draft(price, parties, commit_to_seed(seed)), min_owners=2)
     seed_file = write_seed(Path(parties.tickets) / "coordinator-1", seed)

@@ -363,7 +363,7 @@ def create(counts: Counts, price: of.LossOptions, pair_options: PairOptions, par
         parties.name, counts.counted_column.require_column(), grid, counts.classes.parse_categories(), price.loss(),
         parties.parse_reports(), (first, second), {}, counts.counted_column.measured_in, owners=checked,
         least=parties.parse_least_fraction(), beside=counts.others.parse_columns(),
-        proof_key_hashes=() if keys is None else keys.hashes, enrols=parties.enrol,
+        proof_key_hashes=() if keys is None else keys.hashes, enrols=parties.invitations,
         report_kind=counts.form.parse_encoding(),
     )  # fmt: skip
     if (edges := counts.proved_edges.find_indices(grid)) is not None:
@@ -421,7 +421,7 @@ def close(document: TaskFile, bearer: Bearer) -> None:
     seed = read_seed(Path(bearer.ticket), task) if isinstance(task, PairTask) else None
     with show_spinner("the servers agree on the reports"):
         agreed_reports = path_of_agreed_reports(Path(bearer.ticket))
-        closed = close_task(task, ticket, timeout=bearer.timeout, seed=seed, agreed_file=agreed_reports)
+        closed = close_task(task, ticket, timeout=bearer.timeout_seconds, seed=seed, agreed_file=agreed_reports)
     senders = f"from {closed.owners} of {len(task.tokens[Role.OWNER])} owners"
     print_to_console(
         make_console(),

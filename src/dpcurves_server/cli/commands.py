@@ -181,7 +181,7 @@ class ListenOptions:
         "SECONDS", "How often answers appear: not as soon as counting ends, which could reveal something of rows.", "2"
     )
     connections: str = option("N", "How many connections are kept open at a time.", "512")
-    deadline: str = option("SECONDS", "How long a connection may be silent at first.", "10")
+    header_timeout: str = option("SECONDS", "How long a connection may be silent at first.", "10")
     rate: str = option("N", "How many requests of one person are answered in a minute.", "1200")
 
 
@@ -278,7 +278,8 @@ def serve(store: StoreOption, listening: ListenOptions, authority: IssuerOptions
         store.store, certificate, key, of.parse_integer("workers", listening.workers),
         _parse_seconds("every", listening.every),
         Limits(
-            of.parse_integer("connections", listening.connections), of.parse_integer("deadline", listening.deadline)
+            of.parse_integer("connections", listening.connections),
+            of.parse_integer("header_timeout", listening.header_timeout),
         ),
         of.parse_integer("rate", listening.rate), build_forms(QUESTIONS), authority.open_issuer(),
         watching.create_monitoring(),

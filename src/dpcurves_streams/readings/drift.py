@@ -68,10 +68,11 @@ class WindowDrift:
 class DriftWatch:
     """Compares each window of a stream with a reference by the statistics of `dpcurves.drift`, with rare false alarms.
 
-    Without drift, a statistic raises an alarm in at least one window of a year with probability of about `alarms`: each
-    window has false-alarm probability ``1 - (1 - alarms) ** (1 / windows_per_year)``, times 3/4 because the null law is
-    estimated from noisy counts. Thresholds are simulated: the reference and a window of equal size are drawn from the
-    estimated distribution of the reference, with the noise of both. Tuples are assumed independent.
+    Without drift, a statistic raises an alarm in at least one window of a year with probability of about
+    `false_alarm_rate`: each window has false-alarm probability ``1 - (1 - false_alarm_rate) ** (1 /
+    windows_per_year)``, times 3/4 because the null law is estimated from noisy counts. Thresholds are simulated: the
+    reference and a window of equal size are drawn from the estimated distribution of the reference, with the noise of
+    both. Tuples are assumed independent.
 
     Formal guarantees: everything is computed from released numbers, so it costs no loss.
 
@@ -79,22 +80,22 @@ class DriftWatch:
         grid: Cells of the one column that the stream counts.
         reference: Reading at the end of the reference.
         windows_per_year: Number of windows in a year.
-        alarms: Probability of a false alarm in a year, for each statistic.
+        false_alarm_rate: Probability of a false alarm in a year, for each statistic.
         width: Steps of a window: 1, or the width of a window of the question.
         reference_width: Steps of the reference.
 
     Raises:
         ValueError: values outside the grid are counted separately; the reading has no such window, or other cells; or
-            `alarms` is not between 0 and 1, or too small to be simulated.
+            `false_alarm_rate` is not between 0 and 1, or too small to be simulated.
 
     >>> from dpcurves.laws import Family
     >>> def counted(tick, counts):
     ...     noisy = NoisyValues(Family.LAPLACE, np.array(counts), 2.0)
     ...     return TickReading(tick, noisy.values, {}, {}, noisy=noisy, noisy_windows={})
     >>> watch = DriftWatch(Grid(0, 4, cells=4), counted(1, [500.0, 400, 300, 200]), windows_per_year=52)
-    >>> watch.compare_window(counted(2, [255.0, 198, 148, 101])).alarms
+    >>> watch.compare_window(counted(2, [255.0, 198, 148, 101])).false_alarm_rate
     ()
-    >>> watch.compare_window(counted(3, [100.0, 200, 150, 250])).alarms
+    >>> watch.compare_window(counted(3, [100.0, 200, 150, 250])).false_alarm_rate
     ('psi', 'ks', 'wasserstein', 'auc')
     """
 
@@ -104,12 +105,12 @@ class DriftWatch:
         reference: TickReading,
         *,
         windows_per_year: int,
-        alarms: float = 0.05,
+        false_alarm_rate: float = 0.05,
         width: int = 1,
         reference_width: int = 1,
     ) -> None:
         self._places, self._width = middles_of(require_clamped("grid", grid)), require_integer("width", width)
-        self._level, self._draws = alarm_level_and_draws(grid, windows_per_year, alarms)
+        self._level, self._draws = alarm_level_and_draws(grid, windows_per_year, false_alarm_rate)
         noisy, total = self._noisy_window(reference, require_integer("reference_width", reference_width))
         noise = _sample_noise(noisy, reference_width, self._draws, numbered_generator(PLACE))
         self._before = ReleasedSample(noisy.values, project_to_simplex(noisy.values, total), noise)
@@ -157,15 +158,18 @@ class DriftWatch:
         return noisy, max(float(noisy.values.sum()), 1.0)
 
 
-def alarm_level_and_draws(grid: Grid, windows_per_year: int, alarms: float) -> tuple[float, int]:
+def alarm_level_and_draws(grid: Grid, windows_per_year: int, false_alarm_rate: float) -> tuple[float, int]:
     """Return the level of the threshold of one window, and the number of draws from which it is simulated.
 
     Raises:
-        ValueError: `windows_per_year` is below 1, or `alarms` is not between 0 and 1, or too small to be simulated.
+        ValueError: `windows_per_year` is below 1, or `false_alarm_rate` is not between 0 and 1, or too small to be
+            simulated.
     """
     if require_integer("windows_per_year", windows_per_year) < 1:
         raise InvalidArgument("windows_per_year", "must be at least 1")
-    false_alarm = SAFE * float(-np.expm1(log1p(-require_probability("alarms", alarms)) / windows_per_year))
+    false_alarm = SAFE * float(
+        -np.expm1(log1p(-require_probability("false_alarm_rate", false_alarm_rate)) / windows_per_year)
+    )
     draws = min(max(LEAST_DRAWS, ceil(EXPECTED / false_alarm)), MOST_DRAWS, MOST_VALUES // grid.cells)
     safe_rank(draws, 1 - false_alarm)
     return 1 - false_alarm, draws

@@ -17,7 +17,7 @@ table = {"kind": kind, "guess": chances.argmax(axis=1), "sure": chances.max(axis
 table |= {f"p{each}": chances[:, each] for each in range(3)}
 
 # %%
-question = dp.SeveralClassesQuestion(dp.Categories("kind", (0, 1, 2)), ("p0", "p1", "p2"), "guess", "sure")
+question = dp.MulticlassQuestion(dp.Categories("kind", (0, 1, 2)), ("p0", "p1", "p2"), "guess", "sure")
 with dp.Session(table, budget=dp.PrivacyLoss.pure(2), adjacency=dp.REPLACE_ONE) as session:
     found = session.ask(question, dp.PrivacyLoss.pure(2))
 found.plot_roc()

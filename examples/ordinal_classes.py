@@ -17,7 +17,7 @@ session = dp.Session(table, budget=dp.PrivacyLoss.pure(2), adjacency=dp.REPLACE_
 
 # %%
 order = session.ask(
-    dp.OrderedClassesQuestion(dp.Categories("stage", (1, 2, 3)), "marker"), dp.PrivacyLoss.pure(1)
+    dp.OrdinalClassesQuestion(dp.Categories("stage", (1, 2, 3)), "marker"), dp.PrivacyLoss.pure(1)
 )  # fmt: skip
 order.plot()
 

@@ -41,13 +41,13 @@ THREE = 1 / 6  # the same if all are tied
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SeveralClasses(CountedNumbers):
+class Multiclass(CountedNumbers):
     """Metrics of a model of several classes: areas as scikit-learn's ``roc_auc_score``, confusion and calibration.
 
     Scores in one cell are tied. The ROC curve of a class is computed against the rest.
     """
 
-    KIND = "several-classes"
+    KIND = "multiclass"
     TITLE = "Several classes: {question.label.column}"
     LABEL = "share"
 
@@ -87,7 +87,7 @@ class SeveralClasses(CountedNumbers):
 
 
 @dataclass(frozen=True, slots=True)
-class SeveralClassesQuestion:
+class MulticlassQuestion:
     """Ask how well scores of several classes rank, and how often predictions are right. One round for each score.
 
     One release counts each score by true class, and a further release counts predictions, if their column is named;
@@ -178,7 +178,7 @@ class SeveralClassesQuestion:
                 statistics[name] = Statistic(partial(_compute_cell_accuracy, cell=cell))
         return statistics
 
-    def steps(self, setting: Setting) -> Needs[SeveralClasses]:
+    def steps(self, setting: Setting) -> Needs[Multiclass]:
         """Ask for one table for each score, and for one of predictions if their column is named."""
         tables: list[PrefixWorkload | CellWorkload] = [
             PrefixWorkload((self.label, Axis(score, count_outside(self.grid)))) for score in self.scores
@@ -190,7 +190,7 @@ class SeveralClassesQuestion:
                     axes if self.confidence is None else (*axes, Axis(self.confidence, count_outside(self.groups)))
                 )
             )
-        return ask_tables(SeveralClasses, self, tables)
+        return ask_tables(Multiclass, self, tables)
 
     def __str__(self) -> str:
         return f"scores of {self.label.slots} classes of {self.label.column}"
@@ -251,21 +251,21 @@ def _compute_recall(tables: Tables, at: int) -> FloatArray:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class OrderedClasses(CountedNumbers):
+class OrdinalClasses(CountedNumbers):
     """The volume under the ROC surface of three ordered classes, and the areas of neighbouring classes.
 
     The volume is the probability that scores of a record of each class are in the order of the classes: 1/6 for random
     scores. It is divided by the product of three noisy numbers of records, so its error is skewed if a class is small.
     """
 
-    KIND = "ordered-classes"
+    KIND = "ordinal-classes"
     TITLE = "Ordered classes: {question.label.column}"
     LABEL = "probability of the right order"
     TAKES_OUTER_ENDS = True
 
 
 @dataclass(frozen=True, slots=True)
-class OrderedClassesQuestion:
+class OrdinalClassesQuestion:
     """Ask how well one score orders three classes: the volume under the ROC surface (Mossman 1999). One round.
 
     Formal guarantees: a record lies in one cell of one table.
@@ -320,7 +320,7 @@ class OrderedClassesQuestion:
     def steps(self, setting: Setting) -> Needs[Any]:
         """Ask for one table: counts by class and cell of the score."""
         return ask_one_table(
-            OrderedClasses,
+            OrdinalClasses,
             self,
             PrefixWorkload(prepend_category_axes(self.by, self.label, Axis(self.score, count_outside(self.grid)))),
             3,
