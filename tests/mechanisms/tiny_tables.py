@@ -62,13 +62,23 @@ def _with_sum_up_to(length: int, most: int) -> list[tuple[int, ...]]:
     return [(first, *rest) for first in range(most + 1) for rest in _with_sum_up_to(length - 1, most - first)]
 
 
+PAIR_BLOCK = 16
+"""Data sets that are compared with all others at a time."""
+
+
 def neighbours(sets: IntArray, adjacency: Adjacency) -> IntArray:
     """Numbers of all pairs of neighbours, of shape ``(pairs, 2)``: one unit brings and takes `records` at most."""
-    change = sets[:, None] - sets
-    came, went = np.maximum(change, 0).sum(axis=-1), np.maximum(-change, 0).sum(axis=-1)
-    near = (came + went > 0) & (np.maximum(came, went) <= adjacency.unit.records)
-    if isinstance(adjacency, AddRemove):
-        near &= (came == 0) | (went == 0)
-    elif adjacency.unit.records == 1:
-        near &= came == went
-    return np.argwhere(near)
+    counts = sets.astype(np.int8)  # in blocks of small integers, which stay in the cache: all pairs at once take 5 GB
+    assert np.array_equal(counts, sets)
+    pairs = []
+    for start in range(0, len(counts), PAIR_BLOCK):
+        change = counts[start : start + PAIR_BLOCK, None] - counts
+        came = np.maximum(change, 0).sum(axis=-1, dtype=np.int16)
+        went = came - change.sum(axis=-1, dtype=np.int16)
+        near = (came + went > 0) & (np.maximum(came, went) <= adjacency.unit.records)
+        if isinstance(adjacency, AddRemove):
+            near &= (came == 0) | (went == 0)
+        elif adjacency.unit.records == 1:
+            near &= came == went
+        pairs.append(np.add(np.argwhere(near), (start, 0)))
+    return np.concatenate(pairs)
