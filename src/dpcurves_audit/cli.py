@@ -442,8 +442,6 @@ QUICK_FACES = (
     "followed stream of totals", "report with public coins, handed in: epsilon 1", "verification server, histogram",
 )  # fmt: skip
 """Public functions that a quick audit covers."""
-QUICK_PAIRS = 3
-"""Pairs of neighbouring data sets in a quick audit."""
 
 
 def audit_target(target: AuditTarget, confidence: float, effort: float, *, quick: bool) -> Report:
@@ -451,7 +449,8 @@ def audit_target(target: AuditTarget, confidence: float, effort: float, *, quick
     from .confidence_limits import Claim
     from .search import Search, read_processor_clock
 
-    family, limits = (target.family.take_first(QUICK_PAIRS), QUICK_SECONDS) if quick else (target.family, SECONDS)
+    # three pairs in a quick audit
+    family, limits = (target.family.take_first(3), QUICK_SECONDS) if quick else (target.family, SECONDS)
     claim = Claim.from_parameters(
         target.loss.epsilon, float(target.loss.delta), None if target.loss.epsilon is not None else target.loss.rho
     )

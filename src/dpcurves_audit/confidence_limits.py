@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 from dpcurves.arguments import Exact, InvalidArgument, parse_positive_fraction, require_number
 from dpcurves.privacy import format_loss
 
-ONE_IN_TEN = 1.2815515655446004
-"""Standard deviations. Standard normal quantile that is exceeded with probability 1/10."""
 Counts = NDArray[np.int64]
 ORDERS = np.array([1.05, 1.1, 1.25, 1.5, 1.75, 2, 2.5, 3, 4, 5, 6, 8, 12, 16, 32, 64])
 """Orders of Rényi divergences at which zero-concentrated privacy is tested."""
@@ -181,7 +179,8 @@ class Claim:
         true_epsilon = min(self.amount / (1 - share), 500.0)
         p = 1 / (1 + exp(-true_epsilon))
         q = exp(-true_epsilon) * p
-        deviation = ONE_IN_TEN * sqrt(samples) / sqrt((1 - p) / p + (1 - q) / q)
+        # a standard normal number exceeds it with probability 1/10
+        deviation = 1.2815515655446004 * sqrt(samples) / sqrt((1 - p) / p + (1 - q) / q)
         hits, other_hits = samples * p - (1 - p) * deviation, samples * q + (1 - q) * deviation
         counts = int(max(hits, 0)), int(np.ceil(other_hits))
         limit = max(

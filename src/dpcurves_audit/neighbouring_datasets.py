@@ -18,12 +18,8 @@ ADD_REMOVE, REPLACE_ONE = Neighbours.ADD_REMOVE, Neighbours.REPLACE_ONE
 Floats = NDArray[np.float64]
 LARGE = 1e308
 """Value near the largest double: sums of two overflow."""
-SUBNORMAL = 5e-324
-"""Value. The smallest positive double."""
-ODD = (nan, inf, -inf, LARGE, -LARGE, SUBNORMAL, -0.0)
+ODD = (nan, inf, -inf, LARGE, -LARGE, 5e-324, -0.0)  # the smallest positive double
 """Values that arithmetic or a parser may treat specially."""
-MOST_EDGES = 6
-"""Edges at which pairs are made; of more edges only some are used."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -432,7 +428,7 @@ def _require_rising(edges: Sequence[float] | Floats) -> list[float]:
 
 def _pick_few(numbers: Sequence[float]) -> list[float]:
     """Return at most six of the numbers: at both ends and around the middle."""
-    if len(numbers) <= MOST_EDGES:
+    if len(numbers) <= 6:  # pairs are made at no more edges
         return list(numbers)
     middle = len(numbers) // 2
     return [numbers[0], numbers[1], numbers[middle - 1], numbers[middle], numbers[-2], numbers[-1]]

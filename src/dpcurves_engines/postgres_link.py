@@ -23,8 +23,6 @@ OLDEST = 130000
 STRICT = ("require", "verify-ca", "verify-full")
 SECONDS_TO_CONNECT = 20
 """Seconds. Timeout of a connection."""
-SECONDS_FOR_LOCK = 10
-"""Seconds. Timeout of the lock on a table's definition."""
 WAITING = {
     "connect_timeout": SECONDS_TO_CONNECT,
     "keepalives_idle": 60,
@@ -35,7 +33,8 @@ WAITING = {
 # Rows must not be able to cause timeouts, and the environment must not change names or formats.
 SETTINGS = {
     "statement_timeout": "0", "idle_in_transaction_session_timeout": "0", "idle_session_timeout": "0",
-    "transaction_timeout": "0", "lock_timeout": f"{SECONDS_FOR_LOCK}s", "row_security": "off", "timezone": "UTC",
+    # wait at most 10 seconds for the lock on the definition of a table
+    "transaction_timeout": "0", "lock_timeout": "10s", "row_security": "off", "timezone": "UTC",
     "datestyle": "ISO", "intervalstyle": "postgres", "extra_float_digits": "1", "jit": "off", "bytea_output": "hex",
 }  # fmt: skip
 NEWER = {"idle_session_timeout": 140000, "transaction_timeout": 170000}

@@ -28,10 +28,6 @@ SHORTEST = 12
 """Characters: the shortest password."""
 LONGEST = 1000
 """Characters: the longest password."""
-AT_ONCE = 2
-"""Password hashes computed in parallel, so that a flood of sign-ins fills a queue instead of memory."""
-MOST_WAITING = 64
-"""Sign-ins in the queue, above which further sign-ins are refused."""
 MEMORY = 19 * 1024
 """KiB of memory per Argon2id hash: OWASP's minimum configuration."""
 TIMES = 2
@@ -43,7 +39,7 @@ class PasswordHasherPool:
 
     def __init__(self) -> None:
         self._hasher = PasswordHasher(time_cost=TIMES, memory_cost=MEMORY, parallelism=1)
-        self._pool = ThreadPoolExecutor(AT_ONCE, "password")
+        self._pool = ThreadPoolExecutor(2, "password")  # a flood of sign-ins fills a queue instead of memory
 
     def hash_password(self, password: str) -> str:
         """Hash a new password. Raises `ProtocolError` if it is too short or too long."""
@@ -57,7 +53,7 @@ class PasswordHasherPool:
         Raises:
             ProtocolError: Too many sign-ins are waiting.
         """
-        if self._pool._work_queue.qsize() > MOST_WAITING:
+        if self._pool._work_queue.qsize() > 64:  # sign-ins in the queue
             raise ProtocolError("sign-in", "too many sign-ins at once; try again in a minute", 503)
         stored_hash = self._dummy_hash if hashed is None else hashed
         return self._pool.submit(self._verify_hash, stored_hash, password[:LONGEST]).result() and hashed is not None
@@ -324,12 +320,8 @@ def _require_person(connection: Connection, name: str) -> None:
 
 
 # Rate limiter of failed sign-ins, per client, in bounded memory.
-MOST_KEPT = 20_000
-"""Clients remembered; the oldest is dropped."""
 FREE_TRIES = 5
 """Failed sign-ins before the back-off begins."""
-LONGEST_WAIT = 300.0
-"""Seconds: the cap of the back-off."""
 
 
 @dataclass
@@ -349,10 +341,10 @@ class SignInThrottle:
             tries, blocked_until = self._failures.get(client, (0, 0.0))
             remaining = blocked_until - time.monotonic()
             if tries < FREE_TRIES or remaining <= 0:
-                wait = min(2.0 ** min(max(tries + 1 - FREE_TRIES, 0), 60), LONGEST_WAIT)
+                wait = min(2.0 ** min(max(tries + 1 - FREE_TRIES, 0), 60), 300.0)  # seconds
                 self._failures.pop(client, None)
                 self._failures[client] = (tries + 1, time.monotonic() + wait)
-                while len(self._failures) > MOST_KEPT:
+                while len(self._failures) > 20_000:  # clients; the oldest is dropped
                     self._failures.popitem(last=False)
                 return
         raise ProtocolError("sign-in", f"too many failed attempts; try again in {remaining:.0f} seconds", 429)

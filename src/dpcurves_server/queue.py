@@ -31,8 +31,6 @@ from .visitors import Right, Visitor, not_found, require
 # charges a request once and holds one answer for it, and a release is stored once.
 STALE = 600
 """Seconds: lease timeout of a worker."""
-MOST_DRAWN = 50
-"""Undrawn answers that a worker considers at a time."""
 LATER = "later"
 """Lease holder of a question that waits for a retry."""
 WAITS = (0, 2, 10, 60, 600)
@@ -165,7 +163,8 @@ class Queue:
     def find_undrawn(self) -> list[str]:
         """Return answers without a picture that no worker is drawing, oldest first."""
         is_free = _is_unleased(int(time.time()))
-        query = _UNDRAWN.where(RELEASES.c.svg == "", is_free).order_by(QUESTIONS.c.number).limit(MOST_DRAWN)
+        # answers considered at a time
+        query = _UNDRAWN.where(RELEASES.c.svg == "", is_free).order_by(QUESTIONS.c.number).limit(50)
         return self._database.read_snapshot(lambda connection: [str(id) for id in connection.execute(query).scalars()])
 
     def lease_drawing(self, worker: str, id: str) -> bool:

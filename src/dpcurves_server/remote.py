@@ -22,8 +22,6 @@ from dpcurves_parties.serving.channel import Channel, make_ca_context
 from dpcurves_parties.serving.identity import parse_host
 
 API = "/api/1"
-PAUSE = 0.25
-"""Seconds between polls of a question; the server publishes less often."""
 OF_BUDGET = ("allowance", "budget")
 
 
@@ -155,7 +153,7 @@ class Remote:
                 return question
             if status["state"] == "refused":
                 raise _refusal_from_line(str(status["refusal"]))
-            time.sleep(PAUSE)
+            time.sleep(0.25)  # seconds; the server publishes less often
         raise ProtocolError(
             "server", f"no answer came in {self._patience:g} seconds; asked again, it costs nothing", 504
         )

@@ -287,10 +287,7 @@ class DriftOptions:
                 yield replace(step, drift=watch.compare_window(reading).to_dicts())
 
 
-MANY_STEPS = 1024
-"""Steps over which the error of totals is forecast if no end is declared."""
 SHOWN_LIVE = 20  # states that --live shows
-BAR_AFTER = 2.0  # seconds before a progress bar appears
 ENDS = ("low", "high")
 HIDDEN_ENDS = (*ENDS, "unbiased")
 """Suffixes of fields that the live table shows within the cell of their number, or not at all."""
@@ -381,7 +378,8 @@ def _print_uncounted_noise(screen: Any, plan: Plan) -> None:
     """
     from .laws import CountsAndUncountedTotals
 
-    law, ticks = plan.law.require_type(CountsAndUncountedTotals), getattr(plan.query, "ticks", None) or MANY_STEPS
+    # steps of the forecast if no end is declared
+    law, ticks = plan.law.require_type(CountsAndUncountedTotals), getattr(plan.query, "ticks", None) or 1024
     totals = f"of a total of uncounted tuples, by reason: {law.uncounted.mean_variance(ticks) ** 0.5:.4g}"
     print_to_console(
         screen, f"standard deviation of the noise {totals} (without extra loss: a tuple is counted or has a reason)"
@@ -404,7 +402,8 @@ def _write_steps(readings: Iterable[StepReading], shown: OutputOptions, plan: Pl
 
     steps: int = getattr(plan.query, "ticks", None) or 0
     has_progress = steps > 0 and shown.json is not None and not shown.live
-    progress = show_late_progress_bar("steps", BAR_AFTER) if has_progress else nullcontext(None)
+    # seconds before the bar appears
+    progress = show_late_progress_bar("steps", 2.0) if has_progress else nullcontext(None)
     with (
         nullcontext() if shown.json is None else JsonLinesFile(shown.json) as file,
         _open_live_display(shown) as live,

@@ -39,8 +39,6 @@ TRUTH = {"true": True, "false": False}
 """Truth values as typed after ``number:``."""
 ITEM = re.compile(r'\s*("(?:[^"]|"")*"|[^,"]*)\s*(?:,|$)')
 """One item of a comma-separated list. An item in double quotes may contain commas; a doubled quote is a quote."""
-LONGEST_NUMBER = 60
-"""Characters of a number: enough for every double, short enough that exact fractions of it stay small."""
 
 
 def parse_integer(argument: str, text: str, least: int = 1) -> int:
@@ -58,7 +56,8 @@ def parse_integer_above_one(argument: str, text: str) -> int:
 def check_positive_number(argument: str, text: str) -> str:
     """Return the text of a finite positive number unchanged, so that it stays exact: ``0.1``, ``1e-3`` or ``1/3``."""
     decimal, quotient = _parse_float(text), re.fullmatch(r"[0-9]{1,18}/[0-9]{1,18}", text)
-    if (decimal is None and quotient is None) or len(text) > LONGEST_NUMBER:
+    # characters: enough for every double, and exact fractions stay small
+    if (decimal is None and quotient is None) or len(text) > 60:
         raise Misuse(argument, f"a number above zero is needed, got {text!r}")
     if decimal is not None and not (isfinite(decimal) and decimal > 0):
         raise Misuse(argument, f"a finite number above zero is needed, got {text}")

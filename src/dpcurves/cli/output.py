@@ -295,8 +295,6 @@ def _is_device(path: Path) -> bool:
 
 MOST_BANDED = 2**16 + 1
 """Points of a curve up to which a band is shown: simulating noise for more takes long."""
-MOST_RATES = 12
-"""Rows of a ROC curve that are printed."""
 TOGETHER = "simultaneous intervals"
 Curve = TypeVar("Curve", contravariant=True)
 
@@ -484,7 +482,8 @@ class RocView(ResultView):
             ends = np.stack(curve.band(level, population=population), axis=-1)
             bands = {f"fpr, {name.split()[-1]}": ends[:, :2], f"tpr, {name.split()[-1]}": ends[:, 2:]}
             tables.append(
-                ViewTable(describe_interval(level, "simultaneous band", name), {**columns, **bands}, MOST_RATES)
+                # at most 12 printed rows
+                ViewTable(describe_interval(level, "simultaneous band", name), {**columns, **bands}, 12)
             )
         return [tables[0]._replace(headline=f"{headline}\n{tables[0].headline}"), *tables[1:]]
 

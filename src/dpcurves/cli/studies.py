@@ -49,8 +49,6 @@ ASKED_OF = re.compile(r"(Example: dpcurves) (\S+) \S+[.](?:csv|parquet)")
 """Example line of a question's help, from which the example of its plan is made."""
 CHANCE = 0.05
 """Probability with which the printed alpha is exceeded."""
-BAR_AFTER = 2.0
-"""Seconds after which a forecast shows a progress bar."""
 STANDING = MappingProxyType({"NAME": "", "U": "1", "P": "0.95", "public|disjoint|private": "public"})
 """Defaults in a plan, by metavar, of options that a question requires but its plan does not depend on."""
 
@@ -109,7 +107,7 @@ class ForecastOptions:
         if self.plot is not None:
             require_picture(question)
         like = None if self.like is None else result_from_json(read_text("like", self.like))
-        with show_late_progress_bar("forecast", BAR_AFTER) as progress:
+        with show_late_progress_bar("forecast", 2.0) as progress:  # seconds before the bar appears
             errors = forecast(question, loss, guarantee.neighbours(), records=records, like=like, progress=progress)
         print_to_console(make_console(), _forecast_table(errors))
         for note in errors.notes:

@@ -550,8 +550,6 @@ def middles_of(grid: Grid) -> NDArray[np.float64]:
 
 MOST_SPLIT = 2**16
 """Cells up to which a grid is split at round numbers. The split grid has up to three times as many cells."""
-FEWEST_SPLIT = 100
-"""Cells from which round numbers get cells of their own. On fewer cells, each further cell adds too much noise."""
 
 
 def split_at_round_numbers(grid: Grid) -> Grid:
@@ -570,7 +568,8 @@ def split_at_round_numbers(grid: Grid) -> Grid:
     if grid.values is not None or grid.cells > MOST_SPLIT:
         return grid
     edges = grid.edges
-    numbers = find_round_numbers(edges) if grid.cells >= FEWEST_SPLIT else np.array([], dtype=np.float64)
+    # on fewer than 100 cells, each further cell adds too much noise
+    numbers = find_round_numbers(edges) if grid.cells >= 100 else np.array([], dtype=np.float64)
     if grid.lower <= 0 <= grid.upper:
         numbers = np.append(numbers, 0.0)
     if grid.outside is Outside.APART:

@@ -326,8 +326,6 @@ def _arrow_table(arrays: Mapping[str, NDArray[Any]]) -> Any:
 
 
 ENVELOPE = ("kind", "schema", "privacy", "evidence", "notes")
-DIGITS = 40
-"""Digits. Longest integer that is read from a document."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -463,7 +461,8 @@ def _parse_finite(text: str) -> float:
 
 def _parse_integer(text: str) -> int:
     """Return an integer of at most 40 digits. Raises `ValueError` for a longer one."""
-    return int(text) if len(text) <= DIGITS else _refuse_constant(text)
+    # no longer integer is needed, and long ones take long to parse
+    return int(text) if len(text) <= 40 else _refuse_constant(text)
 
 
 def _check_lengths(document: Mapping[str, Any]) -> None:

@@ -478,12 +478,11 @@ def _describe_error(error: SQLAlchemyError, default_message: str) -> str:
 # Connections that stay open between transactions, for servers that need thousands of them.
 
 
-MOST = 64
-"""Connections. Maximum number of simultaneous connections per engine: more than a server has threads."""
 AT_REST = 8
 """Connections. Number of idle connections that stay open."""
 KEPT = MappingProxyType(
-    {"poolclass": sql.QueuePool, "pool_size": AT_REST, "max_overflow": MOST - AT_REST, "pool_timeout": WAIT_SECONDS}
+    # at most 64 connections: more than a server has threads
+    {"poolclass": sql.QueuePool, "pool_size": AT_REST, "max_overflow": 64 - AT_REST, "pool_timeout": WAIT_SECONDS}
 )
 """Settings of an engine whose connections stay open."""
 

@@ -25,8 +25,6 @@ FIRST_TICK = 1
 """Number of the first time step of a stream."""
 PART = -1
 """Part number of answers to ticks. Parts of questions are counted from 0, so none has this number."""
-_BLOCK = 1024
-"""Bytes. Sealed states are padded to a multiple of this, so that their length reveals little."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -160,7 +158,8 @@ def _write_state(chain: Chain, grant: Grant, stored: _SealedState, *, is_new: bo
     """Encrypt the state of a stream, with its tick and the end of the chain, and insert or overwrite its row."""
     state, end = stored.stream_state.state, stored.end
     head = json.dumps([chain.book.name, grant.id, stored.stream_state.tick, end.entries, end.seal, len(state)]).encode()
-    sealed = chain.encrypt(head + b"\n" + state + bytes(-(len(head) + len(state)) % _BLOCK))
+    # padded to a multiple of 1,024 bytes, so that the length reveals little
+    sealed = chain.encrypt(head + b"\n" + state + bytes(-(len(head) + len(state)) % 1024))
     if is_new:
         chain.connection.execute(insert(STATES), {"grant": grant.id, "sealed": sealed})
     else:

@@ -36,8 +36,6 @@ class Curator:
 
 
 SEEDED, PAID = "seeded", "paid"
-_DIGITS = 15  # hexadecimal digits of a fingerprint, which fit a signed 64-bit integer
-"""Hexadecimal digits of a fingerprint, which fit a signed 64-bit integer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +119,8 @@ def _open_memory(query: Query, memory: Memory, randomness: Randomness) -> None:
 
     Seeded noise, which can be reproduced, is never mixed with noise from the operating system.
     """
-    seeded, paid = int(randomness.is_seeded), int(fingerprint(query.charged_query)[:_DIGITS], 16)
+    # 15 hexadecimal digits fit a signed 64-bit integer
+    seeded, paid = int(randomness.is_seeded), int(fingerprint(query.charged_query)[:15], 16)
     header = {SEEDED: seeded, PAID: paid}
     stored_header = memory.keep(header) if query == query.charged_query else memory.recall(list(header))
     if stored_header.keys() != header.keys():

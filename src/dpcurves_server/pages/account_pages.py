@@ -27,8 +27,6 @@ BACK = "/oidc/back"
 """Redirect URI of the issuer."""
 ERRAND = "__Host-dpcurves-errand"
 """Cookie of a pending sign-in at the issuer."""
-ERRAND_SECONDS = 600
-"""Seconds: lifetime of a pending sign-in."""
 
 
 def redirect_home(visit: Visit) -> Response:
@@ -63,7 +61,13 @@ def redirect_to_issuer(visit: Visit) -> Response:
     except ProtocolError as error:
         return _render_sign_in(visit, error)
     answer.set_cookie(
-        ERRAND, request.secret, max_age=ERRAND_SECONDS, secure=True, httponly=True, samesite="lax", path="/"
+        ERRAND,
+        request.secret,
+        max_age=600,  # seconds
+        secure=True,
+        httponly=True,
+        samesite="lax",
+        path="/",
     )
     return answer
 

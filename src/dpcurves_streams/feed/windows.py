@@ -319,7 +319,6 @@ def _user_text(user: Any) -> str:
         return ""
 
 
-MOST_AT_ONCE = 1024  # steps stored together
 _MOST_CELLS = 2**20  # counts stored together
 
 
@@ -378,7 +377,7 @@ class StreamSpec:
 
     def batch_ticks(self, first: int, last: int) -> list[range]:
         """Split steps into consecutive batches that are stored together."""
-        size = max(1, min(MOST_AT_ONCE, _MOST_CELLS // self.cells))
+        size = max(1, min(1024, _MOST_CELLS // self.cells))  # steps stored together
         return [range(start, min(start + size, last + 1)) for start in range(first, last + 1, size)]
 
     def open_windows(self, after: int, *, may_repeat: bool = False) -> OpenWindows:

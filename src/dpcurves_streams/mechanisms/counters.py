@@ -90,8 +90,6 @@ def _partial_block_variance(tree: PrefixTree, ticks: IntArray) -> FloatArray:
 
 TREE_KIND = "tree counter"
 FIRST_EPOCH = 64  # steps
-EPOCHS = 14
-"""Doubling epochs of a stream without end: a million steps. After these the last epoch repeats."""
 FITTING = 2**62  # bound on integers that fit into 64 bits
 MOST_AT_ONCE = 2**22
 """Steps of a block times keys: the most whose noise is in memory at once."""
@@ -220,7 +218,8 @@ def epoch_shapes(query: TickQuery, family: Family) -> list[tuple[int, TreeShape]
         return [(1, best_window_shape(query.windows, family))]
     if query.ticks is not None:
         return [_epoch_shape(query.ticks, longest, family)]
-    return [_epoch_shape(FIRST_EPOCH * 2**number, longest, family) for number in range(EPOCHS)]
+    # doubling epochs: a million steps; then the last epoch repeats
+    return [_epoch_shape(FIRST_EPOCH * 2**number, longest, family) for number in range(14)]
 
 
 def _epoch_shape(ticks: int, longest: int, family: Family) -> tuple[int, TreeShape]:
@@ -285,8 +284,6 @@ SHORTEST = Fraction(1, 8)  # shortest memory of a buffer, in steps
 BITS = 64
 """Bits. Buffers and decays are multiples of ``2**-64``."""
 PRECISE = 192  # bits of intermediate fractions
-LOG_OVER_PI = 7909703528713629648
-"""``log(12) / pi`` in units of ``10**-19``, rounded; 12 is `SPACING`."""
 
 
 class Buffers(NamedTuple):
@@ -409,7 +406,8 @@ def choose_buffers(ticks: int) -> Buffers:
     while odds >= SHORTEST:
         decays.append(int(odds / (1 + odds) * 2**BITS))
         root = Fraction(isqrt(int(odds * 4**BITS)), 2**BITS)
-        weights.append(int(Fraction(LOG_OVER_PI, 10**19) * 2**LATTICE * root / (1 + odds)))
+        # log(12) / pi in units of 10**-19; 12 is SPACING
+        weights.append(int(Fraction(7909703528713629648, 10**19) * 2**LATTICE * root / (1 + odds)))
         odds /= SPACING
     return Buffers(tuple(decays), tuple(weights))
 

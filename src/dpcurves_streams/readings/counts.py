@@ -36,8 +36,7 @@ from .question import (
 )
 
 # A bank of exponential smoothers, selected by unbiased risk estimates: loops over public numbers.
-HALVINGS = 19  # rates of the bank, without zero
-RATES: FloatArray = np.append(2.0 ** (-np.arange(HALVINGS) / 2), 0.0)
+RATES: FloatArray = np.append(2.0 ** (-np.arange(19) / 2), 0.0)
 """Weights of the newest value: 1, that is the value itself, then down to 1/512 by factors of sqrt(2); and 0, that is
 zero.
 """
