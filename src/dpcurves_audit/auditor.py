@@ -314,7 +314,7 @@ class Audit:
                 "family", "neighbouring data sets are needed, as audit.families.values(edges, adjacency=...)"
             )
         if not require_number("seconds", seconds) > 0:
-            raise InvalidArgument("seconds", "a number above zero is needed")
+            raise InvalidArgument("seconds", "give a number of seconds above zero")
         if samples is not None and samples < 20:
             raise InvalidArgument("samples", "at least 20 outcomes of each data set are needed")
         sampler = as_sampler(release, batch=batch)

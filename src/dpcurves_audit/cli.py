@@ -104,7 +104,9 @@ class AuditOptions:
                 try:
                     write(file)
                 except OSError as error:
-                    raise Misuse(name, f"the file cannot be written ({error.strerror})") from None
+                    raise Misuse(
+                        name, f"the file cannot be written ({error.strerror}); name one in a folder where you may write"
+                    ) from None
         print_to_console(make_console(), *str(report).splitlines())
 
 
@@ -391,7 +393,9 @@ class StoredReports:
                 for stored in map(json.loads, text.splitlines()):
                     reports[stored["of"]] = Report.from_dict(stored["report"])
             except (ValueError, KeyError, TypeError, AttributeError):
-                raise Misuse("resume", "the file holds no audit of everything") from None
+                raise Misuse(
+                    "resume", "the file holds no audit of everything; resume the file that `dpcurves audit self` wrote"
+                ) from None
             if incomplete:
                 file.write_text(text + newline, encoding="utf-8")
         return cls(file, reports)

@@ -478,14 +478,18 @@ class Search:
             state = json.loads(file.read_text(encoding="utf-8"))
             if state["key"] != self._fingerprint:
                 raise InvalidArgument(
-                    "file", "the file is from another audit: release, family, claim or confidence differ"
+                    "file",
+                    "the file is from another audit (release, family, claim or confidence differ);"
+                    " resume it with the same arguments, or name a new file",
                 )
             self.ranking = [int(index) for index in state["ranking"]]
             self.calls, self.samples_used = int(state["report"]["calls"]), int(state["used"])
             self.pair_results = {int(index): PairResult(**result) for index, result in state["pair_results"].items()}
             return Report.from_dict(state["report"]), int(state["done"])
         except (KeyError, TypeError, AttributeError, json.JSONDecodeError):
-            raise InvalidArgument("file", "the file holds no audit") from None
+            raise InvalidArgument(
+                "file", "the file holds no audit; give the file that an audit wrote, or name a new one"
+            ) from None
 
     def _save_state(self, file: Path | None, report: Report, done: int) -> None:
         """Replace the file by the state after a round; do nothing without a file."""

@@ -68,10 +68,16 @@ class SnapshotConnection:
         self.version = self._connection.info.server_version
         if self.version < OLDEST:
             self.close()
-            raise InvalidArgument("data", f"PostgreSQL {OLDEST // 10000} or newer is needed; this is {self.name}")
+            raise InvalidArgument(
+                "data", f"PostgreSQL {OLDEST // 10000} or newer is needed; this is {self.name}: upgrade the server"
+            )
         if self._connection.info.parameter_status("server_encoding") != "UTF8":
             self.close()
-            raise InvalidArgument("data", "a database in UTF8 is needed; this one writes text in another encoding")
+            raise InvalidArgument(
+                "data",
+                "only databases in UTF8 are read, and this one has another encoding;"
+                " copy the table to a database in UTF8",
+            )
         self._run_or_close(
             self._apply_settings, "it did not take the settings of a reader; is this a pooler, or no PostgreSQL?"
         )
@@ -199,7 +205,7 @@ def _connect(url: str) -> Any:
     # libpq's message may quote a password, so it is replaced.
     replacements = (replacement for pattern, replacement in SAID if pattern.lower() in message.lower())
     reason = next(replacements, "are host, port, database, role and TLS right?")
-    raise InvalidArgument("data", f"PostgreSQL was not reached: {reason}")
+    raise InvalidArgument("data", f"PostgreSQL was not reached ({reason}); check the URL and that the server runs")
 
 
 def _parse_url(url: str) -> dict[str, Any]:

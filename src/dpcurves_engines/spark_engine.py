@@ -443,7 +443,7 @@ class SparkEngine(CheckableSpark):
         """
         slot = spark_sql.slot_sql(bound, 0)
         if slot is None:
-            raise InvalidArgument("grid", "units are counted by values in few cells")
+            raise InvalidArgument("grid", "units are counted by values in few cells; choose a grid of fewer cells")
         rows = self._rank_used_rows([bound.place], with_size=True).selectExpr("*", *spark_sql.guesses_sql([bound]))
         slot_frame = rows.selectExpr(f"coalesce({slot}, {bound.axis.slots}) AS slot", "size")
         columns = fetch_columns(slot_frame.groupBy("slot", "size").count())

@@ -215,7 +215,9 @@ class Authenticator:
         visitor = self.services.tokens.find(token) if has_token else self._authenticate_session(request)
         if visitor is None:
             self.anonymous_rate.count_requests(client_address(request))
-            raise ProtocolError("sign-in", "send a token: Authorization: Bearer ...", 401)
+            raise ProtocolError(
+                "sign-in", "send a token of your account in the header Authorization: Bearer TOKEN", 401
+            )
         self.visitor_rate.count_requests(visitor.name)
         return visitor
 

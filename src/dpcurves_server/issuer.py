@@ -100,7 +100,7 @@ class Issuer:
         self.url, self._client = url, client
         split_url = _require_secure_url("oidc", url)
         if split_url.query or split_url.fragment:
-            raise InvalidArgument("oidc", f"the issuer's URL must have no query or fragment, got {url[:100]!r}")
+            raise InvalidArgument("oidc", f"give the issuer's URL without query and fragment, got {url[:100]!r}")
         self.name = split_url.netloc
         self._known: dict[str, tuple[float, Any]] = {}
         self._lock, self._turns = Lock(), BoundedSemaphore(4)  # a hanging provider cannot occupy all threads
@@ -237,7 +237,9 @@ class Issuer:
 
     def _sign_in_error(self) -> ProtocolError:
         """Return the error that the provider did not authenticate the person (status 403)."""
-        return ProtocolError("sign-in", f"{self.name} did not authenticate you", 403)
+        return ProtocolError(
+            "sign-in", f"{self.name} did not confirm who you are; sign in there again, or ask its administrator", 403
+        )
 
 
 def _require_secure_url(argument: str, url: str) -> SplitResult:

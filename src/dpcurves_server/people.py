@@ -173,7 +173,9 @@ class People:
                 require(who, Right.NAME_KEEPERS)
             connection.execute(delete(SUBJECTS).filter_by(issuer=issuer, person=name))
             if subject and has_row(connection, SUBJECTS, **identity):
-                raise ProtocolError("subject", "another account has this subject", 409)
+                raise ProtocolError(
+                    "subject", "another account has this subject; remove it there first, or use that account", 409
+                )
             if subject:
                 connection.execute(insert(SUBJECTS), {**identity, "person": name})
             _end_sessions(connection, name)
@@ -188,7 +190,7 @@ class People:
         """
         require(who, Right.KEEP_PEOPLE)
         if who.name == name:
-            raise ProtocolError("person", "you cannot lock your own account", 409)
+            raise ProtocolError("person", "you cannot lock your own account; ask another operator", 409)
         self._set_locked(who, name, "locked", {"locked": True})
 
     def unlock(self, who: Visitor, name: str) -> None:
@@ -213,7 +215,7 @@ class People:
                 raise not_found("dataset")
             roles = {*_find_roles(connection, name), role.value}
             for keeper in sorted(KEEPERS & roles if Role.OPERATOR.value in roles else ()):
-                raise ProtocolError("role", f"an account cannot be both operator and {keeper}", 409)
+                raise ProtocolError("role", f"an account cannot be both operator and {keeper}; use two accounts", 409)
             assignment = {"person": name, "role": role.value, "dataset": dataset}
             if not has_row(connection, ROLES, **assignment):
                 connection.execute(insert(ROLES), assignment)
@@ -308,9 +310,11 @@ def _require_assignable(role: Role, dataset: str) -> None:
     `ProtocolError`.
     """
     if role is Role.ANALYST:
-        raise ProtocolError("role", "the steward of the dataset adds analysts to projects")
+        raise ProtocolError(
+            "role", "only the steward of the dataset adds analysts, on the page of the project; choose another role"
+        )
     if (role is Role.STEWARD) != bool(dataset):
-        raise ProtocolError("dataset", "name the dataset of a steward, and none for other roles")
+        raise ProtocolError("dataset", "name the dataset for a steward; leave it empty for other roles")
 
 
 def _require_person(connection: Connection, name: str) -> None:

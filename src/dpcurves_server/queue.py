@@ -119,7 +119,7 @@ class Queue:
             ).first()
             is None
         ):
-            raise LeaseLost("question", "another worker holds it, or it was withdrawn")
+            raise LeaseLost("question", "another worker has this question, or it was withdrawn; take the next one")
 
     def mark_paid(self, job: Job) -> None:
         """Record that the ledger has charged the question, if the job's lease is still valid."""
@@ -329,7 +329,7 @@ class Stewardship:
         question = self._questions.get(who, id)
         require(who, Right.KEEP_QUEUE, question.subject)
         if question.state in (State.ANSWERED, State.REFUSED):
-            raise ProtocolError("question", "the question is no longer waiting", 409)
+            raise ProtocolError("question", "the question is no longer waiting; reload its page", 409)
         return question
 
 

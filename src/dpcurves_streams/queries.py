@@ -288,5 +288,7 @@ def require_states(axes: tuple[Axis | Categories, ...], forest: Forest) -> None:
     (axis,) = axes if len(axes) == 1 else (None,)
     if not isinstance(axis, Categories) or axis.values != forest.states:
         raise InvalidArgument(
-            "hierarchy", "the question must have one axis, with the states of the hierarchy in its order"
+            "hierarchy",
+            "the question must have one axis, with the states of the hierarchy in its order;"
+            " declare Categories(column, hierarchy.states)",
         )

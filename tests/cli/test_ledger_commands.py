@@ -150,8 +150,8 @@ def test_of_several_accounts_one_must_be_named(run: Run, parquet: Path, ledger: 
         ("sqlite:///{}/none/none.db", 4, "ledger: "),
         ("sqlite://", 2, "ledger: a ledger in memory ends with the command"),
         ("sqlite:///:memory:", 2, "ledger: a ledger in memory ends with the command"),
-        ("{}/budget.db", 2, "ledger: a URL is needed: sqlite:///budget.db"),
-        ("mysql://user:zebrafinch@host/database", 2, "ledger: a URL is needed"),
+        ("{}/budget.db", 2, "ledger: give the ledger's URL: sqlite:///budget.db"),
+        ("mysql://user:zebrafinch@host/database", 2, "ledger: give the ledger's URL"),
     ],
 )
 @pytest.mark.parametrize("command", ["show", "verify", "head", "cdf"])

@@ -142,7 +142,7 @@ def test_allowances_add_up_to_more_only_if_that_was_said(flights: Account) -> No
             allow(ledger, most, project, analyst)
         allow(ledger, most, project, analyst, together=AllowanceRule.MAY_EXCEED)
     for most, project, analyst in (("1.1", "noise", None), ("0.6", "delays", "bob"), ("0.3", "delays", None)):
-        with pytest.raises(ValueError, match=r"^allowance: an allowance exceeds the epsilon "):
+        with pytest.raises(ValueError, match=r"^allowance: an allowance must not exceed the epsilon "):
             allow(ledger, most, project, analyst, together=AllowanceRule.MAY_EXCEED)
     said = {each.owner_label: each.rule for each in ledger.statement("flights").allowances}
     assert said["project 'delays'"] is AllowanceRule.MAY_EXCEED

@@ -260,7 +260,9 @@ def _make_temporary_account(terms: Terms, loss: PrivacyLoss) -> Account:
 
     for option, value in (("dataset", terms.paying_account.dataset), ("request-id", terms.paying_account.request_id)):
         if value is not None:
-            raise Misuse(option, "this option needs a ledger; name one with --ledger")
+            raise Misuse(
+                option, "only questions that a ledger pays for take this option; name the ledger with --ledger URL"
+            )
     budget = Currency.from_loss(loss).smallest_cap(loss)
     return Account("data", terms.guarantee.neighbours(), terms.guarantee.privacy_unit(bound_required=False), budget)
 

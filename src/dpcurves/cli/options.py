@@ -582,7 +582,11 @@ class SourceOptions:
         """Return the data source for a session: the file's name, or the table of an engine."""
         if self.is_file:
             if self.table is not None:
-                raise Misuse("table", "--table is for databases, and DATA is no URL of a database; leave --table out")
+                raise Misuse(
+                    "table",
+                    "--table is for databases, and DATA is no URL of a database;"
+                    " leave --table out, or give the URL of a database as DATA",
+                )
             return self.data
         if self.table is None:
             raise Misuse("table", "name the table or view of the database, as in --table clinic.visits")
@@ -712,7 +716,7 @@ def read_score_source(option: str, score: str) -> str | Predictor:
     try:
         text = Path(file).read_text(encoding="utf-8")
     except (OSError, ValueError):
-        raise Misuse(option, f"cannot read a model from {file!r}") from None
+        raise Misuse(option, f"{file!r} cannot be read; give the path of a model file in JSON") from None
     try:
         return predictor_from_json(text)
     except InvalidArgument as error:

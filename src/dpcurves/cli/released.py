@@ -319,7 +319,9 @@ def _read_tree(path: str) -> dict[str, Any]:
     try:
         stored = json.loads(Path(path).read_text(encoding="utf-8"))
     except (OSError, ValueError):
-        raise Misuse("tree", f"cannot read JSON from {path!r}") from None
+        raise Misuse(
+            "tree", f'{path!r} cannot be read as JSON; give a file with {{"levels": ..., "nested": ...}}'
+        ) from None
     if not isinstance(stored, dict) or set(stored) != {"levels", "nested"}:
         raise Misuse("tree", 'must be a file with {"levels": ["region", "district"], "nested": {"north": ["a", "b"]}}')
     return stored

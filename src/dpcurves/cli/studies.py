@@ -289,7 +289,9 @@ def study(
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise Misuse("out", f"cannot make the folder {str(folder)!r} ({error.strerror})") from None
+        raise Misuse(
+            "out", f"the folder {str(folder)!r} cannot be made ({error.strerror}); name one where you may write"
+        ) from None
     outputs = [
         Output(str(folder / f"{question.name}.json"), str(folder / f"{question.name}.svg"))
         for question in parsed_study.questions
@@ -382,4 +384,6 @@ def _write_page(out: Path, summaries: Sequence[str], session: Session, title: st
     try:
         (out / "index.html").write_text(page, encoding="utf-8")
     except OSError as error:
-        raise Misuse("out", f"index.html cannot be written ({error.strerror})") from None
+        raise Misuse(
+            "out", f"index.html cannot be written ({error.strerror}); name a folder where you may write"
+        ) from None

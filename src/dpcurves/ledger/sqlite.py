@@ -185,9 +185,11 @@ class FileStorage:
         self._digits = chain.generate_key_digits()
         self._new = chain.Key.from_hex(self._digits, "a new key")
         if not os.path.isdir(self._path.parent):  # unlike `Path.is_dir` it never raises
-            raise InvalidArgument("ledger", f"{self._label}: the folder is not there")
+            raise InvalidArgument(
+                "ledger", f"{self._label}: the folder is not there; make it first, or correct the path"
+            )
         if self.exists() and not os.path.isfile(self._path):
-            raise InvalidArgument("ledger", f"{self._label}: not a file")
+            raise InvalidArgument("ledger", f"{self._label}: this path is not a file; name the file of the ledger")
 
     def exists(self) -> bool:
         """Return True if anything exists at the path of the ledger."""
@@ -224,7 +226,9 @@ class FileStorage:
             reason = getattr(error, "strerror", type(error).__name__)
         else:
             return
-        raise InvalidArgument("ledger", f"{self._label}: cannot be created ({reason})")
+        raise InvalidArgument(
+            "ledger", f"{self._label}: cannot be created ({reason}); name a file in a folder where you may write"
+        )
 
     def _link_files(self, draft: Path, key: chain.Key) -> None:
         """Name the key file and then the ledger. A key whose ledger could not be created is removed again."""

@@ -10,7 +10,7 @@ from sqlalchemy import RowMapping, func, insert, select, update
 
 from ..arguments import InvalidArgument
 from .account import Grant, require_name, require_text
-from .chain import ANSWERS, GRANTS, NOTES, STATES, Chain, Fact
+from .chain import ANSWERS, GRANTS, NOTES, STATES, Chain, Fact, make_tampering_error
 from .verification import (
     Head,
     grant_of,
@@ -137,7 +137,10 @@ def _find_grant_row(chain: Chain, grant: Grant) -> RowMapping:
     grant_and_state = select(GRANTS, STATES.c.sealed).outerjoin(STATES, STATES.c.grant == GRANTS.c.entry)
     row = chain.read_first(GRANTS, grant_and_state.where(GRANTS.c.entry == grant.id))
     if row is None or grant_of(row) != grant:
-        raise InvalidArgument("grant", f"this ledger has not granted {grant.request!r} as its row {grant.id}")
+        raise InvalidArgument(
+            "grant",
+            f"this ledger has not granted {grant.request!r} as its row {grant.id}; open the ledger that paid for it",
+        )
     return row
 
 
@@ -192,13 +195,13 @@ def _read_answers(chain: Chain, grant: Grant, ticks: range) -> dict[int, str]:
     answers = {row["turn"]: row["answer"] for row in rows}
     if list(answers) != list(ticks):
         missing = next(tick for tick in ticks if tick not in answers)
-        raise InvalidArgument("ledger", f"the answer to tick {missing} was removed without the key")
+        raise make_tampering_error(f"the answer to tick {missing} was removed without the key")
     return answers
 
 
 def _make_tampering_error(grant: Grant, description: str) -> InvalidArgument:
     """Return the error that the state of a grant's stream is as described."""
-    return InvalidArgument("ledger", f"the state of {grant.request!r} is {description}")
+    return make_tampering_error(f"the state of {grant.request!r} is {description}")
 
 
 # Notes: noise-tree nodes opened under a paid part of a grant, stored before any of them is shown. SECRET.
@@ -231,7 +234,7 @@ def store_notes(chain: Chain, grant: Grant, part: int, notes: Mapping[str, int])
             lost rows, which may have been these notes.
     """
     if part < 0:
-        raise InvalidArgument("part", f"must be at least 0, got {part}")
+        raise InvalidArgument("part", f"parts are numbered from 0, got {part}")
     for name in notes:
         require_name("name", name)
     stored = find_notes(chain, grant, part, list(notes))

@@ -99,7 +99,10 @@ class MechanismChoice:
         """
         mechanism = _find_only_mechanism(plan.query) or LINEAR
         if not isinstance(mechanism, Mechanism):
-            raise WrongArgumentType("plan", f"must be one that is answered at once, not one made by {plan.made_by}")
+            raise WrongArgumentType(
+                "plan",
+                f"this plan of {plan.made_by} is answered in several steps; answer it with the mechanism that made it",
+            )
         return mechanism.run(table, plan, randomness)
 
     def answer(self, count: Counter, plan: Plan, memory: Memory, randomness: Randomness) -> tuple[int, ...]:

@@ -321,7 +321,7 @@ class PrivacyLoss:
         """
         delta = require_number("delta", delta)
         if self.delta and not self.delta < delta:
-            raise InvalidArgument("delta", f"must exceed {float(self.delta):g}, the delta of the loss itself")
+            raise InvalidArgument("delta", f"choose more than {float(self.delta):g}, the delta of the loss itself")
         delta -= float(self.delta)
         converted = epsilon_of_zcdp(self.rho, delta)
         bound = converted if self.epsilon is None else min(converted, float(self.epsilon))

@@ -170,7 +170,7 @@ class _Batches:
         without the stream's message.
         """
         if _TAKE(function)(ctypes.addressof(self._stream), ctypes.addressof(struct)):  # releases Python's lock
-            raise RuntimeError("a batch could not be read")
+            raise RuntimeError("a batch of the table could not be read; check that nothing changes it meanwhile")
         try:
             yield struct
         finally:
@@ -439,7 +439,9 @@ def find_column(name: object, columns: Sequence[Column], argument: str = "column
         )
     if len(positions) > 1:
         raise InvalidArgument(
-            argument, f"{name!r} occurs {len(positions)} times in the data; names must differ", str(name)
+            argument,
+            f"{name!r} occurs {len(positions)} times in the data; rename the columns so that all names differ",
+            str(name),
         )
     return positions[0]
 

@@ -101,7 +101,9 @@ def require_axis(axes: Axes) -> Axis:
         TypeError: the last axis is not a column of numbers.
     """
     if not isinstance(axes[-1], Axis):
-        raise WrongArgumentType("axes", "the last one must be a column of numbers on a grid")
+        raise WrongArgumentType(
+            "axes", "the last column must hold numbers on a grid; declare it as Axis(column, Grid(...))"
+        )
     return axes[-1]
 
 

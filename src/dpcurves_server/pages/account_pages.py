@@ -165,7 +165,7 @@ def send_synthetic_table(visit: Visit) -> Response:
     dataset = visit.services.datasets.get(visit.visitor, visit.path_params["dataset"])
     table = visit.services.synthetic.find(visit.visitor, dataset.name, dataset.version)
     if table is None:
-        raise ProtocolError("table", "this dataset has no synthetic table yet", 404)
+        raise ProtocolError("table", "this dataset has no synthetic table yet; ask its steward to upload one", 404)
     return download(table.to_csv(), "text/csv", "synthetic.csv")
 
 
@@ -233,7 +233,7 @@ UNKNOWN = "unknown action"
 def redirect_to_managed(visit: Visit) -> Response:
     """Redirect a steward to the page of the first of their datasets."""
     if not visit.visitor.stewarded_datasets:
-        raise ProtocolError("role", "only stewards manage datasets", 403)
+        raise ProtocolError("role", "only stewards manage datasets; ask the steward of this dataset", 403)
     return redirect_to("manage", min(visit.visitor.stewarded_datasets))
 
 

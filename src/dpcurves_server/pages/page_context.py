@@ -194,7 +194,7 @@ class Visit:
     def visitor(self) -> Visitor:
         """The signed-in visitor. Raises `ProtocolError` without a sign-in."""
         if self.session is None:
-            raise ProtocolError("sign-in", "sign in first", 401)
+            raise ProtocolError("sign-in", "sign in first, at /sign-in", 401)
         return self.session.visitor
 
     def form_value(self, name: str) -> str:

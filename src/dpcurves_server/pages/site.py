@@ -186,7 +186,7 @@ def _parse_fields(text: str) -> Given:
     except ValueError:
         fields = {"": [NUL]}
     if any(NUL in text for name, texts in fields.items() for text in (name, *texts)):  # databases cannot store it
-        raise ProtocolError("form", "the form cannot be read")
+        raise ProtocolError("form", "the form cannot be read; reload the page and send it again")
     return fields
 
 
@@ -231,5 +231,5 @@ async def _serve_static(request: Request) -> Response:
     """Return a static file, which browsers may keep. Raises `ProtocolError` (not found) for other names."""
     name = request.path_params["name"]
     if name not in STATIC:
-        raise ProtocolError("file", "not found", 404)
+        raise ProtocolError("file", "there is no file of this name; go back to the start page", 404)
     return Response(read_static(name), media_type=STATIC[name], headers={"Cache-Control": KEPT})

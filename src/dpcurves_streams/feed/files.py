@@ -484,7 +484,7 @@ class TableWindows:
 def require_end(intake: StreamSpec) -> None:
     """Refuse a stream without end. Raises `ValueError`."""
     if intake.schedule.end is None:
-        raise InvalidArgument("end", "is needed for a file or table: give the end of the last step")
+        raise InvalidArgument("end", "give the end of the last step, which a file or table needs")
 
 
 class _CountBatches:
@@ -574,7 +574,9 @@ class _JsonLinesWindows:
             return open(self._path, "rb")
         except OSError as error:
             trouble = str(error.strerror)
-        raise InvalidArgument("source", f"{self._path!r} cannot be read ({trouble})")
+        raise InvalidArgument(
+            "source", f"{self._path!r} cannot be read ({trouble}); check the path and its permissions"
+        )
 
 
 STATES = ("cafeteria", "gym", "library")

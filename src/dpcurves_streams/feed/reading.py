@@ -109,7 +109,9 @@ class JsonLinesFile:
             trouble = str(error.strerror)
         else:
             return
-        raise InvalidArgument("json", f"the file cannot be written ({trouble})")
+        raise InvalidArgument(
+            "json", f"the file cannot be written ({trouble}); name one in a folder where you may write"
+        )
 
     def __enter__(self) -> Self:
         return self
@@ -150,7 +152,7 @@ def plot(readings: Iterable[StepReading], *, window: int | None = None, ax: Axes
     """
     steps = list(readings)
     if not steps:
-        raise InvalidArgument("readings", "must hold at least one step")
+        raise InvalidArgument("readings", "give the readings of at least one step")
     first = steps[0]
     if window is not None and window not in first.reading.windows:
         raise InvalidArgument(

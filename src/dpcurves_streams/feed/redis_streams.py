@@ -121,7 +121,8 @@ class RedisWindows:
         """
         if not self._entries.acquire_lease():
             raise InvalidArgument(
-                "source", "another process reads this stream now, and continues with the same numbers"
+                "source",
+                "another process reads this stream now, and continues with the same numbers; wait until it has ended",
             )
         now = self._entries.read_server_time() if batch else 0
         for name, fields in batch:

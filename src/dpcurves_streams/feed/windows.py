@@ -50,7 +50,9 @@ class Window:
         for counts, size, label in ((self.counts, cells, "counts"), (self.uncounted, reasons, "numbers of uncounted")):
             exact = np.asarray(counts)
             if exact.dtype.kind not in "iu" or exact.shape != (size,):
-                raise InvalidArgument("source", f"a window must have {size} {label} of an integer type")
+                raise InvalidArgument(
+                    "source", f"a window must have {size} {label} of an integer type; pass an array of that length"
+                )
             checked.append(np.clip(exact, 0, MOST).astype(np.int64))
         return np.concatenate(checked)
 
@@ -146,7 +148,9 @@ class DropCounts:
             trouble = str(error.strerror)
         else:
             return
-        raise InvalidArgument("confidential_log", f"the file cannot be written ({trouble})")
+        raise InvalidArgument(
+            "confidential_log", f"the file cannot be written ({trouble}); name one in a folder where you may write"
+        )
 
 
 FUTURE = 10 * 60 * 1_000_000
@@ -347,7 +351,7 @@ class StreamSpec:
 
     def __post_init__(self) -> None:
         if not all(isinstance(axis.column, str) for axis in self.axes):
-            raise InvalidArgument("axes", "must be columns; streams cannot be counted by models")
+            raise InvalidArgument("axes", "streams are counted by columns, not by models; name a column")
 
     @property
     def field_names(self) -> tuple[str, ...]:

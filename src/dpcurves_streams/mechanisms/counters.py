@@ -344,9 +344,11 @@ class BufferedCounter(TickMechanism):
         """
         require_positive_loss(loss)
         if loss.is_pure:
-            raise UnsupportedQuery("epsilon", "a buffered counter has Gaussian noise: give rho")
+            raise UnsupportedQuery("epsilon", "a buffered counter has Gaussian noise; give a loss in rho")
         if query.ticks is None or query.ticks > MOST_BUFFERED:
-            raise UnsupportedQuery("ticks", f"a buffered counter needs a public horizon of at most {MOST_BUFFERED}")
+            raise UnsupportedQuery(
+                "ticks", f"a buffered counter needs a public number of steps, at most {MOST_BUFFERED}; declare ticks"
+            )
         buffers = choose_buffers(query.ticks)
         squares = adjacency.squared_l2_sensitivity * squared_sensitivity(buffers, query.ticks)
         noise = require_drawable(Noise(Family.GAUSSIAN, squares / (2 * loss.rho)), loss)
@@ -367,7 +369,9 @@ class BufferedCounter(TickMechanism):
         require_next(tick, state)
         law = plan.law.require_type(BufferedPrefixes)
         if tick > law.ticks:
-            raise UnsupportedQuery("tick", f"this stream was planned for {law.ticks} steps")
+            raise UnsupportedQuery(
+                "tick", f"this stream was planned for {law.ticks} steps, which are released; begin a new stream"
+            )
         buffers = Buffers(tuple(int(decay * 2**BITS) for decay in law.decays), law.weights)
         exact, new_buffers = update_buffers(table.tolist(), state.buffers, buffers)
         noise = sample_noise(law.noise, law.keys, randomness)

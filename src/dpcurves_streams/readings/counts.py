@@ -367,7 +367,7 @@ def _interval_numbers(interval: Interval, noisy: NoisyValues) -> dict[str, Float
 def _require_noise(noisy: NoisyValues | None) -> NoisyValues:
     """Return the noisy numbers. Raises `InvalidArgument` if they are unknown, because a hierarchy was pruned."""
     if noisy is None:
-        raise InvalidArgument("level", "a pruned hierarchy has no intervals")
+        raise InvalidArgument("level", "a pruned hierarchy has no intervals; leave out the level")
     return noisy
 
 

@@ -431,7 +431,9 @@ def cell_sql(bound: Sequence[engines.BoundAxis]) -> str:
     """
     slots = [slot for slot in _slots_sql(bound) if slot]
     if len(slots) < len(bound):
-        raise InvalidArgument("axes", "tuples of a stream are counted on linear grids and in categories")
+        raise InvalidArgument(
+            "axes", "tuples of a stream are counted only on linear grids and in categories; declare one of these"
+        )
     return f"({_cell_index_sql(bound, [f'({slot})' for slot in slots])})::BIGINT"
 
 
