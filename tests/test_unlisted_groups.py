@@ -68,7 +68,7 @@ def test_a_delta_is_refused_where_there_is_none_and_where_it_is_for_nothing() ->
         with pytest.raises(ValueError, match="delta: the question selects no partitions"):
             opened.ask(dp.HistogramQuestion("x", GRID), LOSS)
         two = dp.HistogramQuestion("x", GRID, by=(dp.UnlistedCategories("ward"), dp.UnlistedCategories("number")))
-        with pytest.raises(ValueError, match="by: groups of one column"):
+        with pytest.raises(ValueError, match="by: only the groups of one column"):
             opened.ask(two, LOSS)
         assert opened.remaining.epsilon == 9
 

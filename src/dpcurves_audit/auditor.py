@@ -20,7 +20,7 @@ from .neighbouring_datasets import NeighbouringDatasets, NeighbourPair
 from .outcome_scores import Floats, OutcomeParser, Sample, find_lowest_bits, hash_outcomes
 from .report import Finding, Report
 from .samplers import PATIENCE, BatchSampler, CallableSampler, PackageSampler, Sampler, fork_process, make_picklable
-from .search import MOST, Search
+from .search import MOST_SAMPLES, Search
 
 ERROR = 1e-4
 """Probability with which a comparison wrongly reports a release with fresh noise."""
@@ -318,7 +318,7 @@ class Audit:
         if samples is not None and samples < 20:
             raise InvalidArgument("samples", "at least 20 outcomes of each data set are needed")
         sampler = as_sampler(release, batch=batch)
-        search = Search(sampler, family, claim, level, samples or MOST, learn, confirm_twice=confirm_twice)
+        search = Search(sampler, family, claim, level, samples or MOST_SAMPLES, learn, confirm_twice=confirm_twice)
         report = search.run(seconds, None if file is None else Path(file))
         return report.with_findings(*run_extra_checks(sampler, family.pairs[0])) if extra_checks else report
 

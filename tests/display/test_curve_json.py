@@ -149,8 +149,8 @@ def edited(**changes: Any) -> str:
     [
         ("", "not JSON"),
         ("{", "not JSON"),
-        ("[]", "an object is needed"),
-        ("null", "an object is needed"),
+        ("[]", "must hold a JSON object"),
+        ("null", "must hold a JSON object"),
         ('{"x": NaN}', "not JSON"),
         ("[" * 200_000, "not JSON"),
         ('{"x": ' + "9" * 5000 + "}", "not JSON"),

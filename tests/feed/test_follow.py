@@ -183,7 +183,7 @@ def test_a_file_of_json_lines_that_cannot_be_read_or_has_no_end_is_refused_befor
     with pytest.raises(ValueError, match=r"^source: '.*events.jsonl' cannot be read \(No such file or directory\)$"):
         followed(lines, store=url)
     lines.write_text("")
-    with pytest.raises(ValueError, match="^end: is needed for a file or table"):
+    with pytest.raises(ValueError, match="^end: give the end of the last step"):
         followed(lines, store=url, end=None)
     assert Ledger.open(url).verify().entries == 0
 

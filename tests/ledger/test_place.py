@@ -148,7 +148,7 @@ def test_a_ledger_that_cannot_be_made_leaves_no_key(
     url = f"sqlite:///{tmp_path}/budget.db"
     with monkeypatch.context() as full:
         full.setattr(sqlite.FileStorage if stage == "_fill_draft" else sqlite, stage, fill_up)
-        assert refusal(url) == f"ledger: '{tmp_path}/budget.db': cannot be created (No space left on device)"
+        assert refusal(url) == f"ledger: '{tmp_path}/budget.db': cannot be created (No space left on device); name a file in a folder where you may write"
     assert list(tmp_path.iterdir()) == []
     Ledger.open(url).create(flights)
 
@@ -209,7 +209,7 @@ def test_a_ledger_that_was_moved_away_is_not_begun_again(tmp_path: Path, flights
 def test_a_file_that_is_no_ledger_is_refused_and_left_alone(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "budget.db"
     path.write_bytes(content)
-    assert refusal(f"sqlite:///{path}", KEY).startswith(f"ledger: '{path}': not a")
+    assert refusal(f"sqlite:///{path}", KEY).startswith(f"ledger: '{path}': the file is not a")
     assert path.read_bytes() == content
 
 
