@@ -54,7 +54,7 @@ def test_a_folder_that_takes_no_file_is_found_out_first(tmp_path: Path, monkeypa
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr("tempfile.TemporaryFile", refuse)
-    with pytest.raises(Misuse, match=r"^json: .* cannot be written \(Permission denied\)$"):
+    with pytest.raises(Misuse, match=r"^json: .* cannot be written \(Permission denied\);"):
         Output(json=str(tmp_path / "a.json")).require_writable()
 
 

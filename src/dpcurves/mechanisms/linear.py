@@ -31,7 +31,7 @@ from ..queries import (
 )
 from ..queries.query import Places
 from .base import ExactTable, QueryMechanism
-from .tree_strategy import DISCRETE, TreeShape, find_best_shape
+from .tree_strategy import TUNING, TreeShape, find_best_shape
 
 
 def regular_tiling_law(
@@ -271,7 +271,9 @@ class TreeSums(FixedWidthMechanism, PrefixMechanism):
         """
         family, total_is_public = Family.from_loss(loss), adjacency.public_record_count is not None
         single_level = calibrate_noise(query, loss, adjacency) if loss.is_pure else None
-        small_noise = single_level if single_level is not None and single_level.parameter <= DISCRETE else None
+        small_noise = (
+            single_level if single_level is not None and single_level.parameter <= TUNING.discrete_scale else None
+        )
         shape = find_best_shape(
             query.rows, query.cells, self.width, family, total_is_public=total_is_public, single_level_noise=small_noise
         )
