@@ -141,7 +141,7 @@ def test_looks_without_the_notes_they_stand_on_are_refused(tmp_path: Path) -> No
 def test_seeded_noise_and_secret_noise_are_not_mixed(tmp_path: Path) -> None:
     url = in_file(tmp_path)
     assert session(url, randomness=dp.Randomness.from_seed(1)).ask(thresholds(9), ONE, "a").privacy.seeded
-    with pytest.raises(ValueError, match=r"^randomness: this request began with the other kind"):
+    with pytest.raises(ValueError, match=r"^randomness: this request began with noise of the other kind"):
         session(url).ask(thresholds(10), ONE, "a")
     assert session(url, randomness=dp.Randomness.from_seed(2)).ask(thresholds(10), ONE, "a").privacy.seeded
 

@@ -63,12 +63,12 @@ def test_a_delta_is_refused_where_there_is_none_and_where_it_is_for_nothing() ->
     with session(budget=dp.PrivacyLoss.pure(9)) as opened:
         with pytest.raises(ValueError, match="delta: the account of 'data' has no delta"):
             opened.ask(BY_WARD, LOSS)
-        with pytest.raises(dp.UnsupportedQuery, match="delta: groups that nobody listed need one"):
+        with pytest.raises(dp.UnsupportedQuery, match="delta: groups that nobody listed are found only with a delta"):
             opened.ask(BY_WARD, dp.PrivacyLoss.pure(1))
         with pytest.raises(ValueError, match="delta: the question selects no partitions"):
             opened.ask(dp.HistogramQuestion("x", GRID), LOSS)
         two = dp.HistogramQuestion("x", GRID, by=(dp.UnlistedCategories("ward"), dp.UnlistedCategories("number")))
-        with pytest.raises(ValueError, match="by: groups of one column"):
+        with pytest.raises(ValueError, match="by: only the groups of one column"):
             opened.ask(two, LOSS)
         assert opened.remaining.epsilon == 9
 
@@ -78,7 +78,7 @@ def test_one_step_has_all_of_the_delta() -> None:
     budget, half = QuestionBudget.for_planning(LOSS), Fraction(1, 2)
     assert budget.pay("counts", Fraction(1, 4)).loss.delta == 0
     assert budget.pay(PartitionSelectionQuery.from_column("ward"), Fraction(1, 4)).loss.delta == LOSS.delta
-    with pytest.raises(ValueError, match="delta: an earlier step of the question has all"):
+    with pytest.raises(ValueError, match="delta: an earlier step of the question used all"):
         budget.pay(PartitionSelectionQuery.from_column("bed"), half)
 
 

@@ -63,7 +63,10 @@ def read_result(path: str | Path) -> ReleasedResult:
     try:
         text = Path(path).read_text(encoding="utf-8")
     except UnicodeDecodeError:
-        raise InvalidArgument("path", "the file is not UTF-8 text, so it holds no released result") from None
+        raise InvalidArgument(
+            "path",
+            "the file is not UTF-8 text, so it holds no released result; give a file that to_json() or --json wrote",
+        ) from None
     return result_from_json(text)
 
 
@@ -143,7 +146,7 @@ def _name_results(
     else:
         named_results = dict(assign_file_names([(str(getattr(result, "KIND", "")), result) for result in results]))
     if not named_results:
-        raise InvalidArgument("results", "at least one result is needed")
+        raise InvalidArgument("results", "give at least one result")
     for name, result in named_results.items():
         require_type("results", result, ReleasedResult, "a released result, as from dp.cdf,")
         if not isinstance(name, str) or not name or not set(name) <= LETTERS:
@@ -177,7 +180,7 @@ def _write_files(folder: Path, files: Mapping[str, bytes]) -> list[Path]:
     the folder holds other files.
     """
     if folder.exists() and not folder.is_dir():
-        raise InvalidArgument("folder", "a folder is needed, got a file")
+        raise InvalidArgument("folder", "this path is a file; name a folder")
     if folder.exists() and not {path.name for path in folder.iterdir()} <= set(files):
         raise InvalidArgument("folder", "the folder holds files of other origin; name a new folder")
     folder.mkdir(parents=True, exist_ok=True)
@@ -305,7 +308,7 @@ def plot_results_together(results: Mapping[str, ReleasedResult], level: float, p
     """
     first = next(iter(results.values()))
     if len({type(result) for result in results.values()}) > 1:
-        raise InvalidArgument("results", "results on common axes must be of one kind")
+        raise InvalidArgument("results", "results on common axes must be of one kind; plot each kind by itself")
     axes = display.headless_axes(first.SIZE)
     for name, result in results.items():
         axes = result.plot_headless(level=level, population=population, ax=axes, name=name)
@@ -323,7 +326,9 @@ def stack_columns(
     settings: dict[str, Any] = {"level": level, "population": population, "suppress": suppress}
     tables = {name: result.columns_with_intervals(**settings) for name, result in results.items()}
     if len({tuple(table) for table in tables.values()}) > 1:
-        raise InvalidArgument("results", "results in one table must have the same columns")
+        raise InvalidArgument(
+            "results", "results in one table must have the same columns; write each kind to its own table"
+        )
     rows = [max(map(len, table.values()), default=0) for table in tables.values()]
     columns = {
         name: np.concatenate([np.asarray(table[name], dtype=object) for table in tables.values()])

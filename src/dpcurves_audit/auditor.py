@@ -20,7 +20,7 @@ from .neighbouring_datasets import NeighbouringDatasets, NeighbourPair
 from .outcome_scores import Floats, OutcomeParser, Sample, find_lowest_bits, hash_outcomes
 from .report import Finding, Report
 from .samplers import PATIENCE, BatchSampler, CallableSampler, PackageSampler, Sampler, fork_process, make_picklable
-from .search import MOST, Search
+from .search import MOST_SAMPLES, Search
 
 ERROR = 1e-4
 """Probability with which a comparison wrongly reports a release with fresh noise."""
@@ -28,8 +28,6 @@ CALLS = 24
 """Pairs of calls in a comparison."""
 FEW_CALLS = 14
 """Pairs of calls in a comparison of a slow release."""
-A_TICK = 1.05
-"""Seconds after which a clock in whole seconds has advanced."""
 TICKS = 5
 """Clock ticks to wait, if simultaneous calls agree: two seeds may give the same noise, but not six."""
 
@@ -66,7 +64,7 @@ def check_noise_reuse(sampler: Sampler, pair: NeighbourPair, calls: int = CALLS)
     findings = []
     simultaneous = sum(_is_same_outcome(a, b) for a, b in repeated)
     for _ in range(TICKS):
-        sleep(A_TICK)
+        sleep(1.05)  # seconds: a clock in whole seconds has advanced
         later = sum(_is_same_outcome(a, draw_one(pair.left)) for a, _ in repeated)
         if has_excess_coincidences(simultaneous, later, calls, ERROR / TICKS):
             evidence = (
@@ -221,15 +219,11 @@ def _time_call(sampler: Sampler, data: Any) -> float:
     return perf_counter() - start
 
 
-SLOW = 0.002
-"""Seconds: releases with longer calls are checked with fewer calls, and without times and lattices."""
-
-
 def run_extra_checks(sampler: Sampler, pair: NeighbourPair) -> list[Finding]:
     """Return findings on fresh noise, lattices and times; from few calls if a call is slow."""
     start = perf_counter()
     sampler.draw(pair.left, 1)
-    is_slow = perf_counter() - start > SLOW
+    is_slow = perf_counter() - start > 0.002  # seconds a call
     findings = check_noise_reuse(sampler, pair, FEW_CALLS if is_slow else CALLS)
     if not is_slow:
         findings += check_lattice(sampler, pair)
@@ -320,11 +314,11 @@ class Audit:
                 "family", "neighbouring data sets are needed, as audit.families.values(edges, adjacency=...)"
             )
         if not require_number("seconds", seconds) > 0:
-            raise InvalidArgument("seconds", "a number above zero is needed")
+            raise InvalidArgument("seconds", "give a number of seconds above zero")
         if samples is not None and samples < 20:
             raise InvalidArgument("samples", "at least 20 outcomes of each data set are needed")
         sampler = as_sampler(release, batch=batch)
-        search = Search(sampler, family, claim, level, samples or MOST, learn, confirm_twice=confirm_twice)
+        search = Search(sampler, family, claim, level, samples or MOST_SAMPLES, learn, confirm_twice=confirm_twice)
         report = search.run(seconds, None if file is None else Path(file))
         return report.with_findings(*run_extra_checks(sampler, family.pairs[0])) if extra_checks else report
 

@@ -104,7 +104,9 @@ class AuditOptions:
                 try:
                     write(file)
                 except OSError as error:
-                    raise Misuse(name, f"the file cannot be written ({error.strerror})") from None
+                    raise Misuse(
+                        name, f"the file cannot be written ({error.strerror}); name one in a folder where you may write"
+                    ) from None
         print_to_console(make_console(), *str(report).splitlines())
 
 
@@ -391,7 +393,9 @@ class StoredReports:
                 for stored in map(json.loads, text.splitlines()):
                     reports[stored["of"]] = Report.from_dict(stored["report"])
             except (ValueError, KeyError, TypeError, AttributeError):
-                raise Misuse("resume", "the file holds no audit of everything") from None
+                raise Misuse(
+                    "resume", "the file holds no audit of everything; resume the file that `dpcurves audit self` wrote"
+                ) from None
             if incomplete:
                 file.write_text(text + newline, encoding="utf-8")
         return cls(file, reports)
@@ -442,8 +446,6 @@ QUICK_FACES = (
     "followed stream of totals", "report with public coins, handed in: epsilon 1", "verification server, histogram",
 )  # fmt: skip
 """Public functions that a quick audit covers."""
-QUICK_PAIRS = 3
-"""Pairs of neighbouring data sets in a quick audit."""
 
 
 def audit_target(target: AuditTarget, confidence: float, effort: float, *, quick: bool) -> Report:
@@ -451,7 +453,8 @@ def audit_target(target: AuditTarget, confidence: float, effort: float, *, quick
     from .confidence_limits import Claim
     from .search import Search, read_processor_clock
 
-    family, limits = (target.family.take_first(QUICK_PAIRS), QUICK_SECONDS) if quick else (target.family, SECONDS)
+    # three pairs in a quick audit
+    family, limits = (target.family.take_first(3), QUICK_SECONDS) if quick else (target.family, SECONDS)
     claim = Claim.from_parameters(
         target.loss.epsilon, float(target.loss.delta), None if target.loss.epsilon is not None else target.loss.rho
     )

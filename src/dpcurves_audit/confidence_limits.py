@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 from dpcurves.arguments import Exact, InvalidArgument, parse_positive_fraction, require_number
 from dpcurves.privacy import format_loss
 
-ONE_IN_TEN = 1.2815515655446004
-"""Standard deviations. Standard normal quantile that is exceeded with probability 1/10."""
 Counts = NDArray[np.int64]
 ORDERS = np.array([1.05, 1.1, 1.25, 1.5, 1.75, 2, 2.5, 3, 4, 5, 6, 8, 12, 16, 32, 64])
 """Orders of Rényi divergences at which zero-concentrated privacy is tested."""
@@ -135,10 +133,10 @@ class Claim:
             ValueError: neither epsilon nor rho is given, or both are, or one is out of range.
         """
         if (epsilon is None) == (rho is None):
-            raise InvalidArgument("epsilon, rho", "one of the two is needed: the claimed loss of the release")
+            raise InvalidArgument("epsilon, rho", "give the claimed loss of the release, either as epsilon or as rho")
         delta_value = require_number("delta", delta)
         if not 0 <= delta_value < 1 or (delta_value > 0 and epsilon is None):
-            raise InvalidArgument("delta", "a probability from 0 and below 1 is needed, with epsilon")
+            raise InvalidArgument("delta", "give a probability from 0 to below 1, together with epsilon")
         if rho is not None:
             return cls(None, 0.0, float(parse_positive_fraction("rho", rho)))
         return cls(float(parse_positive_fraction("epsilon", epsilon)), delta_value)
@@ -181,7 +179,8 @@ class Claim:
         true_epsilon = min(self.amount / (1 - share), 500.0)
         p = 1 / (1 + exp(-true_epsilon))
         q = exp(-true_epsilon) * p
-        deviation = ONE_IN_TEN * sqrt(samples) / sqrt((1 - p) / p + (1 - q) / q)
+        # a standard normal number exceeds it with probability 1/10
+        deviation = 1.2815515655446004 * sqrt(samples) / sqrt((1 - p) / p + (1 - q) / q)
         hits, other_hits = samples * p - (1 - p) * deviation, samples * q + (1 - q) * deviation
         counts = int(max(hits, 0)), int(np.ceil(other_hits))
         limit = max(

@@ -18,12 +18,8 @@ ADD_REMOVE, REPLACE_ONE = Neighbours.ADD_REMOVE, Neighbours.REPLACE_ONE
 Floats = NDArray[np.float64]
 LARGE = 1e308
 """Value near the largest double: sums of two overflow."""
-SUBNORMAL = 5e-324
-"""Value. The smallest positive double."""
-ODD = (nan, inf, -inf, LARGE, -LARGE, SUBNORMAL, -0.0)
+ODD = (nan, inf, -inf, LARGE, -LARGE, 5e-324, -0.0)  # the smallest positive double
 """Values that arithmetic or a parser may treat specially."""
-MOST_EDGES = 6
-"""Edges at which pairs are made; of more edges only some are used."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +76,7 @@ def pairs(datasets: Iterable[tuple[Any, Any]], *, adjacency: Neighbours, name: s
         NeighbourPair(f"pair {number}", left, right) for number, (left, right) in enumerate(datasets, start=1)
     )
     if not named_pairs:
-        raise InvalidArgument("family", "at least one pair of neighbours is needed")
+        raise InvalidArgument("family", "give at least one pair of neighbouring data sets")
     return NeighbouringDatasets(name, _require_adjacency(adjacency), named_pairs)
 
 
@@ -285,7 +281,7 @@ def categories(names: Sequence[str], *, adjacency: Neighbours) -> NeighbouringDa
     """
     labels = [str(label) for label in names]
     if not labels:
-        raise InvalidArgument("names", "at least one category is needed")
+        raise InvalidArgument("names", "give at least one category")
     other_texts = ["", "?", f"{labels[0]} ", labels[0].upper(), "\u200b", "nan"]
 
     def make_table(rows: Sequence[str]) -> NDArray[Any]:
@@ -408,7 +404,11 @@ def _choose_pairs(
     """Return the family of additions or replacements, by the adjacency. Raises `InvalidArgument` if there are none."""
     chosen = tuple(additions if _require_adjacency(adjacency) is ADD_REMOVE else replacements)
     if not chosen:
-        raise InvalidArgument("family", f"there are no neighbours under {adjacency.value}")
+        raise InvalidArgument(
+            "family",
+            f"these data sets have no neighbours under {adjacency.value};"
+            " choose the other adjacency or other data sets",
+        )
     return NeighbouringDatasets(name, adjacency, chosen)
 
 
@@ -426,13 +426,13 @@ def _require_rising(edges: Sequence[float] | Floats) -> list[float]:
         or any(not lower < upper for lower, upper in pairwise(numbers))
         or not np.isfinite(numbers).all()
     ):
-        raise InvalidArgument("edges", "at least two increasing finite numbers are needed")
+        raise InvalidArgument("edges", "give at least two finite numbers, each above the one before")
     return numbers
 
 
 def _pick_few(numbers: Sequence[float]) -> list[float]:
     """Return at most six of the numbers: at both ends and around the middle."""
-    if len(numbers) <= MOST_EDGES:
+    if len(numbers) <= 6:  # pairs are made at no more edges
         return list(numbers)
     middle = len(numbers) // 2
     return [numbers[0], numbers[1], numbers[middle - 1], numbers[middle], numbers[-2], numbers[-1]]

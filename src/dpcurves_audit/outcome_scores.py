@@ -23,8 +23,6 @@ MOST_COLUMNS = 64
 """Numbers of an outcome for which scores are fitted."""
 MOST_NUMBERS = 4096
 """Numbers of an outcome that are parsed."""
-DEEPEST = 12
-"""Nesting levels of an outcome that are parsed."""
 SMOOTHED = 0.5
 """Count. Pseudocount of atoms and bins in log-ratios."""
 
@@ -114,7 +112,7 @@ class OutcomeParser:
         if isinstance(outcome, Failure):
             return self._number_kind(f"{outcome.kind}: {outcome.message}"[:400]), []
         numbers: list[float] = []
-        kind = _describe_structure(outcome, numbers, DEEPEST)
+        kind = _describe_structure(outcome, numbers, 12)  # nesting levels that are parsed
         return self._number_kind(kind[:400]), numbers[:MOST_NUMBERS]
 
     def describe_kind(self, kind: int) -> str:

@@ -135,12 +135,15 @@ class BatchSampler:
             length = -1
         if length != number:
             raise InvalidArgument(
-                "release", f"it was asked for {number} outcomes and gave {describe_value(outcomes)} of another length"
+                "release",
+                f"the function was asked for {number} outcomes and gave {describe_value(outcomes)} of"
+                " another length; return one outcome for each",
             )
         if isinstance(outcomes, np.ndarray) or not isinstance(outcomes, str | bytes | Mapping):
             return outcomes
         raise InvalidArgument(
-            "release", f"an array of a row for each outcome is needed, or a list, got {describe_value(outcomes)}"
+            "release",
+            f"the function must return an array with a row for each outcome, or a list, got {describe_value(outcomes)}",
         )
 
 
@@ -159,13 +162,17 @@ def import_function(function_path: str) -> Release:
         for attribute in name.split("."):
             target = getattr(target, attribute)
     except ImportError as error:
-        raise InvalidArgument("function", f"{module!r} cannot be imported ({type(error).__name__})") from None
+        raise InvalidArgument(
+            "function",
+            f"{module!r} cannot be imported ({type(error).__name__});"
+            " run the audit from the folder of the module, or install it",
+        ) from None
     except AttributeError:
-        raise InvalidArgument("function", f"{module!r} has no {name!r}") from None
+        raise InvalidArgument("function", f"{module!r} has no {name!r}; correct the name after the colon") from None
     finally:
         sys.path.pop(0)
     if not callable(target):
-        raise InvalidArgument("function", f"{function_path!r} is not a function")
+        raise InvalidArgument("function", f"{function_path!r} is not a function; name one after the colon")
     release: Release = target
     return release
 
@@ -220,7 +227,9 @@ class PackageSampler:
         try:
             return [outcome for future in futures for outcome in future.result()]
         except BrokenProcessPool:
-            raise InvalidArgument("function", f"{self._place} ended the process that called it") from None
+            raise InvalidArgument(
+                "function", f"{self._place} ended the process that called it; let it return or raise instead of exiting"
+            ) from None
 
     def close(self) -> None:
         """End the spawned processes."""
@@ -247,7 +256,7 @@ class CommandSampler:
         try:
             self._words = shlex.split(template)
         except ValueError as error:
-            raise InvalidArgument("command", f"unbalanced quotes ({error})") from None
+            raise InvalidArgument("command", f"a quote is not closed ({error}); close it") from None
         if not any("{data}" in word for word in self._words):
             raise InvalidArgument("command", "the command must contain {data}, as in './release.sh {data} {out}'")
         self.name = template
@@ -276,7 +285,9 @@ class CommandSampler:
                 words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
             )
         except OSError as error:
-            raise InvalidArgument("command", f"{words[0]!r} cannot be run ({error.strerror})") from None
+            raise InvalidArgument(
+                "command", f"{words[0]!r} cannot be run ({error.strerror}); give the path of an executable file"
+            ) from None
         try:
             output, errors = process.communicate(timeout=self._patience)
         except subprocess.TimeoutExpired:
@@ -350,7 +361,7 @@ class KilledSampler:
 
     def __init__(self, service: Service, lives: int = 3, *, spare_last: bool = True) -> None:
         if lives < 1:
-            raise InvalidArgument("lives", "at least 1 life is needed")
+            raise InvalidArgument("lives", "give at least 1 life of the stream")
         self.name = f"{getattr(service, '__name__', 'a service')}, killed when it answers"
         self._service, self._lives, self._spare = service, lives, spare_last
         self._is_loaded = False

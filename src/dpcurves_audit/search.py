@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from math import inf
@@ -23,12 +23,54 @@ from .outcome_scores import Floats, OutcomeParser, Sample, Score, fit_scores
 from .report import PairResult, Report, ScoreHistogram
 from .samplers import Sampler
 
-MOST_CUTS = 200
-"""Thresholds of a score at which events begin or end."""
-CAUTION = 2.5
-"""Standard errors subtracted from an estimated loss before events are compared, since small counts vary most."""
-CELLS = 8
-"""Cells of a partition for rho; 2, 4 and twice as many are tried as well."""
+MOST_SAMPLES = 2_000_000
+"""Samples of each data set of a finalist: the default largest number."""
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """Numbers that steer a search. Bounds hold whatever they are: they only decide how soon a violation is found."""
+
+    most_cuts: int = 200
+    """Thresholds of a score at which events begin or end."""
+    caution: float = 2.5
+    """Standard errors subtracted from an estimated loss before events are compared, since small counts vary most."""
+    cells: int = 8
+    """Cells of a partition for rho; 2, 4 and twice as many are tried as well."""
+    first: int = 150
+    """Samples of each data set of a finalist in the first round."""
+    growth: int = 10
+    """Ratio of the samples of a round to those of the round before."""
+    screened: float = 0.1
+    """Fraction of a round's samples for screening all pairs."""
+    examined: float = 0.3
+    """Fraction of a round's samples for examining the best pairs."""
+    confirmed: float = 0.6
+    """Fraction of a round's samples for confirming the finalists."""
+    screening_end: float = 0.45
+    """Fraction of a round's time after which no further pair is screened, since a busy machine may slow down."""
+    examining_end: float = 0.75
+    """Fraction of a round's time after which no further pair is examined."""
+    examined_pairs: int = 6
+    """Pairs that are examined in a round."""
+    pairs: tuple[int, ...] = (1, 4)
+    """Pairs of neighbouring data sets in the first and the second round, which find gross faults; later rounds have
+    all.
+    """
+    error_shares: tuple[float, ...] = (0.05, 0.15)
+    """Fractions of the error probability of the first and the second round; each later round gets half of the
+    remainder.
+    """
+    fewest_screened: int = 40
+    """Samples below which screening is useless: with little time fewer pairs are screened."""
+    timed: float = 0.05
+    """Seconds: only draws that take longer measure the speed."""
+    piece: float = 0.5
+    """Seconds of draws between two readings of the clock."""
+
+
+TUNING = Tuning()
+"""The tuning that is used unless another one is passed."""
 
 
 @dataclass(frozen=True)
@@ -87,12 +129,12 @@ class Event:
 
 
 def choose_events(
-    scores: Iterable[Score], left: Sample, right: Sample, claim: Claim, max_events: int = 1
+    scores: Iterable[Score], left: Sample, right: Sample, claim: Claim, max_events: int = 1, *, tuning: Tuning = TUNING
 ) -> list[Event]:
     """Return the events with the largest estimated loss on these samples, at most one of each score and direction."""
     events: list[Event] = []
     for score in scores:
-        sorted_score = SortedScore.from_samples(score, left, right)
+        sorted_score = SortedScore.from_samples(score, left, right, tuning)
         if sorted_score is not None:
             events += [
                 event
@@ -112,6 +154,7 @@ class SortedScore:
         sample_sizes: Outcomes of each sample.
         values: The sorted values of both samples.
         cuts: Thresholds of events: all distinct values, or quantiles, which are denser in the tails.
+        tuning: Numbers that steer the choice of an event.
     """
 
     score: Score
@@ -119,20 +162,21 @@ class SortedScore:
     sample_sizes: tuple[int, int]
     values: Floats
     cuts: Floats
+    tuning: Tuning = TUNING
 
     @classmethod
-    def from_samples(cls, score: Score, left: Sample, right: Sample) -> SortedScore | None:
+    def from_samples(cls, score: Score, left: Sample, right: Sample, tuning: Tuning = TUNING) -> SortedScore | None:
         """Return the sorted values of a score; None if no outcome has one."""
         a, b = (np.sort(scores[~np.isnan(scores)]) for scores in map(score.compute, (left, right)))
         values = np.sort(np.concatenate([a, b]), kind="stable")  # merges the two
         if not len(values):
             return None
         cuts = values[np.append(True, values[1:] != values[:-1])]
-        if len(cuts) > MOST_CUTS:
+        if len(cuts) > tuning.most_cuts:
             tails = np.geomspace(3 / len(values), 0.1, 40)
-            shares = np.concatenate([tails, np.linspace(0.1, 0.9, MOST_CUTS - 80), 1 - tails])
+            shares = np.concatenate([tails, np.linspace(0.1, 0.9, tuning.most_cuts - 80), 1 - tails])
             cuts = find_quantiles(values, np.sort(shares))
-        return cls(score, (a, b), (len(left), len(right)), values, cuts)
+        return cls(score, (a, b), (len(left), len(right)), values, cuts, tuning)
 
     def find_best_event(self, claim: Claim, *, reverse: bool) -> Event | None:
         """Return the event with the largest estimated loss in one direction."""
@@ -149,7 +193,7 @@ class SortedScore:
         up_to, other_up_to = (np.searchsorted(x, self.cuts, side="right") for x in (a, b))
         hits = np.concatenate([len(a) - below, up_to, up_to - below])
         other_hits = np.concatenate([len(b) - other_below, other_up_to, other_up_to - other_below])
-        estimates = _estimate_log_ratios(hits, other_hits, n, m, claim.delta)
+        estimates = _estimate_log_ratios(hits, other_hits, n, m, claim.delta, caution=self.tuning.caution)
         best = int(np.argmax(estimates))
         kind, cut = divmod(best, len(self.cuts))
         threshold = float(self.cuts[cut])
@@ -159,16 +203,16 @@ class SortedScore:
     def _find_best_partition(self, reverse: bool) -> Event:
         """Return the partition into cells of about equal frequency with the largest estimated loss."""
         events: list[Event] = []
-        for cells in (2, 4, CELLS, 2 * CELLS):
+        for cells in (2, 4, self.tuning.cells, 2 * self.tuning.cells):
             thresholds = find_quantiles(self.values, np.arange(1, cells) / cells)
             left_counts, right_counts = (
                 np.append(np.diff(np.searchsorted(x, thresholds), prepend=0, append=len(x)), size - len(x))
                 for x, size in zip(self.sorted_samples, self.sample_sizes, strict=True)
             )
             estimate = (
-                estimate_rho(right_counts, left_counts, CAUTION)
+                estimate_rho(right_counts, left_counts, self.tuning.caution)
                 if reverse
-                else estimate_rho(left_counts, right_counts, CAUTION)
+                else estimate_rho(left_counts, right_counts, self.tuning.caution)
             )
             events.append(Event(self.score, -inf, inf, reverse, tuple(thresholds.tolist()), estimate))
         return max(events, key=lambda event: event.estimated_loss)
@@ -185,51 +229,17 @@ def find_quantiles(values: Floats, shares: Floats) -> Floats:
 
 
 def _estimate_log_ratios(
-    hits: NDArray[np.int64], other_hits: NDArray[np.int64], n: int, m: int, delta: float
+    hits: NDArray[np.int64], other_hits: NDArray[np.int64], n: int, m: int, delta: float, *, caution: float
 ) -> Floats:
-    """Return the log-ratio of frequencies minus standard errors; minus infinity for fewer than 3 hits."""
+    """Return the log-ratio of frequencies minus `caution` standard errors; minus infinity for fewer than 3 hits."""
     p, q = hits / n, (other_hits + 1) / (m + 1)
     excess = p - delta
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         error = np.sqrt(
             (1 - p) / np.maximum(hits, 1) * (p / np.maximum(excess, 1e-300)) ** 2 + (1 - q) / (other_hits + 1)
         )
-        estimate = np.log(np.maximum(excess, 0)) - np.log(q) - CAUTION * error
+        estimate = np.log(np.maximum(excess, 0)) - np.log(q) - caution * error
     return np.where((hits >= 3) & (excess > 0), estimate, -inf)
-
-
-FIRST = 150
-"""Samples of each data set of a finalist in the first round."""
-GROWTH = 10
-"""Ratio of these samples from one round to the next."""
-MOST = 2_000_000
-"""Samples of each data set of a finalist: the default largest number."""
-SCREEN = 0.1
-"""Fraction of a round's samples for screening all pairs."""
-LOOK = 0.3
-"""Fraction of a round's samples for examining the best pairs."""
-CONFIRM = 0.6
-"""Fraction of a round's samples for confirming the finalists."""
-SCREENED_BY = 0.45
-"""Fraction of a round's time after which no further pair is screened, since a busy machine may slow down."""
-LOOKED_BY = 0.75
-"""Fraction of a round's time after which no further pair is examined."""
-LOOKED_AT = 6
-"""Pairs that are examined in a round."""
-PAIRS = 1, 4
-"""Pairs of neighbouring data sets in the first and the second round, which find gross faults; later rounds have all."""
-SHARES = 0.05, 0.15
-"""Fractions of the error probability of the first and the second round; each later round gets half of the remainder."""
-LEAST = 40
-"""Samples below which screening is useless: with little time fewer pairs are screened."""
-PROBED = 0.05
-"""Seconds: only draws that take longer measure the speed."""
-PIECE = 0.5
-"""Seconds of draws between two readings of the clock."""
-BARS = 40
-"""Bins of the histograms in a report."""
-WAITING = 20
-"""Seconds of waiting that count as one second of processor time."""
 
 
 def read_processor_clock() -> float:
@@ -238,7 +248,7 @@ def read_processor_clock() -> float:
     A search by this clock does as much work on a busy machine as on an idle one.
     """
     times = os.times()
-    return process_time() + times.children_user + times.children_system + monotonic() / WAITING
+    return process_time() + times.children_user + times.children_system + monotonic() / 20
 
 
 @dataclass
@@ -254,6 +264,7 @@ class Search:
         learn: Whether boosted trees are fitted.
         finalists: Events that are confirmed in a round; the error is divided among them.
         confirm_twice: Whether a flagged event is confirmed a second time.
+        tuning: Numbers that steer the search.
         clock: Returns seconds, of the wall or of the processor.
     """
 
@@ -261,10 +272,11 @@ class Search:
     family: NeighbouringDatasets
     claim: Claim
     confidence: float
-    max_samples: int = MOST
+    max_samples: int = MOST_SAMPLES
     learn: bool = False
     finalists: int = 1
     confirm_twice: bool = False
+    tuning: Tuning = TUNING
     clock: Callable[[], float] = monotonic
     parser: OutcomeParser = field(default_factory=OutcomeParser)
     calls: int = 0
@@ -284,14 +296,16 @@ class Search:
             remaining = seconds - (self.clock() - start)
             if remaining <= 0:
                 break
-            target = FIRST * GROWTH**rounds if rounds else min(FIRST, self.max_samples // 8)
+            target = self.tuning.first * self.tuning.growth**rounds
+            target = target if rounds else min(target, self.max_samples // 8)
             is_enough = 3 * target >= self.max_samples - self.samples_used
             target = self.max_samples - self.samples_used if is_enough else target
             is_short = file is None and remaining * self.calls_per_second < (4 if rounds else 8) * target
             if is_short:
                 target = self.max_samples - self.samples_used
-            is_last = is_short or (is_enough and self.max_samples < MOST)
-            error_share = 1 - sum(map(find_error_fraction, range(rounds))) if is_last else find_error_fraction(rounds)
+            is_last = is_short or (is_enough and self.max_samples < MOST_SAMPLES)
+            fractions = [find_error_fraction(number, self.tuning.error_shares) for number in range(rounds + 1)]
+            error_share = 1 - sum(fractions[:-1]) if is_last else fractions[-1]
             round_report = self._run_round(
                 rounds, target, (1 - self.confidence) * error_share, remaining * (1.0 if rounds or is_short else 0.2)
             )
@@ -308,17 +322,17 @@ class Search:
         bound.
         """
         calls, deadline = max(8.0, seconds * self.calls_per_second), self.clock() + seconds
-        pair_count = (
-            PAIRS[done] if done < len(PAIRS) and self.samples_used + target < self.max_samples else len(self.ranking)
-        )
+        tuning, pair_count = self.tuning, len(self.ranking)
+        if done < len(self.tuning.pairs) and self.samples_used + target < self.max_samples:
+            pair_count = self.tuning.pairs[done]
         pairs = self._screen_pairs(
-            self.ranking[:pair_count], target, 0.25 * calls, deadline - (1 - SCREENED_BY) * seconds
+            self.ranking[:pair_count], target, 0.25 * calls, deadline - (1 - tuning.screening_end) * seconds
         )
-        examined = self._examine_pairs(pairs, target, 0.25 * calls, deadline - (1 - LOOKED_BY) * seconds)
+        examined = self._examine_pairs(pairs, target, 0.25 * calls, deadline - (1 - tuning.examining_end) * seconds)
         if not examined:
             return self._make_report(error)
         draws = 2 * len(examined) * (1.5 if self.confirm_twice else 1.0)
-        samples = int(max(4, min(CONFIRM * target, (deadline - self.clock()) * self.calls_per_second / draws)))
+        samples = int(max(4, min(tuning.confirmed * target, (deadline - self.clock()) * self.calls_per_second / draws)))
         best: Report | None = None
         for index, event, samples_seen in examined:
             report = self._confirm_event(self.family.pairs[index], event, samples, error / len(examined), samples_seen)
@@ -329,9 +343,9 @@ class Search:
         self, order: list[int], target: int, calls: float, deadline: float
     ) -> dict[int, tuple[Sample, Sample]]:
         """Draw small samples of these pairs, or of as many as time allows; rank them by estimated loss."""
-        samples = int(min(SCREEN * target, calls / (2 * len(order))))
-        if samples < LEAST:
-            samples = int(max(4, min(LEAST, calls / 2)))
+        samples = int(min(self.tuning.screened * target, calls / (2 * len(order))))
+        if samples < self.tuning.fewest_screened:
+            samples = int(max(4, min(self.tuning.fewest_screened, calls / 2)))
             order = order[: max(1, int(calls / (2 * samples)))]
         samples_by_pair: dict[int, tuple[Sample, Sample]] = {}
         estimates: dict[int, float] = {}
@@ -346,15 +360,15 @@ class Search:
             self._record_pair(index, samples, events)
         unscreened = [index for index in self.ranking if index not in samples_by_pair]
         ranked = sorted(samples_by_pair, key=lambda index: -estimates[index])
-        self.ranking = [*ranked[: max(LOOKED_AT, len(ranked) // 2)], *unscreened]
+        self.ranking = [*ranked[: max(self.tuning.examined_pairs, len(ranked) // 2)], *unscreened]
         return samples_by_pair
 
     def _examine_pairs(
         self, samples_by_pair: dict[int, tuple[Sample, Sample]], target: int, calls: float, deadline: float
     ) -> list[tuple[int, Event, tuple[Sample, Sample]]]:
         """Return events of the best pairs on more samples, the best ones first, each of another pair."""
-        best_pairs = [index for index in self.ranking if index in samples_by_pair][:LOOKED_AT]
-        samples = int(min(LOOK * target, calls / (2 * len(best_pairs))))
+        best_pairs = [index for index in self.ranking if index in samples_by_pair][: self.tuning.examined_pairs]
+        samples = int(min(self.tuning.examined * target, calls / (2 * len(best_pairs))))
         examined: list[tuple[int, Event, tuple[Sample, Sample]]] = []
         for index in best_pairs:
             if examined and self.clock() > deadline:
@@ -396,7 +410,9 @@ class Search:
         """Return events by scores that are fitted to two fifths of the samples, and chosen on the rest."""
         left_size, right_size = max(1, 2 * len(left) // 5), max(1, 2 * len(right) // 5)
         scores = fit_scores(left.slice_outcomes(0, left_size), right.slice_outcomes(0, right_size), learn=learn)
-        return choose_events(scores, left.slice_outcomes(left_size), right.slice_outcomes(right_size), self.claim)
+        return choose_events(
+            scores, left.slice_outcomes(left_size), right.slice_outcomes(right_size), self.claim, tuning=self.tuning
+        )
 
     # Draws and their results.
 
@@ -404,11 +420,11 @@ class Search:
         """Draw outcomes in pieces, which bounds memory and measures the speed of the release."""
         outcomes = Sample(np.empty(0, dtype=np.int64), np.empty((0, 0)))
         while len(outcomes) < samples:
-            piece = int(max(1, min(samples - len(outcomes), 500_000, self.calls_per_second * PIECE)))
+            piece = int(max(1, min(samples - len(outcomes), 500_000, self.calls_per_second * self.tuning.piece)))
             start = self.clock()
             sample = self.parser.parse_outcomes(self.sampler.draw(data, piece))
             elapsed = self.clock() - start
-            if elapsed > PROBED:  # long enough to measure the speed
+            if elapsed > self.tuning.timed:  # long enough to measure the speed
                 self.calls_per_second = (self.calls_per_second + piece / elapsed) / 2
             self.calls += piece
             outcomes = outcomes + sample if len(outcomes) else sample
@@ -426,7 +442,7 @@ class Search:
             self.calls += calls
             elapsed = self.clock() - start
             self.calls_per_second = calls / max(elapsed, 1e-6)
-            if elapsed > PROBED:
+            if elapsed > self.tuning.timed:
                 return
 
     def _record_pair(self, index: int, samples: int, events: list[Event]) -> None:
@@ -478,14 +494,18 @@ class Search:
             state = json.loads(file.read_text(encoding="utf-8"))
             if state["key"] != self._fingerprint:
                 raise InvalidArgument(
-                    "file", "the file is from another audit: release, family, claim or confidence differ"
+                    "file",
+                    "the file is from another audit (release, family, claim or confidence differ);"
+                    " resume it with the same arguments, or name a new file",
                 )
             self.ranking = [int(index) for index in state["ranking"]]
             self.calls, self.samples_used = int(state["report"]["calls"]), int(state["used"])
             self.pair_results = {int(index): PairResult(**result) for index, result in state["pair_results"].items()}
             return Report.from_dict(state["report"]), int(state["done"])
         except (KeyError, TypeError, AttributeError, json.JSONDecodeError):
-            raise InvalidArgument("file", "the file holds no audit") from None
+            raise InvalidArgument(
+                "file", "the file holds no audit; give the file that an audit wrote, or name a new one"
+            ) from None
 
     def _save_state(self, file: Path | None, report: Report, done: int) -> None:
         """Replace the file by the state after a round; do nothing without a file."""
@@ -501,27 +521,31 @@ class Search:
         draft.replace(file)
 
 
-def find_error_fraction(done: int) -> float:
+def find_error_fraction(done: int, shares: Sequence[float] = TUNING.error_shares) -> float:
     """Return the fraction of the error probability for round `done`; the fractions of all rounds add up to at most 1.
+
+    Those of the first rounds are `shares`; each later round gets half of the remainder.
 
     >>> [find_error_fraction(done) for done in range(4)]
     [0.05, 0.15, 0.4, 0.2]
     """
-    return SHARES[done] if done < len(SHARES) else (1 - sum(SHARES)) * 0.5 ** (done - len(SHARES) + 1)
+    return shares[done] if done < len(shares) else (1 - sum(shares)) * 0.5 ** (done - len(shares) + 1)
 
 
-def make_histogram(event: Event, left: Sample, right: Sample) -> ScoreHistogram | None:
-    """Return both histograms of the event's score, on bins of about equal width between the outer thousandths."""
+def make_histogram(event: Event, left: Sample, right: Sample, bins: int = 40) -> ScoreHistogram | None:
+    """Return both histograms of the event's score, on about so many `bins` of equal width between the outer
+    thousandths.
+    """
     a, b = event.score.compute(left), event.score.compute(right)
     values = np.concatenate([a[~np.isnan(a)], b[~np.isnan(b)]])
     if not len(values):
         return None
     distinct = np.unique(values)
-    if len(distinct) <= BARS:
+    if len(distinct) <= bins:
         edges = np.append(distinct, np.inf)
     else:
         quantiles = np.quantile(values, [0.001, 0.999])
-        edges = np.concatenate([[-np.inf], np.linspace(quantiles[0], quantiles[1], BARS - 1), [np.inf]])
+        edges = np.concatenate([[-np.inf], np.linspace(quantiles[0], quantiles[1], bins - 1), [np.inf]])
         edges = np.unique(np.append(edges, [bound for bound in (event.low, event.high) if np.isfinite(bound)]))
     shares = [np.histogram(x[~np.isnan(x)], edges)[0] / max(1, len(x)) for x in (a, b)]
     in_event = (edges[:-1] >= event.low) & ((edges[1:] <= event.high) | (edges[:-1] == event.high))

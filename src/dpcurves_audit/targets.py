@@ -100,8 +100,6 @@ COUNTED = (
     "unit_sizes", "units", "weighted_sums",
 )  # fmt: skip
 """Counting methods of `Records`: pure functions of their arguments."""
-MOST_KEPT = 1000
-"""Exact counts that are cached for a table."""
 
 
 class CachedRecords:
@@ -128,7 +126,7 @@ class CachedRecords:
         if key not in self._counts:
             if self._records is None:
                 self._records = self._open.enter_context(open_dataset(self._data, self._unit))
-            if len(self._counts) > MOST_KEPT:
+            if len(self._counts) > 1000:  # exact counts kept for a table
                 self._counts.clear()
             self._counts[key] = getattr(self._records, name)(*arguments)
         return self._counts[key]

@@ -43,7 +43,11 @@ def check(server: Server) -> None:
         print_to_console(make_console(), f"{'equal' if finding.is_equal else 'NOT equal'}: {finding.description}")
     difference_count = sum(not finding.is_equal for finding in report.findings)
     if difference_count:
-        raise Misuse("data", f"{report.name} differs in {difference_count} of {len(report.findings)}; it is refused")
+        raise Misuse(
+            "data",
+            f"{report.name} differs in {difference_count} of {len(report.findings)} counts, so sessions"
+            " refuse this engine; report the table above",
+        )
     print_to_console(
         make_console(),
         f"{report.name} counts as dpcurves does: {len(report.findings)} of {len(report.findings)} equal",
@@ -124,7 +128,11 @@ def _open_database(path: Path) -> Any:
         return duckdb.connect(str(path), read_only=True)
     except Exception:  # DuckDB's message may quote the file
         pass
-    raise Misuse("data", f"{path.name!r} cannot be opened as a database of DuckDB; does another process write to it?")
+    raise Misuse(
+        "data",
+        f"{path.name!r} cannot be opened as a database of DuckDB;"
+        " end other processes that write to it, or check the file",
+    )
 
 
 def _parse_question(statement: str, listed: GroupOptions, price: of.LossAndDeltaOptions) -> tuple[SqlQuestion, Any]:

@@ -97,7 +97,11 @@ def require_conformance(engine: CheckableEngine, bound: Sequence[BoundAxis]) -> 
             finding.is_equal for finding in _check_grid(engine, bound_axis.axis.grid)
         ):
             cells = f"the cells of {bound_axis.axis.column!r}"
-            raise InvalidArgument("data", f"{engine.name} does not find {cells} as dpcurves does; nothing was charged")
+            raise InvalidArgument(
+                "data",
+                f"{engine.name} does not count {cells} as dpcurves does, and nothing was charged;"
+                " use another engine, and report this",
+            )
 
 
 def _check_grid(engine: CheckableEngine, grid: Grid) -> Iterator[Finding]:

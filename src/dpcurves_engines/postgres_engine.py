@@ -203,8 +203,6 @@ MOST_COMPARED = 8
 """Columns up to which rows are sorted by their values; wider rows are sorted by a digest."""
 MOST_OF_ROW = 2**28
 """Bytes of all texts of a row: PostgreSQL limits a value to 1 GiB."""
-_SEED_BYTES = 8
-"""Bytes of the key that seed a 64-bit hash."""
 
 
 def used_rows_sql(
@@ -300,7 +298,7 @@ def _row_hash_sql(table: Table, countable: Sequence[int], key: bytes, statement:
 
     (The XOR of independently seeded hashes would select some rows twice as often as others.)
     """
-    hash_sql = statement.add_integer(int.from_bytes(key[:_SEED_BYTES], "big", signed=True))
+    hash_sql = statement.add_integer(int.from_bytes(key[:8], "big", signed=True))  # 64 bits
     for index in countable:
         oid, value = table.types[index], f"c{index}"
         if oid in WHOLE:

@@ -23,8 +23,6 @@ OLDEST = 130000
 STRICT = ("require", "verify-ca", "verify-full")
 SECONDS_TO_CONNECT = 20
 """Seconds. Timeout of a connection."""
-SECONDS_FOR_LOCK = 10
-"""Seconds. Timeout of the lock on a table's definition."""
 WAITING = {
     "connect_timeout": SECONDS_TO_CONNECT,
     "keepalives_idle": 60,
@@ -35,7 +33,8 @@ WAITING = {
 # Rows must not be able to cause timeouts, and the environment must not change names or formats.
 SETTINGS = {
     "statement_timeout": "0", "idle_in_transaction_session_timeout": "0", "idle_session_timeout": "0",
-    "transaction_timeout": "0", "lock_timeout": f"{SECONDS_FOR_LOCK}s", "row_security": "off", "timezone": "UTC",
+    # wait at most 10 seconds for the lock on the definition of a table
+    "transaction_timeout": "0", "lock_timeout": "10s", "row_security": "off", "timezone": "UTC",
     "datestyle": "ISO", "intervalstyle": "postgres", "extra_float_digits": "1", "jit": "off", "bytea_output": "hex",
 }  # fmt: skip
 NEWER = {"idle_session_timeout": 140000, "transaction_timeout": 170000}
@@ -69,10 +68,16 @@ class SnapshotConnection:
         self.version = self._connection.info.server_version
         if self.version < OLDEST:
             self.close()
-            raise InvalidArgument("data", f"PostgreSQL {OLDEST // 10000} or newer is needed; this is {self.name}")
+            raise InvalidArgument(
+                "data", f"PostgreSQL {OLDEST // 10000} or newer is needed; this is {self.name}: upgrade the server"
+            )
         if self._connection.info.parameter_status("server_encoding") != "UTF8":
             self.close()
-            raise InvalidArgument("data", "a database in UTF8 is needed; this one writes text in another encoding")
+            raise InvalidArgument(
+                "data",
+                "only databases in UTF8 are read, and this one has another encoding;"
+                " copy the table to a database in UTF8",
+            )
         self._run_or_close(
             self._apply_settings, "it did not take the settings of a reader; is this a pooler, or no PostgreSQL?"
         )
@@ -200,7 +205,7 @@ def _connect(url: str) -> Any:
     # libpq's message may quote a password, so it is replaced.
     replacements = (replacement for pattern, replacement in SAID if pattern.lower() in message.lower())
     reason = next(replacements, "are host, port, database, role and TLS right?")
-    raise InvalidArgument("data", f"PostgreSQL was not reached: {reason}")
+    raise InvalidArgument("data", f"PostgreSQL was not reached ({reason}); check the URL and that the server runs")
 
 
 def _parse_url(url: str) -> dict[str, Any]:

@@ -27,7 +27,6 @@ NAMES = {16: "boolean", 20: "bigint", 21: "smallint", 23: "integer", 700: "real"
 """Names of PostgreSQL's number types, by oid."""
 TEXTS = {18, 19, 25, 1042, 1043}
 """Type numbers (oid) of text: "char", name, text, character, character varying."""
-UUID = 2950
 INTERVAL = 1186
 TIMES = {1082, 1083, 1114, 1184, INTERVAL, 1266}
 """Type numbers (oid) of dates, times, timestamps and intervals."""
@@ -99,7 +98,7 @@ def make_column(typed_column: TypedColumn) -> Column:
         return Column(
             name, ColumnKind.NUMBERS, number, text, unit=unit, declared_value_type=values, declared_type=NAMES[oid]
         )
-    if oid in TEXTS or oid == UUID or sort == ENUM:
+    if oid in TEXTS or oid == 2950 or sort == ENUM:  # oid of uuid
         unit = f"CASE WHEN octet_length({_TEXT}) <= {LONGEST_TEXT} THEN {_TEXT} END"
         return Column(name, ColumnKind.TEXT, _NO_NUMBER, _TEXT, unit=unit)
     unit, kind = (
@@ -166,7 +165,7 @@ def find_table(link: SnapshotConnection, name: str) -> Table:
         raise InvalidArgument("table", f"there is no {name!r} that the role sees; {missing}")
     ((oid, kind, schema, relation, may_read),) = rows
     if kind not in KINDS:
-        raise InvalidArgument("table", f"{name!r} is neither a table nor a view")
+        raise InvalidArgument("table", f"{name!r} is neither a table nor a view; name one of these")
     if not may_read:
         raise InvalidArgument("table", f"the role may not read {name!r}: GRANT SELECT ON it TO the role")
     link.begin_snapshot()

@@ -22,8 +22,6 @@ from dpcurves.records.engines.engine import (
 
 MARGIN = 2.0**-20
 """Cells. Fraction of a cell by which a formula may place a value too high."""
-LEAST_WIDTH = 1e-290
-"""Units of the column. Smallest cell width: products with smaller ones could underflow, an error in PostgreSQL."""
 
 
 def tabulate_units(counted: Iterable[tuple[int | None, int, int]], slots: int, doublings: int) -> IntArray:
@@ -114,7 +112,8 @@ def find_clipped_formula(grid: Grid) -> Formula | None:
 def _has_edges_above(grid: Grid) -> bool:
     """Return True if `edge_sql` computes the edges of a grid: linear, integer edges exact, and cells not too narrow."""
     width = (grid.upper - grid.lower) / grid.cells
-    return grid.spacing is Spacing.LINEAR and grid.multiplies_first and width > LEAST_WIDTH
+    # products with smaller widths could underflow, an error in PostgreSQL
+    return grid.spacing is Spacing.LINEAR and grid.multiplies_first and width > 1e-290
 
 
 class Buckets(NamedTuple):

@@ -36,10 +36,6 @@ PAUSES = 6
 """Retries of a request while the server is down, about 20 seconds in total."""
 LONGEST_PAUSE = 5000
 """Milliseconds. Cap of the back-off between retries."""
-SILENCE = 310_000
-"""Milliseconds between keepalives; Spark's server closes connections with more than one in five minutes."""
-PATIENCE = 20_000
-"""Milliseconds. Timeout of a keepalive."""
 UNREACHED = "Spark was not reached: use sc://host:port, and /;use_ssl=true except on loopback"
 UNANSWERED = (
     f"Spark was not reached within {SECONDS_TO_CONNECT} seconds: is it running, and are host, port, firewall and TLS "
@@ -88,7 +84,8 @@ def _import_client() -> tuple[Any, Any]:
 
 def _channel_options() -> list[tuple[str, int]]:
     """Return the gRPC options that keep a silent connection alive."""
-    return [("grpc.keepalive_time_ms", SILENCE), ("grpc.keepalive_timeout_ms", PATIENCE)]
+    # milliseconds: Spark closes connections with more than one keepalive in five minutes
+    return [("grpc.keepalive_time_ms", 310_000), ("grpc.keepalive_timeout_ms", 20_000)]
 
 
 def _is_reached(builder: Any) -> bool:
@@ -446,7 +443,7 @@ class SparkEngine(CheckableSpark):
         """
         slot = spark_sql.slot_sql(bound, 0)
         if slot is None:
-            raise InvalidArgument("grid", "units are counted by values in few cells")
+            raise InvalidArgument("grid", "units are counted by values in few cells; choose a grid of fewer cells")
         rows = self._rank_used_rows([bound.place], with_size=True).selectExpr("*", *spark_sql.guesses_sql([bound]))
         slot_frame = rows.selectExpr(f"coalesce({slot}, {bound.axis.slots}) AS slot", "size")
         columns = fetch_columns(slot_frame.groupBy("slot", "size").count())

@@ -30,10 +30,6 @@ _UNIT_OF_DOUBLES = "CASE WHEN isnan({0}) THEN NULL WHEN {0} = 0 THEN CAST(0 AS D
 _UNIT_OF_TEXT = f"CASE WHEN octet_length({{0}}) <= {LONGEST_TEXT} THEN {{0}} END"
 
 
-MOST_COMPARED = 4
-"""Thresholds up to which a value is compared with each threshold in turn."""
-
-
 def double_literal(value: float) -> str:
     """Return SQL of exactly this double, as Spark reads it."""
     return f"CAST('{float(value)!r}' AS DOUBLE)"
@@ -157,7 +153,7 @@ def name_sql(bound: BoundAxis) -> str:
 
 def _is_short(grid: Grid) -> bool:
     """Return True if a grid has few thresholds, which are compared in turn."""
-    return grid.slots <= MOST_COMPARED + 1
+    return grid.slots <= 5  # up to 4 thresholds are compared one by one
 
 
 def _threshold_count_sql(thresholds: FloatArray, number: str) -> str:

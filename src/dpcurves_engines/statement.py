@@ -160,12 +160,18 @@ class SqlQuestion:
         declared twice or not at all.
         """
         if not isinstance(categories, Mapping):
-            raise InvalidArgument("categories", 'values by column are needed, as in {"region": ("north", "south")}')
+            raise InvalidArgument(
+                "categories", 'declare the values of each column, as in {"region": ("north", "south")}'
+            )
         for column in categories:
             if column not in self.groups:
-                raise InvalidArgument("categories", f"{column!r} is not a column of GROUP BY")
+                raise InvalidArgument(
+                    "categories", f"{column!r} is not a column of GROUP BY; name it there, or leave out its values"
+                )
             if column in self.where:
-                raise InvalidArgument("categories", f"values of {column!r} are listed in WHERE already")
+                raise InvalidArgument(
+                    "categories", f"values of {column!r} are listed in WHERE already; declare them in one place"
+                )
         for column, values in self.where.items():
             if column not in self.groups and len(values) > 1:
                 _refuse(f"WHERE {column} IN of several values: add GROUP BY {column}, or name one value")
@@ -211,7 +217,7 @@ class _StatementReader:
         try:
             import sqlglot
         except ModuleNotFoundError as error:
-            raise MissingPackage("sql", f"it needs more packages; install dpcurves[sql] ({error})") from error
+            raise MissingPackage("sql", f"SQL needs more packages; install dpcurves[sql] ({error})") from error
         self.exp = sqlglot.exp
         if not isinstance(text, str) or not text.strip() or len(text) > LONGEST:
             _refuse(f"a text of at most {LONGEST:,} characters is needed: {FORM}")
@@ -222,25 +228,25 @@ class _StatementReader:
         if words and words[-1] == ";":
             words.pop()
         if not words or words[0].upper() != "SELECT":
-            _refuse(f"it begins with SELECT: {FORM}")
+            _refuse(f"the statement must begin with SELECT: {FORM}")
         if any(token.comments for token in tokens):
-            _refuse("comments and hints are not taken")
+            _refuse("comments and hints are not accepted; leave them out")
         if ";" in words:
-            _refuse("one statement is taken at a time")
+            _refuse("only one statement is accepted at a time; run each by itself")
         if words.count("(") > DEEPEST:
-            _refuse(f"more than {DEEPEST} brackets are not taken")
+            _refuse(f"more than {DEEPEST} brackets are not accepted; use fewer")
         self.select: Any = None
         with suppress(Exception):  # parser errors of any type, which quote the whole text
             (self.select,) = filter(None, sqlglot.parse(text, read=DIALECT))
         if not isinstance(self.select, self.exp.Select):
-            _refuse(f"it is no SELECT of this form: {FORM}")
+            _refuse(f"the statement must have this form: {FORM}")
         self.words, self.read = words, list[str]()
 
     def read_statement(self) -> SqlQuestion:
         """Return the parsed statement. Raises `InvalidArgument` if a word of the text was not interpreted."""
         clauses = self._read_parts(self.select, ("expressions", "from", "where", "group"))
         if "from" not in clauses:
-            _refuse(f"FROM is missing: {FORM}")
+            _refuse(f"name the table after FROM: {FORM}")
         self._write_down("SELECT")
         columns, function, question_json = self._read_select(clauses["expressions"])
         self._write_down("FROM")
@@ -248,7 +254,7 @@ class _StatementReader:
         where = self._read_where(clauses["where"]) if "where" in clauses else {}
         groups = self._read_groups(clauses["group"]) if "group" in clauses else ()
         if ungrouped := [name for name in columns if name not in groups]:
-            _refuse(f"SELECT {ungrouped[0]}: columns beside the function are those of GROUP BY")
+            _refuse(f"SELECT {ungrouped[0]}: columns beside the function must be named in GROUP BY")
         understood, words = (" ".join(words).split() for words in (self.read, self.words))
         if [word.casefold() for word in understood] != [word.casefold() for word in words]:
             word_pairs = enumerate(zip(understood, words, strict=False))
@@ -256,7 +262,7 @@ class _StatementReader:
                 (at for at, (read_word, word_of_text) in word_pairs if read_word.casefold() != word_of_text.casefold()),
                 -1,
             )
-            _refuse(f"{_shorten(words[position])}: it is not taken here; the form is {FORM}")
+            _refuse(f"{_shorten(words[position])}: this is not accepted here; write {FORM}")
         return SqlQuestion(function, question_json, table, where, groups)
 
     # Each method below records the words that it reads, in order.
@@ -303,15 +309,15 @@ class _StatementReader:
                 field = argument.this.name
                 self._write_down(field, "=>")
                 if field in {BY, *function.columns, *function.fixed_fields, *options}:
-                    _refuse(f"{name}: {field} is not given by name, or twice")
+                    _refuse(f"{name}: {field} cannot be given by its name, or is given twice; give it once")
                 options[field] = self._read_value(argument.expression)
             elif options:
-                _refuse(f"{name}: what is given by name stands last")
+                _refuse(f"{name}: arguments with names must stand after those without")
             else:
                 values.append(self._read_value(argument))
         self._write_down(")")
         if len(columns) < len(function.columns):
-            _refuse(f"{function.describe_call(name)}: a column is missing")
+            _refuse(f"{function.describe_call(name)}: name a column")
         column_fields = {**dict(zip(function.columns, columns, strict=True)), **function.fixed_fields}
         return name, {
             "ask": function.question_type,
@@ -357,11 +363,11 @@ class _StatementReader:
         """Return the parts of the table's name in FROM."""
         table = self._read_parts(clause, ("this",))["this"]
         if not isinstance(table, self.exp.Table):
-            _refuse(f"FROM {_format_expression(table)}: the name of a table or view is needed; of a query, {A_VIEW}")
+            _refuse(f"FROM {_format_expression(table)}: name a table or view; for a query, {A_VIEW}")
         qualifiers = self._read_parts(table, ("this", "db", "catalog"))
         names = [qualifiers[identifier] for identifier in ("catalog", "db", "this") if identifier in qualifiers]
         if not all(isinstance(identifier, self.exp.Identifier) for identifier in names):
-            _refuse(f"FROM {_format_expression(table)}: the name of a table or view is needed")
+            _refuse(f"FROM {_format_expression(table)}: name a table or view")
         for position, identifier in enumerate(names):
             self._write_down(*([] if not position else ["."]), str(identifier.this))
         return tuple(str(identifier.this) for identifier in names)
@@ -372,7 +378,9 @@ class _StatementReader:
         conditions = dict[str, tuple[Literal, ...]]()
         for column, values in self._read_conditions(self._read_parts(clause, ("this",))["this"]):
             if column in conditions:
-                _refuse(f"WHERE {_shorten(column)}: one condition is taken of each column")
+                _refuse(
+                    f"WHERE {_shorten(column)}: only one condition is accepted for each column; join its values by IN"
+                )
             conditions[column] = values
         return conditions
 
@@ -396,7 +404,7 @@ class _StatementReader:
             column = self._read_column(expression.this)
             self._write_down("IN", "(")
             if "expressions" not in operands:
-                _refuse(f"WHERE {_shorten(column)} IN: a value is needed")
+                _refuse(f"WHERE {_shorten(column)} IN: give at least one value")
             yield column, tuple(self._read_literal(literal) for literal in self._iterate_list(operands["expressions"]))
             self._write_down(")")
         else:
@@ -413,7 +421,7 @@ class _StatementReader:
             for column in self._iterate_list(self._read_parts(clause, ("expressions",))["expressions"])
         ]
         if len(set(columns)) < len(columns):
-            _refuse("GROUP BY: each column is named once")
+            _refuse("GROUP BY: name each column once")
         return tuple(columns)
 
     def _read_column(self, expression: exp.Expression, prefix: str = "") -> str:
@@ -421,7 +429,9 @@ class _StatementReader:
         expression.
         """
         if not isinstance(expression, self.exp.Column) or not isinstance(expression.this, self.exp.Identifier):
-            _refuse(f"{prefix}{_format_expression(expression)} is no name of a column; of an expression, {A_VIEW}")
+            _refuse(
+                f"{prefix}{_format_expression(expression)} is not the name of a column; for an expression, {A_VIEW}"
+            )
         operands = self._read_parts(expression, ("this",))
         self._write_down(str(operands["this"].this))
         return str(operands["this"].this)
@@ -461,9 +471,9 @@ class _StatementReader:
         unexpected = next((name for name in operands if name not in allowed_parts), None)
         if unexpected is not None:
             clause = CLAUSES.get(unexpected, unexpected.replace("_", " ").upper())
-            _refuse(f"{clause} is not taken; the form is {FORM}" + (f"; {A_VIEW}" if unexpected in OF_A_VIEW else ""))
+            _refuse(f"{clause} is not accepted; write {FORM}" + (f"; {A_VIEW}" if unexpected in OF_A_VIEW else ""))
         if allowed_parts[0] not in operands:
-            _refuse(f"it is no SELECT of this form: {FORM}")
+            _refuse(f"the statement must have this form: {FORM}")
         return operands
 
 
@@ -482,7 +492,7 @@ def _parse_number(text: str) -> float:
     except ValueError:
         number = inf
     if not isfinite(number):
-        _refuse(f"{_shorten(text)} is no finite number")
+        _refuse(f"{_shorten(text)} is not a finite number; write one such as 1.5")
     return number
 
 

@@ -207,14 +207,16 @@ def require_plain(value: Any) -> None:
     for _ in range(DEEPEST):
         part_count += len(level)
         if part_count > MOST_PARTS:
-            raise ProtocolError("message", f"a message may have at most {MOST_PARTS} numbers, texts and objects")
+            raise ProtocolError(
+                "message", f"a message may have at most {MOST_PARTS} numbers, texts and objects; send less at a time"
+            )
         for item in level:
             if isinstance(item, str) and not _is_storable_text(item):
-                raise ProtocolError("message", "texts must not contain null characters or lone surrogates")
+                raise ProtocolError("message", "texts must not contain null characters or lone surrogates; remove them")
         level = [child for item in level for child in _child_values(item)]
         if not level:
             return
-    raise ProtocolError("message", f"objects may be nested at most {DEEPEST} levels deep")
+    raise ProtocolError("message", f"objects may be nested at most {DEEPEST} levels deep; send flatter ones")
 
 
 def _child_values(value: Any) -> list[Any]:
@@ -365,7 +367,7 @@ async def get_release(name: str, who: Who, services: Open) -> Response:
         drawing = await wait_for_drawing(services.studio.submit(collect_file_inputs([answer], ending), None))
         return Response(b64decode(drawing.file), media_type=MADE[ending])
     if ending not in ENDINGS:
-        raise ProtocolError("release", f"ID.{', ID.'.join((*ENDINGS, *MADE))} is needed", 404)
+        raise ProtocolError("release", f"ask for ID.{', ID.'.join((*ENDINGS, *MADE))}", 404)
     media, form = ENDINGS[ending]
     headers = {"Content-Security-Policy": OF_PICTURES} if ending in ("svg", "html") else {}
     stored = await run_in_threadpool(services.releases.get, who, id)

@@ -71,8 +71,6 @@ LARGEST_FILE = 2**25
 """Bytes: the largest upload of a table."""
 FILES = re.compile("/manage/[^/]+/synthetic")
 """Paths of uploads: the sender is authenticated before the body is read."""
-LONGEST_PATH = 2000
-"""Characters of a request path."""
 NOTHING_ELSE = "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 OF_PAGES = (
     "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; "
@@ -120,7 +118,7 @@ def _find_refusal(scope: Scope) -> tuple[str, int] | None:
     """Return the refusal of a malformed or oversized request, before routing; None if the request is valid."""
     headers = Headers(scope=scope)  # type: ignore[arg-type]
     path = str(scope["path"])
-    if len(path) > LONGEST_PATH or not path.isprintable():
+    if len(path) > 2000 or not path.isprintable():  # characters
         return "path: not found", 404
     length = headers.get("content-length", "0")
     if not length.isdecimal() or int(length[:20]) > _body_limit(scope):
@@ -190,8 +188,6 @@ CSRF_HEADER = "x-csrf-token"
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 PER_MINUTE = 1200
 """Requests per minute of one account."""
-STRANGERS_PER_MINUTE = 120
-"""Unauthenticated requests per minute from one address."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +202,7 @@ class Authenticator:
 
     services: Services
     visitor_rate: RateLimiter = field(default_factory=lambda: RateLimiter(PER_MINUTE))
-    anonymous_rate: RateLimiter = field(default_factory=lambda: RateLimiter(STRANGERS_PER_MINUTE))
+    anonymous_rate: RateLimiter = field(default_factory=lambda: RateLimiter(120))  # requests of one address
 
     def authenticate(self, request: Request) -> Visitor:
         """Return the authenticated visitor of an API request. Session requests with side effects need a CSRF token.
@@ -219,7 +215,9 @@ class Authenticator:
         visitor = self.services.tokens.find(token) if has_token else self._authenticate_session(request)
         if visitor is None:
             self.anonymous_rate.count_requests(client_address(request))
-            raise ProtocolError("sign-in", "send a token: Authorization: Bearer ...", 401)
+            raise ProtocolError(
+                "sign-in", "send a token of your account in the header Authorization: Bearer TOKEN", 401
+            )
         self.visitor_rate.count_requests(visitor.name)
         return visitor
 

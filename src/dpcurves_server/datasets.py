@@ -58,7 +58,9 @@ def _require_column(records: Records, declared: Declared) -> None:
         return
     except ArgumentError:
         kind = "categories" if isinstance(declared, Categories) else "numbers"
-    raise InvalidArgument("schema", f"the records have no column {name!r} of {kind}, as declared", name)
+    raise InvalidArgument(
+        "schema", f"the records have no column {name!r} of {kind}, as declared; correct the schema or the records", name
+    )
 
 
 class Relation(Enum):
@@ -194,7 +196,9 @@ class Datasets:
             same_people = relation is Relation.SAME_PEOPLE
             if earlier is not None and (earlier.account == account.dataset) != same_people:
                 raise ProtocolError(
-                    "account", "use the previous account for the same people, and a new one for other people"
+                    "account",
+                    "records of the same people keep the previous account, records of other people"
+                    " need a new one; choose accordingly",
                 )
             version = 1 if earlier is None else earlier.version + 1
             connection.execute(insert(DATASETS), {**facts, "version": version})

@@ -105,7 +105,7 @@ def pack_table(table: bytes, columns: Sequence[Declared]) -> bytes:
         ValueError: The table does not fit the schema; the message names the column.
     """
     if len(table) > LARGEST:
-        raise ProtocolError("synthetic", f"a table may have at most {LARGEST} bytes", 413)
+        raise ProtocolError("synthetic", f"a table may have at most {LARGEST} bytes; upload fewer rows or columns", 413)
     if not _TURN.acquire(blocking=False):
         raise ProtocolError("synthetic", "another table is being read; try again in a minute", 503)
     try:
@@ -174,7 +174,9 @@ def repack_table(octets: bytes, columns: Sequence[Declared]) -> bytes:
     buffer = BytesIO()
     parquet.write_table(declared_table, buffer, compression="zstd")
     if buffer.tell() > LARGEST:
-        raise InvalidArgument("synthetic", f"the compressed table may have at most {LARGEST} bytes")
+        raise InvalidArgument(
+            "synthetic", f"the table may have at most {LARGEST} bytes after unpacking; upload fewer rows or columns"
+        )
     return buffer.getvalue()
 
 
@@ -236,7 +238,7 @@ def _cast_column(values: Any, declared: Declared, kind: Any) -> Any:
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         content = "numbers" if kind != pa.string() else "categories"
         raise InvalidArgument(
-            "synthetic", f"column {str(declared.column)!r} does not hold {content}, as declared"
+            "synthetic", f"column {str(declared.column)!r} does not hold {content}, as declared; correct the table"
         ) from None
 
 
@@ -245,14 +247,15 @@ def _require_columns(names: Sequence[str], columns: Sequence[Declared]) -> None:
     for column in columns:
         if list(names).count(str(column.column)) != 1:
             raise InvalidArgument(
-                "synthetic", f"column {str(column.column)!r} of the dataset is missing, or there twice"
+                "synthetic",
+                f"column {str(column.column)!r} of the dataset must occur once in the table; add or remove it",
             )
 
 
 def _require_rows(rows: int) -> None:
     """Refuse a table without rows, or with too many. Raises `InvalidArgument`."""
     if not 1 <= rows <= MOST_ROWS:
-        raise InvalidArgument("synthetic", f"a table must have 1 to {MOST_ROWS:,} rows")
+        raise InvalidArgument("synthetic", f"a table must have 1 to {MOST_ROWS:,} rows; upload that many")
 
 
 if __name__ == "__main__":

@@ -34,12 +34,6 @@ ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES
 """Accepted signature algorithms: asymmetric only, regardless of the provider's metadata."""
 SECONDS = 10
 """Seconds: timeout of a request to the provider."""
-AT_ONCE = 4
-"""Concurrent requests to the provider, so that a hanging provider cannot occupy all threads."""
-HOUR = 3600.0
-"""Seconds for which the provider's documents are cached."""
-LEEWAY = 60
-"""Seconds: tolerated clock difference."""
 ELSEWHERE = "this sign-in began in another browser, or too long ago; start again"
 
 
@@ -106,10 +100,10 @@ class Issuer:
         self.url, self._client = url, client
         split_url = _require_secure_url("oidc", url)
         if split_url.query or split_url.fragment:
-            raise InvalidArgument("oidc", f"the issuer's URL must have no query or fragment, got {url[:100]!r}")
+            raise InvalidArgument("oidc", f"give the issuer's URL without query and fragment, got {url[:100]!r}")
         self.name = split_url.netloc
         self._known: dict[str, tuple[float, Any]] = {}
-        self._lock, self._turns = Lock(), BoundedSemaphore(AT_ONCE)
+        self._lock, self._turns = Lock(), BoundedSemaphore(4)  # a hanging provider cannot occupy all threads
 
     def authorization_url(self, request: AuthorizationRequest, redirect_uri: str) -> str:
         """Return the authorization URL of the provider, which redirects back to `redirect_uri`.
@@ -167,7 +161,7 @@ class Issuer:
         }  # fmt: skip
         parameters = {"nonce": nonce, "client_id": self._client.id, "access_token": token.get("access_token")}
         claims = CodeIDToken(decoded.claims, decoded.header, expected, parameters)
-        claims.validate(leeway=LEEWAY)
+        claims.validate(leeway=60)  # seconds between two clocks
         require_name("subject", claims["sub"])
         return str(claims["sub"])
 
@@ -204,7 +198,7 @@ class Issuer:
             answer.raise_for_status()
             document = answer.json()
         with self._lock:
-            self._known[name] = (time.monotonic() + HOUR, document)
+            self._known[name] = (time.monotonic() + 3600.0, document)  # seconds
         return document
 
     def _open_session(self, redirect_uri: str) -> Any:
@@ -243,7 +237,9 @@ class Issuer:
 
     def _sign_in_error(self) -> ProtocolError:
         """Return the error that the provider did not authenticate the person (status 403)."""
-        return ProtocolError("sign-in", f"{self.name} did not authenticate you", 403)
+        return ProtocolError(
+            "sign-in", f"{self.name} did not confirm who you are; sign in there again, or ask its administrator", 403
+        )
 
 
 def _require_secure_url(argument: str, url: str) -> SplitResult:

@@ -104,10 +104,6 @@ def _replace_surrogates(line: str) -> str:
 # the end of its standard input, from which it also reads the secret URL; it inherits no other state.
 
 
-POLL = 0.5
-"""Seconds between checks for ended workers."""
-
-
 class Workers:
     """The worker processes and the publication schedule of a server. All end with the server's process.
 
@@ -170,7 +166,7 @@ class Workers:
 
     def _restart_ended(self) -> None:
         """Restart workers that end, after returning their leases, until the server stops; runs in a thread."""
-        while not self._ended.wait(POLL):
+        while not self._ended.wait(0.5):  # seconds
             for name, (does, process) in list(self._running.items()):
                 if process.poll() is not None:
                     with suppress(Exception):  # the database may be down; the lease will expire
@@ -191,10 +187,6 @@ def _send_line(process: subprocess.Popen[str], line: str) -> None:
         if process.stdin is not None:
             process.stdin.write(line)
             process.stdin.flush()
-
-
-TURN = 0.0005
-"""Seconds: thread switch interval. A page reads the database some 20 times, and waits for the lock after each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,7 +232,8 @@ class VerificationServer:
         """
         context = make_standalone_context(self.certificate, self.key)
         preload()
-        sys.setswitchinterval(TURN)
+        # seconds: a page reads the database some 20 times, and waits for the lock after each
+        sys.setswitchinterval(0.0005)
         gc.freeze()  # excludes imported modules from garbage collection pauses
         workers = Workers(self.store, self.workers, self.interval)
         services = Services(self.store, workers.notify)

@@ -28,10 +28,6 @@ SHORTEST = 12
 """Characters: the shortest password."""
 LONGEST = 1000
 """Characters: the longest password."""
-AT_ONCE = 2
-"""Password hashes computed in parallel, so that a flood of sign-ins fills a queue instead of memory."""
-MOST_WAITING = 64
-"""Sign-ins in the queue, above which further sign-ins are refused."""
 MEMORY = 19 * 1024
 """KiB of memory per Argon2id hash: OWASP's minimum configuration."""
 TIMES = 2
@@ -43,7 +39,7 @@ class PasswordHasherPool:
 
     def __init__(self) -> None:
         self._hasher = PasswordHasher(time_cost=TIMES, memory_cost=MEMORY, parallelism=1)
-        self._pool = ThreadPoolExecutor(AT_ONCE, "password")
+        self._pool = ThreadPoolExecutor(2, "password")  # a flood of sign-ins fills a queue instead of memory
 
     def hash_password(self, password: str) -> str:
         """Hash a new password. Raises `ProtocolError` if it is too short or too long."""
@@ -57,7 +53,7 @@ class PasswordHasherPool:
         Raises:
             ProtocolError: Too many sign-ins are waiting.
         """
-        if self._pool._work_queue.qsize() > MOST_WAITING:
+        if self._pool._work_queue.qsize() > 64:  # sign-ins in the queue
             raise ProtocolError("sign-in", "too many sign-ins at once; try again in a minute", 503)
         stored_hash = self._dummy_hash if hashed is None else hashed
         return self._pool.submit(self._verify_hash, stored_hash, password[:LONGEST]).result() and hashed is not None
@@ -177,7 +173,9 @@ class People:
                 require(who, Right.NAME_KEEPERS)
             connection.execute(delete(SUBJECTS).filter_by(issuer=issuer, person=name))
             if subject and has_row(connection, SUBJECTS, **identity):
-                raise ProtocolError("subject", "another account has this subject", 409)
+                raise ProtocolError(
+                    "subject", "another account has this subject; remove it there first, or use that account", 409
+                )
             if subject:
                 connection.execute(insert(SUBJECTS), {**identity, "person": name})
             _end_sessions(connection, name)
@@ -192,7 +190,7 @@ class People:
         """
         require(who, Right.KEEP_PEOPLE)
         if who.name == name:
-            raise ProtocolError("person", "you cannot lock your own account", 409)
+            raise ProtocolError("person", "you cannot lock your own account; ask another operator", 409)
         self._set_locked(who, name, "locked", {"locked": True})
 
     def unlock(self, who: Visitor, name: str) -> None:
@@ -217,7 +215,7 @@ class People:
                 raise not_found("dataset")
             roles = {*_find_roles(connection, name), role.value}
             for keeper in sorted(KEEPERS & roles if Role.OPERATOR.value in roles else ()):
-                raise ProtocolError("role", f"an account cannot be both operator and {keeper}", 409)
+                raise ProtocolError("role", f"an account cannot be both operator and {keeper}; use two accounts", 409)
             assignment = {"person": name, "role": role.value, "dataset": dataset}
             if not has_row(connection, ROLES, **assignment):
                 connection.execute(insert(ROLES), assignment)
@@ -312,9 +310,11 @@ def _require_assignable(role: Role, dataset: str) -> None:
     `ProtocolError`.
     """
     if role is Role.ANALYST:
-        raise ProtocolError("role", "the steward of the dataset adds analysts to projects")
+        raise ProtocolError(
+            "role", "only the steward of the dataset adds analysts, on the page of the project; choose another role"
+        )
     if (role is Role.STEWARD) != bool(dataset):
-        raise ProtocolError("dataset", "name the dataset of a steward, and none for other roles")
+        raise ProtocolError("dataset", "name the dataset for a steward; leave it empty for other roles")
 
 
 def _require_person(connection: Connection, name: str) -> None:
@@ -324,12 +324,8 @@ def _require_person(connection: Connection, name: str) -> None:
 
 
 # Rate limiter of failed sign-ins, per client, in bounded memory.
-MOST_KEPT = 20_000
-"""Clients remembered; the oldest is dropped."""
 FREE_TRIES = 5
 """Failed sign-ins before the back-off begins."""
-LONGEST_WAIT = 300.0
-"""Seconds: the cap of the back-off."""
 
 
 @dataclass
@@ -349,10 +345,10 @@ class SignInThrottle:
             tries, blocked_until = self._failures.get(client, (0, 0.0))
             remaining = blocked_until - time.monotonic()
             if tries < FREE_TRIES or remaining <= 0:
-                wait = min(2.0 ** min(max(tries + 1 - FREE_TRIES, 0), 60), LONGEST_WAIT)
+                wait = min(2.0 ** min(max(tries + 1 - FREE_TRIES, 0), 60), 300.0)  # seconds
                 self._failures.pop(client, None)
                 self._failures[client] = (tries + 1, time.monotonic() + wait)
-                while len(self._failures) > MOST_KEPT:
+                while len(self._failures) > 20_000:  # clients; the oldest is dropped
                     self._failures.popitem(last=False)
                 return
         raise ProtocolError("sign-in", f"too many failed attempts; try again in {remaining:.0f} seconds", 429)

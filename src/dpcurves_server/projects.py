@@ -67,7 +67,7 @@ class Projects:
             if not has_row(connection, DATASETS, name=dataset):
                 raise not_found("dataset")
             if has_row(connection, PROJECTS, name=name):
-                raise ProtocolError("project", "there is one of this name already", 409)
+                raise ProtocolError("project", "a project of this name exists already; choose another name", 409)
             facts = {"name": name, "dataset": dataset, "description": description, "made_at": format_now()}
             connection.execute(insert(PROJECTS), facts)
 
@@ -183,7 +183,8 @@ class Projects:
         author = find_visitor(connection, member.analyst)
         if author is None or member.project not in author.projects:
             raise NoLongerMember(
-                "person", "the author is no longer an analyst of the project; another analyst may ask again"
+                "person",
+                "the author has left the project, so the question was not answered; another analyst may ask it again",
             )
 
     def _account(self, project: Project) -> str:

@@ -31,8 +31,6 @@ from .visitors import Right, Visitor, not_found, require
 # charges a request once and holds one answer for it, and a release is stored once.
 STALE = 600
 """Seconds: lease timeout of a worker."""
-MOST_DRAWN = 50
-"""Undrawn answers that a worker considers at a time."""
 LATER = "later"
 """Lease holder of a question that waits for a retry."""
 WAITS = (0, 2, 10, 60, 600)
@@ -121,7 +119,7 @@ class Queue:
             ).first()
             is None
         ):
-            raise LeaseLost("question", "another worker holds it, or it was withdrawn")
+            raise LeaseLost("question", "another worker has this question, or it was withdrawn; take the next one")
 
     def mark_paid(self, job: Job) -> None:
         """Record that the ledger has charged the question, if the job's lease is still valid."""
@@ -165,7 +163,8 @@ class Queue:
     def find_undrawn(self) -> list[str]:
         """Return answers without a picture that no worker is drawing, oldest first."""
         is_free = _is_unleased(int(time.time()))
-        query = _UNDRAWN.where(RELEASES.c.svg == "", is_free).order_by(QUESTIONS.c.number).limit(MOST_DRAWN)
+        # answers considered at a time
+        query = _UNDRAWN.where(RELEASES.c.svg == "", is_free).order_by(QUESTIONS.c.number).limit(50)
         return self._database.read_snapshot(lambda connection: [str(id) for id in connection.execute(query).scalars()])
 
     def lease_drawing(self, worker: str, id: str) -> bool:
@@ -330,7 +329,7 @@ class Stewardship:
         question = self._questions.get(who, id)
         require(who, Right.KEEP_QUEUE, question.subject)
         if question.state in (State.ANSWERED, State.REFUSED):
-            raise ProtocolError("question", "the question is no longer waiting", 409)
+            raise ProtocolError("question", "the question is no longer waiting; reload its page", 409)
         return question
 
 

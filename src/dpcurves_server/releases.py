@@ -292,10 +292,16 @@ class Models:
             if stored is not None:
                 return stored
             if connection.execute(_select_by_name(project, model.name)).first() is not None:
-                raise ProtocolError("model", "the project has another model of this name: rename this one", 409)
+                raise ProtocolError(
+                    "model", "the project has another model of this name; give this one another name", 409
+                )
             count = select(func.count()).select_from(MODELS).where(MODELS.c.project == project)
             if connection.execute(count).scalar_one() >= MOST_KEPT:
-                raise ProtocolError("models", f"a project has at most {MOST_KEPT} models", 409)
+                raise ProtocolError(
+                    "models",
+                    f"a project has at most {MOST_KEPT} models; use one of these, or ask in another project",
+                    409,
+                )
             connection.execute(insert(MODELS), facts)
             return StoredModel(model.digest, model.name, who.name, facts["made_at"], facts["model"])
 

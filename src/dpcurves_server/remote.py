@@ -22,8 +22,6 @@ from dpcurves_parties.serving.channel import Channel, make_ca_context
 from dpcurves_parties.serving.identity import parse_host
 
 API = "/api/1"
-PAUSE = 0.25
-"""Seconds between polls of a question; the server publishes less often."""
 OF_BUDGET = ("allowance", "budget")
 
 
@@ -97,7 +95,10 @@ class Remote:
         """The spent and the remaining part of your own allowance, of the project's, and of the dataset's cap."""
         balance: Mapping[str, Any] | None = self._get("projects", self._project, "statement")["left"]
         if balance is None:
-            raise InvalidArgument("allowance", f"you have no allowance yet in project {self._project!r}")
+            raise InvalidArgument(
+                "allowance",
+                f"you have no allowance yet in project {self._project!r}; ask the steward of the dataset for one",
+            )
         return balance
 
     @property
@@ -155,16 +156,21 @@ class Remote:
                 return question
             if status["state"] == "refused":
                 raise _refusal_from_line(str(status["refusal"]))
-            time.sleep(PAUSE)
+            time.sleep(0.25)  # seconds; the server publishes less often
         raise ProtocolError(
-            "server", f"no answer came in {self._patience:g} seconds; asked again, it costs nothing", 504
+            "server", f"no answer came in {self._patience:g} seconds; ask again, which costs nothing", 504
         )
 
     def _find_only_project(self) -> str:
         """Return the name of the token's only project. Raises `InvalidArgument` if it has several or none."""
         projects = self._get("me")["projects"]
         if len(projects) != 1:
-            raise InvalidArgument("project", f"say which one is asked: {', '.join(projects) or 'you are in none'}")
+            raise InvalidArgument(
+                "project",
+                f"name the project that asks, one of: {', '.join(projects)}"
+                if projects
+                else "your account is in no project; ask a steward to add it",
+            )
         return str(projects[0])
 
     def _get(self, *segments: str) -> Any:

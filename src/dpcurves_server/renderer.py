@@ -51,8 +51,6 @@ from .synthetic import LruCache, SyntheticTable, count_trial_rows
 # Their inputs are plain objects, so that a process without database access can draw them.
 
 
-SEED = 1
-"""Seed of the noise of sketches: reloading a page shows the same sketch."""
 DUMMY = "the dummy table"
 SYNTHETIC = "the synthetic table"
 SKETCH = "sketch"
@@ -62,8 +60,6 @@ Facts = Mapping[str, Any]
 """Inputs of a drawing except its table: plain objects, public or released."""
 MADE = {"png": "image/png", "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"}
 """Media types of files that are drawn on request."""
-MOST_SHADED = 5000
-"""Cells of the finest grid whose sketch has a band; bands on finer grids take seconds."""
 _COMPARED = LruCache[bool](1000)
 
 
@@ -165,7 +161,8 @@ def _draw_sketch(facts: Facts, table: Any | None) -> Drawing:
         Session(
             _build_trial_table(facts, table), budget=Currency(facts["currency"]).smallest_cap(loss),
             adjacency=Neighbours(facts["adjacency"]), unit=unit or None,
-            rows_per_unit=facts["rows_per_unit"] if unit else None, randomness=Randomness.from_seed(SEED),
+            # reloading a page shows the same sketch
+            rows_per_unit=facts["rows_per_unit"] if unit else None, randomness=Randomness.from_seed(1),
         ) as session,
     ):  # fmt: skip
         question = question_from_json(facts["question"])
@@ -176,7 +173,7 @@ def _render_sketch(question: Any, curve: Any, cells: int) -> str:
     """Draw a sketch fast: no intervals for the population, and no band on a fine grid."""
     if not isinstance(curve, IntervalResult):
         return render_svg(curve)
-    has_band = cells <= MOST_SHADED
+    has_band = cells <= 5000  # bands on finer grids take seconds
     title = _describe_half_width(question, curve) if has_band else ""
     return render_svg(curve, title, population=False, level=LEVEL if has_band else None)
 
@@ -235,12 +232,6 @@ def _repeat_rows(table: Any, facts: Facts) -> Any:
 # The process is managed by hand instead of in a pool: it is killed on timeout and restarted, and ends with the server.
 
 
-MOST_KEPT = 64
-"""Drawings in the cache."""
-MOST_WAITING = 128
-"""Requests per queue."""
-SECONDS = 600.0
-"""Seconds after which a drawing is aborted and its process restarted."""
 NO_PICTURE = "the picture cannot be drawn now; try again later"
 
 
@@ -253,7 +244,7 @@ class Renderer:
     def __init__(self) -> None:
         self._hands = {kind: ThreadPoolExecutor(1, kind) for kind in (SKETCH, BESIDE, FILE)}
         self._turn = threading.Lock()
-        self._kept = LruCache[Drawing](MOST_KEPT)
+        self._kept = LruCache[Drawing](64)  # drawings
         self._last: dict[str, Future[Drawing]] = {}
         self._process: subprocess.Popen[bytes] | None = None
         self._has = ""
@@ -287,7 +278,7 @@ class Renderer:
         if earlier is not None:
             earlier.cancel()
         queue = self._hands[facts["draw"]]
-        if queue._work_queue.qsize() >= MOST_WAITING:
+        if queue._work_queue.qsize() >= 128:  # requests per queue
             raise ProtocolError("picture", NO_PICTURE, 503)
         future = queue.submit(self._kept.get_or_compute, _cache_key(facts, table), lambda: self._draw(facts, table))
         if person:
@@ -314,7 +305,7 @@ class Renderer:
         """Return the drawing that the process makes. Raises `ProtocolError` (status 503) if it fails or takes too
         long.
         """
-        ending = threading.Timer(SECONDS, self._kill)
+        ending = threading.Timer(600.0, self._kill)  # seconds
         ending.start()
         try:
             answer = self._send_job(self._ensure_process(), facts, table)
@@ -371,8 +362,10 @@ def _cache_key(facts: Facts, table: SyntheticTable | None) -> bytes:
 
 
 # Waiting for pictures that other processes draw. Waiting requests hold no thread, because pages need the threads.
-PATIENCE, POLL = 60.0, 0.25
-"""Seconds: the longest wait for a picture, and the interval between polls."""
+PATIENCE = 60.0
+"""Seconds. Longest wait for a picture."""
+POLL = 0.25
+"""Seconds between two polls for a picture."""
 
 
 async def wait_until_drawn(releases: Releases, id: str) -> None:
@@ -403,15 +396,11 @@ async def wait_for_drawing(drawing: Future[Drawing]) -> Drawing:
 # It gets no database URL, so it cannot open records. It ends when its standard input closes.
 
 
-BEHIND = 5
-"""Niceness of the drawing process: below the serving process, above workers, because people wait for drawings."""
-
-
 def main() -> None:
     """Draw until standard input closes: one line of JSON per picture, followed by the table if it changed."""
     disable_core_dumps()
     if hasattr(os, "nice"):
-        os.nice(BEHIND)
+        os.nice(5)  # below the serving process, above workers, because people wait for drawings
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # so that output printed by a library is not read as an answer
     svg_text(headless_axes())

@@ -58,8 +58,6 @@ class LruCache(Generic[Result]):
         return result
 
 
-SHOWN_ROWS = 1000
-"""Rows of a downloaded dummy table."""
 _READ = LruCache[Any](capacity=2)
 
 
@@ -158,7 +156,7 @@ class SyntheticTables:
 
     def dummy_csv(self, dataset: Dataset) -> bytes:
         """Return rows of a dataset's dummy table, at most 1,000, as CSV in bytes."""
-        rows = min(dataset.units or USUAL_ROWS, SHOWN_ROWS)
+        rows = min(dataset.units or USUAL_ROWS, 1000)  # rows of a downloaded dummy table
         return _table_to_csv(dummy_table(dataset.columns, rows))
 
 

@@ -155,9 +155,11 @@ def require(who: Visitor, right: Right, subject: Subject = NOTHING) -> None:
         return
     if subject.project or subject.dataset:
         raise not_found("project" if subject.project else "dataset")
-    raise ProtocolError("role", f"your role does not {right.value}", 403)
+    raise ProtocolError("role", f"your role does not {right.value}; ask an operator for another role", 403)
 
 
 def not_found(kind: str) -> ProtocolError:
     """Return the error for an object that is absent or hidden; the text is the same, so it leaks nothing."""
-    return ProtocolError(kind, "no such object, or your account has no access to it", 404)
+    return ProtocolError(
+        kind, "there is none of this name, or your account has no access; check the address, or ask the steward", 404
+    )

@@ -149,8 +149,6 @@ PATIENCE = 0.2
 
 STORE = frozenset({"ledger", "store"})
 """Arguments of errors about the server's own database, which quote no records."""
-BEHIND = 10
-"""Niceness of counting workers, so that the serving process has priority."""
 
 
 def main() -> None:
@@ -161,7 +159,7 @@ def main() -> None:
         return
     name, role = arguments[0], WorkerRole(arguments[1])
     if role is not WorkerRole.CHARGES and hasattr(os, "nice"):
-        os.nice(BEHIND)
+        os.nice(10)  # the serving process has priority
     worker, is_ready = Worker(url, name, role), role is WorkerRole.CHARGES
     while True:
         while _try_step(worker):

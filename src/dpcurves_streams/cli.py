@@ -98,7 +98,7 @@ class TupleOptions:
         """Refuse options for the format of lines if the source has no lines."""
         for name, is_given in (("format", self.format is not None), ("delimiter", self.delimiter != ",")):
             if is_given:
-                raise Misuse(name, f"{trouble}; leave it out")
+                raise Misuse(name, f"{trouble}; leave out this option")
 
     def is_json(self) -> bool:
         """Return True if each line of the source holds a JSON object: by --format, else by the file's name."""
@@ -106,7 +106,7 @@ class TupleOptions:
 
         has_json_lines = self.format == "json" or (self.format is None and (self.events or "").endswith(JSON_LINES))
         if has_json_lines and self.delimiter != ",":
-            raise Misuse("delimiter", "JSON lines have no delimiter; leave it out")
+            raise Misuse("delimiter", "JSON lines have no delimiter; leave out --delimiter")
         return has_json_lines
 
     def parse_tuples_per_user(self) -> int | None:
@@ -129,7 +129,7 @@ class StepOptions:
         """Return the options as keyword arguments. Raises `Misuse` if the start or the length of a step is missing."""
         for name in ("start", "every"):
             if getattr(self, name) is None:
-                raise Misuse(name, f"give it with --{name}; it is declared, never taken from the tuples")
+                raise Misuse(name, f"declare it with --{name}, because nothing is taken from the tuples")
         return {"start": self.start, "end": self.end, "every": self.every, "grace": self.grace}
 
 
@@ -172,7 +172,7 @@ class CountOptions:
                 axes = (Categories(self.state, states),)
         if self.reading == "totals":
             if events:
-                raise Misuse("event", "totals have no events; leave it out")
+                raise Misuse("event", "totals have no events; leave out --event")
             return Totals(axes, None, windows, forest)
         if self.reading == "pegasus":
             return Groups(axes, None, windows, events, forest=forest)
@@ -215,7 +215,7 @@ def _read_hierarchy(file: str) -> Forest:
         trouble = getattr(error, "strerror", None) or "invalid JSON"
     else:
         return Forest.from_json(stored)
-    raise Misuse("hierarchy", f"{file!r} cannot be read ({trouble})")
+    raise Misuse("hierarchy", f"{file!r} cannot be read ({trouble}); give a JSON file of nested states")
 
 
 YEAR = 31_557_600 * 10**6
@@ -287,10 +287,7 @@ class DriftOptions:
                 yield replace(step, drift=watch.compare_window(reading).to_dicts())
 
 
-MANY_STEPS = 1024
-"""Steps over which the error of totals is forecast if no end is declared."""
 SHOWN_LIVE = 20  # states that --live shows
-BAR_AFTER = 2.0  # seconds before a progress bar appears
 ENDS = ("low", "high")
 HIDDEN_ENDS = (*ENDS, "unbiased")
 """Suffixes of fields that the live table shows within the cell of their number, or not at all."""
@@ -381,7 +378,8 @@ def _print_uncounted_noise(screen: Any, plan: Plan) -> None:
     """
     from .laws import CountsAndUncountedTotals
 
-    law, ticks = plan.law.require_type(CountsAndUncountedTotals), getattr(plan.query, "ticks", None) or MANY_STEPS
+    # steps of the forecast if no end is declared
+    law, ticks = plan.law.require_type(CountsAndUncountedTotals), getattr(plan.query, "ticks", None) or 1024
     totals = f"of a total of uncounted tuples, by reason: {law.uncounted.mean_variance(ticks) ** 0.5:.4g}"
     print_to_console(
         screen, f"standard deviation of the noise {totals} (without extra loss: a tuple is counted or has a reason)"
@@ -404,7 +402,8 @@ def _write_steps(readings: Iterable[StepReading], shown: OutputOptions, plan: Pl
 
     steps: int = getattr(plan.query, "ticks", None) or 0
     has_progress = steps > 0 and shown.json is not None and not shown.live
-    progress = show_late_progress_bar("steps", BAR_AFTER) if has_progress else nullcontext(None)
+    # seconds before the bar appears
+    progress = show_late_progress_bar("steps", 2.0) if has_progress else nullcontext(None)
     with (
         nullcontext() if shown.json is None else JsonLinesFile(shown.json) as file,
         _open_live_display(shown) as live,
@@ -517,7 +516,7 @@ def _fill_options(options: Group, defaults: Group, **needed: Any) -> Group:
     """Set options that the synthetic day requires. Raises `Misuse` if another value was given."""
     for name, value in needed.items():
         if getattr(options, name) not in (getattr(defaults, name), value):
-            raise Misuse(name, f"--example has {value!r}; leave it out")
+            raise Misuse(name, f"--example has {value!r} already; leave out this option")
     return replace(options, **needed)
 
 

@@ -720,10 +720,6 @@ def prefix_denominator(tree: PrefixTree) -> int:
     return int(PARTS ** len(tree.radices)) * prod(tree.radices)
 
 
-MOST_RECENT = 64
-"""Steps whose variances are kept; at least the longest span that is tested."""
-
-
 class RunningTotalEstimator:
     """Unbiased estimator of the number of counted tuples so far, from released counts under any law of streams.
 
@@ -752,7 +748,8 @@ class RunningTotalEstimator:
             return self._total
         number, variance = self._estimate_tick(values)
         self._total += number
-        self._variances = [*self._variances[-MOST_RECENT:], self._variances[-1] + variance]
+        # at least the longest span that is tested
+        self._variances = [*self._variances[-64:], self._variances[-1] + variance]
         return self._total
 
     def variance(self, width: int | None) -> float:

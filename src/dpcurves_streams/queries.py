@@ -20,8 +20,6 @@ from dpcurves.arguments import (
 from dpcurves.data.axis import Axis, Categories
 from dpcurves.queries.query import CountUse, Query
 
-MOST_DEEP = 64  # levels of nested aggregations in JSON
-
 
 @dataclass(frozen=True, slots=True)
 class Forest:
@@ -106,7 +104,7 @@ def _flatten_hierarchy(node: Any, depth: int) -> dict[str, list[str]]:
     """Return the states of each aggregation of a nested object, from outer to inner. Raises `WrongArgumentType` or
     `InvalidArgument` for other objects.
     """
-    if not isinstance(node, Mapping) or not node or depth > MOST_DEEP:
+    if not isinstance(node, Mapping) or not node or depth > 64:  # levels of nested aggregations
         raise WrongArgumentType("hierarchy", "must be an object whose values are lists of states or further objects")
     flat: dict[str, list[str]] = {}
     for name, child in node.items():
@@ -290,5 +288,7 @@ def require_states(axes: tuple[Axis | Categories, ...], forest: Forest) -> None:
     (axis,) = axes if len(axes) == 1 else (None,)
     if not isinstance(axis, Categories) or axis.values != forest.states:
         raise InvalidArgument(
-            "hierarchy", "the question must have one axis, with the states of the hierarchy in its order"
+            "hierarchy",
+            "the question must have one axis, with the states of the hierarchy in its order;"
+            " declare Categories(column, hierarchy.states)",
         )

@@ -55,7 +55,9 @@ class CentralStream:
         state: State = self.mechanism.restore_state(standing.state, plan)
         if state.tick != standing.tick:
             raise InvalidArgument(
-                "state", f"the stored state is of step {state.tick}, but step {standing.tick} was released last"
+                "state",
+                f"the stored state is of step {state.tick}, but step {standing.tick} was released"
+                " last; restore the newer state",
             )
         return StreamMechanismState(state)
 

@@ -45,7 +45,7 @@ USAGE = [
     (("--column", "delay", "--grid", "0:120:width=", *ONE), "grid: write lower:upper:cells, as in 0:100:1024, or"),
     (("--column", "delay", "--grid", "geometric:1:8:width=2", *ONE), "grid: write lower:upper:cells, as in 0:100:1024"),
     (("--column", "delay", "--grid", "0:1:99999999999", *ONE), "grid: at most 4194304 cells are counted one by one"),
-    (("--column", "delay", "--edges", "3,2,1", *ONE), "edges: at least two edges are needed, each above the one"),
+    (("--column", "delay", "--edges", "3,2,1", *ONE), "edges: give at least two edges, each above the one"),
     ((*DELAY, "--edges", "1,2", *ONE), "edges: give --grid or --edges, not both"),
     ((*DELAY, "--values", "1,2", *ONE), "values: give --grid or --values, not both"),
     (("--column", "delay", "--values", "0:1:0.3", *ONE), "values: steps of 0.3 from 0 do not end at 1"),
@@ -234,17 +234,17 @@ def test_a_wrong_column_of_labels_or_scores_is_named(
         (
             "bounds",
             (*SIZES, "--smallest", "1e300"),
-            "smallest: 64 doublings of it must be finite, got 1e+300",
+            "smallest: 64 doublings of the unit must stay finite, got 1e+300",
         ),
         (
             "bounds",
             (*SIZES, "--smallest", "1", "--and-column", "delay", "--and-smallest", "1"),
-            "and-column: must differ from --column",
+            "and-column: name another column than --column",
         ),
         (
             "bounds",
             (*SIZES, "--smallest", "1", "--and-column", "score", "--and-smallest", "1e300"),
-            "and-smallest: 64 doublings of it",
+            "and-smallest: 64 doublings of the unit",
         ),
         ("quantiles", (*DELAY, "--at", "half"), "at: numbers with commas between them are needed"),
         ("residuals", (*PLANE[:3], "score", *PLANE[4:], *UNITS), "residual: must differ from --predicted"),
@@ -253,12 +253,12 @@ def test_a_wrong_column_of_labels_or_scores_is_named(
         (
             "residuals",
             (*PLANE, "--unit-predicted", "1e300", "--unit-residual", "1"),
-            "unit-predicted: 64 doublings of it",
+            "unit-predicted: 64 doublings of the unit",
         ),
         (
             "residuals",
             (*PLANE, "--unit-predicted", "1", "--unit-residual", "1e300"),
-            "unit-residual: 64 doublings of it",
+            "unit-residual: 64 doublings of the unit",
         ),
     ],
 )
@@ -317,7 +317,7 @@ def test_without_a_ledger_the_adjacency_must_be_said(run: Run, parquet: Path) ->
 
 @pytest.mark.parametrize("option", ["dataset", "request-id"])
 def test_what_means_something_in_a_ledger_only_is_refused_without_one(run: Run, parquet: Path, option: str) -> None:
-    refused(run("cdf", parquet, *DELAY, *ONE, f"--{option}", "a"), 2, f"{option}: this option needs a ledger")
+    refused(run("cdf", parquet, *DELAY, *ONE, f"--{option}", "a"), 2, f"{option}: only questions that a ledger pays for")
 
 
 def test_a_number_of_rows_needs_the_column_of_units(run: Run, parquet: Path) -> None:

@@ -32,14 +32,14 @@ NAMES = {"json": "a.json", "plot": "a.svg"}
 
 @pytest.mark.parametrize("argument", ["json", "plot"])
 def test_a_folder_that_is_not_there_is_found_out_first(tmp_path: Path, argument: str) -> None:
-    with pytest.raises(Misuse, match=f"^{argument}: the folder of .* is not there$"):
+    with pytest.raises(Misuse, match=f"^{argument}: the folder of .* is not there; make it first, or name another$"):
         written(argument, tmp_path / "none" / NAMES[argument]).require_writable()
 
 
 @pytest.mark.parametrize("argument", ["json", "plot"])
 def test_a_folder_is_no_file(tmp_path: Path, argument: str) -> None:
     (tmp_path / NAMES[argument]).mkdir()
-    with pytest.raises(Misuse, match=f"^{argument}: .* is a folder; a file is needed$"):
+    with pytest.raises(Misuse, match=f"^{argument}: .* is a folder; name a file in it$"):
         written(argument, tmp_path / NAMES[argument]).require_writable()
 
 
@@ -54,7 +54,7 @@ def test_a_folder_that_takes_no_file_is_found_out_first(tmp_path: Path, monkeypa
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr("tempfile.TemporaryFile", refuse)
-    with pytest.raises(Misuse, match=r"^json: .* cannot be written \(Permission denied\)$"):
+    with pytest.raises(Misuse, match=r"^json: .* cannot be written \(Permission denied\);"):
         Output(json=str(tmp_path / "a.json")).require_writable()
 
 
@@ -118,7 +118,7 @@ def test_nothing_is_written_over_what_is_read(*, tmp_path: Path, argument: str, 
     if there:
         kept.write_text("kept")
     for name in (kept, tmp_path / "." / ".." / tmp_path.name / "a.svg", _linked(tmp_path)):
-        with pytest.raises(Misuse, match=f"^{argument}: .* is DATA itself, which would be lost; name another file$"):
+        with pytest.raises(Misuse, match=f"^{argument}: .* is DATA itself, which would be lost; write to another file$"):
             written(argument, name).require_distinct_files(InputFile("DATA itself", kept))
 
 

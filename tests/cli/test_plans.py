@@ -161,7 +161,7 @@ def test_a_plan_forecasts_from_a_released_curve(run: Run, tmp_path: Path) -> Non
     assert "forecast for 50 records" in run(*asked, str(file), "--forecast", "50").stdout
     file.write_text("{")
     assert run(*asked, str(file)).stderr == "dpcurves: curve: this is no JSON\n"
-    assert run(*asked, str(tmp_path)).stderr.startswith("dpcurves: like: cannot read text from ")
+    assert run(*asked, str(tmp_path)).stderr.startswith("dpcurves: like: ")
 
 
 def test_a_plan_fits_eighty_columns_and_its_sentences_are_whole(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -182,4 +182,4 @@ def test_a_plan_draws_its_forecast(run: Run, tmp_path: Path) -> None:
     assert (refused.stdout, refused.stderr) == ("", "dpcurves: plot: give the number of records, as --forecast N\n")
     assert "a file that ends in" in run(*asked, "add-remove", "--forecast", "9", "--plot", "a.txt").stderr
     mean = run("plan", "mean", "--bounds", "0:1", *TERMS, "--plot", str(file))
-    assert mean.stderr.startswith("dpcurves: plot: there is a picture of forecasts of CdfQuestion, ")
+    assert mean.stderr.startswith("dpcurves: plot: only forecasts of CdfQuestion, ")

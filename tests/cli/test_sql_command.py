@@ -62,7 +62,7 @@ def test_a_plan_opens_no_table(run: Run) -> None:
 @pytest.mark.parametrize(
     "case",
     [
-        (f"{CDF} LIMIT 3", (), "statement: LIMIT is not taken"),
+        (f"{CDF} LIMIT 3", (), "statement: LIMIT is not accepted"),
         (CDF.replace("flights", "nowhere"), (), "statement: FROM nowhere: there is no such table or view"),
         (CDF.replace("delay", "salary"), (), "column: 'salary' is not in the data"),
         (BY.format("flights"), (), "statement: GROUP BY carrier: its values are declared"),

@@ -26,5 +26,5 @@ def test_units_that_lead_nowhere_are_refused() -> None:
     for doublings in (0, 257):
         with pytest.raises(ValueError, match="^doublings: "):
             doubling_grid(1, doublings)
-    with pytest.raises(ValueError, match="^unit: 64 doublings of it must be finite"):
+    with pytest.raises(ValueError, match="^unit: 64 doublings of the unit must stay finite"):
         doubling_grid(1e300, 64)

@@ -169,7 +169,7 @@ def test_a_number_of_cells_is_whole() -> None:
 
 @pytest.mark.parametrize(("lower", "upper"), [(0, 1), (-1, 1), (1e-300, 1e300)])
 def test_a_geometric_grid_needs_a_ratio(lower: float, upper: float) -> None:
-    with pytest.raises(ValueError, match="^grid: a geometric grid"):
+    with pytest.raises(ValueError, match="^grid: bounds of a geometric grid"):
         Grid.geometric(lower, upper, cells=3)
 
 
@@ -191,12 +191,12 @@ def test_a_logistic_grid_around_zero_is_symmetric_and_has_an_edge_there() -> Non
 
 @pytest.mark.parametrize("bound", [701, np.inf])
 def test_log_odds_without_a_probability_are_refused(bound: float) -> None:
-    with pytest.raises(ValueError, match="^grid: a logistic grid has bounds from -700 to 700"):
+    with pytest.raises(ValueError, match="^grid: bounds of a logistic grid are log odds and must lie from -700 to 700"):
         Grid.logistic(-1, bound, cells=3)
 
 
 def test_explicit_edges_have_no_formula() -> None:
-    with pytest.raises(ValueError, match="^grid: explicit edges"):
+    with pytest.raises(ValueError, match="^grid: no formula gives explicit edges"):
         Grid.from_spacing(Spacing.EXPLICIT, 0, 1, cells=3)
 
 
@@ -273,8 +273,8 @@ def test_cells_of_a_width_have_edges_where_people_write_numbers() -> None:
 @pytest.mark.parametrize(
     ("lower", "upper", "given", "message"),
     [
-        (0, 10, {"width": 3}, r"^width: cells of 3 from 0 do not end at 10, but at 9 or 12$"),
-        (0, 1, {"width": 2}, r"^width: cells of 2 from 0 do not end at 1, but at 2$"),
+        (0, 10, {"width": 3}, r"^width: cells of 3 from 0 do not end at 10, but at 9 or 12;"),
+        (0, 1, {"width": 2}, r"^width: cells of 2 from 0 do not end at 1, but at 2;"),
         (0, 1, {"width": 0}, r"^width: a finite number above zero is needed, got 0\.0$"),
         (0, 1, {"width": np.nan}, r"^width: a finite number above zero is needed, got nan$"),
         (0, 1, {}, r"^grid: give cells=, .* or width="),
@@ -282,9 +282,9 @@ def test_cells_of_a_width_have_edges_where_people_write_numbers() -> None:
         (1, 0, {"width": 1}, r"^grid: finite bounds are needed"),
         (0, np.inf, {"width": 1}, r"^grid: finite bounds are needed"),
         (-250_000, 1_000_000, {"cells": 1024, "through": 0},
-         r"^through: 0 is no edge; the nearest are -976\.5625 and 244\.140625$"),
-        (-5, 15, {"width": 10, "through": 0}, r"^through: 0 is no edge; the nearest are -5 and 5$"),
-        (0, 10, {"width": 1, "through": 11}, r"^through: 11 is no edge; the nearest are 9 and 10$"),
+         r"^through: 0 is no edge of the grid; choose one of the nearest, -976\.5625 and 244\.140625$"),
+        (-5, 15, {"width": 10, "through": 0}, r"^through: 0 is no edge of the grid; choose one of the nearest, -5 and 5$"),
+        (0, 10, {"width": 1, "through": 11}, r"^through: 11 is no edge of the grid; choose one of the nearest, 9 and 10$"),
     ],
 )  # fmt: skip
 def test_cells_that_do_not_fit_are_refused_with_what_would(

@@ -110,9 +110,9 @@ def test_many_columns_are_not_all_listed() -> None:
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
-        ("a.csv", None, "data: there is no file 'a.csv'"),
-        ("a.csv", b"", "data: the file 'a.csv' is empty"),
-        ("a.parquet", b"", "data: the file 'a.parquet' is empty"),
+        ("a.csv", None, "data: there is no file 'a.csv'; check the path"),
+        ("a.csv", b"", "data: the file 'a.csv' is empty; give a file with a header and records"),
+        ("a.parquet", b"", "data: the file 'a.parquet' is empty; give a file with a header and records"),
         ("a.parquet", SECRET.encode(), "data: 'a.parquet' cannot be read as a Parquet file"),
         ("a.parquet", b"PAR1" + SECRET.encode() + b"PAR1", "data: 'a.parquet' cannot be read as a Parquet file"),
         ("a.xlsx", SECRET.encode(), "data: the name of a file must end in .csv, .csv.gz or .parquet, got 'a.xlsx'"),
@@ -126,7 +126,7 @@ def test_a_file_that_cannot_be_used_is_refused(name: str, content: bytes | None,
 
 def test_a_folder_is_no_file(tmp_path: Path) -> None:
     (tmp_path / "x.csv").mkdir()
-    assert refusal(lambda: opened(tmp_path / "x.csv")) == "data: 'x.csv' is not a file"
+    assert refusal(lambda: opened(tmp_path / "x.csv")) == "data: 'x.csv' is not a file; give the path of a CSV or Parquet file"
 
 
 @pytest.mark.parametrize("path", ["\0.csv", "x" * 5000 + ".csv"])
@@ -152,9 +152,9 @@ def test_a_column_that_is_no_array_is_refused(values: object) -> None:
 
 def test_a_mapping_has_columns_of_one_length_and_one_axis() -> None:
     said = refusal(lambda: opened({"x": [1, 2, 3], "y": np.zeros(41)}))
-    assert said == "data: all columns must be equally long"
-    assert refusal(lambda: opened({"x": np.zeros((2, 2))})) == "data: column 'x' must have one axis, not 2"
-    assert refusal(lambda: opened({})) == "data: the data have no columns"
+    assert said == "data: all columns must have the same number of values; check the lengths of the arrays"
+    assert refusal(lambda: opened({"x": np.zeros((2, 2))})) == "data: column 'x' must have one axis, not 2; give one value for each record"
+    assert refusal(lambda: opened({})) == "data: the data have no columns; give a table with at least one"
 
 
 def test_a_frame_with_a_name_twice_is_refused() -> None:
@@ -240,11 +240,11 @@ def test_records_show_nothing() -> None:
 
 def test_axes_that_make_no_table_are_refused() -> None:
     with opened({"x": np.zeros(1), "s": np.array(["a"])}) as records:
-        assert refusal(lambda: records.counts([])) == "axes: at least one is needed"
+        assert refusal(lambda: records.counts([])) == "axes: name at least one column"
         assert refusal(lambda: records.sums([Axis("x", GRID)], half=0)).startswith("half: a whole number from 1")
         assert (
             refusal(lambda: records.sums([Categories("s", ("a",))], half=1))
-            == "column: 's' is summed, so it needs a grid"
+            == "column: 's' is summed, so it must be declared on a grid, as in Axis(column, Grid(...))"
         )
 
 

@@ -41,7 +41,7 @@ def test_statistics_of_a_file_are_not_believed(statistics: bool, rows: int, tmp_
 def test_a_file_with_a_name_twice_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "x.parquet"
     pq.write_table(pa.Table.from_arrays([pa.array([1]), pa.array([2])], names=["x", "x"]), path)
-    with pytest.raises(ValueError, match=r"^data: two columns of 'x.parquet' have the same name$"):
+    with pytest.raises(ValueError, match=r"^data: two columns of 'x.parquet' have the same name; rename one of them$"):
         source_of_parquet(path)
 
 

@@ -121,7 +121,7 @@ def test_integers_stay_integers() -> None:
 
 
 def test_what_has_no_form_in_json_is_refused() -> None:
-    with pytest.raises(TypeError, match=r"^curve: complex has no form in JSON$"):
+    with pytest.raises(TypeError, match=r"^curve: complex cannot be written as JSON;"):
         encode_curve("cdf", {"x": [1j], "y": [0]}, PRIVACY, EVIDENCE)
 
 
@@ -149,8 +149,8 @@ def edited(**changes: Any) -> str:
     [
         ("", "not JSON"),
         ("{", "not JSON"),
-        ("[]", "an object is needed"),
-        ("null", "an object is needed"),
+        ("[]", "must hold a JSON object"),
+        ("null", "must hold a JSON object"),
         ('{"x": NaN}', "not JSON"),
         ("[" * 200_000, "not JSON"),
         ('{"x": ' + "9" * 5000 + "}", "not JSON"),
@@ -163,7 +163,7 @@ def edited(**changes: Any) -> str:
         (edited(x="0.5"), r"curve\.x: array is needed, got a string"),
         (edited(x=["0.5", 1, 2]), r"curve\.x\[0\]"),
         (edited(x=[0.5, True, 2]), r"curve\.x\[1\]"),
-        (edited(x=[0.5]), "do not fit together in length"),
+        (edited(x=[0.5]), "must be equally long"),
         (edited(privacy={}), r"curve\.privacy: 'epsilon' is missing"),
         (edited(evidence={"question": {}}), r"curve\.evidence: 'releases' is missing"),
         (edited().replace("0.005", "1e999"), "not JSON"),

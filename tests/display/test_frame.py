@@ -64,5 +64,5 @@ def test_the_frame_is_a_copy() -> None:
 
 @pytest.mark.parametrize("columns", [{"x": [1.0], "y": [1.0, 2.0]}, {"x": [[1.0]]}, {"x": 1.0}])
 def test_columns_of_different_lengths_are_refused(columns: dict[str, object]) -> None:
-    with pytest.raises(ValueError, match=r"^columns: arrays of one length"):
+    with pytest.raises(ValueError, match=r"^columns: all columns must be arrays of one length"):
         to_frame(columns)  # type: ignore[arg-type]

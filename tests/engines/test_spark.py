@@ -36,7 +36,7 @@ def test_an_engine_that_rounds_otherwise_is_refused_before_the_charge(
     monkeypatch.setattr(spark_sql, "double_literal", lambda value: f"CAST('{value:.6g}' AS DOUBLE)")
     frame = sail.createDataFrame(pa.table({"age": [30.0, 40.0]}))
     with dp.Session(dp.spark(frame), budget=dp.PrivacyLoss.pure(1), adjacency=dp.ADD_REMOVE) as session:
-        with pytest.raises(ValueError, match=r"data: Spark \S+ does not find the cells of 'age' as dpcurves does"):
+        with pytest.raises(ValueError, match=r"data: Spark \S+ does not count the cells of 'age' as dpcurves does"):
             session.ask(dp.CdfQuestion("age", Grid(0.1, 99.7, cells=777)), dp.PrivacyLoss.pure(1))
         assert session.remaining == dp.PrivacyLoss.pure(1)
 

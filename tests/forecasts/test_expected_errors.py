@@ -322,7 +322,7 @@ def test_the_half_width_is_that_of_the_band_that_is_drawn() -> None:
 
 def test_a_picture_that_can_not_be_drawn_is_refused() -> None:
     found = dp.forecast(dp.MeanQuestion("age", 0, 1), LOSS, dp.REPLACE_ONE, records=90, rehearsals=2)
-    with pytest.raises(ValueError, match="plot: there is a picture of forecasts of CdfQuestion"):
+    with pytest.raises(ValueError, match="plot: only forecasts of CdfQuestion"):
         found.plot()
     found = dp.forecast(dp.CdfQuestion("age", dp.Grid(0, 1, cells=4)), LOSS, dp.REPLACE_ONE, records=90, rehearsals=2)
     with pytest.raises(ValueError, match="distribution: one of a hill"):

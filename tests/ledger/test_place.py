@@ -105,7 +105,7 @@ def test_a_key_that_was_given_is_written_nowhere(tmp_path: Path) -> None:
 
 def test_a_ledger_opens_under_its_own_key_only(url: str) -> None:
     Ledger.open(url, KEY)
-    assert refusal(url, OTHER_KEY).startswith("key: not the key of this ledger")
+    assert refusal(url, OTHER_KEY).startswith("key: this is not the key of this ledger")
     assert Ledger.open(url, KEY).verify().entries == 0
 
 
@@ -113,7 +113,7 @@ def test_a_ledger_whose_key_file_is_gone_gets_no_new_key(tmp_path: Path) -> None
     url = f"sqlite:///{tmp_path}/budget.db"
     Ledger.open(url)
     (tmp_path / "budget.db.key").unlink()
-    assert "budget.db.key' cannot be read (No such file or directory); give the key of the ledger" in refusal(url)
+    assert "budget.db.key' cannot be read (No such file or directory); give the file that holds the ledger's key" in refusal(url)
     assert not (tmp_path / "budget.db.key").exists()
 
 
@@ -148,7 +148,7 @@ def test_a_ledger_that_cannot_be_made_leaves_no_key(
     url = f"sqlite:///{tmp_path}/budget.db"
     with monkeypatch.context() as full:
         full.setattr(sqlite.FileStorage if stage == "_fill_draft" else sqlite, stage, fill_up)
-        assert refusal(url) == f"ledger: '{tmp_path}/budget.db': cannot be created (No space left on device)"
+        assert refusal(url) == f"ledger: '{tmp_path}/budget.db': cannot be created (No space left on device); name a file in a folder where you may write"
     assert list(tmp_path.iterdir()) == []
     Ledger.open(url).create(flights)
 
@@ -200,7 +200,7 @@ def test_only_a_ledger_that_is_there_can_be_read(tmp_path: Path, new_database: C
 def test_a_ledger_that_was_moved_away_is_not_begun_again(tmp_path: Path, flights: Account) -> None:
     ledger = Ledger.open(f"sqlite:///{tmp_path}/budget.db")
     (tmp_path / "budget.db").rename(tmp_path / "moved.db")
-    with pytest.raises(ValueError, match=r"budget.db': cannot be opened$"):
+    with pytest.raises(ValueError, match=r"budget.db': the file cannot be opened;"):
         ledger.create(flights)
     assert not (tmp_path / "budget.db").exists()
 
@@ -209,7 +209,7 @@ def test_a_ledger_that_was_moved_away_is_not_begun_again(tmp_path: Path, flights
 def test_a_file_that_is_no_ledger_is_refused_and_left_alone(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "budget.db"
     path.write_bytes(content)
-    assert refusal(f"sqlite:///{path}", KEY).startswith(f"ledger: '{path}': not a")
+    assert refusal(f"sqlite:///{path}", KEY).startswith(f"ledger: '{path}': the file is not a")
     assert path.read_bytes() == content
 
 
@@ -219,15 +219,15 @@ def test_a_database_of_another_program_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_folder_is_no_ledger_and_its_absence_is_named(tmp_path: Path) -> None:
-    assert refusal(f"sqlite:///{tmp_path}") == f"ledger: '{tmp_path}': not a file"
-    assert refusal(f"sqlite:///{tmp_path}/a/b.db") == f"ledger: '{tmp_path}/a/b.db': the folder is not there"
+    assert refusal(f"sqlite:///{tmp_path}") == f"ledger: '{tmp_path}': this path is not a file; name the file of the ledger"
+    assert refusal(f"sqlite:///{tmp_path}/a/b.db") == f"ledger: '{tmp_path}/a/b.db': the folder is not there; make it first, or correct the path"
 
 
 def test_a_newer_schema_asks_for_a_newer_program(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/budget.db"
     Ledger.open(url)
     edit(tmp_path / "budget.db", "UPDATE dpcurves_book SET version = 2")
-    assert refusal(url) == "ledger: the ledger has schema 2, and this dpcurves reads schema 1: upgrade dpcurves"
+    assert refusal(url) == "ledger: the ledger has schema 2, and this dpcurves reads schema 1: upgrade dpcurves on this machine"
 
 
 @pytest.mark.parametrize(

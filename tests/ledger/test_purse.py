@@ -41,7 +41,7 @@ def test_shares_of_two_things_do_not_add_up_to_more_than_the_grant() -> None:
 def test_a_thing_is_not_paid_again_at_another_price() -> None:
     budget = QuestionBudget(GRANT)
     budget.pay("a tree", Fraction(1, 2))
-    with pytest.raises(ValueError, match="this step was paid for with a fraction other than 1/4"):
+    with pytest.raises(ValueError, match="this step was paid for with another fraction than 1/4"):
         budget.pay("a tree", Fraction(1, 4))
     assert budget.remaining == Fraction(1, 2)
 

@@ -118,7 +118,7 @@ def test_a_state_is_encrypted_and_replaced(tmp_path: Path, flights: Account) -> 
         assert SECRET not in kept.read_bytes()
 
 
-MISSING = r"^ledger: the state of 'stream' is missing: it was removed without the key, and cannot be restarted$"
+MISSING = r"^ledger: the state of 'stream' is missing: it was removed without the key, and cannot be restarted;"
 REMOVED = r"^ledger: (row \d+ was removed|rows were removed)"
 
 
@@ -128,8 +128,8 @@ REMOVED = r"^ledger: (row \d+ was removed|rows were removed)"
         (("DELETE FROM dpcurves_states",), MISSING + "|" + REMOVED),
         (("DELETE FROM dpcurves_states", "DELETE FROM dpcurves_answers"), REMOVED),
         (("DELETE FROM dpcurves_answers WHERE turn = 3",), REMOVED + "|not of its last answer"),
-        (("UPDATE dpcurves_states SET sealed = 'x'",), r"the state of a stream was changed without the key$"),
-        (("UPDATE dpcurves_answers SET answer = '[9]' WHERE turn = 2",), r"row 4 was changed without the key$"),
+        (("UPDATE dpcurves_states SET sealed = 'x'",), r"the state of a stream was changed without the key;"),
+        (("UPDATE dpcurves_answers SET answer = '[9]' WHERE turn = 2",), r"row 4 was changed without the key;"),
     ],
 )
 def test_a_stream_that_was_cut_is_refused_and_never_begun_again(

@@ -70,7 +70,7 @@ def test_the_closed_form_is_the_supremum_of_log_ratios_of_densities() -> None:
 
 
 def test_an_epsilon_near_zero_is_refused() -> None:
-    with pytest.raises(UnsupportedQuery, match=r"must give an epsilon of at least 2\*\*-20"):
+    with pytest.raises(UnsupportedQuery, match=r"each number needs an epsilon of at least 2\*\*-20"):
         calibrate_cauchy(Fraction(1, 2**21))
 
 

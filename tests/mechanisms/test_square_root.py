@@ -117,7 +117,7 @@ def test_what_it_cannot_do_is_refused() -> None:
     for query in (counts(1, 8, CountUse.CELLS), sums(1, 8, 1)):
         with pytest.raises(UnsupportedQuery, match="prefixes"):
             SquareRoot().plan(query, RHO, PUBLIC)
-    with pytest.raises(UnsupportedQuery, match="give rho"):
+    with pytest.raises(UnsupportedQuery, match="give a loss in rho"):
         SquareRoot().plan(counts(1, 8), PrivacyLoss.pure(1), PUBLIC)
     with pytest.raises(ValueError, match="width"):
         SquareRoot(0)

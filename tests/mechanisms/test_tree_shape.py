@@ -11,7 +11,7 @@ from dpcurves.data import Axis, Grid
 from dpcurves.laws import Family, Noise
 from dpcurves.mechanisms import AUTO, FlatHistogram, TreeSums
 from dpcurves.mechanisms.linear import plan_sums
-from dpcurves.mechanisms.tree_strategy import DISCRETE, find_best_shape
+from dpcurves.mechanisms.tree_strategy import TUNING, find_best_shape
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss, ReplaceOne
 from dpcurves.queries import CountQuery, CountUse
 
@@ -61,7 +61,7 @@ def test_with_next_to_no_noise_a_tree_is_never_worse_than_the_one_of_large_noise
 
 
 def test_noise_above_the_limit_of_discreteness_is_taken_for_large() -> None:
-    more = Noise(Family.LAPLACE, Fraction(DISCRETE) + Fraction(1, 100))
+    more = Noise(Family.LAPLACE, Fraction(TUNING.discrete_scale) + Fraction(1, 100))
     plain = find_best_shape(1, 4096, 1, Family.LAPLACE, total_is_public=True)
     assert find_best_shape(1, 4096, 1, Family.LAPLACE, total_is_public=True, single_level_noise=more) == plain
 

@@ -29,7 +29,7 @@ from dpcurves_server.pages.site import build_routes
 from dpcurves_server.people import UNKNOWN, RateLimiter
 
 HERE = "https://flights.example"
-NOT_TRUSTED = "did not authenticate you"
+NOT_TRUSTED = "did not confirm who you are"
 
 
 class Gates:

@@ -98,8 +98,8 @@ def test_no_table_is_taken_without_the_token_of_the_session_or_from_another_page
 
 
 WRONG: dict[str, tuple[bytes, str]] = {
-    "lacks a column": (b"delay\n1\n", "column 'late' of the dataset is missing"),
-    "has one twice": (b"delay,late,late\n1,2,3\n", "column 'late' of the dataset is missing, or there twice"),
+    "lacks a column": (b"delay\n1\n", "column 'late' of the dataset must occur once"),
+    "has one twice": (b"delay,late,late\n1,2,3\n", "column 'late' of the dataset must occur once"),
     "text for numbers": (b"delay,late\nsoon,1\n", "column 'delay' does not hold numbers"),
     "text for codes": (b"delay,late\n1,yes\n", "column 'late' does not hold numbers"),
     "no rows": (b"delay,late\n", "a table must have 1 to 1,000,000 rows"),

@@ -55,7 +55,7 @@ def require_lasting(url: str) -> None:
     No message repeats the URL, because it may contain a password.
     """
     if not url.startswith(SCHEMES):
-        raise Misuse("ledger", "a URL is needed: sqlite:///budget.db, or postgresql+psycopg://user@host/database")
+        raise Misuse("ledger", "give the ledger's URL: sqlite:///budget.db, or postgresql+psycopg://user@host/database")
     if url.partition(":")[2].strip("/") in ("", ":memory:"):
         raise Misuse("ledger", "a ledger in memory ends with the command; name a file, as in sqlite:///budget.db")
 

@@ -109,10 +109,6 @@ CHOICES = MappingProxyType({
 """Alternative options of which one is required, which click cannot express, and an example for a complete line."""
 
 
-LONGEST = 10_000
-"""Characters of the first sentence of a help text: large enough that click never cuts it."""
-FEW = 12
-"""Commands that a help text lists without sections."""
 SECTIONS: Mapping[str, tuple[str, ...]] = MappingProxyType({
     "One column": ("cdf", "quantiles", "histogram", "summary", "count", "sum", "mean", "variance", "bounds"),
     "Two columns": ("contingency", "table", "residuals", "verify"),
@@ -139,13 +135,17 @@ class Commands(click.Group):
         return list(self.commands)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """List each command with the first sentence of its help, in sections if there are more than `FEW`."""
+        """List each command with the first sentence of its help, in sections if there are more than 12."""
         listed = {name: self.get_command(ctx, name) for name in self.list_commands(ctx)}
         summaries = {
-            name: command.get_short_help_str(LONGEST) for name, command in listed.items() if command is not None
+            # characters: large enough that click never cuts a first sentence
+            name: command.get_short_help_str(10_000)
+            for name, command in listed.items()
+            if command is not None
         }
         in_sections = {name for names in SECTIONS.values() for name in names}
-        sections = {"Commands": tuple(summaries)} if len(summaries) <= FEW else {
+        # commands that a help text lists without sections
+        sections = {"Commands": tuple(summaries)} if len(summaries) <= 12 else {
             **SECTIONS, "More": tuple(name for name in summaries if name not in in_sections),
         }  # fmt: skip
         for title, names in sections.items():

@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 
 LARGE_FILE = 10**7
 """Bytes above which the size of a written file is printed."""
-HARDLY = 10_000
-"""Natural-log units. Epsilon above which the noise is almost always 0, so that nothing is protected."""
 FORGETFUL = "no --ledger was given: this privacy loss is not recorded, and not added to the loss of other calls"
 UNTYPED = (
     "a CSV file declares no types: each line is a record, dates such as 2020-01-31 are days since 1970 (--measured-in "
@@ -194,7 +192,7 @@ class Terms:
         output.require_writable()
         loss, request = self.loss_options.loss(), self.paying_account.request_id or secrets.token_hex(8)
         of.require_matching_delta(question, loss)
-        if loss.epsilon is not None and loss.epsilon > HARDLY:
+        if loss.epsilon is not None and loss.epsilon > 10_000:  # above this epsilon the noise is almost always 0
             from ..privacy import format_loss
 
             print_to_stderr(
@@ -262,7 +260,9 @@ def _make_temporary_account(terms: Terms, loss: PrivacyLoss) -> Account:
 
     for option, value in (("dataset", terms.paying_account.dataset), ("request-id", terms.paying_account.request_id)):
         if value is not None:
-            raise Misuse(option, "this option needs a ledger; name one with --ledger")
+            raise Misuse(
+                option, "only questions that a ledger pays for take this option; name the ledger with --ledger URL"
+            )
     budget = Currency.from_loss(loss).smallest_cap(loss)
     return Account("data", terms.guarantee.neighbours(), terms.guarantee.privacy_unit(bound_required=False), budget)
 

@@ -38,8 +38,6 @@ SIDE_BY_SIDE = 6
 """Categories whose counts fit beside each other in a terminal of usual width."""
 QUARTILES = (0.25, 0.5, 0.75)
 """Probabilities of the quartiles."""
-USUAL_MOMENTS = 2
-"""Moments. Default of --moments: count, sum, mean and variance."""
 
 
 NOT_WEIGHTED = "weighted results do not support --{0}; leave --{0} or --weight out"
@@ -58,7 +56,7 @@ def build_weighted_question(kind: str, given_fields: Mapping[str, Any], **furthe
         return None
     question_class = getattr(curves, kind)
     non_default = {name: value for name, value in given_fields.items() if value is not None or name == "weight_cap"}
-    if non_default.get("moments") == USUAL_MOMENTS:
+    if non_default.get("moments") == 2:  # the default of --moments
         del non_default["moments"]
     accepted = {question_field.name for question_field in fields(question_class)}
     unsupported = next((name for name in non_default if name not in accepted), None)
@@ -287,10 +285,6 @@ def _describe_merged_cells(curve: Histogram, edge_indices: NDArray[Any]) -> str:
     return "" if len(edge_indices) > len(curve.count) else f"; {len(curve.count):,} cells, merged with neighbours"
 
 
-SHOWN = 8
-"""Columns and rows. Maximum number of each in a printed two-dimensional histogram; more cells are merged."""
-
-
 def _parse_estimator(argument: str, word: str) -> TableEstimator:
     """Return the table estimator of a word. Raises `Misuse` for other words."""
     from .. import histograms
@@ -329,7 +323,8 @@ class Histogram2DView(PlainView):
         """Return a table of merged counts, at most eight rows and columns."""
         import numpy as np
 
-        x_indices, y_indices = (np.linspace(0, size, min(size, SHOWN) + 1).astype(int) for size in curve.count.shape)
+        # at most 8 rows and columns; more cells are merged
+        x_indices, y_indices = (np.linspace(0, size, min(size, 8) + 1).astype(int) for size in curve.count.shape)
         merged = np.rint(np.add.reduceat(np.add.reduceat(curve.count, x_indices[:-1], axis=0), y_indices[:-1], axis=1))
         x, y = curve.x_edges[x_indices].tolist(), curve.y_edges[y_indices].tolist()
         columns: dict[str, ArrayLike] = {curve.labels[0]: [f"{left:g} to {right:g}" for left, right in pairwise(x)]}
@@ -369,7 +364,7 @@ def bounds_question(
     if and_column is None or and_smallest is None:
         raise Misuse("and-column", BOTH)
     if and_column == column:
-        raise Misuse("and-column", "must differ from --column")
+        raise Misuse("and-column", "name another column than --column")
     with translate_argument_errors("and-smallest", "unit"):
         return PlaneBoundsQuestion(first, BoundsQuestion(and_column, and_smallest, coverage))
 
@@ -392,10 +387,6 @@ class BoundsView(PlainView):
             for attribute in ("lower", "upper", "alpha")
         }
         return [ViewTable("\n".join([*lines, ALPHA]), columns)]
-
-
-MOST_PAIRS = 60
-"""Rows. Printed rows of a contingency table."""
 
 
 @dataclass(frozen=True)
@@ -429,7 +420,11 @@ class ContingencyView(ResultView):
         frame = dict(curve._columns())
         shares = {name.replace("_", " "): frame.pop(name) for name in ("row_share", "column_share")}
         table = self.make_table(
-            curve, {"count": frame["count"]}, head=f"{curve.test_description}\n", after=shares, max_rows=MOST_PAIRS
+            curve,
+            {"count": frame["count"]},
+            head=f"{curve.test_description}\n",
+            after=shares,
+            max_rows=60,  # printed rows
         )
         return [table._replace(columns=join_columns(curve.label_columns(), table.columns))]
 

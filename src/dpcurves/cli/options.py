@@ -39,8 +39,6 @@ TRUTH = {"true": True, "false": False}
 """Truth values as typed after ``number:``."""
 ITEM = re.compile(r'\s*("(?:[^"]|"")*"|[^,"]*)\s*(?:,|$)')
 """One item of a comma-separated list. An item in double quotes may contain commas; a doubled quote is a quote."""
-LONGEST_NUMBER = 60
-"""Characters of a number: enough for every double, short enough that exact fractions of it stay small."""
 
 
 def parse_integer(argument: str, text: str, least: int = 1) -> int:
@@ -58,7 +56,8 @@ def parse_integer_above_one(argument: str, text: str) -> int:
 def check_positive_number(argument: str, text: str) -> str:
     """Return the text of a finite positive number unchanged, so that it stays exact: ``0.1``, ``1e-3`` or ``1/3``."""
     decimal, quotient = _parse_float(text), re.fullmatch(r"[0-9]{1,18}/[0-9]{1,18}", text)
-    if (decimal is None and quotient is None) or len(text) > LONGEST_NUMBER:
+    # characters: enough for every double, and exact fractions stay small
+    if (decimal is None and quotient is None) or len(text) > 60:
         raise Misuse(argument, f"a number above zero is needed, got {text!r}")
     if decimal is not None and not (isfinite(decimal) and decimal > 0):
         raise Misuse(argument, f"a finite number above zero is needed, got {text}")
@@ -583,7 +582,11 @@ class SourceOptions:
         """Return the data source for a session: the file's name, or the table of an engine."""
         if self.is_file:
             if self.table is not None:
-                raise Misuse("table", "--table is for databases, and DATA is no URL of a database; leave --table out")
+                raise Misuse(
+                    "table",
+                    "--table is for databases, and DATA is no URL of a database;"
+                    " leave --table out, or give the URL of a database as DATA",
+                )
             return self.data
         if self.table is None:
             raise Misuse("table", "name the table or view of the database, as in --table clinic.visits")
@@ -713,7 +716,7 @@ def read_score_source(option: str, score: str) -> str | Predictor:
     try:
         text = Path(file).read_text(encoding="utf-8")
     except (OSError, ValueError):
-        raise Misuse(option, f"cannot read a model from {file!r}") from None
+        raise Misuse(option, f"{file!r} cannot be read; give the path of a model file in JSON") from None
     try:
         return predictor_from_json(text)
     except InvalidArgument as error:

@@ -33,7 +33,7 @@ def read_text(option: str, file: str) -> str:
     try:
         return Path(file).read_text(encoding="utf-8")
     except (OSError, ValueError):
-        raise Misuse(option, f"cannot read text from {file!r}") from None
+        raise Misuse(option, f"{file!r} cannot be read; give the path of an existing file of UTF-8 text") from None
 
 
 def parse_json_object(option: str, text: str) -> dict[str, Any]:
@@ -43,7 +43,7 @@ def parse_json_object(option: str, text: str) -> dict[str, Any]:
     except (ValueError, RecursionError):
         parsed = None
     if not isinstance(parsed, dict):
-        raise Misuse(option, "a JSON object is needed")
+        raise Misuse(option, 'a JSON object is needed, in braces, as in \'{"name": "value"}\'')
     return parsed
 
 
@@ -175,7 +175,7 @@ class Output:
             _require_name(argument, Path(name))
             for description, path in other_files:
                 if _is_same(Path(name), path):
-                    raise Misuse(argument, f"{name!r} is {description}, which would be lost; name another file")
+                    raise Misuse(argument, f"{name!r} is {description}, which would be lost; write to another file")
             other_files.append(InputFile(f"the file of --{argument}", Path(name)))
 
     def make_console(self) -> Console:
@@ -252,23 +252,25 @@ def _require_name(argument: str, path: Path) -> None:
         path.exists()
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "not a valid file name"
-        raise Misuse(argument, f"a file of this name cannot be written ({reason})") from None
+        raise Misuse(argument, f"a file of this name cannot be written ({reason}); choose another name") from None
 
 
 def _require_writable_path(argument: str, path: Path) -> None:
     """Refuse a path that cannot be written: a folder, no such folder, or no permission. Raises `Misuse`."""
     _require_name(argument, path)
     if path.is_dir():
-        raise Misuse(argument, f"{str(path)!r} is a folder; a file is needed")
+        raise Misuse(argument, f"{str(path)!r} is a folder; name a file in it")
     if not path.parent.is_dir():
-        raise Misuse(argument, f"the folder of {str(path)!r} is not there")
+        raise Misuse(argument, f"the folder of {str(path)!r} is not there; make it first, or name another")
     try:
         if _is_device(path):
             os.close(os.open(path, os.O_WRONLY | os.O_NONBLOCK))  # without waiting for a reader
         else:
             tempfile.TemporaryFile(dir=path.parent).close()
     except OSError as error:
-        raise Misuse(argument, f"{str(path)!r} cannot be written ({error.strerror})") from None
+        raise Misuse(
+            argument, f"{str(path)!r} cannot be written ({error.strerror}); name a file in a folder where you may write"
+        ) from None
 
 
 def _write_atomically(argument: str, path: Path, fill: Callable[[Path], object]) -> None:
@@ -282,7 +284,9 @@ def _write_atomically(argument: str, path: Path, fill: Callable[[Path], object])
             fill(draft)
             os.replace(draft, path)
     except OSError as error:
-        raise OutputError(argument, f"{str(path)!r} could not be written ({error.strerror})") from None
+        raise OutputError(
+            argument, f"{str(path)!r} could not be written ({error.strerror}); make room, or name a file elsewhere"
+        ) from None
 
 
 def _is_device(path: Path) -> bool:
@@ -295,8 +299,6 @@ def _is_device(path: Path) -> bool:
 
 MOST_BANDED = 2**16 + 1
 """Points of a curve up to which a band is shown: simulating noise for more takes long."""
-MOST_RATES = 12
-"""Rows of a ROC curve that are printed."""
 TOGETHER = "simultaneous intervals"
 Curve = TypeVar("Curve", contravariant=True)
 
@@ -484,7 +486,8 @@ class RocView(ResultView):
             ends = np.stack(curve.band(level, population=population), axis=-1)
             bands = {f"fpr, {name.split()[-1]}": ends[:, :2], f"tpr, {name.split()[-1]}": ends[:, 2:]}
             tables.append(
-                ViewTable(describe_interval(level, "simultaneous band", name), {**columns, **bands}, MOST_RATES)
+                # at most 12 printed rows
+                ViewTable(describe_interval(level, "simultaneous band", name), {**columns, **bands}, 12)
             )
         return [tables[0]._replace(headline=f"{headline}\n{tables[0].headline}"), *tables[1:]]
 

@@ -175,12 +175,6 @@ def drift(
     _deliver_result(f"drift since {reference}", result, DriftView.from_output(output), output)
 
 
-MOST_POINTS = 20
-"""Rows. Printed rows of a curve, evenly spaced: the rows between them look alike."""
-MOST_LABELLED = 400
-"""Rows. Printed rows of a table with labels, in which each row matters."""
-
-
 def _name_windows(files: Sequence[str]) -> list[str]:
     """Name each window by its file name without ending, or by its whole path if two files have the same name."""
     stems = [Path(file).stem for file in files]
@@ -207,7 +201,8 @@ class SavedResultView(ResultView):
 
         columns = curve.columns_with_intervals(**self.settings.plot_arguments)
         text_columns = {name for name, column in columns.items() if column.dtype.kind in "OU"}
-        max_rows = MOST_LABELLED if text_columns - set(curve._axis_labels()) else MOST_POINTS
+        # printed rows: each row of labels matters, while rows of a curve look alike
+        max_rows = 400 if text_columns - set(curve._axis_labels()) else 20
         if self.settings.suppress is None:
             return [ViewTable(repr(curve), columns, max_rows)]
         suppressed = {
@@ -324,7 +319,9 @@ def _read_tree(path: str) -> dict[str, Any]:
     try:
         stored = json.loads(Path(path).read_text(encoding="utf-8"))
     except (OSError, ValueError):
-        raise Misuse("tree", f"cannot read JSON from {path!r}") from None
+        raise Misuse(
+            "tree", f'{path!r} cannot be read as JSON; give a file with {{"levels": ..., "nested": ...}}'
+        ) from None
     if not isinstance(stored, dict) or set(stored) != {"levels", "nested"}:
         raise Misuse("tree", 'must be a file with {"levels": ["region", "district"], "nested": {"north": ["a", "b"]}}')
     return stored

@@ -198,10 +198,6 @@ class GroupedScoresView:
         ]
 
 
-SLICES = 8
-"""Rows of the table of mean residuals."""
-
-
 @dataclass(frozen=True)
 class ResidualPlotOptions(QuestionOptions):
     """Options for predictions and residuals, and for the size of their values."""
@@ -239,7 +235,7 @@ class ResidualPlotView(PlainView):
 
     def tables(self, curve: ResidualPlot) -> list[ViewTable]:
         """Return a table of the mean residual in eight slices of predictions."""
-        middle, share, mean = curve.slices(SLICES)
+        middle, share, mean = curve.slices(8)  # rows of the table
         outside = f"about {curve.outside:.1%} of the records are outside the bounds; the points are synthetic"
         caption = f"{outside}\nthe bounds cover {curve.coverage_statement}"
         return [ViewTable(caption, {"predicted": middle, "share": share, "mean_residual": mean})]

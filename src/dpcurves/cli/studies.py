@@ -49,8 +49,6 @@ ASKED_OF = re.compile(r"(Example: dpcurves) (\S+) \S+[.](?:csv|parquet)")
 """Example line of a question's help, from which the example of its plan is made."""
 CHANCE = 0.05
 """Probability with which the printed alpha is exceeded."""
-BAR_AFTER = 2.0
-"""Seconds after which a forecast shows a progress bar."""
 STANDING = MappingProxyType({"NAME": "", "U": "1", "P": "0.95", "public|disjoint|private": "public"})
 """Defaults in a plan, by metavar, of options that a question requires but its plan does not depend on."""
 
@@ -109,7 +107,7 @@ class ForecastOptions:
         if self.plot is not None:
             require_picture(question)
         like = None if self.like is None else result_from_json(read_text("like", self.like))
-        with show_late_progress_bar("forecast", BAR_AFTER) as progress:
+        with show_late_progress_bar("forecast", 2.0) as progress:  # seconds before the bar appears
             errors = forecast(question, loss, guarantee.neighbours(), records=records, like=like, progress=progress)
         print_to_console(make_console(), _forecast_table(errors))
         for note in errors.notes:
@@ -291,7 +289,9 @@ def study(
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise Misuse("out", f"cannot make the folder {str(folder)!r} ({error.strerror})") from None
+        raise Misuse(
+            "out", f"the folder {str(folder)!r} cannot be made ({error.strerror}); name one where you may write"
+        ) from None
     outputs = [
         Output(str(folder / f"{question.name}.json"), str(folder / f"{question.name}.svg"))
         for question in parsed_study.questions
@@ -384,4 +384,6 @@ def _write_page(out: Path, summaries: Sequence[str], session: Session, title: st
     try:
         (out / "index.html").write_text(page, encoding="utf-8")
     except OSError as error:
-        raise Misuse("out", f"index.html cannot be written ({error.strerror})") from None
+        raise Misuse(
+            "out", f"index.html cannot be written ({error.strerror}); name a folder where you may write"
+        ) from None

@@ -195,10 +195,6 @@ def _on_one_line(text: str) -> str:
     return "".join(character if character.isprintable() else "\ufffd" for character in " ".join(text.split()))
 
 
-WIDTH_OF_A_FILE = 120
-"""Characters of a line of tables that go to a file or a pipe."""
-
-
 def prepare_streams() -> None:
     """Open the null device for standard streams that the shell has closed, so that no file gets their numbers.
 
@@ -247,7 +243,7 @@ def make_console(*, stderr: bool = False) -> Console:
 
     console = Screen(stderr=stderr, highlight=False, markup=False, emoji=False)
     if not console.is_terminal and "COLUMNS" not in os.environ:
-        console.width = WIDTH_OF_A_FILE
+        console.width = 120  # characters of a line in a file or a pipe
     return console
 
 
@@ -311,10 +307,6 @@ def show_spinner(label: str) -> Iterator[None]:
         yield
 
 
-POLLED = 0.2
-"""Seconds between two updates of the progress of a pass."""
-
-
 @contextmanager
 def show_pass_progress(label: str, after: float = 2.0) -> Iterator[None]:
     """Show a spinner, and after `after` seconds the fraction of the pass over the data that is done.
@@ -347,7 +339,7 @@ def _update_pass_progress(
     start, pass_number, previous = monotonic(), 1, 0.0
     bar = bars.add_task(label, total=None)
     bars.start()
-    while not is_finished.wait(POLLED):
+    while not is_finished.wait(0.2):  # seconds between two updates
         done = read_fraction()
         if done is None or monotonic() - start < after:
             continue

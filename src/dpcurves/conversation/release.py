@@ -237,7 +237,11 @@ class Release:
 
     def __post_init__(self) -> None:
         if self.plan.law.size not in (None, len(self.values)):
-            raise InvalidArgument("values", f"{len(self.values)} values do not answer a plan of {self.plan.law.size}")
+            raise InvalidArgument(
+                "values",
+                f"{len(self.values)} values do not answer a plan of {self.plan.law.size};"
+                " use the plan that was answered",
+            )
 
     def to_json(self) -> str:
         """Return the integers and the fingerprint of the plan as JSON; everything else follows from public facts."""
@@ -320,7 +324,10 @@ class Evidence:
         """
         law, noise = self.sums, self.sums.cell_noise
         if noise is None:
-            raise InvalidArgument("columns", "margins need cells that were counted separately")
+            raise InvalidArgument(
+                "columns",
+                "margins need cells that were counted one by one; ask for each column by a question of its own",
+            )
         return [Evidence.from_cells((value,), noise, None) for value in self.values[: law.rows * law.cells]]
 
     @property
@@ -352,7 +359,11 @@ class Evidence:
         except InvalidArgument:
             raise
         except (ArithmeticError, AttributeError, KeyError, TypeError, ValueError):
-            raise InvalidArgument("evidence", "the stored release is damaged or of another kind") from None
+            raise InvalidArgument(
+                "evidence",
+                "the file holds no release of this kind, or was changed;"
+                " take the file as dpcurves wrote it, or ask again",
+            ) from None
 
     @classmethod
     def _parse(cls, stored: Mapping[str, Any]) -> Evidence:
@@ -361,7 +372,11 @@ class Evidence:
         listed, total = law.values_from_json(stored)
         values = tuple(int(value) for value in listed)
         if law.size not in (None, len(values)):
-            raise InvalidArgument("evidence", f"{len(values)} values do not fit a law of {law.size}")
+            raise InvalidArgument(
+                "evidence",
+                f"{len(values)} values do not fit a law of {law.size};"
+                " take the file as dpcurves wrote it, or ask again",
+            )
         return cls(law, values, None if total is None else int(total))
 
 

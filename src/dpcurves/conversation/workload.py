@@ -89,7 +89,9 @@ class TableCounts:
             TypeError: the strategy chose no cells.
         """
         if self.grid is None:
-            raise WrongArgumentType("grid", "this strategy chooses no cells")
+            raise WrongArgumentType(
+                "grid", "this strategy chooses no cells; declare them with grid=Grid(lower, upper, cells=...)"
+            )
         return self.grid
 
     @property

@@ -90,7 +90,10 @@ class Predictor(ABC):
         )
         if missing_column is not None:
             raise InvalidArgument(
-                "table", f"{self.name!r} reads a column {missing_column!r}, which is not there", missing_column
+                "table",
+                f"{self.name!r} reads a column {missing_column!r}, which is not in the table;"
+                " add it, or correct the name",
+                missing_column,
             )
         return self.compute_values(
             [_encode_column(table[model_input.column], model_input.values) for model_input in self.inputs]

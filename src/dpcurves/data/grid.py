@@ -52,14 +52,20 @@ def cells_of_width(lower: float, upper: float, width: float) -> int:
     if not (isfinite(width) and width > 0):
         raise InvalidArgument("width", f"a finite number above zero is needed, got {width}")
     if not (isfinite(lower) and isfinite(upper) and lower < upper):
-        raise InvalidArgument("grid", f"finite bounds are needed, the lower below the upper, got {lower} and {upper}")
+        raise InvalidArgument(
+            "grid",
+            "finite bounds are needed, the lower below the upper, as in Grid(0, 100, cells=50), got"
+            f" {lower} and {upper}",
+        )
     first, last, step = (Fraction(repr(number)) for number in (lower, upper, width))
     cells = (last - first) / step
     if cells.denominator != 1:
         fewer = int(cells)
         ends = " or ".join(f"{float(first + step * count):.12g}" for count in (fewer, fewer + 1) if count)
         raise InvalidArgument(
-            "width", f"cells of {width:.12g} from {lower:.12g} do not end at {upper:.12g}, but at {ends}"
+            "width",
+            f"cells of {width:.12g} from {lower:.12g} do not end at {upper:.12g}, but at {ends};"
+            " choose one of these as the upper bound",
         )
     return int(cells)
 
@@ -163,7 +169,9 @@ class Grid:
             neighbours = self.edge(self._inner_cell_of(np.array([value])) + np.arange(2)).tolist()
             if value not in neighbours:  # records with this value would be counted with smaller ones
                 nearest = " and ".join(f"{edge:.12g}" for edge in neighbours)
-                raise InvalidArgument("through", f"{value:.12g} is no edge; the nearest are {nearest}")
+                raise InvalidArgument(
+                    "through", f"{value:.12g} is no edge of the grid; choose one of the nearest, {nearest}"
+                )
 
     def _initialize_evenly(self, lower: float, upper: float, width: float, outside: Outside) -> None:
         """Set cells of a width: by the formula, or by explicit edges if the formula rounds some edge differently."""
@@ -179,7 +187,8 @@ class Grid:
         lower, upper = require_number("grid", lower), require_number("grid", upper)
         if not (lower > 0 and isfinite(upper / lower)):
             raise InvalidArgument(
-                "grid", f"a geometric grid has bounds above zero of a finite ratio, got {lower} and {upper}"
+                "grid",
+                f"bounds of a geometric grid must be above zero, and their ratio finite, got {lower} and {upper}",
             )
         return Grid.__new__(Grid)._initialize(lower, upper, cells, Spacing.GEOMETRIC, (), outside)
 
@@ -193,7 +202,9 @@ class Grid:
         lower, upper = require_number("grid", lower), require_number("grid", upper)
         if not max(abs(lower), abs(upper)) <= MOST_LOG_ODDS:
             raise InvalidArgument(
-                "grid", f"a logistic grid has bounds from {-MOST_LOG_ODDS} to {MOST_LOG_ODDS}, got {lower} and {upper}"
+                "grid",
+                f"bounds of a logistic grid are log odds and must lie from {-MOST_LOG_ODDS} to"
+                f" {MOST_LOG_ODDS}, got {lower} and {upper}",
             )
         return Grid.__new__(Grid)._initialize(lower, upper, cells, Spacing.LOGISTIC, (), outside)
 
@@ -208,7 +219,7 @@ class Grid:
             Spacing.LINEAR: Grid, Spacing.GEOMETRIC: cls.geometric, Spacing.LOGISTIC: cls.logistic
         }  # fmt: skip
         if spacing not in constructors:
-            raise InvalidArgument("grid", "explicit edges have no formula; use from_edges")
+            raise InvalidArgument("grid", "no formula gives explicit edges; write Grid.from_edges(edges)")
         return constructors[spacing](lower, upper, cells=cells)
 
     @classmethod
@@ -217,9 +228,9 @@ class Grid:
         try:
             exact = tuple(float(edge) for edge in edges)
         except (TypeError, ValueError, OverflowError):
-            raise InvalidArgument("grid", "at least two edges are needed, which are numbers") from None
+            raise InvalidArgument("grid", "give at least two edges, all of them numbers") from None
         if len(exact) < 2 or any(not left < right for left, right in pairwise(exact)):
-            raise InvalidArgument("grid", "at least two edges are needed, each above the one before")
+            raise InvalidArgument("grid", "give at least two edges, each above the one before")
         return Grid.__new__(Grid)._initialize(exact[0], exact[-1], len(exact) - 1, Spacing.EXPLICIT, exact, outside)
 
     @classmethod
@@ -256,7 +267,9 @@ class Grid:
         )
         if not (isfinite(lower) and isfinite(upper) and isfinite(upper - lower) and lower < upper):
             raise InvalidArgument(
-                "grid", f"finite bounds are needed, the lower below the upper, got {lower} and {upper}"
+                "grid",
+                "finite bounds are needed, the lower below the upper, as in Grid(0, 100, cells=50),"
+                f" got {lower} and {upper}",
             )
         if cells < 1:
             raise InvalidArgument("grid", f"at least 1 cell is needed, got {cells}")
@@ -267,7 +280,8 @@ class Grid:
             object.__setattr__(self, name, value)
         if spacing is not Spacing.EXPLICIT and not self._is_rising():
             raise InvalidArgument(
-                "grid", f"{cells} cells between {lower} and {upper} are finer than doubles can tell apart"
+                "grid",
+                f"{cells} cells between {lower} and {upper} are finer than doubles can tell apart; use fewer cells",
             )
         return self
 
@@ -530,7 +544,10 @@ def doubling_grid(unit: float, doublings: int = DOUBLINGS, *, name: str = "unit"
         raise InvalidArgument("doublings", f"a whole number from 1 to 256 is needed, got {doublings}")
     bounds = [unit * 2.0**power for power in range(doublings + 1)]
     if not isfinite(bounds[-1]):
-        raise InvalidArgument(name, f"{doublings} doublings of it must be finite, got {unit}")
+        raise InvalidArgument(
+            name,
+            f"{doublings} doublings of the unit must stay finite, got {unit}; give a smaller unit or fewer doublings",
+        )
     above = [*np.nextafter(bounds[:-1], np.inf).tolist(), bounds[-1]]
     return Grid.from_edges([*(-bound for bound in reversed(bounds)), *above], outside=Outside.APART)
 
@@ -550,8 +567,6 @@ def middles_of(grid: Grid) -> NDArray[np.float64]:
 
 MOST_SPLIT = 2**16
 """Cells up to which a grid is split at round numbers. The split grid has up to three times as many cells."""
-FEWEST_SPLIT = 100
-"""Cells from which round numbers get cells of their own. On fewer cells, each further cell adds too much noise."""
 
 
 def split_at_round_numbers(grid: Grid) -> Grid:
@@ -570,7 +585,8 @@ def split_at_round_numbers(grid: Grid) -> Grid:
     if grid.values is not None or grid.cells > MOST_SPLIT:
         return grid
     edges = grid.edges
-    numbers = find_round_numbers(edges) if grid.cells >= FEWEST_SPLIT else np.array([], dtype=np.float64)
+    # on fewer than 100 cells, each further cell adds too much noise
+    numbers = find_round_numbers(edges) if grid.cells >= 100 else np.array([], dtype=np.float64)
     if grid.lower <= 0 <= grid.upper:
         numbers = np.append(numbers, 0.0)
     if grid.outside is Outside.APART:
@@ -623,5 +639,7 @@ def require_clamped(name: str, grid: object) -> Grid:
     require_type(name, grid, Grid, "a Grid, as in Grid(0, 1, cells=20),")
     assert isinstance(grid, Grid)  # noqa: S101
     if grid.outside is Outside.APART:
-        raise InvalidArgument(name, "values outside must count in the end cells: outside=CLAMPED is needed")
+        raise InvalidArgument(
+            name, "values outside must count in the end cells; write Grid(..., outside=Outside.CLAMPED)"
+        )
     return grid

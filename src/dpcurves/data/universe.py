@@ -52,7 +52,9 @@ class TextUniverse:
         widest = max(len(letter.encode()) for letter in letters)
         if not 1 <= self.longest <= MOST_BYTES // widest:
             raise InvalidArgument(
-                "longest", f"from 1 to {MOST_BYTES // widest} letters are needed: names have up to 200 bytes"
+                "longest",
+                f"from 1 to {MOST_BYTES // widest} letters are allowed, because names have up to 200"
+                " bytes; choose a smaller length",
             )
 
     @property
@@ -169,7 +171,7 @@ def _expand_letters(alphabet: str) -> str:
             raise InvalidArgument("alphabet", "a range must increase, as in a-z")
         letters.update([single] if single is not None else map(chr, range(ord(first), ord(last) + 1)))
     if not letters:
-        raise InvalidArgument("alphabet", "at least one letter is needed")
+        raise InvalidArgument("alphabet", "give at least one letter, as in a-z")
     if any("\ud800" <= letter <= "\udfff" for letter in letters):
         raise InvalidArgument("alphabet", "letters of Unicode are needed, without lone surrogates")
     return "".join(sorted(letters - {"-"})) + "-" * ("-" in letters)

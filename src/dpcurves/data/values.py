@@ -148,14 +148,14 @@ def _sort_values(values: Iterable[float]) -> tuple[float, ...]:
         ) from None
     finite_values = tuple(sorted(require_number("values", value) + 0.0 for value in declared))  # -0.0 is 0.0
     if not finite_values:
-        raise InvalidArgument("values", "at least one value is needed")
+        raise InvalidArgument("values", "declare at least one value")
     unusable = next((value for value in finite_values if not isfinite(value)), None)
     if unusable is not None:
         raise InvalidArgument("values", f"finite numbers are needed, got {unusable}")
     repeated = next((left for left, right in pairwise(finite_values) if left == right), None)
     if repeated is not None:
         raise InvalidArgument(
-            "values", f"each is declared once, {repeated:.17g} is there twice, as far as doubles tell"
+            "values", f"declare each value once; {repeated:.17g} is declared twice, as far as doubles tell"
         )
     return finite_values
 
@@ -166,7 +166,9 @@ def _cell_edges(values: tuple[float, ...]) -> tuple[float, ...]:
     first = _outer_edge(values[0], inner[0] if inner else values[0] + 0.5, -inf)
     last = _outer_edge(values[-1], inner[-1] if inner else values[-1] - 0.5, inf)
     if not isfinite(last - first):
-        raise InvalidArgument("values", f"cells about {values[0]:g} and {values[-1]:g} are not finite")
+        raise InvalidArgument(
+            "values", f"cells around {values[0]:g} and {values[-1]:g} are not finite; declare smaller values"
+        )
     return first, *inner, last
 
 
@@ -193,13 +195,20 @@ def _list_steps(first: Decimal, last: Decimal, step: Decimal) -> list[float]:
     are too many.
     """
     if not (first.is_finite() and last.is_finite() and step.is_finite() and step > 0 and first <= last):
-        raise InvalidArgument("values", f"a first value not above the last, and a step above zero: write {FORMS}")
+        raise InvalidArgument(
+            "values", f"the first value must not be above the last, and the step must be above zero: write {FORMS}"
+        )
     with localcontext(prec=DIGITS):
         steps = (last - first) / step
         if steps != steps.to_integral_value():
-            raise InvalidArgument("values", f"steps of {step} from {first} do not end at {last}")
+            raise InvalidArgument(
+                "values", f"steps of {step} from {first} do not end at {last}; choose a step that divides the range"
+            )
         if steps >= MOST_LAID_OUT:
-            raise InvalidArgument("values", f"at most {MOST_LAID_OUT} values are declared, got {steps + 1:f}")
+            raise InvalidArgument(
+                "values",
+                f"at most {MOST_LAID_OUT} values can be declared, got {steps + 1:f}; choose a larger step or a grid",
+            )
         return [float(first + step * index) for index in range(int(steps) + 1)]
 
 

@@ -19,16 +19,10 @@ from .text import footer
 
 MOST_TICKS = 6
 """Ticks. The most ticks along x."""
-MOST_DATES = 5
-"""Ticks. The most ticks along x with dates, which are longer."""
-SHORT = 60.0
-"""Ratio of the limits of a logarithmic axis below which ticks between powers of ten are drawn."""
 PARTS = (1.0, 2.0, 5.0)
 """Ratios. Multiples of powers of ten for ticks between them."""
 DIGIT = 0.085
 """Inches. Width of a digit of a tick label."""
-EACH_TICK = 0.6
-"""Inches. Width of a tick label without its digits."""
 
 
 class PowerFormatter(ticker.Formatter):
@@ -53,10 +47,10 @@ class PlainFormatter(ticker.Formatter):
 def _make_log_locator(ax: Axes, axis: Axis) -> ticker.LogLocator:
     """Return ticks of a logarithmic axis: as many as fit, also between powers of ten if the range is small."""
     low, high = sorted(axis.get_view_interval())
-    if low > 0 and high / low < SHORT:
+    if low > 0 and high / low < 60.0:  # below this ratio of the limits, ticks between powers of ten are drawn
         return ticker.LogLocator(subs=PARTS, numticks=3 * MOST_TICKS)
     inches = ax.get_position().width * float(ax.figure.bbox.width) / ax.figure.dpi
-    room = int(inches / EACH_TICK) if axis is ax.xaxis else MOST_TICKS + 1
+    room = int(inches / 0.6) if axis is ax.xaxis else MOST_TICKS + 1  # a label is 0.6 inches wide
     return ticker.LogLocator(numticks=max(2, min(MOST_TICKS + 1, room)))
 
 
@@ -78,7 +72,7 @@ def format_axes(ax: Axes, across: str = "") -> None:
     """Format the ticks of both axes of `ax` that have no formatter yet; dates if `across`, the x label, is in dates."""
     if is_date_axis(across) and isinstance(ax.xaxis.get_major_formatter(), ticker.ScalarFormatter):
         ax.xaxis.set_major_formatter(DateFormatter(across))
-        ax.xaxis.set_major_locator(ticker.MaxNLocator(MOST_DATES))
+        ax.xaxis.set_major_locator(ticker.MaxNLocator(5))  # ticks: dates are long
     for axis in (ax.xaxis, ax.yaxis):
         if isinstance(axis.get_major_formatter(), ticker.ScalarFormatter):
             axis.set_major_formatter(PlainFormatter())
@@ -110,11 +104,6 @@ LINE = 1.25 * SIZE
 """Points. Height of a line of a footnote."""
 LETTER = 0.5 * SIZE
 """Points. Mean width of a letter of a footnote."""
-LEAST_LETTERS = 24  # minimum characters of a footnote line
-SIZE_OF_NAMES = 8.0  # font size of names along the y axis, in points
-USUAL_LETTERS = 6  # characters of y tick labels that fit by default
-LONGEST_NOTE = 300
-"""Characters. A longer note is shortened in a footnote."""
 NOTE_GREY = "#6b6b6b"
 PALE_NOTE = "#a8adb3"
 """Colour of a footnote on a dark background."""
@@ -148,8 +137,10 @@ class Footnote(Annotation):
         # A layout engine narrows the axes for long names along y, as in forest plots, only when the figure is drawn.
         names = max((len(text.get_text()) for text in ax.get_yticklabels()), default=0)
         is_laid_out = ax.figure.get_layout_engine() is not None
-        narrowed = max(names - USUAL_LETTERS, 0) * SIZE_OF_NAMES / SIZE if is_laid_out else 0
-        self._letters = max(LEAST_LETTERS, int(across * 72 / ax.figure.dpi / scale_font_size(LETTER) - narrowed))
+        # y tick labels are 8 points large, and 6 characters of them fit by default
+        narrowed = max(names - 6, 0) * 8.0 / SIZE if is_laid_out else 0
+        # at least 24 characters a line
+        self._letters = max(24, int(across * 72 / ax.figure.dpi / scale_font_size(LETTER) - narrowed))
         self._warning = PALE_WARNING if is_dark(ax) else WARNING
 
     @classmethod
@@ -165,7 +156,8 @@ class Footnote(Annotation):
         names = [] if name is None else [format_label(name)]
         self.claims.setdefault(footer(privacy), []).extend(names)
         for note in privacy.notes:
-            self.notes.setdefault(f"Note: {format_label(note, LONGEST_NOTE)}", []).extend(names)
+            # a longer note is cut at 300 characters
+            self.notes.setdefault(f"Note: {format_label(note, 300)}", []).extend(names)
         if privacy.seeded:
             self.set_color(self._warning)
         claims = list(self.claims) if len(self.claims) == 1 else _prefix_names(self.claims)

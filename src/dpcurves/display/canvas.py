@@ -114,12 +114,6 @@ def style_of(ax: Axes, number: int) -> LineStyle:
     return LineStyle(palette[number % len(palette)], DASHES[number % len(DASHES)])
 
 
-LARGE = 13
-"""Points. Font size from which a legend is placed above the plot."""
-NARROW = 4.5
-"""Inches. Figure width below which a legend is placed above the plot."""
-
-
 def add_legend(ax: Axes, place: Place, size: float = 9) -> None:
     """Add a legend of all labelled artists at `place`, or beside the plot if it has more than 8 entries.
 
@@ -129,7 +123,8 @@ def add_legend(ax: Axes, place: Place, size: float = 9) -> None:
     handles, labels = ax.get_legend_handles_labels()
     if not handles:
         return
-    place, size = "above" if scale_font_size(10) >= LARGE or _is_narrow(ax) else place, scale_font_size(size)
+    # from a font size of 13 points on, a legend inside would cover curves
+    place, size = "above" if scale_font_size(10) >= 13 or _is_narrow(ax) else place, scale_font_size(size)
     if len(handles) > CROWD:
         small = scale_font_size(8)
         legend = ax.legend(handles, labels, loc="upper left", bbox_to_anchor=(1.01, 1.0), frameon=False, fontsize=small)
@@ -158,7 +153,7 @@ def _lift_title(ax: Axes) -> None:
 def _is_narrow(ax: Axes) -> bool:
     """Return whether a figure of a single plot has no room for a legend beside the curves."""
     figure = ax.figure
-    return len(figure.axes) == 1 and float(figure.bbox.width) / figure.dpi < NARROW
+    return len(figure.axes) == 1 and float(figure.bbox.width) / figure.dpi < 4.5  # inches
 
 
 # Long arrays are thinned to the resolution of a plot.
@@ -206,9 +201,6 @@ def hull_in_blocks(
     return np.append(edges[starts], edges[-1]), np.minimum.reduceat(low, starts), np.maximum.reduceat(high, starts)
 
 
-WIDE, EVEN_ENOUGH = 30.0, 3.0
-
-
 def has_geometric_edges(edges: FloatArray) -> bool:
     """Return whether edges suit a logarithmic axis: positive, over a large range, with nearly constant ratios.
 
@@ -219,7 +211,8 @@ def has_geometric_edges(edges: FloatArray) -> bool:
     >>> has_geometric_edges(np.sort(np.append(np.geomspace(1, 1e6, 61), [20, np.nextafter(20, 21)])))
     True
     """
-    if len(edges) < 4 or not np.isfinite(edges).all() or edges[0] <= 0 or edges[-1] / edges[0] < WIDE:
+    # a smaller range needs no logarithmic axis
+    if len(edges) < 4 or not np.isfinite(edges).all() or edges[0] <= 0 or edges[-1] / edges[0] < 30.0:
         return False
     # Cells of a single round number, added to a user's grid, do not change its spacing.
     starts_single = np.append(edges[1:] == np.nextafter(edges[:-1], np.inf), False)
@@ -229,7 +222,7 @@ def has_geometric_edges(edges: FloatArray) -> bool:
     if len(edges) < 4:
         return False
     ratios = np.diff(np.log(edges))
-    return bool(ratios.max() <= EVEN_ENOUGH * ratios.min())
+    return bool(ratios.max() <= 3.0 * ratios.min())  # ratios that differ by more are not geometric
 
 
 # Stairs and areas between them. Limits come from their corners, which is faster than matplotlib's search of curves.
@@ -329,9 +322,6 @@ def deduplicate_label(ax: Axes, words: str) -> str:
 # Plots: layers in the style of a curve; axes, legend and privacy statement are the same for all plots.
 
 
-CLOSE = 0.05
-"""Share of the height. Margin above and below everything drawn, on a plot whose limits are free."""
-"""Share of the height. Distance of an error bar's end from a point that counts as hidden by it."""
 UNIT = -0.02, 1.02
 """Shares. Limits of an axis of shares, with a margin."""
 
@@ -499,7 +489,7 @@ def _is_above(ax: Axes, legend: Legend) -> bool:
 def reserve_legend_room(ax: Axes, room: float) -> None:
     """Leave the fraction `room` of the height free for the legend, above everything drawn so far."""
     ax.autoscale(axis="y")
-    ax.margins(y=CLOSE)
+    ax.margins(y=0.05)  # share of the height left free above and below
     bottom, top = ax.get_ylim()
     ax.set_ylim(bottom, top + room * (top - bottom))
 
@@ -513,8 +503,6 @@ SILENT: dict[str, dict[str, None]] = {
     ".pdf": {"CreationDate": None, "Creator": None, "Producer": None},
 }
 SALT = "dpcurves"
-SHARP = 200
-"""Dots per inch of a saved figure, unless stated."""
 
 
 def save_figure(ax: Axes, path: str | PathLike[str]) -> None:
@@ -529,7 +517,7 @@ def save_figure(ax: Axes, path: str | PathLike[str]) -> None:
     save_axes(ax, path, ending)
 
 
-def save_axes(ax: Axes, place: str | PathLike[str] | IO[bytes], ending: str, dots: int = SHARP) -> None:
+def save_axes(ax: Axes, place: str | PathLike[str] | IO[bytes], ending: str, dots: int = 200) -> None:
     """Write the figure of `ax` to a file, in the format of a suffix, without date and program name.
 
     Args:

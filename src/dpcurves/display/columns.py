@@ -44,10 +44,6 @@ SHARE = "share of records below"
 AT_OR_BELOW = "share of records at or below"
 
 
-COARSEST = 21
-"""Edges of a grid up to which steps are as wide as bars."""
-COARSE = 257
-"""Edges of a grid up to which single steps are visible."""
 FAINT = 0.07
 """Opacity, from 0 to 1, of the area that contains the steps."""
 ANYWHERE = "wherever values lie in their cells"
@@ -80,10 +76,10 @@ def draw_cdf(
     picture = Picture(LANDSCAPE, privacy, **on).scale_x_axis(x)
     for shade in picture.shades:
         low, high = shade.endpoints
-        if len(low) > COARSE:
+        if len(low) > 257:  # up to 257 edges, single steps are visible
             picture.shade_band(x, low[:-1], high[1:], shade.label)
             continue
-        if shade is picture.shades[0] and len(low) > COARSEST:
+        if shade is picture.shades[0] and len(low) > 21:  # up to 21 edges, steps are as wide as bars
             picture.shade_slopes(x, np.append(low[0], low[:-1]), np.append(high[1:], high[-1]), ANYWHERE, alpha=FAINT)
         elif shade is picture.shades[0]:
             picture.shade_band(x, low[:-1], high[1:], ANYWHERE, alpha=FAINT)
@@ -201,10 +197,6 @@ def _mark_shares(ax: Axes, shares: FloatArray) -> None:
 
 
 DIAGONAL = "equal quantiles"
-THIN_CROSS = 0.9
-"""Points. Line width of a cross for the population."""
-THICK_CROSS = 2.4
-"""Points. Line width of a cross for these records."""
 
 
 class CrossedShade(NamedTuple):
@@ -250,7 +242,8 @@ def draw_quantile_quantile(
     if picture.is_first and all(has_geometric_edges(np.asarray(shade, dtype=float)) for shade in edges):
         picture.ax.set(xscale="log", yscale="log")
     for number, (sideways, up, words) in enumerate(shades, 1):
-        width, alpha = (THICK_CROSS, 0.6) if number == len(shades) else (THIN_CROSS, 0.5)
+        # line width in points, and opacity: thick for these records, thin for the population
+        width, alpha = (2.4, 0.6) if number == len(shades) else (0.9, 0.5)
         how: Any = {"color": picture.style.color, "alpha": alpha, "linewidth": width}
         picture.ax.hlines(upwards, *sideways.T, label=deduplicate_label(picture.ax, words), **how)
         picture.ax.vlines(across, *up.T, **how)
@@ -261,14 +254,8 @@ def draw_quantile_quantile(
     return ax if same else Picture(SQUARE, privacy[1], ax=ax, name="second").add_statement()
 
 
-FILLED = 512
-"""Bars up to which their area is filled."""
-BAR_ROOM = 0.22
-"""Share of the height left free for the legend."""
 LIGHT_BACKGROUND = "0.92"
 DARK_GREY = "0.2"
-EVEN = 1e-6
-"""Ratio. Relative difference of cell widths that counts as rounding."""
 DENSE = " per unit of "
 PER_CELL = " per cell"
 
@@ -307,7 +294,8 @@ def draw_bars(
         ax.axhline(0, color="0.4", linewidth=0.6)
         ax.margins(x=0.01)
     if picture.shades or higher:  # with room for the outermost cells
-        reserve_legend_room(ax, 0.0 if ax.figure.get_layout_engine() is not None else BAR_ROOM)
+        # share of the height for the legend
+        reserve_legend_room(ax, 0.0 if ax.figure.get_layout_engine() is not None else 0.22)
     density = f"{upwards.removesuffix(PER_CELL)}{DENSE}{format_label(label)}"
     return picture.label_axes(label, density if dense else upwards, place="above").add_statement()
 
@@ -315,7 +303,7 @@ def draw_bars(
 def _are_uneven(bounds: FloatArray) -> bool:
     """Return True if the widths between these bounds differ by more than rounding."""
     widths = np.diff(bounds)
-    return bool(np.ptp(widths) > EVEN * widths.max())
+    return bool(np.ptp(widths) > 1e-6 * widths.max())  # smaller differences are rounding
 
 
 def _draw_stairs(picture: Picture, bounds: FloatArray, heights: FloatArray) -> None:
@@ -323,7 +311,7 @@ def _draw_stairs(picture: Picture, bounds: FloatArray, heights: FloatArray) -> N
     ax, style, title = picture.ax, picture.style, picture.legend_label()
     if len(heights) > 2 * BLOCKS:
         return draw_between(ax, bounds, heights, heights, color=style.color, alpha=0.9, title=title)
-    if picture.is_first and len(heights) <= FILLED:
+    if picture.is_first and len(heights) <= 512:  # more bars are too narrow to be filled
         # Grey and below the shades, so that it does not look like part of an error band.
         draw_stairs(
             ax,
@@ -378,10 +366,6 @@ def draw_plane(
 
 MARGIN = 1.3
 """Ratio. Half width of an axis, as a multiple of the upper endpoint."""
-BOUNDS_ROOM = 2.8
-"""Ratio. Upper limit of the y axis, as a multiple of the upper endpoint, with room for the legend."""
-LONGEST_LINE = 120
-"""Characters of a legend entry, above which it is shortened."""
 LINE_WIDTH = 48
 """Characters of a line of a wrapped legend entry."""
 NEXT = "twice this interval (thin line); half of it (white ends)"
@@ -450,36 +434,22 @@ def draw_plane_bounds(
     if picture.is_first:
         ax.axhline(0, color=GREY, linewidth=0.8)
         ax.axvline(0, color=GREY, linewidth=0.8)
-        ax.set(xlim=(-MARGIN * across, MARGIN * across), ylim=(-MARGIN * upwards, BOUNDS_ROOM * upwards))
+        # room for the legend above the rectangle
+        ax.set(xlim=(-MARGIN * across, MARGIN * across), ylim=(-MARGIN * upwards, 2.8 * upwards))
         ax.set_xlabel(format_label(labels[0]), parse_math=False)
         ax.set_ylabel(format_label(labels[1]), parse_math=False)
     words = f"± {format_number(across)} by ± {format_number(upwards)}"
     words += "".join(f", {WIDEST} for {format_label(column)}" for column in widest)
     corners = [-across, across, across, -across, -across], [-upwards, -upwards, upwards, upwards, -upwards]
     ax.fill(*corners, color=picture.style.color, alpha=0.12, linewidth=0)
-    lines = [part for line in covers for part in wrap(format_label(line, LONGEST_LINE), LINE_WIDTH)]
+    # characters before a line is cut
+    lines = [part for line in covers for part in wrap(format_label(line, 120), LINE_WIDTH)]
     picture.draw_points(*corners, picture.style.dash, label="\n".join((str(picture.legend_label(words)), *lines)))
     return picture.label_axes().add_statement()
 
 
-LONGEST_NAME = 30
-"""Characters of a category in a contingency table, above which it is shortened."""
-LETTER = 8.0
-"""Points. Font size of the numbers in cells."""
-LEAST_LETTER = 4.5
-"""Points. Font size below which numbers are left out."""
-LETTER_WIDTH = 0.62
-"""Ratio. Width of a letter as a fraction of the font size."""
-LINE_HEIGHT = 1.3
-"""Ratio. Height of a line as a multiple of the font size."""
-ROOM_FOR_NAME = 0.8
-"""Inches. Width of a column of the table that its name needs."""
 WITHIN = 0.75
 """Share of the width of the plot that the cells get beside the colour bar."""
-SLANT = 40
-"""Degrees. Rotation of long column names."""
-DARK = 0.55
-"""Share of the darkest colour from which text on a cell is white."""
 
 
 def draw_contingency(
@@ -504,10 +474,10 @@ def draw_contingency(
         error: Error of the counts, of the same shape; None: not shown.
         ax: Axes to draw on; None: a new figure.
     """
-    rows, columns = (distinguish_labels(name, LONGEST_NAME) for name in names)
+    rows, columns = (distinguish_labels(name, 30) for name in names)  # characters of a category
     aside, below = (0.07 * max(map(len, texts), default=0) for texts in (rows, columns))
     size = max(LANDSCAPE[0], 1.0 + aside + 0.8 * len(columns)), max(LANDSCAPE[1], 1.8 + 0.5 * len(rows))
-    size = size[0], size[1] + (0.65 * below if below > ROOM_FOR_NAME else 0.0)
+    size = size[0], size[1] + (0.65 * below if below > 0.8 else 0.0)  # inches of names below the table
     if ax is not None:
         enlarge_figure(ax, size)
     picture, shares, counts = Picture(size, privacy, ax=ax), np.asarray(share, dtype=float), np.asarray(count, float)
@@ -525,14 +495,15 @@ def draw_contingency(
             + ("" if np.isnan(errors[cell]) else f"\n± {format_number(np.rint(errors[cell]))}")
             for cell in np.ndindex(counts.shape)
         }
-        letters = min(scale_font_size(LETTER), _fit_letter_size(ax, counts.shape, list(texts.values())))
-        for (row, column), words in texts.items() if letters >= LEAST_LETTER else ():
-            deep = shares[row, column] > lightest + DARK * (darkest - lightest)
+        letters = min(scale_font_size(8.0), _fit_letter_size(ax, counts.shape, list(texts.values())))  # points
+        for (row, column), words in texts.items() if letters >= 4.5 else ():  # points: smaller numbers are left out
+            # from about half of the darkest colour on, text on a cell is white
+            deep = shares[row, column] > lightest + 0.55 * (darkest - lightest)
             color = "white" if deep != is_dark(ax) else "black"
             ax.text(column, row, words, ha="center", va="center", fontsize=letters, color=color)
     ax.set_yticks(range(len(rows)), rows, parse_math=False)
     room = WITHIN * ax.get_position().width * ax.figure.bbox.width / ax.figure.dpi / len(columns)
-    turned: Any = {"rotation": SLANT, "ha": "right", "rotation_mode": "anchor"} if below > room else {}
+    turned: Any = {"rotation": 40, "ha": "right", "rotation_mode": "anchor"} if below > room else {}  # degrees
     ax.set_xticks(range(len(columns)), columns, parse_math=False, **turned)
     ax.set_ylabel(format_label(labels[0]), parse_math=False)
     ax.set_xlabel(format_label(labels[1]), parse_math=False)
@@ -550,4 +521,5 @@ def _fit_letter_size(ax: Axes, shape: tuple[int, ...], words: Sequence[str]) -> 
         WITHIN * box.width * figure_width / shape[1],
         WITHIN * box.height * figure_height / shape[0],
     )
-    return float(min(cell_width / (LETTER_WIDTH * (longest + 1)), cell_height / (LINE_HEIGHT * lines)))
+    # a letter is 0.62 font sizes wide, a line 1.3 high
+    return float(min(cell_width / (0.62 * (longest + 1)), cell_height / (1.3 * lines)))

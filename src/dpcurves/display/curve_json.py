@@ -269,7 +269,9 @@ def to_frame(columns: Mapping[str, ArrayLike]) -> Any:
 
     arrays = {name: np.array(column) for name, column in columns.items()}
     if len({array.shape for array in arrays.values()}) > 1 or any(array.ndim != 1 for array in arrays.values()):
-        raise InvalidArgument("columns", "arrays of one length are needed")
+        raise InvalidArgument(
+            "columns", "all columns must be arrays of one length; write the result again with to_json()"
+        )
     library: Any = next((name for name in LIBRARIES if find_spec(name) is not None), None)
     if library is None:
         return _arrow_table(arrays)
@@ -326,8 +328,6 @@ def _arrow_table(arrays: Mapping[str, NDArray[Any]]) -> Any:
 
 
 ENVELOPE = ("kind", "schema", "privacy", "evidence", "notes")
-DIGITS = 40
-"""Digits. Longest integer that is read from a document."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -443,11 +443,18 @@ def _parse_json(text: str) -> dict[str, Any]:
             text, parse_constant=_refuse_constant, parse_float=_parse_finite, parse_int=_parse_integer
         )
     except json.JSONDecodeError as damage:
-        raise InvalidArgument("curve", f"this is not JSON (line {damage.lineno}, column {damage.colno})") from None
+        raise InvalidArgument(
+            "curve",
+            f"the text is not JSON (line {damage.lineno}, column {damage.colno});"
+            " pass the text that to_json() returned",
+        ) from None
     except (TypeError, ValueError, RecursionError):
-        raise InvalidArgument("curve", "this is not JSON, or holds numbers or nesting beyond all measure") from None
+        raise InvalidArgument(
+            "curve",
+            "the text is not JSON, or its numbers or nesting are too large; pass the text that to_json() returned",
+        ) from None
     if not isinstance(document, dict):
-        raise InvalidArgument("curve", "an object is needed")
+        raise InvalidArgument("curve", "the text must hold a JSON object; pass the text that to_json() returned")
     return document
 
 
@@ -463,7 +470,8 @@ def _parse_finite(text: str) -> float:
 
 def _parse_integer(text: str) -> int:
     """Return an integer of at most 40 digits. Raises `ValueError` for a longer one."""
-    return int(text) if len(text) <= DIGITS else _refuse_constant(text)
+    # no longer integer is needed, and long ones take long to parse
+    return int(text) if len(text) <= 40 else _refuse_constant(text)
 
 
 def _check_lengths(document: Mapping[str, Any]) -> None:
@@ -473,7 +481,9 @@ def _check_lengths(document: Mapping[str, Any]) -> None:
     arrays = extra_lengths(document["kind"])
     lengths = {len(document[name]) - more for name, more in arrays.items() if name in document}
     if len(lengths) > 1:
-        raise InvalidArgument("curve", f"{', '.join(arrays)} do not fit together in length")
+        raise InvalidArgument(
+            "curve", f"{', '.join(arrays)} must be equally long; pass the text that to_json() returned"
+        )
 
 
 def _to_array(value: Any) -> Any:
@@ -508,7 +518,9 @@ def _to_plain_scalar(value: object) -> object:
         return int(value)
     if isinstance(value, float):
         return float(value) if isfinite(value) else None
-    raise WrongArgumentType("curve", f"{type(value).__name__} has no form in JSON")
+    raise WrongArgumentType(
+        "curve", f"{type(value).__name__} cannot be written as JSON; use numbers, texts, lists and dictionaries"
+    )
 
 
 def _to_plain_mapping(value: Mapping[Any, object]) -> dict[str, object]:

@@ -70,15 +70,7 @@ def draw_curves(
     return picture.label_axes(*labels, place="above").add_statement()
 
 
-MEANS_ROW = 0.32
-"""Inches. Height of a group."""
-TIGHT_ROW = 0.19
-"""Inches. Height of a group without a written mean, if there are many groups."""
-LEGEND = 0.2
-"""Share of the height for the legend, if it is not above the plot."""
 HALF = "the middle half of the records"
-LONGEST_NAME = 30
-"""Characters of a group's name, above which it is shortened."""
 
 
 def draw_means(
@@ -102,7 +94,8 @@ def draw_means(
         ax: Axes to draw on; None: a new figure, with room for all groups.
     """
     is_tight = len(names) > MOST_LABELLED
-    size = LANDSCAPE[0], max(LANDSCAPE[1], 1.5 + (TIGHT_ROW if is_tight else MEANS_ROW) * len(names))
+    # inches a group, with and without written means
+    size = LANDSCAPE[0], max(LANDSCAPE[1], 1.5 + (0.19 if is_tight else 0.32) * len(names))
     if ax is not None:
         enlarge_figure(ax, size)
     picture, values, rows = Picture(size, privacy, shades=shades, ax=ax), np.asarray(means, float), range(len(names))
@@ -114,11 +107,12 @@ def draw_means(
     low, high = shades[-1].endpoints if shades else (values, values)
     for value, row, known in zip(values, rows, high - low, strict=True) if len(rows) <= MOST_LABELLED else ():
         picture.annotate_point(value, row, format_number(float(value), float(known) if np.isfinite(known) else 0.0), 6)
-    picture.ax.set_yticks(rows, distinguish_labels(names, LONGEST_NAME), parse_math=False)
+    picture.ax.set_yticks(rows, distinguish_labels(names, 30), parse_math=False)  # characters of a group
     if is_tight:
         picture.ax.tick_params(axis="y", labelsize=scale_font_size(8))
     above = picture.ax.figure.get_layout_engine() is not None
-    picture.ax.set(ylim=(len(rows) - 0.4, -0.9 - (0.0 if above else LEGEND * (len(rows) + 1))), xmargin=0.12)
+    # share of the height for the legend
+    picture.ax.set(ylim=(len(rows) - 0.4, -0.9 - (0.0 if above else 0.2 * (len(rows) + 1))), xmargin=0.12)
     picture.ax.grid(axis="y", alpha=0.25, linewidth=0.6)
     return picture.label_axes(label, place="above" if above else "upper right").add_statement()
 
@@ -130,8 +124,6 @@ EACH = (2.1, 1.6)
 LEAST_SIZE = (5.6, 4.0)
 """Inches. Least width and height of a figure of small multiples."""
 TITLE, TICK = 8, 7
-WIDTH = 0.56
-"""Ratio. Width of a letter of the legend, as a fraction of its height."""
 
 
 def draw_small_multiples(
@@ -230,6 +222,6 @@ def _add_shared_legend(small: Sequence[Axes]) -> None:
     handles, words = small[0].get_legend_handles_labels()
     if handles:
         figure, letters = small[0].figure, scale_font_size(TITLE)
-        inches = letters / 72 * (WIDTH * sum(sorted(map(len, words))[-2:]) + 8)
+        inches = letters / 72 * (0.56 * sum(sorted(map(len, words))[-2:]) + 8)  # width of a letter over its height
         ncols = 2 if inches < figure.bbox.width / figure.dpi else 1
         figure.legend(handles, words, loc="outside upper center", ncols=ncols, fontsize=letters, frameon=False)

@@ -31,8 +31,6 @@ STYLE = """<style>
 .dpcurves .seeded{background:#b3261e;color:#fff;font-weight:700;padding:.35rem .75rem;border-radius:4px;
  margin:0 0 .75rem}
 </style>"""
-MOST_CHARGES = 20
-"""Charges. Number of latest charges that the HTML summary of a session lists."""
 WARNING = f'<p class="seeded" role="alert">{escape(SEEDED)}</p>'
 
 
@@ -180,7 +178,8 @@ def account_summary(balance: BalanceReport, guarantee: str) -> str:
     """
     name = escape(format_label(f"Budget of {balance.dataset}", 160))
     rows = [("budget", balance.budget), ("spent", balance.spent), ("left", balance.remaining), ("promise", guarantee)]
-    paid = [(f"{charge.when}, {charge.price}", charge.question) for charge in balance.charges[-MOST_CHARGES:]]
+    # the 20 latest charges
+    paid = [(f"{charge.when}, {charge.price}", charge.question) for charge in balance.charges[-20:]]
     more = len(balance.charges) - len(paid)
     facts = [*rows, *([("earlier charges", str(more))] if more else []), *paid]
     return "\n".join([

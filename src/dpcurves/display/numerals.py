@@ -75,20 +75,14 @@ LARGEST_PLAIN = 1e15
 """Absolute value from which numbers are written with a power of ten."""
 SMALLEST_PLAIN = 1e-5
 """Absolute value below which numbers are written with a power of ten."""
-FINEST = 1e-4  # smallest digit, as a fraction of the upper endpoint of an interval in a column
 FIGURES = 4
 """Digits. Significant digits of a number of unknown precision."""
-MOST_FIGURES = 7
-"""Digits. The most significant digits of the largest number of a column, however close its numbers are."""
-"""Digits. The most significant digits that are tried to tell numbers apart."""
 MOST_DECIMALS = 12
 """Digits. The most decimals of a rounded number, and the most digits of a number that is shown in full."""
-"""Digits. The most decimals of a number."""
 MOST_LABELLED = 12
 """Points or rows. Largest number of them whose numbers are written on a plot."""
 ROUNDING = 1e-6
 """Units of the last digit. Rounding error of an endpoint that rounding outward ignores."""
-"""Ratio. Relative distance of a number from a rounded one that counts as equal."""
 ENDLESS = "no end"
 
 
@@ -131,22 +125,14 @@ def format_in_cell(value: float, lower: float, upper: float, *, known_to: float 
     return f"below {format_number(upper)}" if isfinite(upper) else "not known"
 
 
-NEAR = 1e-9
-"""Ratio. Relative distance up to which two points are equal: edges of a grid are computed in doubles."""
-
-
 def describe_point(answered: float, asked: float) -> str:
     """Return the point to which a number belongs, with the requested point if it differs.
 
     >>> describe_point(750.0, 730.0), describe_point(0.3, 0.1 + 0.2)
     ('750 (the edge nearest to 730)', '0.3')
     """
-    is_same = abs(answered - asked) <= NEAR * max(abs(answered), abs(asked))
+    is_same = abs(answered - asked) <= 1e-9 * max(abs(answered), abs(asked))  # edges of a grid are computed in doubles
     return f"{answered:.10g}" if is_same else f"{answered:.10g} (the edge nearest to {asked:.10g})"
-
-
-LEAST_ROUNDED = 1e-290
-"""Absolute value below which rounding to powers of ten underflows doubles."""
 
 
 def format_interval(lower: float, upper: float, known_to: float = 0.0) -> str:
@@ -166,7 +152,7 @@ def format_interval(lower: float, upper: float, known_to: float = 0.0) -> str:
         return {
             (True, False): f"{format_number(lower)} or more", (False, True): f"less than {format_number(upper)}",
         }.get((isfinite(lower), isfinite(upper)), "not known")  # fmt: skip
-    if 0 < max(abs(lower), abs(upper)) < LEAST_ROUNDED:
+    if 0 < max(abs(lower), abs(upper)) < 1e-290:  # below it, rounding to powers of ten underflows doubles
         return f"{lower:.{FIGURES}g} to {upper:.{FIGURES}g}"
     digits = _count_decimals(np.array([lower, upper]), max(abs(lower), abs(upper)))
     if known_to > 0:
@@ -200,7 +186,8 @@ def format_numbers(values: ArrayLike) -> list[str]:
     """
     array = np.asarray(values)
     if array.ndim == 2:
-        return [format_interval(low, high, max(high - low, FINEST * abs(high))) for low, high in array.tolist()]
+        # the smallest digit is at least 1e-4 of the upper endpoint
+        return [format_interval(low, high, max(high - low, 1e-4 * abs(high))) for low, high in array.tolist()]
     if array.dtype.kind in "iu":
         return [f"{value:,}" for value in array.tolist()]
     if array.dtype.kind != "f":
@@ -223,7 +210,7 @@ def _count_decimals(values: NDArray[np.float64], largest: float) -> int:
     step = float(np.median(steps)) if len(steps) and np.all(steps > 0) else largest
     enough = min(
         max(_decimals_for_figures(largest, FIGURES), _decimals_for_figures(step, 2)),
-        _decimals_for_figures(largest, MOST_FIGURES),
+        _decimals_for_figures(largest, 7),  # at most 7 digits of the largest number
     )
     figures = (digits for digits in range(enough) if np.allclose(np.round(values, digits), values, rtol=1e-12, atol=0))
     return next(figures, enough)

@@ -37,8 +37,6 @@ if TYPE_CHECKING:
 
 CHANCE = "chance level (AUC = 0.5)"
 CURVE = "ROC curve"
-CLOSEST = 1e-4
-"""Area. Smallest width of an interval that sets the digits of an area; an area has no digit below a tenth of it."""
 
 
 def _draw_rates(
@@ -133,7 +131,7 @@ def area_rows(auc: float, areas: Sequence[AreaInterval]) -> list[tuple[str, str]
     >>> area_rows(0.64137, [AreaInterval(0.6311, 0.6519, "95% interval for these records")])
     [('AUC', '0.641'), ('95% interval for these records', '0.631 to 0.652')]
     """
-    known = max(areas[0].upper - areas[0].lower, CLOSEST) if areas else 0.0
+    known = max(areas[0].upper - areas[0].lower, 1e-4) if areas else 0.0  # an area has no digit below 1e-5
     return [
         ("AUC", format_number(auc, width=known)),
         *((area.label, format_interval(area.lower, area.upper, known)) for area in areas),
@@ -187,15 +185,7 @@ def draw_gain(
     return _draw_rates(picture, (flagged, gain), "gain", edges=edges, place="lower right")
 
 
-DECISION_ROOM = 1.35
-"""Ratio. Upper limit of the y axis, as a multiple of the highest net benefit."""
-DEPTH = 0.25
-"""Ratio. Lower limit of the y axis, as a multiple of the highest net benefit."""
-LARGE = 0.75
-"""Ratio. Width of a band from which it is uninformative, as a multiple of the highest net benefit."""
 CUT = "not drawn above {}: there the band is wider than 3/4 of the largest net benefit"
-LEAST_SHOWN = 0.1
-"""Share of the thresholds that is always drawn."""
 
 
 def _informative_limit(thresholds: FloatArray, shades: Sequence[Shade], highest: float) -> float:
@@ -203,8 +193,9 @@ def _informative_limit(thresholds: FloatArray, shades: Sequence[Shade], highest:
     if not shades:
         return 1.0
     lower, upper = shades[0].endpoints
-    is_wide = thresholds[upper - lower > LARGE * highest]
-    return max(float(is_wide[0]), LEAST_SHOWN) if len(is_wide) else 1.0
+    # a band as wide as 3/4 of the largest net benefit says nothing
+    is_wide = thresholds[upper - lower > 0.75 * highest]
+    return max(float(is_wide[0]), 0.1) if len(is_wide) else 1.0  # a tenth of the thresholds is always drawn
 
 
 def draw_decision(
@@ -237,7 +228,7 @@ def draw_decision(
         picture.privacy = privacy.with_notes(CUT.format(format_number(ends, 0.1)))
     ax = _draw_rates(picture, (at, benefit), "acting by the scores", edges=_edges_between(at), place="above")
     highest = max(float(np.nanmax(np.append(benefit, everybody), initial=0.0)), 0.01)
-    ax.set_ylim(-DEPTH * highest, DECISION_ROOM * highest)
+    ax.set_ylim(-0.25 * highest, 1.35 * highest)  # room for losses below, and for the legend above
     return ax
 
 
@@ -249,22 +240,9 @@ def _edges_between(at: FloatArray) -> FloatArray:
     return np.concatenate([[2 * at[0] - middles[0]], middles, [2 * at[-1] - middles[-1]]])
 
 
-THIN = 1.1
-"""Points. Line width of an interval for the population."""
-THICK = 5.0
-"""Points. Line width of an interval for these records."""
-WITHIN = 0.4
-"""Opacity, from 0 to 1, of an interval for these records."""
-APART = 0.2
-NUMBERS_ROOM = 0.36
-"""Share of the rows. Height left free for the legend above numbers."""
-CONFUSION_ROOM = 0.55
-"""Share of the rows. Height left free for the legend above rates."""
-
-
 def _bar_style(words: str) -> tuple[float, float]:
     """Return line width and opacity of an interval: thin for the population, thick and pale for these records."""
-    return (THIN, 1.0) if POPULATION in words else (THICK, WITHIN)
+    return (1.1, 1.0) if POPULATION in words else (5.0, 0.4)  # line width in points, and opacity
 
 
 def draw_numbers(values: Mapping[str, float], privacy: PrivacyStatement, **on: Unpack[ShadedDrawingOptions]) -> Axes:
@@ -277,10 +255,11 @@ def draw_numbers(values: Mapping[str, float], privacy: PrivacyStatement, **on: U
             limits[np.isfinite(limits)].max(initial=1.0)
         )  # a log loss may exceed 1, and its interval may be unbounded
         picture.ax.set(
-            xlim=(UNIT[0], max(UNIT[1], beyond * UNIT[1])), ylim=(-1.0, len(values) - 1 + NUMBERS_ROOM * len(values))
+            xlim=(UNIT[0], max(UNIT[1], beyond * UNIT[1])),
+            ylim=(-1.0, len(values) - 1 + 0.36 * len(values)),  # share of the rows for the legend
         )
         picture.ax.grid(axis="x", alpha=0.3, linewidth=0.6)
-    places = rows - APART * picture.before
+    places = rows - 0.2 * picture.before  # rows between the points of two curves
     for lower, upper, words in picture.shades:
         width, alpha = _bar_style(words)
         picture.draw_bars(places, (lower, upper), words, width=width, alpha=alpha)
@@ -312,22 +291,13 @@ def draw_confusion(
             f"called negative: {format_number(false_negative)} positives, {format_number(true_negative)} negatives"
         )
         ax.set_title(count_text, fontsize=9)
-        ax.set_ylim(-1.0, len(rates) * (1 + CONFUSION_ROOM) - 1)
+        ax.set_ylim(-1.0, 1.55 * len(rates) - 1)  # room above for the legend
     return ax
 
 
 UNKNOWN = "anything from 0 to 1"
 FLOOR = -0.16
-BAR_PART = 0.7
-"""Ratio. Width of a bar, as a fraction of the distance between bars."""
-AXIS_POINTS = 250.0
-"""Points. Approximate length of the axis."""
-RARE = 0.25
-"""Share of positives below which the axes end early, because rare events would fill only their corner."""
 TALLEST = 0.12
-MOST_TICKS = 12
-TICK = 8.5
-CALIBRATION_ROOM = 0.6
 
 
 def draw_calibration(
@@ -379,7 +349,8 @@ def _bar_width(places: FloatArray) -> float:
     """Return the width of bars, in points, at these positions of an axis of length 1: narrower if they are dense."""
     gaps = np.diff(np.sort(places[np.isfinite(places)]))
     typical = float(np.median(gaps)) if len(gaps) else 1.0
-    return float(np.clip(BAR_PART * AXIS_POINTS * typical, 1.0, 5.0))
+    # a bar has 0.7 of the distance between bars; the axis is about 250 points long
+    return float(np.clip(0.7 * 250.0 * typical, 1.0, 5.0))
 
 
 def _axis_limit(predicted: FloatArray, observed: FloatArray, picture: Picture) -> float:
@@ -387,7 +358,7 @@ def _axis_limit(predicted: FloatArray, observed: FloatArray, picture: Picture) -
     ends = [np.asarray(shade.upper, dtype=float) for shade in picture.shades]
     shares = np.concatenate([predicted, observed, *[end[end < 1] for end in ends]])
     largest = float(np.nanmax(np.append(shares[np.isfinite(shares)], 0.0)))
-    if not 0 < largest < RARE:
+    if not 0 < largest < 0.25:  # if all shares are below a quarter, they would fill only a corner
         return 1.0
     decade = 10.0 ** np.floor(np.log10(largest))
     return float(next(step * decade for step in (1, 1.25, 1.5, 2, 2.5, 5, 10) if step * decade >= 1.02 * largest))
@@ -422,8 +393,8 @@ def draw_hosmer_lemeshow(
     ax = picture.ax
     if picture.is_first:
         cuts = [group["lower"] for group in groups] + [group["upper"] for group in groups[-1:]]
-        every = max(1, -(-len(cuts) // MOST_TICKS))
-        ax.set_xticks(range(0, len(cuts), every), [f"{cut:.2g}" for cut in cuts[::every]], fontsize=TICK)
+        every = max(1, -(-len(cuts) // 12))  # at most 12 ticks
+        ax.set_xticks(range(0, len(cuts), every), [f"{cut:.2g}" for cut in cuts[::every]], fontsize=8.5)  # points
         ax.set(xlim=(-0.1, len(groups) + 0.1), xlabel="score, cut into groups", ylabel="positives")
         ax.axhline(0, color="0.4", linewidth=0.6)
     _draw_observed(picture, middles, np.array([group["positives"] for group in groups], dtype=float))
@@ -434,14 +405,12 @@ def draw_hosmer_lemeshow(
     picture.add_legend_note(
         "not known" if isnan(p_value) else f"Hosmer-Lemeshow {format_number(statistic)}, {chance} {POPULATION}"
     )
-    reserve_legend_room(ax, CALIBRATION_ROOM)
+    reserve_legend_room(ax, 0.6)  # share of the height for the legend
     return picture.label_axes().add_statement()
 
 
 SMALLEST_MARK = 10.0
 """Square points. Smallest area of a point."""
-LARGEST_MARK = 90.0
-"""Square points. Largest area of a point."""
 Labels = tuple[str, str]
 SYNTHETIC = "synthetic points, none a record"
 
@@ -474,7 +443,7 @@ def draw_binned_residuals(
             # A single bin gives a line of length zero, so a marker is drawn.
             picture.draw_points(across, bound, style.dash, linewidth=0.9, marker="_", alpha=0.7, label=label)
     fractions = np.clip(sizes, 0, None) / np.fmax.reduce(sizes, initial=1.0)
-    areas = SMALLEST_MARK + (LARGEST_MARK - SMALLEST_MARK) * fractions
+    areas = SMALLEST_MARK + (90.0 - SMALLEST_MARK) * fractions  # square points
     ax.scatter(
         across, upwards, s=areas, color=style.color, label=picture.legend_label("mean residual of a bin"), zorder=3
     )

@@ -33,7 +33,7 @@ def is_dark(ax: Axes) -> bool:
     """Return whether the background of `ax` is dark, by any style."""
     from matplotlib.colors import to_rgb
 
-    return float(np.dot(to_rgb(ax.get_facecolor()), (0.299, 0.587, 0.114))) < DARK_GROUND
+    return float(np.dot(to_rgb(ax.get_facecolor()), (0.299, 0.587, 0.114))) < 0.5  # brightness, from 0 to 1
 
 
 def scale_font_size(size: float) -> float:
@@ -50,8 +50,6 @@ def scale_line_width(width: float) -> float:
     return float(width * rcParams["lines.linewidth"] / 1.5)
 
 
-DARK_GROUND = 0.5
-"""Brightness, from 0 to 1, below which a background is dark."""
 GROUND, TEXT, DIM = "#14171a", "#e8eaed", "#9aa0a6"
 STYLES: dict[str, dict[Any, Any]] = {
     "paper": {

@@ -428,7 +428,7 @@ def _no_picture_error() -> InvalidArgument:
         for question_type, kind in kinds.items()
         if kind.trace_curve is not None
     ]
-    return InvalidArgument("plot", f"there is a picture of forecasts of {', '.join(names)}")
+    return InvalidArgument("plot", f"only forecasts of {', '.join(names)} have a picture; print the others")
 
 
 Law = Callable[[np.random.Generator, int], Mapping[str, Any]]
@@ -637,7 +637,7 @@ def forecast(
     require_type("loss", loss, PrivacyLoss, "a loss, as in PrivacyLoss.pure(0.5),")
     require_type("adjacency", adjacency, Neighbours, "dp.REPLACE_ONE or dp.ADD_REMOVE")
     if count < 2:
-        raise InvalidArgument("rehearsals", f"at least 2 are needed, got {count}")
+        raise InvalidArgument("rehearsals", f"simulate at least 2 answers, got {count}")
     random = public_generator(generator)
     size, laws = _choose_laws(question, kind, records, like)
     tables_per_law = 1 if isinstance(like, Mapping) else min(MOST_TABLES, count)
@@ -693,12 +693,15 @@ def _choose_laws(question: Any, kind: ForecastKind, records: int | None, like: A
         return _require_size(like), {GIVEN: lambda draw, size: like}
     if like is None:
         if records is None:
-            raise InvalidArgument("records, like", "say how many records to simulate, or what they are like")
+            raise InvalidArgument(
+                "records, like",
+                "give records=N, the number of records to simulate, or like=, public records or a released curve",
+            )
         simulated = {name: _build_law(question, kind, law) for name, law in kind.laws.items()}
         return min(_require_positive(records), MOST_RECORDS), simulated
     if callable(like):
         if records is None:
-            raise InvalidArgument("records, like", "say how many records are drawn from the law")
+            raise InvalidArgument("records, like", "give records=N, the number of records to draw from the law")
         return min(_require_positive(records), MOST_RECORDS), {"the given law": like}
     law, number = law_from_curve(question, like, LIKE)
     size = min(_require_positive(max(round(number), 1) if records is None else records), MOST_RECORDS)
@@ -722,7 +725,7 @@ def _summarise_errors(name: str, results: FloatArray) -> ExpectedError:
 def _require_size(table: Mapping[str, Any]) -> int:
     """Return the number of records. Raises `InvalidArgument` unless all columns have one length of at least 1."""
     if not table or not all(len(column) == len(next(iter(table.values()))) > 0 for column in table.values()):
-        raise InvalidArgument("like", "must be columns of one length, with at least one record")
+        raise InvalidArgument("like", "give columns of one length, with at least one record")
     return len(next(iter(table.values())))
 
 
@@ -730,5 +733,5 @@ def _require_positive(records: int | None) -> int:
     """Return the number of records. Raises `InvalidArgument` unless it is a positive integer."""
     number = require_integer("records", records)
     if number < 1:
-        raise InvalidArgument("records", f"at least 1 is needed, got {number}")
+        raise InvalidArgument("records", f"simulate at least 1 record, got {number}")
     return number

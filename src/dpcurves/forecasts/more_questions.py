@@ -27,15 +27,12 @@ from .reference_laws import CLASSES, PLACES, interpolate_grid
 
 LEAST = 0.1
 """Ratio. Least simulated weight, as a fraction of the cap; weights are uniform and independent of values."""
-MOST = 0.5
-"""Ratio. Largest simulated weight, as a fraction of the cap."""
-APART = 0.6180339887498949
-"""Ratio. Golden ratio minus 1: its multiples modulo 1 are evenly spread."""
 
 
 def synthesise_weights(question: Any, size: int) -> FloatArray:
     """Return simulated weights of `size` records, from a tenth to half of the cap, evenly spread."""
-    return np.asarray(question.weight_cap * (LEAST + (MOST - LEAST) * (np.arange(size) * APART % 1)))
+    # weights are spread evenly from a tenth to half of the cap, by the golden ratio
+    return np.asarray(question.weight_cap * (LEAST + (0.5 - LEAST) * (np.arange(size) * 0.6180339887498949 % 1)))
 
 
 def weight_steps(question: Any, records: read.Columns) -> FloatArray:

@@ -19,8 +19,6 @@ from .law import LEAST_VARIANCE, CountLaw, EqualWidthSums, Noise, Part, sum_over
 
 NO_TOTAL = "must have totals of the rows, or one row with a public total and a missing count"
 """Error message: the total of a row cannot be estimated."""
-CLEAR = 3.0
-"""Ratio of squared deviations to their expectation under noise above which a family is shrunk by itself."""
 
 
 def shrinkage_factors(squares: FloatArray, degrees_of_freedom: IntArray) -> FloatArray:
@@ -33,7 +31,8 @@ def shrinkage_factors(squares: FloatArray, degrees_of_freedom: IntArray) -> Floa
     positive_squares = np.maximum(squares, LEAST_VARIANCE)
     level = np.maximum(0, 1 - degrees_of_freedom.sum() / positive_squares.sum(axis=-1, keepdims=True))
     family = 1 - np.maximum(degrees_of_freedom - 2, 0) / positive_squares
-    return np.where(positive_squares > CLEAR * degrees_of_freedom, family, level)
+    # a family that deviates three times as much as noise is shrunk by itself
+    return np.where(positive_squares > 3.0 * degrees_of_freedom, family, level)
 
 
 @dataclass(frozen=True, slots=True)

@@ -611,7 +611,9 @@ class NoisySums(CountLaw):
             TypeError: the noise depends on the counts, as for randomised reports.
         """
         if type(self).condition_on is not NoisySums.condition_on:
-            raise WrongArgumentType("law", "must have additive noise, because only such releases add up")
+            raise WrongArgumentType(
+                "law", "only releases with additive noise can be added; use the other releases one by one"
+            )
         return cast("Self", _sum_noises_over_draws(self, releases))
 
     def simulate_values(self, draws: int, generator: np.random.Generator) -> FloatArray:

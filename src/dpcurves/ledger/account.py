@@ -216,19 +216,26 @@ class QuestionBudget:
             raise WrongArgumentType("budget_fraction", f"a Fraction is needed, got {type(fraction).__name__}")
         if item not in self._paid and not 0 < fraction <= self.remaining:
             raise InvalidArgument(
-                "budget_fraction", f"a step needs fraction {fraction} of its question; {self.remaining} is left"
+                "budget_fraction",
+                f"a step needs fraction {fraction} of its question; {self.remaining} is left: plan smaller fractions",
             )
         loss = self.grant.loss * (self._round_fraction(fraction) if self.charged_by_round else fraction)
         if self.grant.loss.delta:
             loss = loss.with_delta(self.grant.loss.delta if getattr(item, "takes_delta", False) else Fraction(0))
         if item not in self._paid:
             if loss.delta and any(earlier.loss.delta for earlier in self._paid.values()):
-                raise InvalidArgument("delta", "an earlier step of the question has all of the delta")
+                raise InvalidArgument(
+                    "delta", "an earlier step of the question used all of the delta; let only one step use a delta"
+                )
             self._paid[item] = Allotment(self.grant.request, len(self._paid), loss)
             self.remaining -= fraction
         allotment = self._paid[item]
         if allotment.loss != loss:
-            raise InvalidArgument("share", f"this step was paid for with a fraction other than {fraction}")
+            raise InvalidArgument(
+                "share",
+                f"this step was paid for with another fraction than {fraction};"
+                " repeat it with the fraction of the first attempt",
+            )
         return allotment
 
     def _round_fraction(self, fraction: Fraction) -> Fraction:
@@ -328,7 +335,9 @@ class Account:
         for (argument, value), other_value in zip(self._facts().items(), other._facts().values(), strict=True):
             if value != other_value:
                 raise InvalidArgument(
-                    argument, f"the account of {self.dataset!r} was opened with {value}, not with {other_value}"
+                    argument,
+                    f"the account of {self.dataset!r} was opened with {value}, not with {other_value};"
+                    f" use {value}, or name another dataset",
                 )
 
     def require_units(self, units: int | None) -> None:

@@ -14,7 +14,7 @@ from sqlalchemy import ColumnElement, RowMapping, Select, Table, func, select, u
 from ..arguments import InvalidArgument
 from ..privacy import Neighbours, Unit
 from . import account as accounts
-from .chain import ACCOUNTS, ALLOWANCES, GRANTS, PAYMENTS, Chain
+from .chain import ACCOUNTS, ALLOWANCES, GRANTS, PAYMENTS, Chain, make_tampering_error
 
 Owner = tuple[str, ...]
 """A dataset; for an allowance a dataset, a project, and an analyst or `WHOLE_PROJECT`."""
@@ -177,14 +177,17 @@ def require_balance(chain: Chain, dataset: str) -> Balance:
     """
     balance = find_balance(chain, dataset)
     if balance is None:
-        raise InvalidArgument("dataset", f"this ledger has no account {dataset!r}")
+        raise InvalidArgument(
+            "dataset",
+            f"this ledger has no account {dataset!r}; open one with `dpcurves ledger create`, or correct the name",
+        )
     return balance
 
 
 def _parse_balance(chain: Chain, row: RowMapping) -> Balance:
     """Return the balance of an account's row. Raises `InvalidArgument` if the seal of the spent amount is wrong."""
     if not chain.has_valid_spending((row["dataset"],), row):
-        raise InvalidArgument("ledger", f"the spent budget of {row['dataset']!r} was changed without the key")
+        raise make_tampering_error(f"the spent budget of {row['dataset']!r} was changed without the key")
     currency_name, delta = accounts.split_delta(row["currency"])
     currency = accounts.Currency(currency_name)
     cap = currency.to_loss(Fraction(row["cap"], accounts.BILLION)).with_delta(delta)
@@ -285,9 +288,15 @@ def require_allowances(
         balances.get((dataset, project, analyst)),
     )
     if project_balance is None:
-        raise accounts.NoAllowance("project", f"{project!r} has no allowance in {dataset!r}")
+        raise accounts.NoAllowance(
+            "project", f"{project!r} has no allowance in {dataset!r}; ask the keeper of the ledger to set one"
+        )
     if analyst_balance is None:
-        raise accounts.NoAllowance("analyst", f"{analyst!r} has no allowance in project {project!r} of {dataset!r}")
+        raise accounts.NoAllowance(
+            "analyst",
+            f"{analyst!r} has no allowance in project {project!r} of {dataset!r};"
+            " ask the keeper of the ledger to set one",
+        )
     return project_balance, analyst_balance
 
 
@@ -309,7 +318,9 @@ def set_allowance(chain: Chain, allowance: accounts.Allowance, rule: accounts.Al
     limit, previous = allowance.limit(account.account), current.get(owner)
     spent = 0 if previous is None else previous.spent.billionths
     if previous is not None and limit.billionths < spent:
-        raise InvalidArgument("allowance", f"{previous.owner_label} has already spent more than {limit}")
+        raise InvalidArgument(
+            "allowance", f"{previous.owner_label} has already spent more than {limit}; set at least what is spent"
+        )
     _require_room(account, current.values(), owner, limit, rule)
     chain.append(
         ALLOWANCES,
@@ -343,7 +354,9 @@ def _require_room(
     ]
     if owner[2] != accounts.WHOLE_PROJECT:
         if project is None:
-            raise InvalidArgument("project", f"{owner[1]!r} needs an allowance before its analysts get one")
+            raise InvalidArgument(
+                "project", f"{owner[1]!r} has no allowance; set the one of the project before those of its analysts"
+            )
         _require_parts([limit.billionths, *analyst_limits], project.limit, project.owner_label, rule)
     else:
         project_limits = [balance.limit.billionths for balance in siblings if balance.analyst is None]
@@ -358,7 +371,9 @@ def _require_parts(
     `InvalidArgument`.
     """
     if max(allowances, default=0) > whole.billionths:
-        raise InvalidArgument("allowance", f"an allowance exceeds the {whole} of {words}, which it is a part of")
+        raise InvalidArgument(
+            "allowance", f"an allowance must not exceed the {whole} of {words}, which contains it; set less"
+        )
     if sum(allowances) > whole.billionths and rule is accounts.AllowanceRule.WITHIN:
         total = accounts.Amount(whole.currency, sum(allowances)).digits
         raise InvalidArgument(
@@ -377,7 +392,7 @@ def _parse_allowance(chain: Chain, row: RowMapping) -> AllowanceBalance:
     """Return the allowance of a row. Raises `InvalidArgument` if the seal of the spent amount is wrong."""
     dataset, project, analyst = owner = tuple(row[name] for name in _COLUMNS)
     if not chain.has_valid_spending(owner, row):
-        raise InvalidArgument("ledger", f"the spent amount of an allowance in {dataset!r} was changed without the key")
+        raise make_tampering_error(f"the spent amount of an allowance in {dataset!r} was changed without the key")
     limit, spent = (accounts.Amount(accounts.Currency(row["currency"]), row[name]) for name in ("most", "spent"))
     rule = accounts.AllowanceRule(row["together"])
     return AllowanceBalance(dataset, project, analyst or None, limit, spent, rule, row["set_at"])

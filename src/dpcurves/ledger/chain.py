@@ -86,6 +86,16 @@ def _sync(path: Path, mode: int) -> None:
 
 VARIABLE = "DPCURVES_LEDGER_KEY"
 """Environment variable of the ledger's key in hexadecimal."""
+
+
+def make_tampering_error(finding: str) -> InvalidArgument:
+    """Return the error for a ledger that was changed by somebody without its key, with the next step"
+    " after the finding."""
+    return InvalidArgument(
+        "ledger", f"{finding}; ask nothing more of this ledger, and have its keeper compare it with the last backup"
+    )
+
+
 SIZE = 32
 """Bytes of a key: the output size of SHA-256."""
 _OF_STATES = b"dpcurves: states of streams"
@@ -160,7 +170,7 @@ class Key:
             # The decoder ignores characters after the padding, so compare the encoding.
             if isinstance(token, str) and urlsafe_b64encode(urlsafe_b64decode(token)) == token.encode():
                 return self._cipher().decrypt(token)
-        raise InvalidArgument("ledger", "the state of a stream was changed without the key")
+        raise make_tampering_error("the state of a stream was changed without the key")
 
     def is_valid_seal(self, seal: object, *facts: Fact) -> bool:
         """Return True if `seal` was made of these facts under this key."""
@@ -197,7 +207,7 @@ def read_key(path: Path) -> Key:
         text = path.read_bytes().decode(errors="replace")
     except OSError as error:
         raise InvalidArgument(
-            "key", f"{str(path)!r} cannot be read ({error.strerror}); give the key of the ledger"
+            "key", f"{str(path)!r} cannot be read ({error.strerror}); give the file that holds the ledger's key"
         ) from None
     return Key.from_hex(text, repr(str(path)))
 
@@ -226,7 +236,10 @@ def write_key(path: Path, digits: str) -> bool:
     try:
         return publish_file(path, lambda draft: draft.write_text(digits + "\n"))
     except OSError as error:
-        raise InvalidArgument("key", f"{str(path)!r} cannot be written ({error.strerror})") from None
+        raise InvalidArgument(
+            "key",
+            f"{str(path)!r} cannot be written ({error.strerror}); let the key lie in a folder where you may write",
+        ) from None
 
 
 # Tables of a ledger.
@@ -377,27 +390,30 @@ _NO_LOCKS = f"{_LOCKS}; nothing was written"
 _NO_LEDGER = "not a ledger"
 _BROKEN_RULE = "a row that breaks the ledger's rules was refused; nothing was written"
 _TROUBLES = {
-    "SQLITE_NOTADB": "not an SQLite database",
+    "SQLITE_NOTADB": "the file is not an SQLite database; name the file of a ledger",
     "SQLITE_ERROR": _NO_LEDGER,
     "SQLITE_BUSY": _BUSY_FILE,
     "SQLITE_LOCKED": _BUSY,
     "SQLITE_PROTOCOL": _BUSY_FILE,
     **dict.fromkeys(("SQLITE_IOERR_LOCK", "SQLITE_IOERR_RDLOCK", "SQLITE_IOERR_SHMLOCK"), _NO_LOCKS),
-    "SQLITE_READONLY": "no permission to write",
-    "SQLITE_CANTOPEN": "cannot be opened",
+    "SQLITE_READONLY": "no permission to write; let this user write the file and its folder",
+    "SQLITE_CANTOPEN": "the file cannot be opened; check the path and its permissions",
     "SQLITE_IOERR": "the disk cannot be read or written; a retry under the same request is never charged twice",
-    "SQLITE_FULL": "the disk is full; nothing was written",
-    "SQLITE_CORRUPT": "the file is damaged",
+    "SQLITE_FULL": "the disk is full and nothing was written; make room and retry",
+    "SQLITE_CORRUPT": "the file is damaged; restore it from a backup, and count what was spent since",
     "SQLITE_CONSTRAINT": _BROKEN_RULE,
     "42P01": _NO_LEDGER,
     "42703": _NO_LEDGER,
-    "42501": "this user has no permission to write",
+    "42501": "this database user may not write; GRANT it INSERT and UPDATE on the tables of the ledger",
     "23505": _BROKEN_RULE,
     "23514": _BROKEN_RULE,
     "55P03": _BUSY,
 }
 """Messages by error code of SQLite, and by SQLSTATE of PostgreSQL (https://www.postgresql.org/docs/current/errcodes-appendix.html)."""
-_UNREACHED = "cannot connect, or the user name is not accepted; nothing was written"
+_UNREACHED = (
+    "cannot connect, or the user name is not accepted, and nothing was written; check the host, the user and the"
+    " password"
+)
 _UNKNOWN = "the answer is not that of a ledger; a retry under the same request is never charged twice"
 
 
@@ -478,12 +494,11 @@ def _describe_error(error: SQLAlchemyError, default_message: str) -> str:
 # Connections that stay open between transactions, for servers that need thousands of them.
 
 
-MOST = 64
-"""Connections. Maximum number of simultaneous connections per engine: more than a server has threads."""
 AT_REST = 8
 """Connections. Number of idle connections that stay open."""
 KEPT = MappingProxyType(
-    {"poolclass": sql.QueuePool, "pool_size": AT_REST, "max_overflow": MOST - AT_REST, "pool_timeout": WAIT_SECONDS}
+    # at most 64 connections: more than a server has threads
+    {"poolclass": sql.QueuePool, "pool_size": AT_REST, "max_overflow": 64 - AT_REST, "pool_timeout": WAIT_SECONDS}
 )
 """Settings of an engine whose connections stay open."""
 
@@ -611,7 +626,9 @@ def require_version(connection: sql.Connection) -> None:
     version = connection.execute(sql.select(BOOK.c.version)).scalars().first()
     if version not in (None, VERSION):
         raise InvalidArgument(
-            "ledger", f"the ledger has schema {version}, and this dpcurves reads schema {VERSION}: upgrade dpcurves"
+            "ledger",
+            f"the ledger has schema {version}, and this dpcurves reads schema {VERSION}:"
+            " upgrade dpcurves on this machine",
         )
 
 
@@ -636,13 +653,18 @@ def _read_single_book(connection: sql.Connection, query: sql.Select[tuple[object
     """
     rows = connection.execute(query).mappings().all()
     if len(rows) != 1:
-        raise InvalidArgument("ledger", f"the book has {len(rows)} rows, not one: it was changed without the key")
+        raise make_tampering_error(f"the book has {len(rows)} rows, not one: it was changed without the key")
     (row,) = rows
     book = Book(row["version"], row["name"], row["key"], row["entries"], row["head"])
     if book.key != key.identity:
-        raise InvalidArgument("key", "not the key of this ledger, or the ledger's book was changed without the key")
+        raise InvalidArgument(
+            "key",
+            "this is not the key of this ledger, or the ledger's book was changed without the"
+            " key;"
+            " give the key that the ledger was created with",
+        )
     if row["id"] != 1 or not key.is_valid_seal(row["seal"], "book", *book.facts().values()):
-        raise InvalidArgument("ledger", "the book was changed without the key")
+        raise make_tampering_error("the book was changed without the key")
     return book
 
 
@@ -687,7 +709,7 @@ class Chain:
             ValueError: names the entry number.
         """
         if not self.is_sealed(table, entry):
-            raise InvalidArgument("ledger", f"row {entry['entry']} was changed without the key")
+            raise make_tampering_error(f"row {entry['entry']} was changed without the key")
 
     def read_rows(self, table: sql.Table, query: sql.Select[Any]) -> Iterator[sql.RowMapping]:
         """Yield entries of one table. Refuses entries without a valid seal."""

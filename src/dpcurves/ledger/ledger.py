@@ -99,7 +99,9 @@ class Ledger:
         storage = parse_storage_url(url)
         if not storage.exists():
             storage.require_not_lost()
-            raise InvalidArgument("ledger", "there is no ledger at this URL")
+            raise InvalidArgument(
+                "ledger", "there is no ledger at this URL; create one with `dpcurves ledger create`, or correct the URL"
+            )
         return cls.open(url, key)
 
     @classmethod

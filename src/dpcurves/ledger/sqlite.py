@@ -43,12 +43,6 @@ ENDING = "-line"
 """Suffix of the queue's file."""
 PATIENCE_SECONDS = 5
 """Seconds without a served writer after which waiting writers go on."""
-NEXT_SECONDS = 0.0003
-"""Seconds between two polls of the next writer in the queue."""
-EACH_SECONDS = 0.001
-"""Seconds that each earlier writer in the queue adds to the polling interval: no write is faster."""
-MOST_SECONDS = 0.02
-"""Seconds. Longest polling interval."""
 
 _NUMBER = struct.Struct("=Q")
 """A number in the queue's file: 64 bits in native byte order."""
@@ -58,8 +52,6 @@ _SERVED = 8
 """Bytes. Offset, in the queue's file, of the number below which no writer is waited for."""
 _LOCK = struct.Struct("hhqqi0q")
 """C structure `flock` of fcntl."""
-_FIRST = 4096
-"""Bytes. Offset of the byte that number 0 locks: locked bytes are never written."""
 _TRIES = 1000
 """Attempts to claim a number before the writer gives up its place in the queue."""
 
@@ -116,7 +108,8 @@ class _QueuePosition:
                 last_served, last_progress = serving, monotonic()
             elif monotonic() - last_progress > PATIENCE_SECONDS:
                 break
-            sleep(min(NEXT_SECONDS + EACH_SECONDS * (self._number - serving - 1), MOST_SECONDS))
+            # seconds: no write is faster than one millisecond, and each earlier writer needs one
+            sleep(min(0.0003 + 0.001 * (self._number - serving - 1), 0.02))
         self._is_first = True
 
     def leave(self) -> None:
@@ -151,7 +144,8 @@ class _QueuePosition:
         """Lock, release or query the bytes of the numbers from `first` to below `end`; return the lock type that the
         system reports.
         """
-        lock = _LOCK.pack(kind, os.SEEK_SET, _FIRST + first, end - first, 0)
+        # number 0 locks byte 4096: locked bytes are never written
+        lock = _LOCK.pack(kind, os.SEEK_SET, 4096 + first, end - first, 0)
         return int(_LOCK.unpack(fcntl.fcntl(self._file, command, lock))[0])
 
     def _read_number(self, offset: int) -> int:
@@ -168,8 +162,6 @@ FOUNDING_SECONDS = 10
 """Seconds that a key may exist before its ledger. A creating process has both ready and only names them; but a disk may
 be slow to store a name, and the process may pause between the two.
 """
-_POLL_SECONDS = 0.01
-"""Seconds between polls for the ledger of a key."""
 _AT_ONE_MOMENT = "BEGIN"
 # IMMEDIATE takes the write lock before the first read. A transaction that reads first and then writes is aborted if
 # another process wrote in between, whatever its timeout.
@@ -193,9 +185,11 @@ class FileStorage:
         self._digits = chain.generate_key_digits()
         self._new = chain.Key.from_hex(self._digits, "a new key")
         if not os.path.isdir(self._path.parent):  # unlike `Path.is_dir` it never raises
-            raise InvalidArgument("ledger", f"{self._label}: the folder is not there")
+            raise InvalidArgument(
+                "ledger", f"{self._label}: the folder is not there; make it first, or correct the path"
+            )
         if self.exists() and not os.path.isfile(self._path):
-            raise InvalidArgument("ledger", f"{self._label}: not a file")
+            raise InvalidArgument("ledger", f"{self._label}: this path is not a file; name the file of the ledger")
 
     def exists(self) -> bool:
         """Return True if anything exists at the path of the ledger."""
@@ -215,7 +209,7 @@ class FileStorage:
                     f"{self._label}: the ledger is gone, and its key is still there: restore the ledger, because what"
                     " it has spent counts; for records that were never asked about, name another file",
                 )
-            sleep(_POLL_SECONDS)
+            sleep(0.01)  # seconds between polls for the ledger
 
     def create(self, key: chain.Key) -> None:
         """Create the file atomically, and its key if it is new. If another process was first, its files stay.
@@ -232,7 +226,9 @@ class FileStorage:
             reason = getattr(error, "strerror", type(error).__name__)
         else:
             return
-        raise InvalidArgument("ledger", f"{self._label}: cannot be created ({reason})")
+        raise InvalidArgument(
+            "ledger", f"{self._label}: cannot be created ({reason}); name a file in a folder where you may write"
+        )
 
     def _link_files(self, draft: Path, key: chain.Key) -> None:
         """Name the key file and then the ledger. A key whose ledger could not be created is removed again."""

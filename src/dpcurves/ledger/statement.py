@@ -67,7 +67,9 @@ def require_paid_by(chain: Chain, grant: Grant, member: Member) -> None:
     """
     row = chain.read_first(PAYMENTS, select(PAYMENTS).where(PAYMENTS.c.grant == grant.id))
     if row is None or row["project"] != member.project:
-        raise InvalidArgument("request", f"{grant.request!r} was not paid by project {member.project!r}")
+        raise InvalidArgument(
+            "request", f"{grant.request!r} was not paid by project {member.project!r}; name a request of this project"
+        )
 
 
 def payers_of(chain: Chain, dataset: str) -> dict[int, Member]:

@@ -10,7 +10,7 @@ from sqlalchemy import RowMapping, func, insert, select, update
 
 from ..arguments import InvalidArgument
 from .account import Grant, require_name, require_text
-from .chain import ANSWERS, GRANTS, NOTES, STATES, Chain, Fact
+from .chain import ANSWERS, GRANTS, NOTES, STATES, Chain, Fact, make_tampering_error
 from .verification import (
     Head,
     grant_of,
@@ -25,8 +25,6 @@ FIRST_TICK = 1
 """Number of the first time step of a stream."""
 PART = -1
 """Part number of answers to ticks. Parts of questions are counted from 0, so none has this number."""
-_BLOCK = 1024
-"""Bytes. Sealed states are padded to a multiple of this, so that their length reveals little."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -139,7 +137,10 @@ def _find_grant_row(chain: Chain, grant: Grant) -> RowMapping:
     grant_and_state = select(GRANTS, STATES.c.sealed).outerjoin(STATES, STATES.c.grant == GRANTS.c.entry)
     row = chain.read_first(GRANTS, grant_and_state.where(GRANTS.c.entry == grant.id))
     if row is None or grant_of(row) != grant:
-        raise InvalidArgument("grant", f"this ledger has not granted {grant.request!r} as its row {grant.id}")
+        raise InvalidArgument(
+            "grant",
+            f"this ledger has not granted {grant.request!r} as its row {grant.id}; open the ledger that paid for it",
+        )
     return row
 
 
@@ -160,7 +161,8 @@ def _write_state(chain: Chain, grant: Grant, stored: _SealedState, *, is_new: bo
     """Encrypt the state of a stream, with its tick and the end of the chain, and insert or overwrite its row."""
     state, end = stored.stream_state.state, stored.end
     head = json.dumps([chain.book.name, grant.id, stored.stream_state.tick, end.entries, end.seal, len(state)]).encode()
-    sealed = chain.encrypt(head + b"\n" + state + bytes(-(len(head) + len(state)) % _BLOCK))
+    # padded to a multiple of 1,024 bytes, so that the length reveals little
+    sealed = chain.encrypt(head + b"\n" + state + bytes(-(len(head) + len(state)) % 1024))
     if is_new:
         chain.connection.execute(insert(STATES), {"grant": grant.id, "sealed": sealed})
     else:
@@ -193,13 +195,13 @@ def _read_answers(chain: Chain, grant: Grant, ticks: range) -> dict[int, str]:
     answers = {row["turn"]: row["answer"] for row in rows}
     if list(answers) != list(ticks):
         missing = next(tick for tick in ticks if tick not in answers)
-        raise InvalidArgument("ledger", f"the answer to tick {missing} was removed without the key")
+        raise make_tampering_error(f"the answer to tick {missing} was removed without the key")
     return answers
 
 
 def _make_tampering_error(grant: Grant, description: str) -> InvalidArgument:
     """Return the error that the state of a grant's stream is as described."""
-    return InvalidArgument("ledger", f"the state of {grant.request!r} is {description}")
+    return make_tampering_error(f"the state of {grant.request!r} is {description}")
 
 
 # Notes: noise-tree nodes opened under a paid part of a grant, stored before any of them is shown. SECRET.
@@ -232,7 +234,7 @@ def store_notes(chain: Chain, grant: Grant, part: int, notes: Mapping[str, int])
             lost rows, which may have been these notes.
     """
     if part < 0:
-        raise InvalidArgument("part", f"must be at least 0, got {part}")
+        raise InvalidArgument("part", f"parts are numbered from 0, got {part}")
     for name in notes:
         require_name("name", name)
     stored = find_notes(chain, grant, part, list(notes))

@@ -18,7 +18,7 @@ from ..arguments import InvalidArgument
 from ..privacy import PrivacyLoss, format_loss
 from . import account as accounts
 from .balance import Owner, Spending, all_balances, every_allowance
-from .chain import ANSWERS, ENTRIES, EVENTS, GRANTS, PAYMENTS, Chain
+from .chain import ANSWERS, ENTRIES, EVENTS, GRANTS, PAYMENTS, Chain, make_tampering_error
 
 # Charges of questions, their stored answers, receipts on errors, and audit events.
 
@@ -146,7 +146,7 @@ class Charge:
             raise InvalidArgument(
                 "units",
                 f"{self.account.dataset!r} had {row['units']} units in earlier questions and has {self.units}"
-                " now; changed records are another dataset",
+                " now; open another account, under another dataset name, for changed records",
             )
 
     def require_delta(self, chain: Chain) -> None:
@@ -161,7 +161,9 @@ class Charge:
             return
         if not cap:
             raise InvalidArgument(
-                "delta", f"the account of {self.account.dataset!r} has no delta, and {self.purpose!r} needs one"
+                "delta",
+                f"the account of {self.account.dataset!r} has no delta, and {self.purpose!r} needs"
+                " one; ask without delta, or open an account with a delta",
             )
         remaining = cap - delta_spent(chain, self.account.dataset)
         if self.loss.delta > remaining:
@@ -208,7 +210,10 @@ def require_grant(chain: Chain, grant: accounts.Grant) -> str:
     """
     row = chain.read_first(GRANTS, select(GRANTS).where(GRANTS.c.entry == grant.id))
     if row is None or grant_of(row) != grant:
-        raise InvalidArgument("grant", f"this ledger has not granted {grant.request!r} as its row {grant.id}")
+        raise InvalidArgument(
+            "grant",
+            f"this ledger has not granted {grant.request!r} as its row {grant.id}; open the ledger that paid for it",
+        )
     return str(row["mac"])
 
 
@@ -252,7 +257,7 @@ def store_answer(chain: Chain, grant: accounts.Grant, turn: int, part: int, answ
     """
     accounts.require_text("answer", answer)
     if turn < 0 or part < 0:
-        raise InvalidArgument("turn, part", f"must be at least 0, got {turn} and {part}")
+        raise InvalidArgument("turn, part", f"turns and parts are numbered from 0, got {turn} and {part}")
     first = find_answer(chain, grant, turn, part)
     if first is not None:
         return first
@@ -406,7 +411,7 @@ def require_all_rows(chain: Chain) -> None:
         ValueError: rows are missing.
     """
     if _count_entries(chain) != chain.book.entries:
-        raise InvalidArgument("ledger", f"rows were removed without the key: the book counts {chain.book.entries}")
+        raise make_tampering_error(f"rows were removed without the key: the book counts {chain.book.entries}")
 
 
 def require_paid(chain: Chain, spending: Spending) -> None:
@@ -446,7 +451,7 @@ def require_path_to_end(chain: Chain, after: Head) -> None:
 def _require_equal_sums(spending: Spending, total: int) -> None:
     """Refuse a spent amount that differs from the sum of payments (billionths). Raises `InvalidArgument`."""
     if total != spending.spent.billionths:
-        raise InvalidArgument("ledger", spending.mismatch_message)
+        raise make_tampering_error(spending.mismatch_message)
 
 
 class _ChainWalk:
@@ -465,11 +470,11 @@ class _ChainWalk:
         """
         number, row = self.here.entries + 1, entry.row
         if row["entry"] > number:
-            raise InvalidArgument("ledger", f"row {number} was removed or renumbered without the key")
+            raise make_tampering_error(f"row {number} was removed or renumbered without the key")
         if row["entry"] < number:
-            raise InvalidArgument("ledger", f"row {row['entry']} exists twice: one was inserted without the key")
+            raise make_tampering_error(f"row {row['entry']} exists twice: one was inserted without the key")
         if row["previous"] != self.here.seal or not self._chain.is_sealed(entry.table, row):
-            raise InvalidArgument("ledger", f"row {number} was changed without the key")
+            raise make_tampering_error(f"row {number} was changed without the key")
         if entry.table is GRANTS:
             self.paid[(row["dataset"],)] += row["amount"]
         if entry.table is PAYMENTS:
@@ -482,27 +487,26 @@ class _ChainWalk:
         """Refuse a walk that stopped before or after the end of the chain."""
         end = head_of(self._chain)
         if self.here.entries < end.entries:
-            raise InvalidArgument("ledger", f"row {self.here.entries + 1} was removed without the key")
+            raise make_tampering_error(f"row {self.here.entries + 1} was removed without the key")
         if self.here != end:
-            raise InvalidArgument("ledger", f"row {end.entries + 1} was inserted without the key")
+            raise make_tampering_error(f"row {end.entries + 1} was inserted without the key")
 
     def require_complete(self) -> None:
         """Refuse a walk that stopped before the end of the chain, and rows outside the chain."""
         self.require_end()
         end = head_of(self._chain)
         if _count_entries(self._chain) != end.entries:
-            raise InvalidArgument("ledger", f"row {end.entries + 1} was inserted without the key")
+            raise make_tampering_error(f"row {end.entries + 1} was inserted without the key")
         if self._kept is not None and self._kept.entries > end.entries:
-            raise InvalidArgument(
-                "ledger",
-                f"the chain ends at row {end.entries}, but had {self._kept.entries} rows when the head was stored:"
-                " an older copy was restored",
+            raise make_tampering_error(
+                f"the chain ends at row {end.entries}, but had {self._kept.entries} rows when the head was stored: an"
+                " older copy was restored"
             )
 
     def _compare_head(self) -> None:
         """Refuse the present row if the stored head names its number with another seal. Raises `InvalidArgument`."""
         if self._kept is not None and self._kept.entries == self.here.entries and self._kept != self.here:
-            raise InvalidArgument("ledger", f"row {self.here.entries} differs from the stored head")
+            raise make_tampering_error(f"row {self.here.entries} has another seal than when its head was stored")
 
 
 def _count_entries(chain: Chain) -> int:
@@ -527,8 +531,6 @@ def _read_table(chain: Chain, table: Table, after: int) -> Iterator[_Entry]:
     while rows := chain.connection.execute(query).mappings().all():
         for row in rows:
             if not isinstance(row["entry"], int):
-                raise InvalidArgument(
-                    "ledger", f"a row of {table.name} has lost its number: it was changed without the key"
-                )
+                raise make_tampering_error(f"a row of {table.name} has lost its number: it was changed without the key")
             yield _Entry(table, row)
         query = first.where(table.c.entry > rows[-1]["entry"])

@@ -20,23 +20,35 @@ from .lazy_tree import LazyTree
 from .linear import FlatHistogram, LinearMechanism, PartitionSums, RegionSums, TreeSums, calibrate_noise
 from .wavelets import SquareRoot
 
-EXACT = 0.02
-"""Squared records. Variance of a count at which 98 in 100 counts are exact: up to it, counts of single cells are
-preferred to a tree. Their largest error is smaller, and in empty cells half of the remaining noise is recognisable.
-Chosen on one half of the shapes of `benchmarks/regimes.py`, at epsilon 5.5 to 12, under both adjacencies.
-"""
-WORTH = 2.0
-"""Ratio. A flat histogram is preferred to a tree (see `EXACT`) while its mean squared error is at most this many times
-the tree's.
-"""
-DENSE = 1.5
-"""Ratio. Records per cell, divided by the variance of the noise of a cell, above which there is little to smooth."""
 MOST_CONVOLVED = 2**16
 """Cells. Largest number of cells for which `SquareRoot` is tried: its convolutions are quick up to this length."""
-UNEVEN = 4.0
-"""Ratio. Largest unevenness of spread records that `resolution_error` assumes: their squared deviations over those of
-uniformly random records.
-"""
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """Numbers that steer the choice of a mechanism. Privacy does not depend on them, only errors do."""
+
+    exact_variance: float = 0.02
+    """Squared records. Variance of a count at which 98 in 100 counts are exact: up to it, counts of single cells are
+    preferred to a tree. Their largest error is smaller, and in empty cells half of the remaining noise is recognisable.
+    Chosen on one half of the shapes of `benchmarks/regimes.py`, at epsilon 5.5 to 12, under both adjacencies.
+    """
+    flat_excess: float = 2.0
+    """Ratio. With nearly exact counts (see `exact_variance`), a flat histogram is preferred to a tree while its mean
+    squared error is at most this many times the tree's.
+    """
+    dense: float = 1.5
+    """Ratio. Records per cell, divided by the variance of the noise of a cell, above which there is little to
+    smooth.
+    """
+    unevenness: float = 4.0
+    """Ratio. Largest unevenness of spread records that `resolution_error` assumes: their squared deviations over those
+    of uniformly random records.
+    """
+
+
+TUNING = Tuning()
+"""The tuning that is used unless another one is passed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,14 +61,19 @@ class LinearChoice(LinearMechanism):
     interpolate to: the width is then 1.
 
     Formal guarantees: as for the chosen mechanism; the choice depends on query, loss and adjacency alone.
+
+    Attributes:
+        tuning: Numbers that steer the choice.
     """
+
+    tuning: Tuning = TUNING
 
     def choose_mechanism(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> LinearMechanism:
         """Return the linear mechanism for this query, loss and adjacency (class docstring: which one); touches no
         data.
         """
         if query.uses_prefixes:
-            return _choose_prefix_mechanism(cast("CountQuery", query), loss, adjacency)
+            return _choose_prefix_mechanism(cast("CountQuery", query), loss, adjacency, self.tuning)
         candidates = (mechanism for mechanism in (RegionSums(), PartitionSums()) if mechanism.accepts_query(query))
         return next(candidates, FlatHistogram())
 
@@ -74,7 +91,12 @@ class MechanismChoice:
     predicted error.
 
     Formal guarantees: as for the chosen mechanism; the choice depends on query, loss and adjacency alone.
+
+    Attributes:
+        tuning: Numbers that steer the choice.
     """
+
+    tuning: Tuning = TUNING
 
     def choose_mechanism(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Mechanism | LazyMechanism:
         """Return the only mechanism for the type of query, else `SquareRoot` or the choice of `LinearChoice`; touches
@@ -82,9 +104,9 @@ class MechanismChoice:
         """
         if only := _find_only_mechanism(query):
             return only
-        linear = LINEAR.choose_mechanism(query, loss, adjacency)
+        linear = LinearChoice(self.tuning).choose_mechanism(query, loss, adjacency)
         counts = query.uses_prefixes and query.tells_missing  # excludes sums of weights
-        if not counts or not _is_rough(cast("CountQuery", query), loss, adjacency):
+        if not counts or not _is_rough(cast("CountQuery", query), loss, adjacency, self.tuning):
             return linear
         root, nested = (mechanism.plan(query, loss, adjacency).error for mechanism in (SquareRoot(), linear))
         return SquareRoot() if root < nested else linear
@@ -99,7 +121,10 @@ class MechanismChoice:
         """
         mechanism = _find_only_mechanism(plan.query) or LINEAR
         if not isinstance(mechanism, Mechanism):
-            raise WrongArgumentType("plan", f"must be one that is answered at once, not one made by {plan.made_by}")
+            raise WrongArgumentType(
+                "plan",
+                f"this plan of {plan.made_by} is answered in several steps; answer it with the mechanism that made it",
+            )
         return mechanism.run(table, plan, randomness)
 
     def answer(self, count: Counter, plan: Plan, memory: Memory, randomness: Randomness) -> tuple[int, ...]:
@@ -141,7 +166,7 @@ def _import_mechanism(location: str) -> Mechanism | LazyMechanism:
     return cast("Mechanism | LazyMechanism", getattr(import_module(f".{file}", __package__), name)())
 
 
-def _is_rough(query: CountQuery, loss: PrivacyLoss, adjacency: Adjacency) -> bool:
+def _is_rough(query: CountQuery, loss: PrivacyLoss, adjacency: Adjacency, tuning: Tuning) -> bool:
     """Return whether Gaussian prefixes of one row have cells in which there is little to smooth.
 
     The cells are unlike their neighbours, or known to hold more records than noise on average.
@@ -151,7 +176,7 @@ def _is_rough(query: CountQuery, loss: PrivacyLoss, adjacency: Adjacency) -> boo
     if query.use is CountUse.UNEVEN:
         return True
     total = adjacency.public_record_count
-    return total is not None and total / query.cells > DENSE * calibrate_noise(query, loss, adjacency).variance
+    return total is not None and total / query.cells > tuning.dense * calibrate_noise(query, loss, adjacency).variance
 
 
 LINEAR = LinearChoice()
@@ -160,11 +185,13 @@ AUTO = MechanismChoice()
 """The choice among all mechanisms: what a session uses if no mechanism is named."""
 
 
-def resolution_error(query: CountQuery, adjacency: ReplaceOne, width: int) -> float:
+def resolution_error(
+    query: CountQuery, adjacency: ReplaceOne, width: int, unevenness: float = TUNING.unevenness
+) -> float:
     """Return the mean squared error of prefixes within intervals of `width` cells if records are spread.
 
     If m records of an interval lie in it uniformly at random, linear interpolation between its endpoints has an error
-    of mean variance m / 6. Records are less even than that, by the factor `UNEVEN`. The mean of m is the interval's
+    of mean variance m / 6. Records are less even than that, by the factor `unevenness`. The mean of m is the interval's
     share of all records in its row.
 
     >>> from dpcurves.data import Axis, Grid
@@ -177,23 +204,29 @@ def resolution_error(query: CountQuery, adjacency: ReplaceOne, width: int) -> fl
     if width == 1:
         return 0.0
     share = adjacency.units * adjacency.unit.records * width / query.cells
-    return UNEVEN * share / 6 / query.rows
+    return unevenness * share / 6 / query.rows
 
 
 @lru_cache(maxsize=1024)
-def _choose_prefix_mechanism(query: CountQuery, loss: PrivacyLoss, adjacency: Adjacency) -> LinearMechanism:
+def _choose_prefix_mechanism(
+    query: CountQuery, loss: PrivacyLoss, adjacency: Adjacency, tuning: Tuning
+) -> LinearMechanism:
     """Choose among flat histograms, which are quickly evaluated, then trees, from wide to narrow intervals.
 
     The search stops where no narrower intervals can be better, because they have more noise: a tree without its last
     level, whose budget the others get, has less. If nearly all counts are exact, single cells are preferred: see
-    `EXACT`.
+    `Tuning.exact_variance`.
     """
     mechanism: LinearMechanism = FlatHistogram()
     least_error = inf
-    widths = _list_interval_widths(query, adjacency)
-    if widths == [(1, 0.0)] and loss.is_pure and calibrate_noise(query, loss, adjacency).variance <= EXACT:
+    widths = _list_interval_widths(query, adjacency, tuning.unevenness)
+    if (
+        widths == [(1, 0.0)]
+        and loss.is_pure
+        and calibrate_noise(query, loss, adjacency).variance <= tuning.exact_variance
+    ):
         flat_error, tree_error = (kind().plan(query, loss, adjacency).error ** 2 for kind in (FlatHistogram, TreeSums))
-        return FlatHistogram() if flat_error <= WORTH * tree_error else TreeSums()
+        return FlatHistogram() if flat_error <= tuning.flat_excess * tree_error else TreeSums()
     for kind in (FlatHistogram, TreeSums):
         for width, resolution in reversed(widths):
             if resolution >= least_error:
@@ -206,7 +239,7 @@ def _choose_prefix_mechanism(query: CountQuery, loss: PrivacyLoss, adjacency: Ad
     return mechanism
 
 
-def _list_interval_widths(query: CountQuery, adjacency: Adjacency) -> list[tuple[int, float]]:
+def _list_interval_widths(query: CountQuery, adjacency: Adjacency, unevenness: float) -> list[tuple[int, float]]:
     """Return candidate widths of intervals, increasing, with their resolution errors."""
     axis = query.axes[-1]
     if query.hint is not Hint.SPREAD or not isinstance(adjacency, ReplaceOne):
@@ -214,4 +247,4 @@ def _list_interval_widths(query: CountQuery, adjacency: Adjacency) -> list[tuple
     if not isinstance(axis, Axis) or axis.grid.outside is Outside.APART:
         return [(1, 0.0)]
     widths = [2**power for power in range(query.cells.bit_length())]
-    return [(width, resolution_error(query, adjacency, width)) for width in widths]
+    return [(width, resolution_error(query, adjacency, width, unevenness)) for width in widths]

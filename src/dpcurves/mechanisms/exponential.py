@@ -210,7 +210,10 @@ class ExponentialPartition(QueryMechanism):
         no positive rate after rounding errors.
         """
         if deviation_rate(query, loss, adjacency) <= 0:
-            raise UnsupportedQuery("epsilon, rho", f"{loss} is too small to choose among {len(query.order)} cells")
+            raise UnsupportedQuery(
+                "epsilon, rho",
+                f"{loss} is too small to choose among {len(query.order)} cells; give a larger loss or fewer cells",
+            )
         blank = Selection((1,) * len(query.order))
         return Plan(query, loss, adjacency, "buckets by the exponential mechanism", blank, error=0.0)
 
@@ -279,7 +282,9 @@ class ExponentialQuantiles(QueryMechanism):
             raise UnsupportedQuery("pieces", f"must be at least 2, got {query.pieces}")
         cells = _require_grid(query).cells
         if level_epsilon(loss, query.pieces) == 0:
-            raise UnsupportedQuery("epsilon, rho", "must be above zero to choose cuts")
+            raise UnsupportedQuery(
+                "epsilon, rho", "a loss above zero is needed to choose cuts; give this step a part of the budget"
+            )
         even_cuts = tuple(cells * i // query.pieces for i in range(1, query.pieces))
         return Plan(
             query, loss, adjacency, "recursive cuts by the exponential mechanism", Selection(even_cuts), error=0.0
@@ -329,7 +334,7 @@ def _require_grid(query: QuantileCutsQuery) -> Grid:
     categories.
     """
     if len(query.axes) != 1 or not isinstance(query.axes[0], Axis):
-        raise UnsupportedQuery("axes", "must be one column of numbers")
+        raise UnsupportedQuery("axes", "cuts are chosen along one column of numbers; declare it on a grid")
     return query.axes[0].grid
 
 
@@ -362,7 +367,9 @@ class ExponentialWorstBox(QueryMechanism):
     def _plan(self, query: WorstBoxQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         """Return a plan whose example choice is box 0. Raises `UnsupportedQuery` if the loss is zero."""
         if misfit_rate(loss, adjacency) == 0:
-            raise UnsupportedQuery("epsilon, rho", "must be above zero to choose a box")
+            raise UnsupportedQuery(
+                "epsilon, rho", "a loss above zero is needed to choose a box; give this step a part of the budget"
+            )
         return Plan(query, loss, adjacency, "worst box by the exponential mechanism", Selection((0,)), error=0.0)
 
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:

@@ -31,7 +31,7 @@ from ..queries import (
 )
 from ..queries.query import Places
 from .base import ExactTable, QueryMechanism
-from .tree_strategy import DISCRETE, TreeShape, find_best_shape
+from .tree_strategy import TUNING, TreeShape, find_best_shape
 
 
 def regular_tiling_law(
@@ -78,7 +78,9 @@ def calibrate_noise(query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> No
         UnsupportedQuery: the loss is so small that no sampler has that much noise, or a record cannot add anything.
     """
     if query.per_record_sensitivity < 1:
-        raise UnsupportedQuery("half", f"must let a record add at least 1, got {query.per_record_sensitivity}")
+        raise UnsupportedQuery(
+            "half", f"a record must be able to add at least 1, got {query.per_record_sensitivity}; choose a larger half"
+        )
     return _calibrate_to_distances(l1_distance(query, adjacency), squared_l2_distance(query, adjacency), loss)
 
 
@@ -107,14 +109,16 @@ def calibrate_to_price(price: Fraction, loss: PrivacyLoss) -> Noise:
 def require_positive_loss(loss: PrivacyLoss) -> None:
     """Raise `UnsupportedQuery` if the loss is zero, so that no noise is large enough."""
     if loss.rho == 0:
-        raise UnsupportedQuery("epsilon, rho", "noisy sums need a loss above zero")
+        raise UnsupportedQuery("epsilon, rho", "noisy sums need a loss above zero; give this step a part of the budget")
 
 
 def require_drawable(noise: Noise, loss: PrivacyLoss) -> Noise:
     """Return the noise. Raises `UnsupportedQuery` if no sampler has that much."""
     laplace = noise.family is Family.LAPLACE
     if noise.parameter > (discrete_laplace.LARGEST_SCALE if laplace else discrete_gaussian.LARGEST_VARIANCE):
-        raise UnsupportedQuery("epsilon, rho", f"{loss} for a part of the sums needs more noise than can be drawn")
+        raise UnsupportedQuery(
+            "epsilon, rho", f"{loss} for a part of the sums needs more noise than can be drawn; give a larger loss"
+        )
     return noise
 
 
@@ -238,7 +242,9 @@ class FlatHistogram(FixedWidthMechanism):
         for and the width is above 1.
         """
         if self.width > 1 and not query.uses_prefixes:
-            raise UnsupportedQuery("width", f"must be 1 for cells; intervals of {self.width} cells only serve prefixes")
+            raise UnsupportedQuery(
+                "width", f"intervals of {self.width} cells only serve sums of prefixes; choose width 1 for cells"
+            )
         return plan_sums(
             self.name_with_width("flat histogram"), query, TreeShape((self.width,), (Fraction(1),)), loss, adjacency
         )
@@ -265,7 +271,9 @@ class TreeSums(FixedWidthMechanism, PrefixMechanism):
         """
         family, total_is_public = Family.from_loss(loss), adjacency.public_record_count is not None
         single_level = calibrate_noise(query, loss, adjacency) if loss.is_pure else None
-        small_noise = single_level if single_level is not None and single_level.parameter <= DISCRETE else None
+        small_noise = (
+            single_level if single_level is not None and single_level.parameter <= TUNING.discrete_scale else None
+        )
         shape = find_best_shape(
             query.rows, query.cells, self.width, family, total_is_public=total_is_public, single_level_noise=small_noise
         )

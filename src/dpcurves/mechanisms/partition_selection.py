@@ -76,7 +76,9 @@ class BoundedNoise:
         rate = min(rate, LARGEST_RATE)
         start = _guess_threshold(float(rate), log(delta.numerator) - log(delta.denominator))
         if start > LARGEST_THRESHOLD:
-            raise UnsupportedQuery("epsilon, delta", "must be larger: with so much noise no category would be released")
+            raise UnsupportedQuery(
+                "epsilon, delta", "with so much noise no category would be released; give a larger epsilon or delta"
+            )
         while start > 1 and cls(rate, start - 1).selection_probability_of_one() <= delta:
             start -= 1
         while cls(rate, start).selection_probability_of_one() > delta:
@@ -181,10 +183,14 @@ class ThresholdedCategories(QueryMechanism):
         """
         if not loss.delta:
             raise UnsupportedQuery(
-                "delta", "groups that nobody listed need one: a probability far below 1 over all units"
+                "delta",
+                "groups that nobody listed are found only with a delta;"
+                " give one far below 1 over the number of units, or list the groups",
             )
         if pure_epsilon(loss) == 0:
-            raise UnsupportedQuery("epsilon, rho", "must be above zero to find groups")
+            raise UnsupportedQuery(
+                "epsilon, rho", "a loss above zero is needed to find groups; give a larger loss, or list the groups"
+            )
         noise = calibrate_category_noise(loss, adjacency)
         law = PartitionDecisions(())
         return Plan(query, loss, adjacency, f"noise of at most {noise.threshold} on units of each name", law, error=0.0)
@@ -224,7 +230,9 @@ class RankedNoise:
         fakes_per_rank, decay = float(FAKES) / len(sizes), exp(-float(rate))
         thresholds = [(log(size) - log(fakes_per_rank) - log1p(decay)) / float(rate) - 1 for size in sizes]
         if max(thresholds) > LARGEST_THRESHOLD:
-            raise UnsupportedQuery("epsilon, rho", "must be larger: with so much noise no name would be released")
+            raise UnsupportedQuery(
+                "epsilon, rho", "with so much noise no name would be released; give a larger loss, or list the names"
+            )
         return cls(rate, tuple(max(ceil(threshold), 0) for threshold in thresholds))
 
     def selection_probability(self, units: int, rank: int) -> float:
@@ -307,7 +315,9 @@ class UniverseCategories(QueryMechanism):
         zero.
         """
         if pure_epsilon(loss) == 0:
-            raise UnsupportedQuery("epsilon, rho", "must be above zero to find groups")
+            raise UnsupportedQuery(
+                "epsilon, rho", "a loss above zero is needed to find groups; give a larger loss, or list the groups"
+            )
         noise = calibrate_universe_noise(loss, adjacency, query.universe.sizes)
         name = f"noise on units of each name, told above {min(noise.thresholds)} to {max(noise.thresholds)}"
         return Plan(query, loss, adjacency, name, PartitionDecisions(()), error=0.0)

@@ -71,7 +71,11 @@ def calibrate_cauchy(epsilon: Fraction) -> CauchyCalibration:
     0.0888
     """
     if epsilon < LEAST_EPSILON:
-        raise UnsupportedQuery("epsilon, rho", f"must give an epsilon of at least 2**-20 per number, got {epsilon}")
+        raise UnsupportedQuery(
+            "epsilon, rho",
+            f"each number needs an epsilon of at least 2**-20, got {epsilon};"
+            " give a larger loss or ask for fewer numbers",
+        )
     epsilon_float = float(min(epsilon, LARGEST_EPSILON))
     alpha_at_equal_scales, alpha_at_changed_scales = (
         2 * sinh(epsilon_float / 2),

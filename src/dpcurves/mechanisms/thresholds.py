@@ -128,12 +128,14 @@ def sparse_vector_law(compared: Comparisons, loss: PrivacyLoss, adjacency: Adjac
     require_positive_loss(loss)
     rise, distance = difference_sensitivity(compared.weights, adjacency)
     if distance == 0:
-        raise UnsupportedQuery("comparisons", "weights that are all 0 compare nothing")
+        raise UnsupportedQuery("comparisons", "weights that are all 0 compare nothing; give one that is not 0")
     total_distance = compared.most * distance
     ratio = two_thirds_power(Fraction(total_distance, rise))
     rate = pure_epsilon(loss) / adjacency.unit.records / (1 + ratio)
     if rate == 0:
-        raise UnsupportedQuery("epsilon, rho", "comparisons need a loss above zero")
+        raise UnsupportedQuery(
+            "epsilon, rho", "comparisons need a loss above zero; give this step a part of the budget"
+        )
     threshold_noise, sum_noise = (
         Noise(Family.LAPLACE, scale) for scale in (rise / rate, total_distance / (ratio * rate))
     )
@@ -229,7 +231,9 @@ def calibrate_merge_noise(loss: PrivacyLoss, adjacency: Adjacency) -> Noise:
     require_positive_loss(loss)
     epsilon = pure_epsilon(loss)
     if epsilon == 0:
-        raise UnsupportedQuery("epsilon, rho", "merged cells need a loss above zero")
+        raise UnsupportedQuery(
+            "epsilon, rho", "merged cells need a loss above zero; give this step a part of the budget"
+        )
     return require_drawable(Noise(Family.LAPLACE, adjacency.l1_sensitivity / epsilon), loss)
 
 
@@ -359,7 +363,9 @@ def calibrate_noise_and_decay(parts: int, height: int, loss: PrivacyLoss, adjace
         squared = adjacency.squared_l2_sensitivity * (price + 1) ** 2 / (8 * loss.rho)
         scale = Fraction(isqrt(int(squared * 4**_ROOT_BITS)) + 1, 2**_ROOT_BITS)
     if scale > LARGEST_SCALE:
-        raise UnsupportedQuery("epsilon, rho", f"{loss} for a partition needs more noise than it can be grown with")
+        raise UnsupportedQuery(
+            "epsilon, rho", f"{loss} is too small to grow a partition; give a larger loss, or a grid of fewer cells"
+        )
     return Noise(Family.LAPLACE, scale), ceil(scale * Fraction(log(parts)) * _ABOVE)
 
 

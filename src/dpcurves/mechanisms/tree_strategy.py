@@ -22,12 +22,28 @@ from ..laws import Family, IntervalSums, Noise, Tier, round_error
 # Variances are in units of the noise variance for the whole loss: a level with share s has ``s ** -power``.
 
 
-_ROUNDS = 40
-"""Iterations of a full optimisation of budget fractions, which are rounded to 1/1000 afterwards."""
-_FEW_ROUNDS = 3
-"""Iterations for an approximate comparison of many trees."""
-_LEAST_SHARE = 1e-9
-"""Ratio. Lower limit of budget fractions during optimisation, so that nothing divides by 0."""
+@dataclass(frozen=True)
+class Tuning:
+    """Numbers that steer the search for a tree. Privacy does not depend on them, only errors and run time do."""
+
+    rounds: int = 40
+    """Iterations of a full optimisation of budget fractions, which are rounded to 1/1000 afterwards."""
+    few_rounds: int = 3
+    """Iterations for an approximate comparison of many trees."""
+    discrete_scale: int = 1
+    """Records. Scale of Laplace noise up to which its discreteness changes the best tree."""
+    finalists: int = 4
+    """Trees. Number of trees per depth that are compared by exact errors."""
+    semifinalists: int = 20
+    """Trees. Number of trees per depth whose budget fractions are optimised fully."""
+    near: float = 1.2
+    """Ratio of a tree's error, before its budget fractions are optimised, to the least one; up to it the tree is
+    compared further.
+    """
+
+
+TUNING = Tuning()
+"""The tuning that is used unless another one is passed."""
 
 
 @dataclass(frozen=True)
@@ -54,13 +70,13 @@ class PerfectTrees:
         """Return the trees with these indices, as an object of the same form."""
         return replace(self, radices=self.radices[numbers], widths=self.widths[numbers])
 
-    def approximate_errors(self) -> FloatArray:
-        """Return the error of each tree after few iterations, (trees,), in units of the noise variance for the whole
-        loss; never below its least error.
+    def approximate_errors(self, rounds: int = TUNING.few_rounds) -> FloatArray:
+        """Return the error of each tree after few iterations (`rounds`), (trees,), in units of the noise variance for
+        the whole loss; never below its least error.
         """
-        return self.prefix_errors(self.optimise_budget_fractions(_FEW_ROUNDS))
+        return self.prefix_errors(self.optimise_budget_fractions(rounds))
 
-    def optimise_budget_fractions(self, rounds: int = _ROUNDS) -> FloatArray:
+    def optimise_budget_fractions(self, rounds: int = TUNING.rounds) -> FloatArray:
         """Return shares that minimise `prefix_errors`, by a fixed number of multiplicative updates.
 
         At a minimum on the simplex, shares are proportional to pulls, ``pull = -d error / d log(share) / power``. A
@@ -70,7 +86,7 @@ class PerfectTrees:
         shares = np.full(self.radices.shape, 1 / self.radices.shape[1])
         for _ in range(rounds):
             pulls = self._error_gradients(shares)
-            shares = np.maximum(shares * (pulls / shares) ** (1 / (self.power + 1)), _LEAST_SHARE)
+            shares = np.maximum(shares * (pulls / shares) ** (1 / (self.power + 1)), 1e-9)  # nothing divides by 0
             shares /= shares.sum(axis=1, keepdims=True)
         return shares
 
@@ -146,21 +162,9 @@ class PerfectTrees:
 
 Radices = tuple[int, ...]
 
-DISCRETE = 1
-"""Records. Scale of Laplace noise up to which its discreteness changes the best tree."""
 _LARGE = Fraction(10**6)
 """Records (Laplace) or squared records (Gaussian). Noise parameter so large that the discreteness of the noise does not
 matter.
-"""
-_PARTS = 1000
-"""Parts. Denominator of budget fractions, which are multiples of 1/1000."""
-_FINALISTS = 4
-"""Trees. Number of trees per depth that are compared by exact errors."""
-_SEMIFINALISTS = 20
-"""Trees. Number of trees per depth whose budget fractions are optimised fully."""
-_NEAR = 1.2
-"""Ratio of a tree's error, before its budget fractions are optimised, to the least one; up to it the tree is compared
-further.
 """
 
 
@@ -179,7 +183,14 @@ class TreeShape(NamedTuple):
 
 @lru_cache(maxsize=1024)
 def find_best_shape(
-    rows: int, cells: int, width: int, family: Family, *, total_is_public: bool, single_level_noise: Noise | None = None
+    rows: int,
+    cells: int,
+    width: int,
+    family: Family,
+    *,
+    total_is_public: bool,
+    single_level_noise: Noise | None = None,
+    tuning: Tuning = TUNING,
 ) -> TreeShape:
     """Return the shape with the least error of prefixes among trees whose finest intervals have `width` cells.
 
@@ -196,7 +207,8 @@ def find_best_shape(
         family: The family of the noise.
         total_is_public: Whether the number of all records is public.
         single_level_noise: Noise of a count if the whole loss is spent on a single tiling; used if it is Laplace noise
-            of a scale of at most `DISCRETE`.
+            of a scale of at most `Tuning.discrete_scale`.
+        tuning: Numbers that steer the search.
 
     >>> find_best_shape(1, 4096, 1, Family.LAPLACE, total_is_public=True).widths
     (256, 16, 1)
@@ -207,38 +219,43 @@ def find_best_shape(
     if (
         single_level_noise is not None
         and single_level_noise.family is Family.LAPLACE
-        and single_level_noise.parameter <= DISCRETE
+        and single_level_noise.parameter <= tuning.discrete_scale
     ):
-        candidates = _best_shapes_by_depth(rows, cells, width, total_is_public)
+        candidates = _best_shapes_by_depth(rows, cells, width, total_is_public, tuning)
         return min(
             candidates, key=lambda shape: (_exact_error(shape, rows, cells, single_level_noise, total_is_public), shape)
         )
     noise = Noise(family, _LARGE)
-    finalists = sorted(_rank_shapes(rows, cells, width, family, total_is_public))[:_FINALISTS]
+    finalists = sorted(_rank_shapes((rows, cells, width), family, total_is_public, tuning))[: tuning.finalists]
     shapes = [shape for _, shape in finalists]
     return min(shapes, key=lambda shape: (_exact_error(shape, rows, cells, noise, total_is_public), shape))
 
 
-def _best_shapes_by_depth(rows: int, cells: int, width: int, total_is_public: bool) -> Iterator[TreeShape]:
+def _best_shapes_by_depth(
+    rows: int, cells: int, width: int, total_is_public: bool, tuning: Tuning
+) -> Iterator[TreeShape]:
     """Generate the best few trees of each depth with Laplace noise, up to the best depth under large noise."""
-    deepest = len(find_best_shape(rows, cells, width, Family.LAPLACE, total_is_public=total_is_public).widths)
+    large = find_best_shape(rows, cells, width, Family.LAPLACE, total_is_public=total_is_public, tuning=tuning)
+    deepest = len(large.widths)
     for trees in _candidate_trees(rows, cells, width, Family.LAPLACE, total_is_public):
         if trees.radices.shape[1] <= deepest:
-            best_indices = np.argsort(trees.approximate_errors(), kind="stable")[:_FINALISTS]
-            yield from (shape for _, shape in _best_shapes(trees.select_trees(best_indices)))
+            best_indices = np.argsort(trees.approximate_errors(tuning.few_rounds), kind="stable")[: tuning.finalists]
+            yield from (shape for _, shape in _best_shapes(trees.select_trees(best_indices), tuning))
 
 
 def _rank_shapes(
-    rows: int, cells: int, width: int, family: Family, total_is_public: bool
+    size: tuple[int, int, int], family: Family, total_is_public: bool, tuning: Tuning
 ) -> Iterator[tuple[float, TreeShape]]:
-    """Generate the best shapes of each depth whose approximate error is near the least, with closed-form errors."""
-    depths = list(_candidate_trees(rows, cells, width, family, total_is_public))
-    approximate_errors = [trees.approximate_errors() for trees in depths]
-    largest_error = _NEAR * min(float(errors.min()) for errors in approximate_errors)
+    """Generate the best shapes of each depth whose approximate error is near the least, with closed-form errors;
+    `size` is the number of rows, of cells of a row, and of cells of the finest intervals.
+    """
+    depths = list(_candidate_trees(*size, family, total_is_public))
+    approximate_errors = [trees.approximate_errors(tuning.few_rounds) for trees in depths]
+    largest_error = tuning.near * min(float(errors.min()) for errors in approximate_errors)
     for trees, errors in zip(depths, approximate_errors, strict=True):
-        best_indices = np.argsort(errors, kind="stable")[:_SEMIFINALISTS]
+        best_indices = np.argsort(errors, kind="stable")[: tuning.semifinalists]
         if errors[best_indices[0]] <= largest_error:
-            yield from _best_shapes(trees.select_trees(best_indices[errors[best_indices] <= largest_error]))
+            yield from _best_shapes(trees.select_trees(best_indices[errors[best_indices] <= largest_error]), tuning)
 
 
 def _candidate_trees(
@@ -264,13 +281,13 @@ def _level_widths(inner: FloatArray, finest: int) -> FloatArray:
     return widths
 
 
-def _best_shapes(trees: PerfectTrees) -> Iterator[tuple[float, TreeShape]]:
+def _best_shapes(trees: PerfectTrees, tuning: Tuning) -> Iterator[tuple[float, TreeShape]]:
     """Generate the best few trees of one depth, each with its error, in which each level has a positive budget
     fraction.
     """
-    shares = trees.optimise_budget_fractions()
-    errors = np.where(shares.min(axis=1) * _PARTS < 1, np.inf, trees.prefix_errors(shares))
-    for index in np.argsort(errors, kind="stable")[:_FINALISTS]:
+    shares = trees.optimise_budget_fractions(tuning.rounds)
+    errors = np.where(shares.min(axis=1) * 1000 < 1, np.inf, trees.prefix_errors(shares))
+    for index in np.argsort(errors, kind="stable")[: tuning.finalists]:
         if np.isfinite(errors[index]):
             yield (
                 round_error(errors[index]),
@@ -304,11 +321,11 @@ def _repeat_radix(middle: int, last: int, intervals: float) -> Iterator[Radices]
 
 def _round_to_thousandths(shares: FloatArray) -> tuple[Fraction, ...]:
     """Return fractions in units of 1/1000 that add up to 1: rounded down, then the largest remainders rounded up."""
-    thousandths = np.floor(shares * _PARTS).astype(np.int64)
-    order = np.argsort(thousandths - shares * _PARTS, kind="stable")
-    for position in range(_PARTS - int(thousandths.sum())):
+    thousandths = np.floor(shares * 1000).astype(np.int64)
+    order = np.argsort(thousandths - shares * 1000, kind="stable")
+    for position in range(1000 - int(thousandths.sum())):
         thousandths[order[position % len(order)]] += 1
-    return tuple(Fraction(int(count), _PARTS) for count in thousandths)
+    return tuple(Fraction(int(count), 1000) for count in thousandths)
 
 
 def _exact_error(shape: TreeShape, rows: int, cells: int, single_noise: Noise, total_is_public: bool) -> float:

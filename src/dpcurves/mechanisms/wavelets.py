@@ -353,7 +353,9 @@ class SquareRoot(FixedWidthMechanism, PrefixMechanism):
         Gaussian.
         """
         if loss.is_pure:
-            raise UnsupportedQuery("epsilon", "a square root of prefix sums has Gaussian noise; give rho")
+            raise UnsupportedQuery(
+                "epsilon", "prefix sums by a square root of their matrix have Gaussian noise; give a loss in rho"
+            )
         alone, moved = squared_lengths(-(-query.cells // self.width), BITS)
         unit, missing = calibrate_prices(
             Fraction(alone), Fraction(moved if query.rows == 1 else 2 * alone), loss, adjacency

@@ -26,8 +26,6 @@ from .randomness import Randomness
 
 LARGEST_VARIANCE = 2**110
 """Squared records. Largest variance: up to it all but exp(-2**14) of the law fits 64 bits."""
-DEVIATION_STEPS = 64
-"""Steps per standard deviation, at least: fewer than one proposal in 100 is then rejected."""
 LARGEST_INTEGER = 2**63 - 1
 """Records. Largest 64-bit integer, to which larger magnitudes are clipped."""
 CERTAIN = 1 << 16
@@ -176,5 +174,6 @@ def _build_sampler(variance: Fraction) -> RejectionSampler:
     """Return the rejection sampler for this variance; steps have a power of two of integers, at least 64 steps per
     standard deviation (or single integers).
     """
-    bits = max(0, (int(variance / DEVIATION_STEPS**2).bit_length() - 1) // 2)
+    # at least 64 steps a standard deviation: fewer than one proposal in 100 is rejected
+    bits = max(0, (int(variance / 64**2).bit_length() - 1) // 2)
     return RejectionSampler(StepEnvelope(1 / (2 * variance), bits))

@@ -24,10 +24,6 @@ from .randomness import Randomness
 
 LARGEST_SCALE = 2**55
 """Records. Largest scale: up to it all but exp(-256) of the law fits 64 bits."""
-SCALE_STEPS = 8
-"""Steps of the highest digit per scale: at least 8, fewer than 16."""
-DIGIT = 8
-"""Bits. Binary places of the magnitude that are sampled at once, by one table of 2**8 outcomes."""
 LARGEST_INTEGER = 2**63 - 1
 """Records. Largest 64-bit integer, to which larger magnitudes are clipped."""
 
@@ -71,8 +67,8 @@ def _build_tables(scale: Fraction) -> InversionTables:
     """Return the inversion tables for this scale: of sign and highest digit, then of all lower binary places, eight at
     a time.
     """
-    bits = max(0, int(scale / SCALE_STEPS).bit_length() - 1)
-    ends = [*range(bits, 0, -DIGIT), 0]
+    bits = max(0, int(scale / 8).bit_length() - 1)  # 8 to 16 steps of the highest digit per scale
+    ends = [*range(bits, 0, -8), 0]  # eight binary places at a time
     digits = ((high - low, InversionTable(Digit(2**low / scale, 2 ** (high - low)))) for high, low in pairwise(ends))
     return InversionTables(InversionTable(SignedDigit(2**bits / scale, 1 / scale)), tuple(digits), bits)
 

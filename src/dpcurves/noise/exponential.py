@@ -129,8 +129,6 @@ def _sum_exp_series(small: int, bits: int) -> Bracket:
 # All comparisons are between integers.
 
 
-GUARD_BITS = 32
-"""Bits. Additional bits of weights, so that bounds of the distribution function F are tight."""
 PREFIX = 16
 """Bits of a uniform number that are looked up in a table of 2**16 entries."""
 WORD = 64
@@ -157,7 +155,7 @@ def bound_cumulative(law: InvertedLaw, bits: int) -> tuple[list[int], list[int]]
     """Return, for each of the first outcomes i, lower and upper bounds of ``2**bits * F(i)``, with F(i) the probability
     of an outcome of at most i.
     """
-    weights, others = law.weights(bits + GUARD_BITS)
+    weights, others = law.weights(bits + 32)  # guard bits, so that bounds of F are tight
     lower = list(accumulate(low for low, _ in weights))
     upper = list(accumulate(high for _, high in weights))
     low, high = lower[-1], upper[-1] + others
@@ -344,8 +342,6 @@ never matter.
 """
 LEAST_PRIOR = 2.0**-64
 """Ratio. Least prior weight of an interval; a smaller one is refused."""
-DRAWN_AT_ONCE = 4096
-"""Words. Random words that are drawn at once by a backward pass."""
 
 Penalty = NDArray[np.uint32]
 Scaled = tuple[int, int]
@@ -461,7 +457,7 @@ class PartitionLaw:
         first = np.zeros(len(self.sums.mantissas), dtype=np.int64)
         end, count = len(self.sums.mantissas) - 1, 0
         while end:
-            words = randomness.sample_words(min(DRAWN_AT_ONCE, end))
+            words = randomness.sample_words(min(4096, end))  # words drawn at once
             end, count, used = _sample_backwards(self.sums, words, end, first, count)
             if end and used < len(words):
                 end -= 1 << refine_until_proven(

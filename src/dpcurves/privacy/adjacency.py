@@ -31,7 +31,7 @@ class Unit:
     def __post_init__(self) -> None:
         convert_to_integers(self, records="rows_per_unit")
         if self.records < 1:
-            raise InvalidArgument("rows_per_unit", f"at least 1 record of each unit is used, got {self.records}")
+            raise InvalidArgument("rows_per_unit", f"use at least 1 record of each unit, got {self.records}")
 
     @classmethod
     def with_unknown_bound(cls, column: str) -> Self:
@@ -210,7 +210,9 @@ class Neighbours(Enum):
         if self is Neighbours.ADD_REMOVE:
             return AddRemove(unit)
         if units is None:
-            raise InvalidArgument("units", "replace-one needs the public number of units; add-remove does not")
+            raise InvalidArgument(
+                "units", "replace-one needs the public number of units: give it, or choose add-remove"
+            )
         return ReplaceOne(unit, units)
 
     def to_question_adjacency(self, unit: Unit, units: int | None) -> Adjacency | AdjacencyWithoutBound:

@@ -22,21 +22,15 @@ from ..arguments import (
 )
 from ..codec import STORED
 
-DIGITS = 12
-"""Digits. Significant digits of a rho that is computed from epsilon and delta, rounded down."""
-COARSE = 1e-4
-"""rho. From this value on a computed rho is rounded down to billionths instead, which a ledger can store."""
 BILLIONTH = Decimal("1e-9")
 """rho. The unit that a ledger stores."""
 
 
-FIGURES_OF_LOSS = 6
-"""Digits. Significant digits of a loss in texts, rounded up."""
 ROUNDING_OF_DOUBLES = Fraction(1, 2**50)
 """Ratio. Relative rounding error of a sum of doubles that is ignored in texts: 0.1 + 0.2 is written as 0.3."""
 
 
-def format_loss(amount: Fraction | float, figures: int = FIGURES_OF_LOSS) -> str:
+def format_loss(amount: Fraction | float, figures: int = 6) -> str:  # significant digits
     """Return a loss as text, rounded up: a text never states less than the loss.
 
     >>> format_loss(Fraction(1, 3)), format_loss(1.0000049), format_loss(0.1 + 0.2), format_loss(2.0)
@@ -114,8 +108,9 @@ def rho_for(epsilon: Fraction | float, delta: float) -> Fraction:
     while epsilon_of_zcdp(upper, delta) <= target:
         upper *= 2
     rho = _find_root(lambda rho: epsilon_of_zcdp(rho, delta) - target, upper)
-    digits = Context(prec=DIGITS, rounding=ROUND_FLOOR).create_decimal_from_float(rho)
-    return Fraction(digits if rho < COARSE else digits.quantize(BILLIONTH, rounding=ROUND_FLOOR))
+    digits = Context(prec=12, rounding=ROUND_FLOOR).create_decimal_from_float(rho)  # significant digits
+    # from 1e-4 on, whole billionths, which a ledger can store
+    return Fraction(digits if rho < 1e-4 else digits.quantize(BILLIONTH, rounding=ROUND_FLOOR))
 
 
 def _find_root(rising: Callable[[float], float], upper: float) -> float:
@@ -326,7 +321,7 @@ class PrivacyLoss:
         """
         delta = require_number("delta", delta)
         if self.delta and not self.delta < delta:
-            raise InvalidArgument("delta", f"must exceed {float(self.delta):g}, the delta of the loss itself")
+            raise InvalidArgument("delta", f"choose more than {float(self.delta):g}, the delta of the loss itself")
         delta -= float(self.delta)
         converted = epsilon_of_zcdp(self.rho, delta)
         bound = converted if self.epsilon is None else min(converted, float(self.epsilon))

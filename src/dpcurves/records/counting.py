@@ -334,7 +334,10 @@ class Records:
             ValueError: the engine cannot.
         """
         if not isinstance(self._engine, CountsUnits):
-            raise InvalidArgument("rows_per_unit", "this engine does not count rows of units: give a bound")
+            raise InvalidArgument(
+                "rows_per_unit",
+                "this engine does not count the rows of each unit; give rows_per_unit, the most that are used",
+            )
 
     def check(self, axes: Axes) -> None:
         """Refuse, by the schema alone, axes that cannot be counted.
@@ -345,7 +348,7 @@ class Records:
                 that are not numbers.
         """
         if not axes:
-            raise InvalidArgument("axes", "at least one is needed")
+            raise InvalidArgument("axes", "name at least one column")
         engines.require_known_axes(axes)
         for axis, column, *_ in self._bind_axes(axes):
             allowed_kinds = {ColumnKind.NUMBERS, ColumnKind.UNTYPED, ColumnKind.FIELDS} | (
@@ -355,7 +358,9 @@ class Records:
                 rule = f"{axis.column!r} holds {column.kind.value}, {_describe_needed_kind(axis, column.kind)}"
                 raise InvalidArgument("column", rule, str(axis.column))
             if isinstance(axis, UnlistedCategories) and not isinstance(self._engine, ListsNames):
-                raise InvalidArgument("by", "this engine cannot find unlisted categories: give Categories")
+                raise InvalidArgument(
+                    "by", "this engine cannot find categories that nobody listed; give Categories(column, values)"
+                )
             if isinstance(axis, Categories) and not isinstance(axis, UnlistedCategories | SelectedCategories):
                 require_matching_values(axis, column)
         _require_numeric_columns(self._bind_axes(axes))
@@ -378,7 +383,9 @@ class Records:
         self.check(axes)
         engine = self._engine
         if not isinstance(engine, TellsReasons):
-            raise InvalidArgument("data", "this engine cannot tell why records are missing")
+            raise InvalidArgument(
+                "data", "this engine cannot tell why records are missing; use another engine for this question"
+            )
         return self._hide_failure(lambda: engine.missing_reasons(self._resolve_members(axes)))
 
     def sums(self, axes: Axes, half: int) -> list[int]:
@@ -411,7 +418,11 @@ class Records:
         """
         self.check(axes)
         if not isinstance(axes[-1], Axis):
-            raise InvalidArgument("column", f"{axes[-1].column!r} is summed, so it needs a grid", str(axes[-1].column))
+            raise InvalidArgument(
+                "column",
+                f"{axes[-1].column!r} is summed, so it must be declared on a grid, as in Axis(column, Grid(...))",
+                str(axes[-1].column),
+            )
         axes[-1].grid.offset_of(np.empty(0), half)  # refuses a wrong half before the charge
 
     def prefixes(self, axes: Axes, at: Sequence[int]) -> list[int]:
@@ -426,7 +437,9 @@ class Records:
             return self._tally(axes, engines.PrefixCounts(axes, at, _slot_flags(axes))).totals
         self.check(axes)
         if not isinstance(axes[-1], Axis):
-            raise InvalidArgument("axes", "prefixes are counted along a column of numbers")
+            raise InvalidArgument(
+                "axes", "prefixes are counted along a column of numbers; declare the last column on a grid"
+            )
         return self._hide_failure(lambda: self._engine.prefixes(self._resolve_members(axes), at))
 
     def places(self, axes: Axes) -> NDArray[np.int64]:
@@ -515,7 +528,10 @@ class Records:
         self.check([axis])
         engine = self._engine
         if not isinstance(engine, CountsUnits):
-            raise InvalidArgument("rows_per_unit", "this engine does not count rows of units: give a bound")
+            raise InvalidArgument(
+                "rows_per_unit",
+                "this engine does not count the rows of each unit; give rows_per_unit, the most that are used",
+            )
         return self._hide_failure(lambda: engine.sized_units(self._resolve_members([axis])[0], doublings))
 
     def time_kind(self, column: str) -> str:
@@ -601,7 +617,9 @@ def _(query: queries.Query, records: Records) -> NDArray[Any]:
     """Return pairs of a category's name (bytes) and its exact number of units, sorted by name."""
     (axis,) = query.axes
     if not isinstance(axis, Categories):
-        raise WrongArgumentType("axes", "names can be listed for a column of categories only")
+        raise WrongArgumentType(
+            "axes", "only a column of categories has names; declare the column as Categories or TextUniverse"
+        )
     found = sorted(records.names(axis).items())
     return np.array([(name.encode(), units) for name, units in found], dtype=object).reshape(-1, 2)
 
@@ -693,7 +711,8 @@ def require_matching_values(axis: Categories, column: Column) -> None:
         if key is not None and key in keys[:index]:
             first, other = (describe_value(axis.values[position]) for position in (keys.index(key), index))
             raise InvalidArgument(
-                axis.argument_names[index], f"{first} and {other} are the same value of column `{axis.column}`"
+                axis.argument_names[index],
+                f"{first} and {other} are the same value of column `{axis.column}`; declare one of them",
             )
 
 

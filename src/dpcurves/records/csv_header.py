@@ -95,9 +95,13 @@ def parse_header(file: CsvFile, header: bytes, longest: int) -> list[str]:
             "data", f"{rule}; this line contains carriage returns (CR): lines must end with LF or CR LF"
         )
     if len(header) >= longest:
-        raise InvalidArgument("data", f"{rule}; this line is longer than {longest:,} bytes")
+        raise InvalidArgument(
+            "data",
+            f"{rule}; this line is longer than {longest:,} bytes;"
+            " check that lines end with LF, and that the file is CSV",
+        )
     if not line.strip():
-        raise InvalidArgument("data", f"{rule}; this line is empty")
+        raise InvalidArgument("data", f"{rule}; this line is empty; delete it")
     if line.count(b'"') % 2:
         raise InvalidArgument(
             "data",

@@ -170,7 +170,7 @@ class _Batches:
         without the stream's message.
         """
         if _TAKE(function)(ctypes.addressof(self._stream), ctypes.addressof(struct)):  # releases Python's lock
-            raise RuntimeError("a batch could not be read")
+            raise RuntimeError("a batch of the table could not be read; check that nothing changes it meanwhile")
         try:
             yield struct
         finally:
@@ -334,10 +334,6 @@ ZONE = "[+-](0[0-9]|1[0-4])(:?[0-5][0-9])?"
 """UTC offset: hours, or hours and minutes."""
 LOCAL = "[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}([ T][0-9]{{2}}:[0-9]{{2}}(:[0-9]{{2}}([.][0-9]{{1,6}})?)?)?"
 ISO = f"{LOCAL.removesuffix(')?')}(Z|{ZONE})?)?"
-US_PER_MINUTE = 60_000_000
-"""Microseconds in a minute."""
-US_PER_DAY = 86_400_000_000
-"""Microseconds in a day."""
 
 
 def days_sql(file: CsvFile) -> str | None:
@@ -351,7 +347,8 @@ def days_sql(file: CsvFile) -> str | None:
     zone = f"regexp_extract({TRIMMED}, ':[0-9.]+({ZONE})$', 1)"
     hours, minutes = f"left({zone}, 3)", f"concat(left({zone}, 1), substr(replace({zone}, ':', ''), 4))"
     offset_minutes = f"coalesce(TRY_CAST({hours} AS BIGINT), 0) * 60 + coalesce(TRY_CAST({minutes} AS BIGINT), 0)"
-    days_since_1970 = f"(epoch_us({timestamp}) - ({offset_minutes}) * {US_PER_MINUTE})::DOUBLE / {US_PER_DAY}"
+    # microseconds in a minute and in a day
+    days_since_1970 = f"(epoch_us({timestamp}) - ({offset_minutes}) * 60000000)::DOUBLE / 86400000000"
     iso_days = f"CASE WHEN regexp_full_match({TRIMMED}, '{ISO}') THEN {days_since_1970} END"
     return f"coalesce({number_sql(file)}, {iso_days})"
 
@@ -442,7 +439,9 @@ def find_column(name: object, columns: Sequence[Column], argument: str = "column
         )
     if len(positions) > 1:
         raise InvalidArgument(
-            argument, f"{name!r} occurs {len(positions)} times in the data; names must differ", str(name)
+            argument,
+            f"{name!r} occurs {len(positions)} times in the data; rename the columns so that all names differ",
+            str(name),
         )
     return positions[0]
 
@@ -778,8 +777,6 @@ def _moment_sql(data_type: DataType) -> str | None:
 
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 """Units in a second."""
-_MS_PER_DAY = 86_400_000
-"""Milliseconds in a day."""
 
 
 def _time_kind(data_type: DataType) -> str:
@@ -794,7 +791,7 @@ def _elapsed_sql(data_type: DataType) -> str | None:
     if DataType.is_date32(data_type):
         return NUMBER
     if DataType.is_date64(data_type):
-        return f"{NUMBER} / {_MS_PER_DAY}"
+        return f"{NUMBER} / 86400000"  # milliseconds in a day
     if DataType.is_timestamp(data_type) or DataType.is_time(data_type) or DataType.is_duration(data_type):
         return f"{NUMBER} / {_PER_SECOND[str(data_type.time_unit)]}"
     return None

@@ -344,7 +344,7 @@ def _parquet_by_pyarrow(path: Path) -> ParquetSource:
 def _require_distinct(path: Path, names: Sequence[str]) -> tuple[str, ...]:
     """Return the column names. Raises `InvalidArgument` if two are equal."""
     if len(set(names)) < len(names):
-        raise InvalidArgument("data", f"two columns of {path.name!r} have the same name")
+        raise InvalidArgument("data", f"two columns of {path.name!r} have the same name; rename one of them")
     return tuple(names)
 
 
@@ -597,7 +597,7 @@ def source_of_table(data: Any) -> sources.ArrowSource:
         rows = [Array.from_arrow(data)]
         row_type = rows[0].type
     if any(batch.null_count for batch in rows):
-        raise InvalidArgument("data", "a table must not have missing rows")
+        raise InvalidArgument("data", "a table must not have missing rows; drop them first")
     fields = [
         (position, field.type, sources.column_from_arrow_type(field.name, field.type))
         for position, field in enumerate(row_type.fields)
@@ -640,7 +640,9 @@ def source_of_mapping(data: Mapping[str, Any]) -> sources.ArrowSource:
     """
     columns = [_column_from_values(str(name), values) for name, values in data.items()]
     if len({len(values) for values in data.values()}) > 1:
-        raise InvalidArgument("data", "all columns must be equally long")
+        raise InvalidArgument(
+            "data", "all columns must have the same number of values; check the lengths of the arrays"
+        )
     return source_of_columns(columns)
 
 
@@ -738,7 +740,9 @@ def _column_from_values(name: str, values: Any) -> MemoryColumn:
 def _column_from_numpy(name: str, values: np.ndarray[Any, Any]) -> MemoryColumn:
     """Return the column of a NumPy array. Raises `InvalidArgument` unless it has one axis."""
     if values.ndim != 1:
-        raise InvalidArgument("data", f"column {name!r} must have one axis, not {values.ndim}")
+        raise InvalidArgument(
+            "data", f"column {name!r} must have one axis, not {values.ndim}; give one value for each record"
+        )
     if values.dtype.kind in "fiubM":
         declared = sources.to_arrow_array(values[:0]).type
         return MemoryColumn(
@@ -797,7 +801,7 @@ def open_records(data: Any, *, unit: Unit, key: bytes, columns: Sequence[str] = 
         sources.find_column(unit.column, source.columns, "unit")
         sources.require_readable(source, range(len(source.columns)))
     if not source.columns:
-        raise InvalidArgument("data", "the data have no columns")
+        raise InvalidArgument("data", "the data have no columns; give a table with at least one")
     return Records(DuckEngine(source, unit, key))
 
 
@@ -847,14 +851,16 @@ def _open_file(path: Path, form: str | CsvFile) -> sources.Source:
     another format.
     """
     if not os.path.exists(path):
-        raise InvalidArgument("data", f"there is no file {path.name!r}")
+        raise InvalidArgument("data", f"there is no file {path.name!r}; check the path")
     if not os.path.isfile(path):
-        raise InvalidArgument("data", f"{path.name or str(path)!r} is not a file")
+        raise InvalidArgument(
+            "data", f"{path.name or str(path)!r} is not a file; give the path of a CSV or Parquet file"
+        )
     if os.path.getsize(path) == 0:
-        raise InvalidArgument("data", f"the file {path.name!r} is empty")
+        raise InvalidArgument("data", f"the file {path.name!r} is empty; give a file with a header and records")
     if path.suffix.lower() == ".parquet":
         if isinstance(form, CsvFile):
-            raise InvalidArgument("data", f"a CSV format is declared, but {path.name!r} is a Parquet file")
+            raise InvalidArgument("data", f"{path.name!r} is a Parquet file; leave out the format of a CSV file")
         return source_of_parquet(path)
     if path.name.lower().endswith((".csv", ".csv.gz")):
         return source_of_csv(form if isinstance(form, CsvFile) else CsvFile(path, form))

@@ -133,7 +133,7 @@ def find_unlisted(question: object) -> UnlistedCategories | None:
     """
     unlisted = [column for column in _by_columns(question) if isinstance(column, UnlistedCategories)]
     if len(unlisted) > 1:
-        raise InvalidArgument("by", "groups of one column can be found; list those of the others")
+        raise InvalidArgument("by", "only the groups of one column can be found; list those of the other columns")
     return unlisted[0] if unlisted else None
 
 

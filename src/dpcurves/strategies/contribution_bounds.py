@@ -50,8 +50,6 @@ than r times the noise of a cell have that many records. For 8 cells and a fract
 epsilon) / (1 - s) units; a noisy count of units has standard deviation 1.4 (1 / epsilon) / s. Both are equal at s =
 1/8. The pilot query increases the error of the answer by the factor 1 / (1 - s).
 """
-LEVEL = 0.95
-"""Probability. Confidence level of the interval of the excluded share."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -507,7 +505,8 @@ def _upper_noise_bound(noise: Noise, summed: int, probability: float) -> float:
 def _excluded_interval(counts: _UnitCounts, rows: int, largest_size: int) -> tuple[float, float]:
     """Return an interval of the excluded share: all cells lie within their noise margins simultaneously."""
     noisy = counts.sums
-    margin = _upper_noise_bound(counts.noise, counts.cells, (1 - LEVEL) / 2 / len(noisy))
+    # confidence level of the interval of the excluded share
+    margin = _upper_noise_bound(counts.noise, counts.cells, (1 - 0.95) / 2 / len(noisy))
     lower_counts, upper_counts = np.maximum(noisy - margin, 0.0), np.maximum(noisy + margin, 0.0)
     bounds = np.array(candidate_bounds(), dtype=np.float64)
     smallest, largest = np.append(0.0, bounds) + 1, np.append(bounds, inf)

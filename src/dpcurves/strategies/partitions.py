@@ -19,8 +19,6 @@ from ..queries import PartitionQuery, Places, QuantileCutsQuery, SplitRule, Tree
 # Groups of neighbouring leaves that are worth counting in addition to the leaves: a function of their number alone.
 
 
-MOST_LEVELS = 5
-"""Tilings. Largest number of nested tilings that are compared."""
 _LARGE = Fraction(10**6)
 """Records (Laplace) or squared records (Gaussian). Noise parameter so large that the discreteness of the noise does not
 matter.
@@ -54,7 +52,7 @@ def choose_leaf_tilings(starts: Sequence[int], family: Family, *, total_is_publi
 def _candidate_groupings(leaves: int) -> Iterator[tuple[int, ...]]:
     """Generate candidates: the number of leaves per interval of each tiling, from coarse to fine."""
     yield (1,)
-    for levels in range(2, MOST_LEVELS + 1):
+    for levels in range(2, 6):  # at most five nested tilings are compared
         root = int(leaves ** (1 / levels))
         for radix in (root, root + 1):
             if radix > 1 and radix ** (levels - 1) < leaves:
@@ -103,7 +101,9 @@ def require_axis(axes: Axes) -> Axis:
         TypeError: the last axis is not a column of numbers.
     """
     if not isinstance(axes[-1], Axis):
-        raise WrongArgumentType("axes", "the last one must be a column of numbers on a grid")
+        raise WrongArgumentType(
+            "axes", "the last column must hold numbers on a grid; declare it as Axis(column, Grid(...))"
+        )
     return axes[-1]
 
 

@@ -159,7 +159,10 @@ def require_cuttable(score: Axis) -> None:
         UnsupportedQuery: the grid has more cells than are counted one by one.
     """
     if score.slots > MOST_COUNTED:
-        raise UnsupportedQuery("grid", f"at most {MOST_COUNTED} cells are counted one by one, got {score.slots}")
+        raise UnsupportedQuery(
+            "grid",
+            f"at most {MOST_COUNTED} cells are counted one by one, got {score.slots}; choose a grid of fewer cells",
+        )
 
 
 def ask_even_intervals(

@@ -62,7 +62,10 @@ def require_charged(allotment: Allotment, plan: Plan) -> None:
         ValueError: the payment is for another loss than the plan's.
     """
     if allotment.loss != plan.loss:
-        raise InvalidArgument("allotment", f"the payment is for {allotment.loss}, the plan loses {plan.loss}")
+        raise InvalidArgument(
+            "allotment",
+            f"the payment is for {allotment.loss}, the plan loses {plan.loss}; answer the plan that was paid for",
+        )
 
 
 class SupportsSteps(Protocol[Curve]):

@@ -36,8 +36,6 @@ class Curator:
 
 
 SEEDED, PAID = "seeded", "paid"
-_DIGITS = 15  # hexadecimal digits of a fingerprint, which fit a signed 64-bit integer
-"""Hexadecimal digits of a fingerprint, which fit a signed 64-bit integer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +76,8 @@ class Central:
         """
         if query.is_dense and prod(query.shape) > MOST_COUNTED:
             raise UnsupportedQuery(
-                "grid", f"at most {MOST_COUNTED} cells are counted one by one, got {prod(query.shape)}"
+                "grid",
+                f"at most {MOST_COUNTED} cells are counted one by one, got {prod(query.shape)}; choose fewer cells",
             )
         plan = self.mechanism.plan(query, loss, adjacency)
         counted = f", who counts in {self.engine}" if self.engine else ""
@@ -110,7 +109,9 @@ class Central:
         named mechanism has no memory.
         """
         if not isinstance(self.mechanism, LazyMechanism):
-            raise WrongArgumentType("mechanism", "a mechanism with memory is needed to count prefixes")
+            raise WrongArgumentType(
+                "mechanism", "counting prefixes over time needs a mechanism with memory; choose one of dpcurves_streams"
+            )
         _open_memory(plan.query, curator.memory, randomness)
         count = partial(curator.records.prefixes, plan.query.axes)
         return self.mechanism.answer(count, plan, curator.memory, randomness)
@@ -121,7 +122,8 @@ def _open_memory(query: Query, memory: Memory, randomness: Randomness) -> None:
 
     Seeded noise, which can be reproduced, is never mixed with noise from the operating system.
     """
-    seeded, paid = int(randomness.is_seeded), int(fingerprint(query.charged_query)[:_DIGITS], 16)
+    # 15 hexadecimal digits fit a signed 64-bit integer
+    seeded, paid = int(randomness.is_seeded), int(fingerprint(query.charged_query)[:15], 16)
     header = {SEEDED: seeded, PAID: paid}
     stored_header = memory.keep(header) if query == query.charged_query else memory.recall(list(header))
     if stored_header.keys() != header.keys():
@@ -129,4 +131,7 @@ def _open_memory(query: Query, memory: Memory, randomness: Randomness) -> None:
     if stored_header[PAID] != paid:
         raise InvalidArgument("memory", "this request paid for another query; ask under a new request")
     if stored_header[SEEDED] != seeded:
-        raise InvalidArgument("randomness", "this request began with the other kind, seeded or not; use the same kind")
+        raise InvalidArgument(
+            "randomness",
+            "this request began with noise of the other kind (seeded or unseeded); go on with the same kind",
+        )

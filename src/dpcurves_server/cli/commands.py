@@ -66,7 +66,9 @@ class IssuerOptions:
         """
         if self.oidc is None:
             if self.oidc_client is not None:
-                raise Misuse("oidc-client", "it is for --oidc, which is not given")
+                raise Misuse(
+                    "oidc-client", "--oidc-client is only for --oidc; give --oidc URL, or leave this option out"
+                )
             return None
         from ..issuer import ClientCredentials, Issuer
 
@@ -85,7 +87,9 @@ def _read_client(file: str) -> tuple[str, str]:
         stored = json.loads(Path(file).read_text(encoding="utf-8"))
         return str(stored["client_id"]), str(stored["client_secret"])
     except (OSError, ValueError, TypeError, KeyError, RecursionError):
-        raise Misuse("oidc-client", f'{file!r} can not be read as JSON with "client_id" and "client_secret"') from None
+        raise Misuse(
+            "oidc-client", f'{file!r} cannot be read; give a JSON file with "client_id" and "client_secret"'
+        ) from None
 
 
 # Web forms of the questions of the command line: their fields are made from the declared options.
@@ -300,7 +304,7 @@ def person(person: PersonOptions, store: StoreOption) -> None:
     """
     gate = store.open_services()
     if (person.subject is None) != (person.issuer is None):
-        raise Misuse("subject", "--subject and --issuer are given together")
+        raise Misuse("subject", "give --subject and --issuer together, or neither")
     if all(member.name != person.name for member in gate.people.all(MACHINE)):
         gate.people.add(MACHINE, person.name, token_urlsafe(32) if person.subject else read_secret("password"))
         print_to_console(make_console(), f"made: {person.name}")
@@ -355,7 +359,7 @@ def synthetic(table: SyntheticTableOptions, store: StoreOption) -> None:
     try:
         octets = Path(table.file).read_bytes()
     except OSError:
-        raise Misuse("synthetic", f"{table.file!r} can not be read") from None
+        raise Misuse("synthetic", f"{table.file!r} cannot be read; give the path of a CSV or Parquet file") from None
     gate.synthetic.replace_table(MACHINE, dataset, octets, table.statement)
     print_to_console(make_console(), f"beside {dataset.name}, version {dataset.version}: {table.file}")
 
@@ -391,7 +395,7 @@ def _parse_seconds(name: str, text: str) -> float:
     """Return a number of seconds above 0, at most 3600. Raises `Misuse` for other texts."""
     numbers = of.parse_numbers(name, text)
     if len(numbers) != 1 or not 0 < numbers[0] <= 3600:
-        raise Misuse(name, f"seconds above 0 are needed, at most 3600, got {text!r}")
+        raise Misuse(name, f"give seconds above 0, at most 3600, got {text!r}")
     return numbers[0]
 
 
@@ -438,7 +442,7 @@ def _read_schema(schema: str) -> tuple[Declared, ...]:
     try:
         stored = json.loads(Path(schema).read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
-        raise Misuse("schema", f"{schema!r} can not be read as JSON") from None
+        raise Misuse("schema", f"{schema!r} cannot be read; give a JSON file of declared columns") from None
     return columns_from_json(stored)
 
 

@@ -121,7 +121,9 @@ def login(server: Server) -> None:
         with write_draft(path, lambda draft: draft.write_text(content, encoding="utf-8")) as draft:
             os.replace(draft, path)  # atomic: readers see the old file or the new file, never a part
     except OSError as error:
-        raise Misuse("server", f"{str(path)!r} cannot be written ({error.strerror})") from None
+        raise Misuse(
+            "server", f"{str(path)!r} cannot be written ({error.strerror}); name a file in a folder where you may write"
+        ) from None
     print_to_console(make_console(), f"logged in to {server.url}; the token lies in {path}")
 
 
@@ -181,7 +183,9 @@ def export(release: ReleaseArguments, asking: ProjectOption) -> None:
         with path.open("xb") as file:
             file.write(content)
     except OSError as error:
-        raise Misuse("out", f"{release.out!r} cannot be written ({error.strerror})") from None
+        raise Misuse(
+            "out", f"{release.out!r} cannot be written ({error.strerror}); name a file in a folder where you may write"
+        ) from None
     print_to_console(make_console(), f"written: {path}")
 
 

@@ -27,8 +27,6 @@ BACK = "/oidc/back"
 """Redirect URI of the issuer."""
 ERRAND = "__Host-dpcurves-errand"
 """Cookie of a pending sign-in at the issuer."""
-ERRAND_SECONDS = 600
-"""Seconds: lifetime of a pending sign-in."""
 
 
 def redirect_home(visit: Visit) -> Response:
@@ -63,7 +61,13 @@ def redirect_to_issuer(visit: Visit) -> Response:
     except ProtocolError as error:
         return _render_sign_in(visit, error)
     answer.set_cookie(
-        ERRAND, request.secret, max_age=ERRAND_SECONDS, secure=True, httponly=True, samesite="lax", path="/"
+        ERRAND,
+        request.secret,
+        max_age=600,  # seconds
+        secure=True,
+        httponly=True,
+        samesite="lax",
+        path="/",
     )
     return answer
 
@@ -161,7 +165,7 @@ def send_synthetic_table(visit: Visit) -> Response:
     dataset = visit.services.datasets.get(visit.visitor, visit.path_params["dataset"])
     table = visit.services.synthetic.find(visit.visitor, dataset.name, dataset.version)
     if table is None:
-        raise ProtocolError("table", "this dataset has no synthetic table yet", 404)
+        raise ProtocolError("table", "this dataset has no synthetic table yet; ask its steward to upload one", 404)
     return download(table.to_csv(), "text/csv", "synthetic.csv")
 
 
@@ -229,7 +233,7 @@ UNKNOWN = "unknown action"
 def redirect_to_managed(visit: Visit) -> Response:
     """Redirect a steward to the page of the first of their datasets."""
     if not visit.visitor.stewarded_datasets:
-        raise ProtocolError("role", "only stewards manage datasets", 403)
+        raise ProtocolError("role", "only stewards manage datasets; ask the steward of this dataset", 403)
     return redirect_to("manage", min(visit.visitor.stewarded_datasets))
 
 

@@ -194,7 +194,7 @@ class Visit:
     def visitor(self) -> Visitor:
         """The signed-in visitor. Raises `ProtocolError` without a sign-in."""
         if self.session is None:
-            raise ProtocolError("sign-in", "sign in first", 401)
+            raise ProtocolError("sign-in", "sign in first, at /sign-in", 401)
         return self.session.visitor
 
     def form_value(self, name: str) -> str:
@@ -268,8 +268,6 @@ def download(text: str | bytes, media: str, name: str = "") -> Response:
 
 
 # Multipart forms: fields, and one file whose name is ignored.
-MOST_FIELDS = 20
-"""Fields of a multipart form."""
 MOST_AT_ONCE = 2**16
 """Bytes per chunk of a parsed body."""
 UNREADABLE = "send one file and at most 20 fields, from a page of this server"
@@ -291,7 +289,7 @@ def parse_multipart(headers: Headers, body: bytes) -> tuple[str, bytes]:
 
 async def _parse_multipart(headers: Headers, body: bytes) -> tuple[str, bytes]:
     """Return the fields of a multipart form, URL-encoded, and its file."""
-    form = await MultiPartParser(headers, _stream_body(body), max_files=1, max_fields=MOST_FIELDS).parse()
+    form = await MultiPartParser(headers, _stream_body(body), max_files=1, max_fields=20).parse()
     try:
         typed, file = [], b""
         for name, value in form.multi_items():

@@ -142,7 +142,7 @@ def _find_project_and_form(visit: Visit) -> tuple[Project, Form]:
     require(visit.visitor, Right.ASK, project.subject)
     form = visit.site.forms.get(visit.path_params["word"])
     if form is None:
-        raise ProtocolError("question", "unknown question type", 404)
+        raise ProtocolError("question", "there is no question of this type; choose one from the list of questions", 404)
     return project, form
 
 
@@ -339,7 +339,12 @@ def _find_compared(visit: Visit) -> tuple[Answer, SyntheticTable]:
         visit.visitor, answer.asked_question.dataset, answer.asked_question.version
     )
     if synthetic is None or not is_comparable(answer):
-        raise ProtocolError("comparison", "not available for this answer", 404)
+        raise ProtocolError(
+            "comparison",
+            "this answer cannot be compared:"
+            " the dataset has no synthetic table, or its question has no curve; go back to the answer",
+            404,
+        )
     return answer, synthetic
 
 
@@ -405,7 +410,11 @@ def send_combined_picture(visit: Visit) -> Response:
     """Joint picture of several releases, inline or as a download."""
     form, chosen = visit.path_params["ending"], _find_chosen(visit)
     if form not in ("svg", "png") or not 2 <= len(chosen) <= MOST_ON_ONE:
-        raise ProtocolError("picture", f"choose svg or png, and two to {MOST_ON_ONE} releases", 404)
+        raise ProtocolError(
+            "picture",
+            f"a joint picture has two to {MOST_ON_ONE} answers, as svg or png; choose them in the list of answers",
+            404,
+        )
     return _export_drawing(visit, chosen, form, f"releases.{form}" if visit.query.get("keep") else "")
 
 
@@ -439,7 +448,7 @@ def _download_answer(answer: Answer, ending: str) -> Response:
         "json": (answer.json, "application/json"),
     }
     if ending not in formats:
-        raise ProtocolError("export", "choose svg, png, csv, xlsx, json or html", 404)
+        raise ProtocolError("export", "no file of this type is offered; choose svg, png, csv, xlsx, json or html", 404)
     return download(*formats[ending], f"{name}.{ending}")
 
 

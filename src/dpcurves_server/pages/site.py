@@ -37,8 +37,6 @@ from .page_context import (
 
 LARGEST_FORM = 2**20
 """Bytes of a form."""
-MOST_FIELDS = 200
-"""Fields of a form."""
 NUL = "\x00"
 KEPT = "public, max-age=31536000, immutable"
 
@@ -184,11 +182,11 @@ def _respond_to_upload(site: Site, page: Page, request: Request, body: bytes) ->
 def _parse_fields(text: str) -> Given:
     """Return URL-encoded fields. Raises `ProtocolError` if they are malformed, too many, or have null characters."""
     try:
-        fields = parse_qs(text, keep_blank_values=True, max_num_fields=MOST_FIELDS)
+        fields = parse_qs(text, keep_blank_values=True, max_num_fields=200)
     except ValueError:
         fields = {"": [NUL]}
     if any(NUL in text for name, texts in fields.items() for text in (name, *texts)):  # databases cannot store it
-        raise ProtocolError("form", "the form cannot be read")
+        raise ProtocolError("form", "the form cannot be read; reload the page and send it again")
     return fields
 
 
@@ -233,5 +231,5 @@ async def _serve_static(request: Request) -> Response:
     """Return a static file, which browsers may keep. Raises `ProtocolError` (not found) for other names."""
     name = request.path_params["name"]
     if name not in STATIC:
-        raise ProtocolError("file", "not found", 404)
+        raise ProtocolError("file", "there is no file of this name; go back to the start page", 404)
     return Response(read_static(name), media_type=STATIC[name], headers={"Cache-Control": KEPT})

@@ -33,8 +33,6 @@ from .windows import PLACE_OF, RELEASED, DropReason, OpenWindows, StreamSpec, Wi
 
 Given = Mapping[str, Any] | None
 """A tuple as a mapping of field names to values; None if it could not be parsed."""
-POLL_SECONDS = 0.25
-"""Seconds. Longest wait between two checks of the clock, if no tuple arrives."""
 _WAITING = 2**16  # tuples in the queue before the reading thread blocks
 _FAILED = "reading failed (the error is not shown, because it may quote a tuple)"
 
@@ -130,7 +128,8 @@ class _Inbox:
         while True:
             wait = (closing_time - self._intake.clock.now()) / 1e6
             try:
-                return self._queue.get_nowait() if wait <= 0 else self._queue.get(timeout=min(wait, POLL_SECONDS))
+                # seconds between two checks of the clock
+                return self._queue.get_nowait() if wait <= 0 else self._queue.get(timeout=min(wait, 0.25))
             except Empty:
                 if wait <= 0:
                     return None
@@ -485,7 +484,7 @@ class TableWindows:
 def require_end(intake: StreamSpec) -> None:
     """Refuse a stream without end. Raises `ValueError`."""
     if intake.schedule.end is None:
-        raise InvalidArgument("end", "is needed for a file or table: give the end of the last step")
+        raise InvalidArgument("end", "give the end of the last step, which a file or table needs")
 
 
 class _CountBatches:
@@ -575,25 +574,25 @@ class _JsonLinesWindows:
             return open(self._path, "rb")
         except OSError as error:
             trouble = str(error.strerror)
-        raise InvalidArgument("source", f"{self._path!r} cannot be read ({trouble})")
+        raise InvalidArgument(
+            "source", f"{self._path!r} cannot be read ({trouble}); check the path and its permissions"
+        )
 
 
 STATES = ("cafeteria", "gym", "library")
 START, END, EVERY = "2026-03-02T06:00", "2026-03-02T22:00", "10m"
-_FIRST = 1_772_431_200  # seconds since 1970 of START
-_STEPS = 96  # steps from START to END
 _SECONDS = 600  # seconds of a step
 _PEAKS = {"cafeteria": (38, 60), "gym": (82, 25), "library": (55, 90)}  # step of the peak, tuples at the peak
 
 
 def example_tuples() -> Iterator[dict[str, Any]]:
     """Yield the synthetic tuples of one day: timestamp in seconds since 1970, access point and user."""
-    for step in range(_STEPS):
+    for step in range(96):  # steps of ten minutes from START to END
         for access_point, (peak, peak_count) in _PEAKS.items():
             for number in range(round(peak_count * max(0.0, sin(pi * (step - peak + 24) / 48)) ** 2)):
                 user = (number * 7919 + step // 6 * 31) % 400
                 yield {
-                    "ts": _FIRST + step * _SECONDS + number * 6 % _SECONDS,
+                    "ts": 1_772_431_200 + step * _SECONDS + number * 6 % _SECONDS,  # START in seconds since 1970
                     "ap": access_point,
                     "mac": f"{access_point[0]}{user}",
                 }

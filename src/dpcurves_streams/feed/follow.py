@@ -142,7 +142,8 @@ class FollowedStream:
         release = Release.from_json(text, self.plan, self._allotment)
         if release.seeded != self._stream.randomness.is_seeded:
             raise InvalidArgument(
-                "randomness", "must be seeded if the stream began with a seed, and unseeded otherwise"
+                "randomness",
+                "this stream began with noise of the other kind (seeded or unseeded); go on with the same kind",
             )
         return release
 

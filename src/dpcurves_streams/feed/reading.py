@@ -109,7 +109,9 @@ class JsonLinesFile:
             trouble = str(error.strerror)
         else:
             return
-        raise InvalidArgument("json", f"the file cannot be written ({trouble})")
+        raise InvalidArgument(
+            "json", f"the file cannot be written ({trouble}); name one in a folder where you may write"
+        )
 
     def __enter__(self) -> Self:
         return self
@@ -133,10 +135,6 @@ class JsonLinesFile:
         self._file.write(lines)
 
 
-MOST_DRAWN = 8  # lines of a plot
-MOST_COVERED = 4  # lines with intervals; more intervals would hide each other
-
-
 def plot(readings: Iterable[StepReading], *, window: int | None = None, ax: Axes | None = None) -> Axes:
     """Plot a stream over time: its first 8 states, with intervals for these records if at most 4 lines are drawn.
 
@@ -154,20 +152,20 @@ def plot(readings: Iterable[StepReading], *, window: int | None = None, ax: Axes
     """
     steps = list(readings)
     if not steps:
-        raise InvalidArgument("readings", "must hold at least one step")
+        raise InvalidArgument("readings", "give the readings of at least one step")
     first = steps[0]
     if window is not None and window not in first.reading.windows:
         raise InvalidArgument(
             "window", f"must be one of the question's windows, {sorted(first.reading.windows)}; got {window}"
         )
     names = format_distinct_labels(
-        [", ".join(str(value) for value in state.values()) for state in first.states[:MOST_DRAWN]]
+        [", ".join(str(value) for value in state.values()) for state in first.states[:8]]  # lines of a plot
     )
     lines = np.array([reading.counts if window is None else reading.reading.windows[window] for reading in steps])
     values = np.array([reading.values for reading in steps], dtype=np.float64)
     is_released = window is None and values.shape == lines.shape
     events = np.array([_has_any_event(reading) for reading in steps])
-    bounds = _interval_bounds(steps, window) if len(names) <= MOST_COVERED else []
+    bounds = _interval_bounds(steps, window) if len(names) <= 4 else []  # more intervals would hide each other
     from matplotlib import dates
 
     from dpcurves.display.artists import add_statement

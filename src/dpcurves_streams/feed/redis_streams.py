@@ -16,13 +16,10 @@ from .reading import StepReading
 from .windows import OpenWindows, StreamSpec, Window, Windows
 
 AT_ONCE = 10_000  # entries per request
-LONGEST_WAIT = 1000
-"""Milliseconds. Longest blocking read; then the server's time is read again."""
 _TROUBLE = "Redis cannot be reached, or the key is not a stream (its error is not shown, because it may quote an entry)"
 
 LEASE_SECONDS = 10.0
 """Seconds. Lease timeout of a reader, after which another process may take over."""
-POLL_SECONDS = 0.25  # between attempts to acquire the lease
 _HOLD = """
 local holder = redis.call('get', KEYS[1])
 if holder and holder ~= ARGV[1] then return 0 end
@@ -85,7 +82,7 @@ class RedisWindows:
             ValueError: another process has taken over.
         """
         while not self._entries.acquire_lease():
-            sleep(POLL_SECONDS)
+            sleep(0.25)  # seconds between attempts to acquire the lease
         try:
             yield from self._iterate_windows(tick)
         finally:
@@ -124,7 +121,8 @@ class RedisWindows:
         """
         if not self._entries.acquire_lease():
             raise InvalidArgument(
-                "source", "another process reads this stream now, and continues with the same numbers"
+                "source",
+                "another process reads this stream now, and continues with the same numbers; wait until it has ended",
             )
         now = self._entries.read_server_time() if batch else 0
         for name, fields in batch:
@@ -224,7 +222,8 @@ class _GroupConsumer:
 
     def read_new(self, wait: int | None) -> list[tuple[bytes, Any]]:
         """Return entries that were not delivered yet; waits up to `wait` milliseconds for a first entry."""
-        return self._read_group(">", None if wait is None else min(wait, LONGEST_WAIT))
+        # milliseconds; then the server's time is read again
+        return self._read_group(">", None if wait is None else min(wait, 1000))
 
     def acknowledge(self, names: Sequence[bytes]) -> None:
         """Acknowledge the entries with these ids, so that the server does not deliver them again."""

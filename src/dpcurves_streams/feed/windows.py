@@ -50,7 +50,9 @@ class Window:
         for counts, size, label in ((self.counts, cells, "counts"), (self.uncounted, reasons, "numbers of uncounted")):
             exact = np.asarray(counts)
             if exact.dtype.kind not in "iu" or exact.shape != (size,):
-                raise InvalidArgument("source", f"a window must have {size} {label} of an integer type")
+                raise InvalidArgument(
+                    "source", f"a window must have {size} {label} of an integer type; pass an array of that length"
+                )
             checked.append(np.clip(exact, 0, MOST).astype(np.int64))
         return np.concatenate(checked)
 
@@ -146,7 +148,9 @@ class DropCounts:
             trouble = str(error.strerror)
         else:
             return
-        raise InvalidArgument("confidential_log", f"the file cannot be written ({trouble})")
+        raise InvalidArgument(
+            "confidential_log", f"the file cannot be written ({trouble}); name one in a folder where you may write"
+        )
 
 
 FUTURE = 10 * 60 * 1_000_000
@@ -319,7 +323,6 @@ def _user_text(user: Any) -> str:
         return ""
 
 
-MOST_AT_ONCE = 1024  # steps stored together
 _MOST_CELLS = 2**20  # counts stored together
 
 
@@ -348,7 +351,7 @@ class StreamSpec:
 
     def __post_init__(self) -> None:
         if not all(isinstance(axis.column, str) for axis in self.axes):
-            raise InvalidArgument("axes", "must be columns; streams cannot be counted by models")
+            raise InvalidArgument("axes", "streams are counted by columns, not by models; name a column")
 
     @property
     def field_names(self) -> tuple[str, ...]:
@@ -378,7 +381,7 @@ class StreamSpec:
 
     def batch_ticks(self, first: int, last: int) -> list[range]:
         """Split steps into consecutive batches that are stored together."""
-        size = max(1, min(MOST_AT_ONCE, _MOST_CELLS // self.cells))
+        size = max(1, min(1024, _MOST_CELLS // self.cells))  # steps stored together
         return [range(start, min(start + size, last + 1)) for start in range(first, last + 1, size)]
 
     def open_windows(self, after: int, *, may_repeat: bool = False) -> OpenWindows:

@@ -90,8 +90,6 @@ def _partial_block_variance(tree: PrefixTree, ticks: IntArray) -> FloatArray:
 
 TREE_KIND = "tree counter"
 FIRST_EPOCH = 64  # steps
-EPOCHS = 14
-"""Doubling epochs of a stream without end: a million steps. After these the last epoch repeats."""
 FITTING = 2**62  # bound on integers that fit into 64 bits
 MOST_AT_ONCE = 2**22
 """Steps of a block times keys: the most whose noise is in memory at once."""
@@ -220,7 +218,8 @@ def epoch_shapes(query: TickQuery, family: Family) -> list[tuple[int, TreeShape]
         return [(1, best_window_shape(query.windows, family))]
     if query.ticks is not None:
         return [_epoch_shape(query.ticks, longest, family)]
-    return [_epoch_shape(FIRST_EPOCH * 2**number, longest, family) for number in range(EPOCHS)]
+    # doubling epochs: a million steps; then the last epoch repeats
+    return [_epoch_shape(FIRST_EPOCH * 2**number, longest, family) for number in range(14)]
 
 
 def _epoch_shape(ticks: int, longest: int, family: Family) -> tuple[int, TreeShape]:
@@ -285,8 +284,6 @@ SHORTEST = Fraction(1, 8)  # shortest memory of a buffer, in steps
 BITS = 64
 """Bits. Buffers and decays are multiples of ``2**-64``."""
 PRECISE = 192  # bits of intermediate fractions
-LOG_OVER_PI = 7909703528713629648
-"""``log(12) / pi`` in units of ``10**-19``, rounded; 12 is `SPACING`."""
 
 
 class Buffers(NamedTuple):
@@ -347,9 +344,11 @@ class BufferedCounter(TickMechanism):
         """
         require_positive_loss(loss)
         if loss.is_pure:
-            raise UnsupportedQuery("epsilon", "a buffered counter has Gaussian noise: give rho")
+            raise UnsupportedQuery("epsilon", "a buffered counter has Gaussian noise; give a loss in rho")
         if query.ticks is None or query.ticks > MOST_BUFFERED:
-            raise UnsupportedQuery("ticks", f"a buffered counter needs a public horizon of at most {MOST_BUFFERED}")
+            raise UnsupportedQuery(
+                "ticks", f"a buffered counter needs a public number of steps, at most {MOST_BUFFERED}; declare ticks"
+            )
         buffers = choose_buffers(query.ticks)
         squares = adjacency.squared_l2_sensitivity * squared_sensitivity(buffers, query.ticks)
         noise = require_drawable(Noise(Family.GAUSSIAN, squares / (2 * loss.rho)), loss)
@@ -370,7 +369,9 @@ class BufferedCounter(TickMechanism):
         require_next(tick, state)
         law = plan.law.require_type(BufferedPrefixes)
         if tick > law.ticks:
-            raise UnsupportedQuery("tick", f"this stream was planned for {law.ticks} steps")
+            raise UnsupportedQuery(
+                "tick", f"this stream was planned for {law.ticks} steps, which are released; begin a new stream"
+            )
         buffers = Buffers(tuple(int(decay * 2**BITS) for decay in law.decays), law.weights)
         exact, new_buffers = update_buffers(table.tolist(), state.buffers, buffers)
         noise = sample_noise(law.noise, law.keys, randomness)
@@ -409,7 +410,8 @@ def choose_buffers(ticks: int) -> Buffers:
     while odds >= SHORTEST:
         decays.append(int(odds / (1 + odds) * 2**BITS))
         root = Fraction(isqrt(int(odds * 4**BITS)), 2**BITS)
-        weights.append(int(Fraction(LOG_OVER_PI, 10**19) * 2**LATTICE * root / (1 + odds)))
+        # log(12) / pi in units of 10**-19; 12 is SPACING
+        weights.append(int(Fraction(7909703528713629648, 10**19) * 2**LATTICE * root / (1 + odds)))
         odds /= SPACING
     return Buffers(tuple(decays), tuple(weights))
 

@@ -96,7 +96,9 @@ class Perturber(Memoryless):
 def add_noise(table: ExactTable, noise: list[int]) -> tuple[int, ...]:
     """SECRET: return counts plus noise as Python integers, which cannot overflow."""
     if len(table) != len(noise):
-        raise InvalidArgument("table", f"must have {len(noise)} counts per step, got {len(table)}")
+        raise InvalidArgument(
+            "table", f"must have {len(noise)} counts per step, as many as the question has, got {len(table)}"
+        )
     return tuple(count + draw for count, draw in zip(table.tolist(), noise, strict=True))
 
 

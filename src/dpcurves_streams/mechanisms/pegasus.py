@@ -233,7 +233,11 @@ class Pegasus(QueryMechanism):
             require_drawable(Noise(Family.LAPLACE, UNIT * factor * CHANGE / tuple_epsilon), loss) for factor in (2, 4)
         )
         if test_noise.parameter > LARGEST_SCALE:
-            raise UnsupportedQuery("epsilon, rho", f"{loss} is too small for grouping: its noise would hide all groups")
+            raise UnsupportedQuery(
+                "epsilon, rho",
+                f"{loss} is too small for grouping, because its noise would hide all groups;"
+                " give a larger loss, or choose another mechanism",
+            )
         threshold = round(UNIT * query.deviation / tuple_epsilon)
         law = GroupedCounts(query.nodes, noise, threshold_noise, test_noise, threshold)
         return Plan(query, loss, adjacency, "noise on every tick, and groups", law, round_error(sqrt(noise.variance)))

@@ -90,7 +90,9 @@ def require_next(tick: int, state: State) -> None:
     """Refuse a state of another step, which would skip a step or release one twice."""
     if tick != state.tick + 1:
         raise InvalidArgument(
-            "state", f"step {tick} needs the state of step {tick - 1}, got the state of step {state.tick}"
+            "state",
+            f"step {tick} needs the state of step {tick - 1}, got the state of step {state.tick};"
+            " pass the state that the previous step returned",
         )
 
 
@@ -109,4 +111,7 @@ def decode_state(kind: str, state_bytes: bytes) -> dict[str, Any]:
             return facts
     except (ValueError, KeyError):
         pass
-    raise InvalidArgument("state", f"the stored bytes are not a state of {kind} in format {FORMAT}")
+    raise InvalidArgument(
+        "state",
+        f"the stored bytes are not a state of {kind} in format {FORMAT}; restore the bytes that the last step stored",
+    )

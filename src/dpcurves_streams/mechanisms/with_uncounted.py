@@ -96,7 +96,11 @@ class WithUncountedTotals:
     def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         """Return the plan of a release. Raises `UnsupportedQuery`; touches no data."""
         if not isinstance(adjacency, AddRemove) or not isinstance(query, TickQuery):
-            raise UnsupportedQuery("adjacency", "streams need add-remove adjacency and a query by time steps")
+            raise UnsupportedQuery(
+                "adjacency",
+                "streams need add-remove adjacency and a query by time steps;"
+                " choose adjacency=ADD_REMOVE and a StreamQuestion",
+            )
         fraction = Fraction(0) if adjacency.unit == EACH_RECORD else BEYOND_FRACTION
         counts = self.mechanism.plan(query, loss * (1 - fraction), adjacency)
         uncounted = TOTALS.plan(uncounted_query(TUPLE_REASONS, query.ticks), loss * (1 - fraction), adjacency)

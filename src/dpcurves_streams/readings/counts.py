@@ -36,8 +36,7 @@ from .question import (
 )
 
 # A bank of exponential smoothers, selected by unbiased risk estimates: loops over public numbers.
-HALVINGS = 19  # rates of the bank, without zero
-RATES: FloatArray = np.append(2.0 ** (-np.arange(HALVINGS) / 2), 0.0)
+RATES: FloatArray = np.append(2.0 ** (-np.arange(19) / 2), 0.0)
 """Weights of the newest value: 1, that is the value itself, then down to 1/512 by factors of sqrt(2); and 0, that is
 zero.
 """
@@ -368,7 +367,7 @@ def _interval_numbers(interval: Interval, noisy: NoisyValues) -> dict[str, Float
 def _require_noise(noisy: NoisyValues | None) -> NoisyValues:
     """Return the noisy numbers. Raises `InvalidArgument` if they are unknown, because a hierarchy was pruned."""
     if noisy is None:
-        raise InvalidArgument("level", "a pruned hierarchy has no intervals")
+        raise InvalidArgument("level", "a pruned hierarchy has no intervals; leave out the level")
     return noisy
 
 

@@ -153,7 +153,8 @@ class DriftWatch:
         if noisy.values.shape != self._places.shape:
             raise InvalidArgument(
                 "grid",
-                f"must have as many cells as the stream has counts, {len(noisy.values)}; it has {len(self._places)}",
+                f"must have as many cells as the stream has counts, {len(noisy.values)};"
+                f" it has {len(self._places)}; use the grid of the stream",
             )
         return noisy, max(float(noisy.values.sum()), 1.0)
 
@@ -166,7 +167,7 @@ def alarm_level_and_draws(grid: Grid, windows_per_year: int, false_alarm_rate: f
             simulated.
     """
     if require_integer("windows_per_year", windows_per_year) < 1:
-        raise InvalidArgument("windows_per_year", "must be at least 1")
+        raise InvalidArgument("windows_per_year", "give at least 1 window per year")
     false_alarm = SAFE * float(
         -np.expm1(log1p(-require_probability("false_alarm_rate", false_alarm_rate)) / windows_per_year)
     )

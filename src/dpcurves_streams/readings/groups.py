@@ -25,7 +25,6 @@ from .counts import CountNoise, CountsReader
 from .question import LEVEL, STATED, Event, Interval, Jump, Low, NoisyValues, StreamQuestion, as_row
 
 # Medians, means and sums of squares of groups that grow by one value at a time: loops over public numbers.
-FIRST_PLACES = 64  # initial capacity of the heaps
 LENGTH, MEAN, SQUARES, MEDIAN = range(4)
 """Columns of a group's summary: number of values, mean, sum of squared deviations from the mean, median."""
 
@@ -41,7 +40,7 @@ class OpenGroups:
 
     def __init__(self, keys: int) -> None:
         self._kept, self._halves = np.zeros((keys, MEDIAN)), np.zeros(keys, dtype=np.int64)
-        self._heaps = np.zeros((keys, 2, FIRST_PLACES))
+        self._heaps = np.zeros((keys, 2, 64))  # initial capacity of the heaps
 
     def add_values(self, values: FloatArray, joined: IntArray) -> FloatArray:
         """Add each value to its group; return the groups' summaries after it, (ticks, keys, 4): `LENGTH` to `MEDIAN`.

@@ -34,8 +34,6 @@ LEVEL = 0.95
 STATED: Mapping[str, float | str] = MappingProxyType({"level": LEVEL, "covers": RECORDS})
 """Label of intervals: their level, and that they cover the noise only."""
 TINY = 1e-9  # guards divisions and logarithms against zero
-_ROUNDING = 0.5
-"""Tuples. Continuity correction: intervals are wider by this on each side, because counts are integers."""
 
 Interval = tuple[FloatArray, FloatArray]
 """Lower and upper bounds, (keys,) each."""
@@ -67,7 +65,8 @@ class NoisyValues:
             ValueError: the level is not between 0 and 1.
         """
         deviations = np.asarray(self.deviations)
-        radius = _noise_quantile(self.family, require_number("level", level)) * deviations + _ROUNDING
+        # continuity correction, because counts are integers
+        radius = _noise_quantile(self.family, require_number("level", level)) * deviations + 0.5
         if self.family is Family.LAPLACE:
             radius = np.maximum(radius, _laplace_reach(deviations, level))
         low, high = np.ceil(np.maximum(self.values - radius, 0.0)), np.floor(np.maximum(self.values + radius, 0.0))

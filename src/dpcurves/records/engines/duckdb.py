@@ -301,17 +301,14 @@ def _subset_sql(name: str, subsets: int) -> str:
     return f"CAST(CAST('0x' || substr({digest}, 1, 15) AS UBIGINT) % {subsets} AS DOUBLE)"
 
 
-DIGITS = 15
-"""Hexadecimal digits of a digest that determine the subset: with sixty bits the bias of the modulo is negligible."""
-
-
 def assign_subsets(names: Iterable[bytes], key: bytes, subsets: int) -> FloatArray:
     """Return the subset of each unit by the HMAC-SHA256 of its name.
 
     Formal guarantees: a subset is a function of the key and of that name alone.
     """
     derived_key = subset_key(key)
-    digests = (hmac.digest(derived_key, name, "sha256").hex()[:DIGITS] for name in names)
+    # 60 bits: the bias of the modulo is negligible
+    digests = (hmac.digest(derived_key, name, "sha256").hex()[:15] for name in names)
     return np.array([int(digest, 16) % subsets for digest in digests], dtype=np.float64)
 
 
@@ -434,7 +431,9 @@ def cell_sql(bound: Sequence[engines.BoundAxis]) -> str:
     """
     slots = [slot for slot in _slots_sql(bound) if slot]
     if len(slots) < len(bound):
-        raise InvalidArgument("axes", "tuples of a stream are counted on linear grids and in categories")
+        raise InvalidArgument(
+            "axes", "tuples of a stream are counted only on linear grids and in categories; declare one of these"
+        )
     return f"({_cell_index_sql(bound, [f'({slot})' for slot in slots])})::BIGINT"
 
 

@@ -56,7 +56,9 @@ def table_size(bound: Sequence[BoundAxis]) -> int:
 def require_grid(axis: Axis | Categories) -> Grid:
     """Return the grid of an axis. Raises `TypeError` for categories."""
     if not isinstance(axis, Axis):
-        raise WrongArgumentType("axes", "sums and prefixes need a grid")
+        raise WrongArgumentType(
+            "axes", "sums and prefixes need a grid; declare the last column as Axis(column, Grid(...))"
+        )
     return axis.grid
 
 
@@ -150,7 +152,10 @@ def table_from_url(url: str, table: str) -> EngineTable:
     for entry_point in entry_points(group=GROUP, name=scheme):
         table_handle: EngineTable = entry_point.load()(url, table=table)
         return table_handle
-    raise MissingPackage("data", f"no installed package opens {scheme}://")
+    raise MissingPackage(
+        "data",
+        f"no installed package opens {scheme}://; install the extra that does, as in pip install 'dpcurves[postgres]'",
+    )
 
 
 # Exact integers from batches of columns, in NumPy, for engines that cannot find the cells themselves.
@@ -220,7 +225,11 @@ class CellSums:
     def __init__(self, cells: SlotCells, amounts: Amounts) -> None:
         last = cells.axes[-1]
         if not isinstance(last, Axis):
-            raise InvalidArgument("column", f"{last.column!r} is summed, so it needs a grid", str(last.column))
+            raise InvalidArgument(
+                "column",
+                f"{last.column!r} is summed, so it must be declared on a grid, as in Axis(column, Grid(...))",
+                str(last.column),
+            )
         self._cells, self._grid, self._amounts = cells, last.grid, amounts
         self._high, self._low = np.zeros((2, cells.size + 1), dtype=np.int64)
 
@@ -367,7 +376,7 @@ def category_keys(bound: BoundAxis) -> list[list[Key]]:
     """Return the keys that find each category. The rest category of selected categories has none."""
     axis, declared = bound.axis, bound.column.value_type
     if not isinstance(axis, Categories):
-        raise WrongArgumentType("axes", "categories are needed")
+        raise WrongArgumentType("axes", "this count needs categories; declare the column as Categories(column, values)")
     names: Sequence[Sequence[Category]] = bound.members or [[value] for value in axis.values]
     keys = [
         [key for name in category_names if (key := category_key(name, declared)) is not None]
