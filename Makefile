@@ -135,7 +135,7 @@ package: $(READY)
 	$(BIN)/uv build --quiet --out-dir dist
 	@set -e; folder=$$(mktemp -d); trap 'rm -rf "$$folder"' EXIT; python=$$(pwd)/$(BIN)/python; \
 		tar -xzf dist/*.tar.gz -C "$$folder" --strip-components 1; cd "$$folder"; \
-		PYTHONPATH=$$folder/src $$python -m pytest tests/test_docs.py tests/test_one_question.py tests/privacy src/dpcurves/privacy
+		PYTHONPATH=$$folder/src $$python -m pytest tests/test_docs.py tests/test_shortcuts.py tests/privacy src/dpcurves/privacy
 
 # A release of what is committed, in dist/, tried in fresh environments; TESTED=COMMIT says that CI passed on it already.
 # With UNTESTED=1 CI is left out, to try the rest: what comes out can not be tagged.

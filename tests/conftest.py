@@ -35,11 +35,11 @@ LONGEST = (
     "checks/test_checks.py", "test_docs.py", "curves/test_coverage.py", "forecasts/test_expected_errors.py",
     "audit/test_deployments.py", "audit/test_commands.py", "feed/test_crashes.py", "server/test_browser.py",
     "ledger/test_ledger_races.py",
-    "arguments/test_nothing_paid_for_nothing.py", "server/test_queue.py", "server/test_remote.py",
+    "arguments/test_refusals_before_charge.py", "server/test_queue.py", "server/test_remote.py",
     "test_demos.py", "parties/test_relay.py", "cli/test_cli_page.py", "two_servers/test_faults.py",
     "two_servers/test_servers.py",
-    "sites/test_processes.py", "two_servers/test_counts.py", "curves/test_roc.py", "curves/test_unbounded.py",
-    "test_versions.py", "server/test_studio.py", "engines/test_conformance.py", "test_architecture.py",
+    "sites/test_processes.py", "two_servers/test_counts.py", "curves/test_roc.py", "curves/test_automatic_range.py",
+    "test_versions.py", "server/test_drawing_processes.py", "engines/test_conformance.py", "test_architecture.py",
     "two_servers/test_answer_proofs.py", "test_package.py", "test_gallery.py", "test_compiled.py",
 )  # fmt: skip
 """Files that take longest, by a processor or by waiting: they begin first, lest one keeps one worker busy at last."""
