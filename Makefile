@@ -173,10 +173,14 @@ bench: $(READY)
 	$(BIN)/pytest -n 2 -m reproduction tests
 	@set -e; for file in benchmarks/*.py; do echo "== $$file"; $(BIN)/python "$$file"; done
 
-# How far the defaults are from the best choice in hindsight, in minutes; with SIZE=--full in hours, and the page "Which
-# error to expect" with its picture is measured again, too.
+# The default curve over the best of simple methods on a public list of cells, with its marks; then how far the defaults are
+# from the best choice in hindsight. An hour; with SIZE=--quick the first alone, in minutes; with SIZE=--full in hours, and
+# the page "Which error to expect" with its picture is measured again, too.
 bench-accuracy: $(READY)
+	$(BIN)/python benchmarks/simple_methods.py $(filter --quick,$(SIZE))
+ifneq ($(SIZE),--quick)
 	$(BIN)/python benchmarks/regimes.py $(SIZE)
+endif
 ifeq ($(SIZE),--full)
 	$(MAKE) expected-errors
 endif
