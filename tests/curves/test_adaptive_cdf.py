@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from dpcurves.conversation import Setting
 from dpcurves.curves import CDF, CdfQuestion, Quantiles, QuantilesQuestion
-from dpcurves.data import Axis, Categories, Grid, Outside
+from dpcurves.data import Axis, Categories, Grid, Outside, Values
 from dpcurves.laws import ToeplitzSums
 from dpcurves.mechanisms import TreeSums
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, Neighbours, PrivacyLoss, ReplaceOne, Unit
@@ -133,6 +133,47 @@ def test_three_turns_are_chosen_from_public_facts() -> None:
     for hint in (None, Hint.PEAKED):
         assert len(plan_question(CdfQuestion("x", axis.grid, hint=hint), LOSSES[0], both(10)[1], FunctionShares())) == 1
         assert not is_worth_refining(Axis("x", Grid(0, 1, cells=2**32)), hint, setting(LOSSES[0], None))
+
+
+def test_few_cells_are_many_for_few_records() -> None:
+    axis = Axis("x", Grid(0, 1, cells=64))
+    assert is_worth_refining(axis, None, setting(PrivacyLoss.pure("0.1"), 1_000))
+    assert not is_worth_refining(axis, None, setting(PrivacyLoss.pure(1), 10_000))
+    assert not is_worth_refining(axis, None, setting(PrivacyLoss.pure("0.1"), None))
+    values = Axis("x", Values(range(64)))
+    assert not is_worth_refining(values, None, setting(PrivacyLoss.pure("0.1"), 1_000))
+
+
+def test_few_cells_of_a_smooth_law_have_hardly_more_error_than_many_read_at_the_same_edges() -> None:
+    # 64 cells had 2.5 times the error of 1,024; now .9 (sd .15 of 16 releases): a false alarm in 1 of 10,000.
+    draw, errors = np.random.default_rng(8), np.zeros(2)
+    for seed in range(16):
+        x = np.clip(draw.normal(0.5, 0.1, 1_000), 0, 1)
+        for index, cells in enumerate((64, 1_024)):
+            question = CdfQuestion("x", Grid(0, 1, cells=cells))
+            curve = answer(question, {"x": x}, PrivacyLoss.pure("0.1"), ReplaceOne(EACH_RECORD, len(x)), seed)
+            exact = np.searchsorted(np.sort(x), question.grid.edges) / len(x)
+            errors[index] += np.abs(curve.y - exact)[:: cells // 64].mean()
+    assert errors[0] < 1.6 * errors[1]
+
+
+@pytest.mark.parametrize(("records", "epsilon"), [(3_000, "0.1"), (300, "0.5")])
+def test_a_single_value_of_few_records_is_no_line(records: int, epsilon: str) -> None:
+    # The largest error was .5 to .7 in every release; now below .2 in 47 of 48. The seeds are fixed.
+    question = CdfQuestion("x", Grid(0, 1, cells=1_024))
+    x = np.full(records, 0.37)
+    for seed in range(4):
+        curve = answer(question, {"x": x}, PrivacyLoss.pure(epsilon), ReplaceOne(EACH_RECORD, records), seed)
+        assert np.abs(curve.y - (question.grid.edges > 0.37)).max() < 0.2
+
+
+def test_noise_beyond_all_records_does_not_leave_an_empty_curve() -> None:
+    # One in six releases said that no record had a value: the curve was 0 up to the last edge.
+    question = CdfQuestion("x", Grid(0, 1, cells=1_024))
+    x = np.random.default_rng(1).uniform(size=300)
+    for seed in range(12):
+        curve = answer(question, {"x": x}, PrivacyLoss.pure("0.01"), ReplaceOne(EACH_RECORD, 300), seed)
+        assert curve.y[-2] > 0.5
 
 
 def test_a_question_with_categories_asks_once_and_passes_its_hint_on() -> None:

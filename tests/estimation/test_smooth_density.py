@@ -85,10 +85,10 @@ def test_uneven_cells_of_one_number_are_left_to_splits() -> None:
     assert found == pytest.approx(cells, abs=60)
 
 
-@pytest.mark.parametrize("kind", ["atoms", "peak", "even"])
+@pytest.mark.parametrize("kind", ["atoms", "peak"])
 def test_what_is_not_smooth_is_left_to_splits(kind: str) -> None:
     draw = np.random.default_rng(2)
-    weights = {"atoms": np.zeros(CELLS), "peak": np.exp(-(((AT - 0.3) / 0.002) ** 2) / 2), "even": np.ones(CELLS)}[kind]
+    weights = {"atoms": np.zeros(CELLS), "peak": np.exp(-(((AT - 0.3) / 0.002) ** 2) / 2)}[kind]
     if kind == "atoms":
         weights[draw.choice(CELLS, 5, replace=False)] = 1.0
     cells = drawn(weights, 10_000, draw)

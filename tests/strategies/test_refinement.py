@@ -21,6 +21,7 @@ from dpcurves.strategies.prefixes import (
     Tilings,
     choose_budget_fractions,
     choose_first_thirds,
+    divide_outstanding_intervals,
     find_atom_tilings,
     first_tilings,
     has_atoms,
@@ -170,6 +171,29 @@ def test_a_look_for_atoms_is_one_tiling_that_keeps_together_what_is_clear() -> N
         assert [len(starts) for starts in tilings] == [cells]
 
 
+@given(sampled_from(Family), integers(0, 3))
+def test_only_an_interval_denser_than_its_neighbours_is_divided(family: Family, interval: int) -> None:
+    noise, intervals = Noise(family, Fraction(10) if family is Family.LAPLACE else Fraction(200)), range(0, 64, 16)
+    for records, pieces in ((0.0, None), (15.0, None), (10_000.0, 16)):
+        tilings = divide_outstanding_intervals(single_cell(interval, records), noise, intervals)
+        if pieces is None:
+            assert tilings is None
+        else:
+            assert tilings is not None
+            nested(DyadicLayout.from_cells(64), tilings)
+            assert len(tilings[0]) == 3 + pieces
+    assert divide_outstanding_intervals(known([300.0] * 64, 0.0), noise, intervals) is None
+    rising = known([16.0 * (cell // 16) + 100 for cell in range(64)], 0.0)
+    assert divide_outstanding_intervals(rising, Noise(family, Fraction(10**5)), intervals) is None
+
+
+def single_cell(interval: int, records: float) -> TreeEstimate:
+    """All records beyond a few in the sixth cell of an interval of 16."""
+    cells = [1.0] * 64
+    cells[16 * interval + 5] += records
+    return known(cells, 0.0)
+
+
 def test_where_records_seem_to_lie_evenly_nothing_is_looked_for() -> None:
     few = (range(0, 64, 16),)
     assert is_worth_pilot_query(few, few, spread(64, 1.0, even=0.4), Family.LAPLACE)
@@ -203,7 +227,7 @@ def test_parts_are_all_of_the_loss_and_a_look_is_short_where_cells_are_known_to_
     found = {total: choose_budget_fractions(100, total, alone) for total in (None, 0, 50, 1000, 10**9)}
     assert {sum(shares) for shares in found.values()} == {1}
     assert found[0] == found[50]
-    assert found[50][0] == Fraction(1, 4)
+    assert found[50] == (Fraction(1, 5), Fraction(3, 20), Fraction(13, 20))
     assert found[None][0] == (Fraction(3, 20) if family is Family.LAPLACE else Fraction(1, 10))
     assert found[1000][0] == (Fraction(3, 20) if family is Family.LAPLACE else Fraction(1, 20))  # full: 6 and 36
     assert found[10**9][0] == (Fraction(1, 10) if family is Family.LAPLACE else Fraction(1, 20))

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from math import inf, log
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from math import log
 from typing import NamedTuple
 
 import numpy as np
@@ -386,14 +386,14 @@ class TreeEstimate:
         counts: Count of each node, not negative. Halves add up to their parent.
         variance: Posterior variance of the split of each node between its halves.
         even_probability: Posterior probability that records lie evenly over the whole grid (all splits binomial).
-        law_log_odds: Log-likelihood ratio of a given law of records and the estimate; minus infinity without a law.
+        law_log_odds: Log-likelihood ratio of each given law of records over the estimate.
     """
 
     layout: Layout
     counts: FloatArray
     variance: FloatArray
     even_probability: float
-    law_log_odds: float = -inf
+    law_log_odds: tuple[float, ...] = ()
 
     @property
     def cells(self) -> FloatArray:
@@ -528,19 +528,22 @@ class LevelPosterior(NamedTuple):
         )
         return result
 
-    def log_odds_of_law(self, law: PriorLaw, halving: Halving, weights: KindWeights) -> FloatArray:
-        """Return log-likelihood ratios of a law, and of binomial splits, over the mixture, (2,).
+    def log_odds_of_laws(self, laws: Sequence[PriorLaw], halving: Halving, weights: KindWeights) -> FloatArray:
+        """Return log-likelihood ratios of binomial splits, and of each law, over the mixture, (1 + laws,).
 
         The mixture weights of a split are estimated from the others: prior weights would be less informed than a fitted
         law.
         """
         likelihood = self.posterior.likelihood
         mixed = self.posterior.best_log_likelihood + np.log((weights.by_split * likelihood).sum(axis=1))
-        parent, left = law.mass[halving.parent][self.informative], law.mass[halving.left_half][self.informative]
-        share = np.divide(left, parent, out=self.splits.left_fraction[self.informative], where=parent > 0)
         even = self.posterior.best_log_likelihood + np.log(np.maximum(likelihood[:, 0], np.finfo(np.float64).tiny))
-        by_law = log_likelihood_of_shares(self.splits[self.informative], share, law.overdispersion)
-        return np.array([np.sum(by_law - mixed), np.sum(even - mixed)])
+        log_odds = [np.sum(even - mixed)]
+        for law in laws:
+            parent, left = law.mass[halving.parent][self.informative], law.mass[halving.left_half][self.informative]
+            share = np.divide(left, parent, out=self.splits.left_fraction[self.informative], where=parent > 0)
+            by_law = log_likelihood_of_shares(self.splits[self.informative], share, law.overdispersion)
+            log_odds.append(np.sum(by_law - mixed))
+        return np.array(log_odds)
 
     def log_odds_of_evenness(self, rough: NDArray[np.int8], prior: FloatArray) -> float:
         """Return the log-likelihood ratio of binomial splits over a mixture with the prior weights, (2, kinds)."""
@@ -562,7 +565,7 @@ def reweighted_total(measurements: Measurements, estimate: TreeEstimate) -> floa
     )
 
 
-def estimate_tree(measurements: Measurements, total: float, law: PriorLaw | None = None) -> TreeEstimate:
+def estimate_tree(measurements: Measurements, total: float, laws: Sequence[PriorLaw] = ()) -> TreeEstimate:
     """Return the expected counts given all measurements.
 
     Empirical Bayes (Robbins 1956) along a tree, with a mixture prior of smooth and one-sided splits, and with the tails
@@ -571,12 +574,12 @@ def estimate_tree(measurements: Measurements, total: float, law: PriorLaw | None
     Arguments:
         measurements: Noisy counts of nodes.
         total: Public or estimated number of records. Below 0 it is taken as 0.
-        law: Law that the splits are compared with: see `TreeEstimate.law_log_odds`. It does not change the counts.
+        laws: Laws that the splits are compared with: see `TreeEstimate.law_log_odds`. They do not change the counts.
 
     >>> estimate_tree(Measurements.empty(Layout.from_tilings([np.array([0, 3])])), total=6).cells
     array([2., 2., 2.])
     """
-    return _run_downward_pass(measurements.layout, run_upward_pass(measurements), total, law)
+    return _run_downward_pass(measurements.layout, run_upward_pass(measurements), total, laws)
 
 
 def reestimate_tree(measurements: Measurements, total: float, estimate: TreeEstimate) -> TreeEstimate:
@@ -629,24 +632,28 @@ def estimate_by_law(
 
 
 def _run_downward_pass(
-    layout: Layout, upward: UpwardEstimate, total: float, law: PriorLaw | None = None
+    layout: Layout, upward: UpwardEstimate, total: float, laws: Sequence[PriorLaw] = ()
 ) -> TreeEstimate:
     """Return the estimate of all counts from the upward pass: the mixture prior and even records, averaged by their
     posterior probabilities."""
-    uneven, evidence, law_log_odds = _estimate_by_mixture(layout, upward, total, law)
+    uneven, evidence, (even_log_odds, *law_log_odds) = _estimate_by_mixture(layout, upward, total, laws)
+    over_better = tuple(float(log_odds - max(even_log_odds, 0.0)) for log_odds in law_log_odds)
     prior_log_odds = np.log(1 / TUNING.even_probability - 1)
     even_probability = float(np.exp(-np.logaddexp(0.0, prior_log_odds - evidence)))
     if even_probability < TUNING.negligible_probability:
-        return TreeEstimate(layout, uneven.counts, uneven.variance, even_probability, law_log_odds)
-    return _average_estimates(layout, uneven, _estimate_evenly(layout, upward, total), even_probability, law_log_odds)
+        return TreeEstimate(layout, uneven.counts, uneven.variance, even_probability, over_better)
+    average = _average_estimates(layout, uneven, _estimate_evenly(layout, upward, total), even_probability)
+    return replace(average, law_log_odds=over_better)
 
 
 def _estimate_by_mixture(
-    layout: Layout, upward: UpwardEstimate, total: float, law: PriorLaw | None
-) -> tuple[DownwardPass, float, float]:
-    """Return the estimate with the mixture prior, and log-likelihood ratios of evenness over it, and of a law over
-    the better of both."""
-    downward, evidence, law_log_odds = DownwardPass.from_total(layout, total), 0.0, np.zeros(2)
+    layout: Layout, upward: UpwardEstimate, total: float, laws: Sequence[PriorLaw]
+) -> tuple[DownwardPass, float, FloatArray]:
+    """Return the estimate with the mixture prior, log-likelihood ratios of evenness, and those of evenness and of laws.
+
+    The first is over a mixture with prior weights, the others, (1 + laws,), over one with weights from other splits.
+    """
+    downward, evidence, log_odds = DownwardPass.from_total(layout, total), 0.0, np.zeros(1 + len(laws))
     prior = np.stack([PRIOR, PRIOR])
     for halving in layout.halvings:
         splits = _compute_noisy_splits(layout, upward, downward, halving)
@@ -659,8 +666,7 @@ def _estimate_by_mixture(
             next_prior = _smooth_prior(weights.by_class)
         moments = posterior.split_moments(weights, is_rough)
         evidence += posterior.log_odds_of_evenness(is_rough, prior)
-        if law is not None:
-            law_log_odds += posterior.log_odds_of_law(law, halving, weights)
+        log_odds += posterior.log_odds_of_laws(laws, halving, weights)
         variance = _inflate_variances(
             splits, moments, weights.by_class, is_rough, downward.count_variance[halving.parent]
         )
@@ -670,7 +676,7 @@ def _estimate_by_mixture(
             is_rough = (moments.second_moment > large).astype(np.int8)
         downward.is_rough[halving.left_half] = downward.is_rough[halving.right_half] = is_rough
         prior = next_prior
-    return downward, evidence, -inf if law is None else float(law_log_odds[0] - max(law_log_odds[1], 0.0))
+    return downward, evidence, log_odds
 
 
 def _estimate_evenly(layout: Layout, upward: UpwardEstimate, total: float) -> DownwardPass:
@@ -684,7 +690,7 @@ def _estimate_evenly(layout: Layout, upward: UpwardEstimate, total: float) -> Do
 
 
 def _average_estimates(
-    layout: Layout, uneven: DownwardPass, even: DownwardPass, even_probability: float, law_log_odds: float
+    layout: Layout, uneven: DownwardPass, even: DownwardPass, even_probability: float
 ) -> TreeEstimate:
     """Return the average of two estimates, the second weighted with its posterior probability."""
     counts = uneven.counts + even_probability * (even.counts - uneven.counts)
@@ -693,7 +699,7 @@ def _average_estimates(
     for parent, left, _, _ in layout.halvings:
         split_difference = difference[left] - layout.width[left] / layout.width[parent] * difference[parent]
         variance[parent] += even_probability * (1 - even_probability) * split_difference**2
-    return TreeEstimate(layout, counts, variance, even_probability, law_log_odds)
+    return TreeEstimate(layout, counts, variance, even_probability)
 
 
 def run_upward_pass(

@@ -121,6 +121,46 @@ def _scale_law(law: IntervalSums, scale: float) -> IntervalSums:
     return replace(law, levels=levels, missing=None if law.missing is None else scale_noise(law.missing))
 
 
+TOTALS = 257
+"""Number of totals over which a posterior is summed."""
+FARTHEST_Z = 6.0
+"""Standard errors beyond which a total is not considered."""
+LEAST_SPREAD = 1e-6
+"""Records. Width of the range of possible totals below which the estimate is exact."""
+
+
+def expect_total(estimate: float, precision: float, public: int) -> float:
+    """Return the expected number of records with a value, given an unbiased estimate with Gaussian noise.
+
+    With prior probability 1/2 no value is missing, and the number is that of all records, which is public; else any
+    number from 0 on has equal probability. Where the noise is small, the result is the estimate, or the public number;
+    where the noise exceeds all records, the estimate may be negative, and no curve could be drawn from it.
+
+    Arguments:
+        estimate: The estimate.
+        precision: Reciprocal of its variance; 0 if nothing was measured.
+        public: The public number of records.
+
+    >>> [round(expect_total(estimate, 0.01, 100)) for estimate in (-20.0, 50.0, 95.0, 130.0)]
+    [4, 50, 98, 100]
+    """
+    if precision <= 0 or public == 0:
+        return float(public)
+    deviation = float(precision**-0.5)
+    lower = min(max(estimate - FARTHEST_Z * deviation, 0.0), public)
+    upper = max(min(max(estimate + FARTHEST_Z * deviation, deviation), public), lower)
+    if upper - lower < LEAST_SPREAD:
+        return float(np.clip(estimate, 0.0, public))
+    totals = np.linspace(lower, upper, TOTALS)
+    log_weights = -(((totals - estimate) / deviation) ** 2) / 2
+    weights = np.exp(log_weights - log_weights.max())
+    weights[[0, -1]] /= 2
+    expected = float(weights @ totals / weights.sum())
+    log_odds = log_weights.max() + np.log(weights.sum() * (totals[1] - totals[0]) / public)
+    none_missing = float(np.exp(-np.logaddexp(0.0, log_odds + ((public - estimate) / deviation) ** 2 / 2)))
+    return expected + none_missing * (public - expected)
+
+
 MOST_INTERVALS = 512
 """Intervals of an earlier tiling: with more it is ignored, since earlier counts help most where intervals are wide."""
 NEARLY_NOTHING = 1e-9
@@ -156,13 +196,14 @@ class JointEstimate:
 
     @cached_property
     def total(self) -> float:
-        """Best unbiased estimate of the number of records with a value, at least 0."""
+        """Number of records with a value, from all counts: expected if the number of all is public, else unbiased."""
         estimate, precision = least_squares_total(self.measurements)
         public = self.rounds[0].total
-        if public is not None:
-            missing, missing_precision = self._missing
-            estimate = (estimate * precision + (public - missing) * missing_precision) / (precision + missing_precision)
-        return max(estimate, 0.0)
+        if public is None:
+            return max(estimate, 0.0)
+        missing, missing_precision = self._missing
+        estimate = (estimate * precision + (public - missing) * missing_precision) / (precision + missing_precision)
+        return expect_total(estimate, precision + missing_precision, public)
 
     @cached_property
     def tree_estimate(self) -> TreeEstimate:

@@ -21,13 +21,13 @@ from ..arrays import FloatArray, IntArray
 from .binary_tree import WHOLE, Layout, Measurements
 from .empirical_bayes import (
     PriorLaw,
-    TreeEstimate,
     UpwardEstimate,
     estimate_by_law,
     estimate_tree,
     reestimate_tree,
     run_upward_pass,
 )
+from .slow_trends import CountedIntervals, TrendPosterior, fit_slow_trend
 
 BINS = 128
 """Bins of constant density, besides the first and the last cell, at most: they bound the time of a fit."""
@@ -397,11 +397,11 @@ def collect_interval_counts(measurements: Measurements, upward: UpwardEstimate) 
 def estimate_cells(
     measurements: Measurements, total: float, again: bool, edges: FloatArray | None = None
 ) -> FloatArray:
-    """Return the best count of each cell, (cells,): from splits, and from a smooth density as far as it fits them.
+    """Return the expected count of each cell, (cells,): from splits, a smooth density, and a slow trend, by evidence.
 
-    The posterior probability of the density follows from its likelihood for each split, relative to the mixture of
-    kinds with weights from the other splits and to even records, and from the cost of fitting it. If it is unlikely,
-    the counts are those of `estimate_tree` and `reestimate_tree`.
+    The posterior probability of the density, and of nearly even records (`fit_slow_trend`), follows from its likelihood
+    for each split, relative to the mixture of kinds with weights from the other splits and to even records, and from
+    the cost of fitting it. If both are unlikely, the counts are those of `estimate_tree` and `reestimate_tree`.
 
     Arguments:
         measurements: Noisy counts of intervals along an axis.
@@ -425,23 +425,31 @@ def estimate_cells(
         )
     except np.linalg.LinAlgError:  # nearly collinear counts, for instance if most records lie on a single number
         density = None
-    if density is None:
-        splits, probability, density_cells = (
-            estimate_tree(measurements, total),
-            0.0,
-            np.zeros(measurements.layout.cells),
-        )
-    else:
-        law = density.node_law(measurements.layout)
-        splits = estimate_tree(measurements, total, law)
-        probability, density_cells = (
-            _density_probability(splits, density),
-            density.estimate_cells(measurements.layout, upward, law),
-        )
-        if probability > TUNING.certain:
-            return density_cells
-    cells = (reestimate_tree(measurements, total, splits) if again else splits).cells
-    return cells + probability * (density_cells - cells)
+    trend = None if edges is not None else _fit_slow_trend(interval_counts, measurements.layout.cells, total)
+    laws = [model.node_law(measurements.layout) for model in (density, trend) if model is not None]
+    splits = estimate_tree(measurements, total, laws)
+    cells_by_model, log_odds = [], []
+    if density is not None:
+        cells_by_model.append(density.estimate_cells(measurements.layout, upward, laws[0]))
+        log_odds.append(splits.law_log_odds[0] + density.log_occam_factor - TUNING.prior_log_odds)
+    if trend is not None:
+        cells_by_model.append(trend.cells)
+        log_odds.append(splits.law_log_odds[-1] + trend.log_occam_factor)
+    probabilities = np.exp(np.array([*log_odds, 0.0]) - np.logaddexp.reduce([*log_odds, 0.0]))
+    if 1 - probabilities[-1] <= TUNING.certain:
+        cells_by_model.append((reestimate_tree(measurements, total, splits) if again else splits).cells)
+    weights = probabilities[: len(cells_by_model)]
+    return np.asarray(weights @ np.array(cells_by_model) / weights.sum())
+
+
+def _fit_slow_trend(interval_counts: IntervalCounts, cells: int, total: float) -> TrendPosterior | None:
+    """Fit nearly even records; None if there are few counts, or they are nearly collinear."""
+    if total <= 1 or len(interval_counts.value) < TUNING.fewest_counts:
+        return None
+    try:
+        return fit_slow_trend(CountedIntervals(*interval_counts[:4]), cells, total)
+    except np.linalg.LinAlgError:
+        return None
 
 
 def _scale_positions(edges: FloatArray, counts: FloatArray) -> FloatArray:
@@ -467,9 +475,3 @@ def _scale_positions(edges: FloatArray, counts: FloatArray) -> FloatArray:
             inner = np.arange(float(len(inner)))
         positions[first : last + 1] = 1.0 + (BINS - 2.0) * (inner - inner[0]) / (inner[-1] - inner[0])
     return positions
-
-
-def _density_probability(splits: TreeEstimate, density: SmoothPosterior) -> float:
-    """Return the posterior probability that the density fits the splits better than their mixture prior."""
-    odds = splits.law_log_odds + density.log_occam_factor - TUNING.prior_log_odds
-    return float(np.exp(-np.logaddexp(0.0, -odds)))

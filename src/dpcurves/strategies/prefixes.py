@@ -36,15 +36,16 @@ from ..queries import CountQuery, CountUse, Hint, PartitionQuery, Places, Prefix
 #
 # The usual conversation has three rounds, at 15, 10 and 75 % of the loss, or at 10, 10 and 80
 # (`choose_budget_fractions`). The first round has a fixed partition (`first_tilings`). If the records are known to be
-# few for the noise, it is coarse, gets 25 %, and is followed by the last round. The later rounds split intervals whose
-# halves are not known well enough (`refine_tilings`). If the second round would need many intervals, data are rough
-# nearly everywhere: where single cells seem to hold most records (`has_atoms`), it searches for them in one tiling
-# (`find_atom_tilings`). Otherwise, or if the first round shows no unevenness, the remaining loss is spent at once. If
-# cells hold many records each (`is_dense`), or the noise is negligible (`is_nearly_exact`), one round over all cells is
-# more accurate. Under zero-concentrated privacy the first round gets 10 %, unless it is coarse, and 5 % if cells are
-# known to hold many records. If the first round shows that the last one would count much of the grid (`is_widespread`),
-# all cells are counted instead: in tilings, whose splits can be smoothed, or by a square root of prefix sums if there
-# is little to smooth (`is_uneven`).
+# few for the noise, it is coarse, gets 20 %, and is followed by the last round, after one of 15 % if intervals are
+# denser than their neighbours (`divide_outstanding_intervals`). The later rounds split intervals whose halves are not
+# known well enough (`refine_tilings`). If the second round would need many intervals, data are rough nearly everywhere:
+# where single cells seem to hold most records (`has_atoms`), it searches for them in one tiling (`find_atom_tilings`).
+# Otherwise, or if the first round shows no unevenness, the remaining loss is spent at once. If cells hold many records
+# each (`is_dense`), or the noise is negligible (`is_nearly_exact`), one round over all cells is more accurate. Under
+# zero-concentrated privacy the first round gets 10 %, unless it is coarse, and 5 % if cells are known to hold many
+# records. If the first round shows that the last one would count much of the grid (`is_widespread`), all cells are
+# counted instead: in tilings, whose splits can be smoothed, or by a square root of prefix sums if there is little to
+# smooth (`is_uneven`).
 #
 # The last round (`refine_last_tilings`) also splits intervals with many records, because a band is as wide within an
 # interval as all records of the interval. Whole years on a fine grid are full cells among empty ones. An estimate knows
@@ -69,10 +70,10 @@ SHORT_TURN = Fraction(1, 10)
 """Ratio. Fraction of the loss for the first round if cells are known to hold many records or the noise is Gaussian."""
 SHORTEST_TURN = Fraction(1, 20)
 """Ratio. Fraction of the loss for the first round if cells are known to hold many records and the noise is Gaussian."""
-COARSE_TURN = Fraction(1, 4)
-"""Ratio. Fraction of the loss for a first round of a single tiling; the last round gets the rest, with no round
-between.
-"""
+COARSE_TURN = Fraction(1, 5)
+"""Ratio. Fraction of the loss for a first round of a single tiling."""
+ATOM_TURN = Fraction(3, 20)
+"""Ratio. Fraction of the loss for a second round after that, made if an interval is denser than its neighbours."""
 SECOND_TURN = Fraction(1, 10)
 """Ratio. Fraction of the loss for the second of three rounds."""
 CLOSER = Fraction(1, 10)
@@ -80,7 +81,7 @@ CLOSER = Fraction(1, 10)
 MOST_TURNS = 4
 """Rounds. Largest number of rounds of a search for quantiles."""
 FEWEST = 100
-"""Cells. Number of cells from which several rounds are more accurate than one."""
+"""Cells. Number of cells from which several rounds are more accurate than one, whatever the number of records."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +154,12 @@ class Tuning:
     """Tolerance in a search for atoms with one tiling, in which more splits add no noise."""
     atom_share: float = 0.5
     """Ratio. Squared difference of two halves over its maximum, above which single cells hold most records."""
+    outstanding_margin: float = 1.25
+    """Factor on the largest noise of pieces, which the excess of an interval must exceed: see
+    `divide_outstanding_intervals`. Of 1 and 1.25, chosen on the atoms of `benchmarks/accuracy/public_cells.py`.
+    """
+    least_pieces: float = 8.0
+    """Pieces of an interval below which a second round for its sake is not worth the price."""
     typical_width: float = 0.01
     """Share of the cells to which `FamilyTuning.split_ratios` apply."""
     least_scale: float = 0.4
@@ -213,6 +220,11 @@ class Tuning:
     up to a third more error, of 1,000 records a quarter less. The median of three quartiles had a third more error at
     3,000 records, and all three half the error at 30,000.
     """
+    many_cells: float = 1.5
+    """Cells over `balanced_intervals` from which several rounds are more accurate than one. Chosen on eleven shapes of
+    `benchmarks/accuracy/public_cells.py` on 16 to 64 cells, 300 to 3,000 records: one round has up to 1.5 times less
+    error below 1, and 1.2 to 2 times more above 2.
+    """
     few_values: int = 256
     """Values. Number of declared values up to which each is counted if the number of records is private; not
     measured.
@@ -253,13 +265,17 @@ def tiling_at_depth(layout: DyadicLayout, depth: int) -> Tilings:
 
 
 def choose_first_depth(layout: DyadicLayout, total: float | None, noise: Noise) -> int:
-    """Return the number of halvings at which an interval holds about as much as noise moves the count below a middle
-    interval.
+    """Return the depth with about `balanced_intervals`, or `Tuning.private_intervals` if the number is private."""
+    intervals = TUNING.private_intervals if total is None else balanced_intervals(total, noise)
+    return min(max(round(log2(max(intervals, 2.0))), 2), layout.depth)
+
+
+def balanced_intervals(total: float, noise: Noise) -> float:
+    """Return the number of intervals of which one holds as much as noise moves the count below a middle interval.
 
     With m intervals that is the noise of m / 4 counts, because a prefix sums up its shorter side, m / 4 on average.
     """
-    intervals = TUNING.private_intervals if total is None else (2 * total / sqrt(noise.variance)) ** (2 / 3)
-    return min(max(round(log2(max(intervals, 2.0))), 2), layout.depth)
+    return float((2 * total / sqrt(noise.variance)) ** (2 / 3))
 
 
 def choose_first_thirds(total: float | None, base_noise: Noise) -> int:
@@ -323,12 +339,10 @@ def choose_budget_fractions(cells: int, total: float | None, base_noise: Noise) 
     >>> choose_budget_fractions(100, 1000, Noise(Family.LAPLACE, Fraction(2)))
     (Fraction(3, 20), Fraction(1, 10), Fraction(3, 4))
     """
+    if choose_first_thirds(total, base_noise) == 1:
+        return COARSE_TURN, ATOM_TURN, 1 - COARSE_TURN - ATOM_TURN
     shortcuts = (base_noise.family is Family.GAUSSIAN) + is_fairly_dense(cells, total, base_noise)
-    first_fraction = (
-        COARSE_TURN
-        if choose_first_thirds(total, base_noise) == 1
-        else (FIRST_TURN, SHORT_TURN, SHORTEST_TURN)[shortcuts]
-    )
+    first_fraction = (FIRST_TURN, SHORT_TURN, SHORTEST_TURN)[shortcuts]
     return first_fraction, SECOND_TURN, 1 - first_fraction - SECOND_TURN
 
 
@@ -380,6 +394,38 @@ def find_atom_tilings(splits: TreeEstimate, base_noise: Noise) -> Tilings:
     variance = subtree_maxima(splits.layout, splits.variance)
     is_split = variance > TUNING.atom_tolerance * _split_variance(base_noise, 1)
     return (_starts_of_nodes(splits.layout, find_leaves(splits.layout, is_split)),)
+
+
+def divide_outstanding_intervals(splits: TreeEstimate, base_noise: Noise, intervals: Places) -> Tilings | None:
+    """Return the tiling of a second round that divides intervals denser than their neighbours; None if none are.
+
+    If one cell held all records by which an interval exceeds its neighbours, that would be the largest error of all: an
+    estimate is straight within an interval. So the interval is divided into as many pieces of equal width as its excess
+    stands out from: the largest noise of m pieces is about ``b * log(m)`` for Laplace noise of scale b, and
+    ``sigma * sqrt(2 * log(m))`` for Gaussian noise, times `Tuning.outstanding_margin`. A smooth density has dense
+    neighbours and is not divided, nor is an interval that would have fewer than `Tuning.least_pieces` pieces.
+
+    Formal guarantees: a pure function of released and other public numbers.
+
+    Arguments:
+        splits: Estimates from the first round.
+        base_noise: Noise of a count in the second round.
+        intervals: First cells of the intervals of the first round.
+    """
+    layout, starts = splits.layout, np.asarray(intervals, dtype=np.int64)
+    widths = np.diff(np.append(starts, layout.cells))
+    density = np.add.reduceat(splits.cells, starts) / widths
+    known = np.where(widths > 1, density, 0.0)  # an outermost cell says nothing of the interval beside it
+    neighbours = np.maximum(np.append(0.0, known[:-1]), np.append(known[1:], 0.0))
+    excess = np.maximum(density - neighbours, 0.0) * widths / (TUNING.outstanding_margin * sqrt(base_noise.variance))
+    log_pieces = excess * sqrt(2) if base_noise.family is Family.LAPLACE else excess**2 / 2
+    pieces = np.exp(np.minimum(log_pieces, log2(layout.cells) + 1))  # above the number of cells: it has no effect
+    is_outstanding = (pieces >= TUNING.least_pieces) & (widths > 1)
+    if not is_outstanding.any():
+        return None
+    largest_widths = np.repeat(np.where(is_outstanding, np.maximum(widths / pieces, 1.0), widths), widths)
+    is_split = layout.width > largest_widths[np.minimum(layout.begin, layout.cells - 1)]
+    return (_starts_of_nodes(layout, find_leaves(layout, is_split)),)
 
 
 def refine_last_tilings(
@@ -773,7 +819,23 @@ def is_worth_refining(axis: Axis, hint: Hint | None, setting: Setting) -> bool:
     facts = axis.slots, setting.adjacency.public_record_count, setting.count_noise()
     if axis.grid.values is not None and are_worth_counting(*facts):
         return False
-    return axis.slots >= FEWEST and not is_dense(*facts) and not is_nearly_exact(*facts)
+    return has_many_cells(axis, *facts[1:]) and not is_dense(*facts) and not is_nearly_exact(*facts)
+
+
+def has_many_cells(axis: Axis, total: int | None, noise: Noise) -> bool:
+    """Return whether several rounds are more accurate than one for so many cells. A function of public facts alone.
+
+    With a public number of records that is a matter of cells over `balanced_intervals`, not of cells alone: 64 cells
+    for 1,000 records at epsilon .1 are many. A private number says nothing; and each declared value is worth a count.
+
+    Arguments:
+        axis: The cells.
+        total: The public number of records; None if it is private.
+        noise: Noise of a count if the whole loss were spent on a single tiling.
+    """
+    if total is None or axis.grid.values is not None:
+        return axis.slots >= FEWEST
+    return axis.slots >= min(float(FEWEST), TUNING.many_cells * balanced_intervals(total, noise))
 
 
 def are_worth_counting(values: int, total: int | None, noise: Noise) -> bool:
@@ -791,14 +853,15 @@ def are_worth_counting(values: int, total: int | None, noise: Noise) -> bool:
 def refine_in_rounds(axis: Axis, setting: Setting) -> Strategy[TableCounts]:
     """Count a fixed partition, then intervals with unclear splits, and then once more.
 
-    Two rounds are enough if records are known to be few or seem to lie evenly, or if nearly all splits are unclear or
-    the last round has many intervals, and records do not seem to lie in single cells. Under zero-concentrated privacy a
+    Two rounds are enough if records seem to lie evenly, or are known to be few and lie in no interval that is denser
+    than its neighbours, or if nearly all splits are unclear or the last round has many intervals, and records do not
+    seem to lie in single cells. Under zero-concentrated privacy a
     last round with many intervals counts all cells.
 
     Formal guarantees: each round has the price of a `PartitionQuery`, or of a `CountQuery` of all cells, for all
     earlier answers: its intervals are functions of earlier answers and of public facts. The budget fractions are public
-    before any count. For every first answer the later rounds lose the remainder: in one round, or in a round of a tenth
-    of the whole loss and a round of the rest. So the conversation is the adaptive composition
+    before any count. For every first answer the later rounds lose the remainder: in one round, or in a round of a fixed
+    fraction of the whole loss and a round of the rest. So the conversation is the adaptive composition
     of two mechanisms of fixed losses, the second of which is one of several with the same price: pure losses and rho
     add up to the granted loss (Dwork and Roth 2014, section 3.5; Bun and Steinke 2016, Lemma 2.3).
     """
@@ -822,6 +885,10 @@ def refine_in_rounds(axis: Axis, setting: Setting) -> Strategy[TableCounts]:
             True,
             _choose_next_tilings(joint, pilot_fraction / first_fraction, find_atom_tilings),
         )
+    if thirds == 1:
+        pilot_noise = Noise(base_noise.family, base_noise.parameter / pilot_fraction)
+        outstanding = divide_outstanding_intervals(joint.tree_estimate, pilot_noise, first_tilings(layout, 1)[0])
+        makes_pilot_query, tilings = outstanding is not None, outstanding or tilings
     if makes_pilot_query:
         releases.append((yield Step(PartitionQuery((axis,), tilings, round_number=1), pilot_fraction)))
         final_tilings = _choose_next_tilings(

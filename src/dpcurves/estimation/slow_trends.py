@@ -1,0 +1,132 @@
+"""Estimate counts of nearly even records, from noisy counts of intervals: even ones plus a slow trend of unknown size.
+
+Birthdays, times of day and identifiers are nearly even: no split of an interval differs from an even one by much, yet
+all together follow a trend. The density is ``1 + sum_k a_k sqrt(2) cos(pi k x)`` with Gaussian coefficients, which is
+linear, so posterior and evidence are those of Bayesian linear regression (Rasmussen and Williams 2006, chapter 2). The
+size of the trend is averaged over by its evidence, from none at all, and never chosen.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from ..arrays import FloatArray, IntArray
+from .binary_tree import Layout
+from .empirical_bayes import PriorLaw
+
+
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """Numbers that steer the estimate; chosen on the named trends of `benchmarks/accuracy/public_cells.py`."""
+
+    waves: int = 16
+    """Waves. Number of cosine waves."""
+    fading: float = 1.0
+    """Power of the wave number with which the prior standard deviation of a wave falls."""
+    amplitudes: tuple[float, ...] = (0.03, 0.1, 0.3)
+    """Shares of the even density. Prior standard deviations of the first wave; above the last nothing is nearly even."""
+    even_probability: float = 0.2
+    """Probability. Prior probability of no trend, if records are nearly even; the amplitudes share the rest."""
+    prior_log_odds: float = 1.0
+    """Log-odds. Prior log-odds of nearly even records over an estimate from splits."""
+    least_variance: float = 1e-6
+    """Squared records per record. Lower limit of variances, below which nested counts are collinear."""
+
+
+TUNING = Tuning()
+
+
+class CountedIntervals(NamedTuple):
+    """Counts of intervals with independent noise, which is treated as Gaussian.
+
+    Attributes:
+        begin, end: First cell of each interval, and the cell behind its last one.
+        value: Noisy counts.
+        variance: Variances of their noise.
+    """
+
+    begin: IntArray
+    end: IntArray
+    value: FloatArray
+    variance: FloatArray
+
+
+class TrendPosterior(NamedTuple):
+    """The posterior of nearly even records.
+
+    Attributes:
+        cells: Expected count of each cell, (cells,).
+        cumulative_shares: Share of the expected density below each edge of a cell, (cells + 1,).
+        log_evidence: Log-likelihood ratio of nearly even records over exactly even ones.
+        log_occam_factor: The same, minus the log-likelihood ratio of the expected density over the even one, plus the
+            prior log-odds.
+    """
+
+    cells: FloatArray
+    cumulative_shares: FloatArray
+    log_evidence: float
+    log_occam_factor: float
+
+    def node_law(self, layout: Layout) -> PriorLaw:
+        """Return the law of the nodes of a tree."""
+        shares = self.cumulative_shares
+        return PriorLaw(shares[layout.begin + layout.width] - shares[layout.begin], overdispersion=1.0)
+
+
+def fit_slow_trend(intervals: CountedIntervals, cells: int, total: float) -> TrendPosterior:
+    """Return the expected counts of cells if records are nearly even, and the evidence for that.
+
+    Records scatter multinomially about the density. Formal guarantees: a pure function of released and public numbers.
+
+    Arguments:
+        intervals: Counts of intervals.
+        cells: Number of cells.
+        total: Number of records, above 0.
+
+    >>> begin = np.arange(0, 64, 8)
+    >>> counts = 1000 * (1 + 0.5 * ((2 * begin + 8) / 64 - 1))
+    >>> trend = fit_slow_trend(CountedIntervals(begin, begin + 8, counts, np.full(8, 100.0)), 64, 8000.0)
+    >>> trend.cells[[4, -5]].round(), trend.log_evidence > 10
+    (array([ 70., 180.]), True)
+    """
+    lower, upper = intervals.begin / cells, intervals.end / cells
+    width, number = upper - lower, np.arange(1, TUNING.waves + 1)
+    edges = np.arange(cells + 1) / cells
+    design = total * (_integrate_waves(upper, number) - _integrate_waves(lower, number))
+    overlap = np.minimum(upper[:, None], upper) - np.maximum(lower[:, None], lower)
+    scatter = total * (np.maximum(overlap, 0.0) - np.outer(width, width))
+    root = np.linalg.cholesky(scatter + np.diag(np.maximum(intervals.variance, TUNING.least_variance * total)))
+    residual, whitened = np.linalg.solve(root, intervals.value - total * width), np.linalg.solve(root, design)
+    information, score = whitened.T @ whitened, whitened.T @ residual
+    coefficients, log_weights = [np.zeros(TUNING.waves)], [np.log(TUNING.even_probability)]
+    for amplitude in TUNING.amplitudes:
+        precision = number ** (2 * TUNING.fading) / amplitude**2
+        curvature = information + np.diag(precision)
+        mean = np.linalg.solve(curvature, score)
+        log_evidence = (score @ mean + np.log(precision).sum() - np.linalg.slogdet(curvature)[1]) / 2
+        coefficients.append(mean)
+        log_weights.append(np.log((1 - TUNING.even_probability) / len(TUNING.amplitudes)) + log_evidence)
+    log_evidence = float(np.logaddexp.reduce(log_weights))
+    mean = np.exp(np.array(log_weights) - log_evidence) @ np.array(coefficients)
+    weights = np.linalg.solve(root.T, residual - whitened @ mean)
+    # Scatter of records below an edge, given the counts: linear between the bounds of intervals.
+    bounds = np.unique(np.concatenate([[0.0, 1.0], lower, upper]))
+    scatter_below = np.clip(bounds[:, None] - lower, 0.0, width) - np.outer(bounds, width)
+    shares_below = edges + _integrate_waves(edges, number) @ mean
+    counts_below = total * (shares_below + np.interp(edges, bounds, scatter_below @ weights))
+    cell_counts = np.maximum(np.diff(counts_below), 0.0)
+    log_likelihood_ratio = float(mean @ score - mean @ information @ mean / 2)
+    return TrendPosterior(
+        cell_counts * (total / max(float(cell_counts.sum()), 1e-9)),
+        np.clip(np.maximum.accumulate(shares_below), 0.0, 1.0),
+        log_evidence,
+        log_evidence - log_likelihood_ratio + TUNING.prior_log_odds,
+    )
+
+
+def _integrate_waves(positions: FloatArray, number: IntArray) -> FloatArray:
+    """Return the integrals of all waves from 0 to each position, (positions, waves)."""
+    return np.asarray(np.sqrt(2) * np.sin(np.pi * np.outer(positions, number)) / (np.pi * number))
