@@ -51,6 +51,7 @@ from .question import (
     require_independent,
 )
 from .result import IntervalResult, PlotArguments, interval_scopes, notes_on_end_cells, notes_on_width, warn_about_notes
+from .straight_intervals import note_on_straight_interval
 
 Several = Sequence[float] | NDArray[Any]
 
@@ -363,7 +364,8 @@ class CDF(IntervalResult):
         the grid and on noise."""
         notes = notes_on_end_cells(prefixes.grid, *prefixes.measured_prefix_counts, prefixes.evidence, prefixes.scale)
         curve = cls(label, privacy, prefixes)
-        return replace(curve, privacy=privacy.with_notes(*notes, *curve._notes_on_noise()))
+        straight = note_on_straight_interval(prefixes)
+        return replace(curve, privacy=privacy.with_notes(*notes, *straight, *curve._notes_on_noise()))
 
     @classmethod
     def from_placeholder(cls, prefixes: PrefixShares, label: str, privacy: PrivacyStatement) -> CDF:

@@ -1,0 +1,77 @@
+"""A note on a curve that is straight where all records may share one value, as far as the release shows it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..display import format_number
+from ..laws import IntervalSums
+from .prefixes import PrefixShares
+
+
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """Numbers that decide when the note is given.
+
+    Attributes:
+        least_share: Share of the records that one interval holds at least: beyond it, half of it is the largest error
+            that a band of ordinary data would leave open.
+        largest_width: Share of the grid's cells. A wider interval is expected to hold many records.
+        z: Standard deviations of an interval's count by which it must exceed that share; and of an earlier count inside
+            it by which the records must exceed its noise, for that count to show a single full cell.
+        largest_cell_share: Share of the interval in one cell from which the curve itself shows a step.
+    """
+
+    least_share: float = 0.5
+    largest_width: float = 0.125
+    z: float = 4.0
+    largest_cell_share: float = 0.5
+
+
+TUNING = Tuning()
+
+
+def note_on_straight_interval(prefixes: PrefixShares) -> tuple[str, ...]:
+    """Return a note if one interval of several cells holds most records and nothing inside it was counted well.
+
+    A smooth distribution on a grid of its own range has no such interval. The remedy is to count each cell.
+    """
+    grid, evidence = prefixes.grid, prefixes.evidence
+    if grid.values is not None or not isinstance(evidence.sums, IntervalSums):
+        return ()
+    edges, counts = prefixes.measured_prefix_counts
+    records = np.diff(counts)
+    if len(records) == 0:
+        return ()
+    fullest = int(records.argmax())
+    first, last = int(edges[fullest]), int(edges[fullest + 1])
+    deviation = evidence.sums.levels[-1].noise.variance ** 0.5 / prefixes.scale
+    is_large = records[fullest] - TUNING.z * deviation > TUNING.least_share * prefixes.total
+    if not 2 <= last - first <= TUNING.largest_width * grid.cells or not is_large:
+        return ()
+    cells = np.diff(prefixes.shares)[first:last]
+    if cells.max() >= TUNING.largest_cell_share * cells.sum() or _is_counted_inside(
+        prefixes, first, last, float(records[fullest])
+    ):
+        return ()
+    low, high = (format_number(grid.edges[edge]) for edge in (first, last))
+    share = min(records[fullest] / prefixes.total, 1.0)
+    return (
+        f"about {share:.0%} of the records lie between {low} and {high}, which were counted together: the curve is "
+        f"drawn straight there, though one of these {last - first} cells may hold all of them; hint=Hint.ATOMS (--hint "
+        "atoms) counts each cell, and declared values (Values, --values) are better still",
+    )
+
+
+def _is_counted_inside(prefixes: PrefixShares, first: int, last: int, records: float) -> bool:
+    """Return whether an earlier round counted parts of these cells with little noise for so many records."""
+    for evidence in prefixes.earlier_evidence:
+        law = evidence.sums
+        for level in law.levels if isinstance(law, IntervalSums) else ():
+            bounds = level.bounds(law.cells)
+            is_divided = bool(np.any((bounds > first) & (bounds < last)))
+            if is_divided and records > TUNING.z * level.noise.variance**0.5 / prefixes.scale:
+                return True
+    return False
