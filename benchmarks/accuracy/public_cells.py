@@ -210,14 +210,14 @@ _KNOWN_ADD_REMOVE: tuple[tuple[str, int, float, int], ...] = (
     ("ten Pareto values", 300, 0.5, 1_024), ("Cauchy", 300, 0.5, 1_024), ("Pareto", 300, 0.5, 1_024),
     ("ten values", 10_000, 10, 1_024), ("uniform", 300, 0.5, 1_024), ("one value", 3_000, 0.1, 1_024),
 )  # fmt: skip
-"""The same under add-remove."""
+"""Such regimes under add-remove."""
 
 
 KNOWN_CELLS = (
     *(PublicCell(*cell) for cell in _KNOWN),
     *(PublicCell(*cell, neighbours="add-remove") for cell in _KNOWN_ADD_REMOVE),
 )
-"""All of the table."""
+"""Cells of the table of known regimes."""
 
 
 def _list_cells() -> tuple[PublicCell, ...]:

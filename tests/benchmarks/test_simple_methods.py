@@ -24,14 +24,14 @@ def benchmark() -> SimpleNamespace:
 
 
 def test_list_holds_at_most_400_cells_of_45_shapes_a_third_of_them_drawn(benchmark: SimpleNamespace) -> None:
-    cells, shapes = benchmark.cells.CELLS, benchmark.cells.SHAPES
+    cells, laws = benchmark.cells.CELLS, benchmark.cells.SHAPES
     assert len(cells) <= 400
-    assert len(shapes) >= 40
-    assert {cell.shape for cell in cells} == set(shapes)
-    assert 3 * sum(name.startswith("drawn") for name in shapes) >= len(shapes)
+    assert len(laws) >= 40
+    assert {cell.shape for cell in cells} == set(laws)
+    assert 3 * sum(name.startswith("drawn") for name in laws) >= len(laws)
     assert {cell.neighbours for cell in cells} == {"replace-one", "add-remove"}
     assert {cell.is_pure for cell in cells} == {True, False}
-    for law in shapes.values():
+    for law in laws.values():
         weights = law(64)
         assert weights.sum() == pytest.approx(1)
         assert weights.min() >= 0

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..display import format_number
-from ..laws import IntervalSums
 from .prefixes import PrefixShares
 
 
@@ -39,7 +38,7 @@ def note_on_straight_interval(prefixes: PrefixShares) -> tuple[str, ...]:
     A smooth distribution on a grid of its own range has no such interval. The remedy is to count each cell.
     """
     grid, evidence = prefixes.grid, prefixes.evidence
-    if grid.values is not None or not isinstance(evidence.sums, IntervalSums):
+    if grid.values is not None or not evidence.sums.is_nested:
         return ()
     edges, counts = prefixes.measured_prefix_counts
     records = np.diff(counts)
@@ -47,7 +46,7 @@ def note_on_straight_interval(prefixes: PrefixShares) -> tuple[str, ...]:
         return ()
     fullest = int(records.argmax())
     first, last = int(edges[fullest]), int(edges[fullest + 1])
-    deviation = evidence.sums.levels[-1].noise.variance ** 0.5 / prefixes.scale
+    deviation = evidence.interval_sums.levels[-1].noise.variance ** 0.5 / prefixes.scale
     is_large = records[fullest] - TUNING.z * deviation > TUNING.least_share * prefixes.total
     if not 2 <= last - first <= TUNING.largest_width * grid.cells or not is_large:
         return ()
@@ -68,8 +67,8 @@ def note_on_straight_interval(prefixes: PrefixShares) -> tuple[str, ...]:
 def _is_counted_inside(prefixes: PrefixShares, first: int, last: int, records: float) -> bool:
     """Return whether an earlier round counted parts of these cells with little noise for so many records."""
     for evidence in prefixes.earlier_evidence:
-        law = evidence.sums
-        for level in law.levels if isinstance(law, IntervalSums) else ():
+        law = evidence.interval_sums
+        for level in law.levels:
             bounds = level.bounds(law.cells)
             is_divided = bool(np.any((bounds > first) & (bounds < last)))
             if is_divided and records > TUNING.z * level.noise.variance**0.5 / prefixes.scale:

@@ -125,7 +125,7 @@ TOTALS = 257
 """Number of totals over which a posterior is summed."""
 FARTHEST_Z = 6.0
 """Standard errors beyond which a total is not considered."""
-LEAST_SPREAD = 1e-6
+LEAST_SPREAD = 0.01
 """Records. Width of the range of possible totals below which the estimate is exact."""
 
 

@@ -61,8 +61,8 @@ class TrendPosterior(NamedTuple):
         cells: Expected count of each cell, (cells,).
         cumulative_shares: Share of the expected density below each edge of a cell, (cells + 1,).
         log_evidence: Log-likelihood ratio of nearly even records over exactly even ones.
-        log_occam_factor: The same, minus the log-likelihood ratio of the expected density over the even one, plus the
-            prior log-odds.
+        log_occam_factor: `log_evidence` minus the log-likelihood ratio of the expected density over the even one, plus
+            the prior log-odds.
     """
 
     cells: FloatArray

@@ -443,8 +443,9 @@ def estimate_cells(
 
 
 def _fit_slow_trend(interval_counts: IntervalCounts, cells: int, total: float) -> TrendPosterior | None:
-    """Fit nearly even records; None if there are few counts, or they are nearly collinear."""
-    if total <= 1 or len(interval_counts.value) < TUNING.fewest_counts:
+    """Fit nearly even records; None if counts are few or exact, or nearly collinear."""
+    is_exact = interval_counts.variance.min(initial=np.inf) < TUNING.exact_variance
+    if total <= 1 or len(interval_counts.value) < TUNING.fewest_counts or is_exact:
         return None
     try:
         return fit_slow_trend(CountedIntervals(*interval_counts[:4]), cells, total)

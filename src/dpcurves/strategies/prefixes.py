@@ -275,7 +275,7 @@ def balanced_intervals(total: float, noise: Noise) -> float:
 
     With m intervals that is the noise of m / 4 counts, because a prefix sums up its shorter side, m / 4 on average.
     """
-    return float((2 * total / sqrt(noise.variance)) ** (2 / 3))
+    return inf if noise.variance == 0 else float((2 * total / sqrt(noise.variance)) ** (2 / 3))
 
 
 def choose_first_thirds(total: float | None, base_noise: Noise) -> int:
