@@ -12,21 +12,18 @@ from .prefixes import PrefixShares
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """Numbers that decide when the note is given.
-
-    Attributes:
-        least_share: Share of the records that one interval holds at least: beyond it, half of it is the largest error
-            that a band of ordinary data would leave open.
-        largest_width: Share of the grid's cells. A wider interval is expected to hold many records.
-        z: Standard deviations of an interval's count by which it must exceed that share; and of an earlier count inside
-            it by which the records must exceed its noise, for that count to show a single full cell.
-        largest_cell_share: Share of the interval in one cell from which the curve itself shows a step.
-    """
+    """Numbers that decide when the note is given."""
 
     least_share: float = 0.5
+    """Share of the records that one interval holds at least: half of it is the largest error left open."""
     largest_width: float = 0.125
+    """Share of the grid's cells. A wider interval is expected to hold many records."""
     z: float = 4.0
+    """Standard deviations of an interval's count by which it must exceed `least_share`; and of an earlier count inside
+    it by which the records must exceed its noise, for that count to show a single full cell.
+    """
     largest_cell_share: float = 0.5
+    """Share of the interval in one cell from which the curve itself shows a step."""
 
 
 TUNING = Tuning()

@@ -27,7 +27,7 @@ class Tuning:
     fading: float = 1.0
     """Power of the wave number with which the prior standard deviation of a wave falls."""
     amplitudes: tuple[float, ...] = (0.03, 0.1, 0.3)
-    """Shares of the even density. Prior standard deviations of the first wave; above the last nothing is nearly even."""
+    """Shares of the even density. Prior standard deviations of the first wave; above the last it is not nearly even."""
     even_probability: float = 0.2
     """Probability. Prior probability of no trend, if records are nearly even; the amplitudes share the rest."""
     prior_log_odds: float = 1.0
