@@ -51,6 +51,14 @@ def test_neither_loss_is_ever_exceeded(adjacency: Adjacency) -> None:
         assert divergence.max() <= alpha * 0.2 + 1e-9
 
 
+def test_both_adjacencies_lose_what_they_claim() -> None:
+    """Replacing a record loses as much as adding or removing one: no half of the claim is left unused."""
+    for adjacency in ADJACENCIES:
+        pure, pairs = log_chances(PURE, adjacency), neighbours(data_sets(5, 4), adjacency)
+        assert np.abs(pure[pairs[:, 0]] - pure[pairs[:, 1]]).max() > 0.6 * 1.5 / adjacency.unit.records
+        assert rate_of(PURE, adjacency) == rate_of(PURE, AddRemove(adjacency.unit))
+
+
 def test_boxes_count_what_lies_in_them() -> None:
     generator = np.random.default_rng(3)
     cells = generator.integers(0, 9, (3, 4, 5))

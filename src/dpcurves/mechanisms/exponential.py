@@ -355,10 +355,11 @@ def _count_inside(table: ExactTable, grid: Grid) -> NDArray[np.int64]:
 class ExponentialWorstBox(QueryMechanism):
     """Exponential mechanism over boxes, weighted ``exp(rate * abs(count - expected))`` (Hardt, Ligett, McSherry 2012).
 
-    Formal guarantees: `run` loses at most ``plan.loss`` under ``plan.adjacency``. Expected counts are public. A count
-    changes by at most `l1_sensitivity`, the L1 distance of neighbouring tables, and so does its distance from any
-    number: the log ratio of probabilities has a range of ``2 * rate * l1_sensitivity``, which is the `bounded_range`
-    that the loss allows. The choice is sampled exactly, with or without ties.
+    Formal guarantees: `run` loses at most ``plan.loss`` under ``plan.adjacency``. Expected counts are public. The count
+    of a box changes by at most `records`, the contribution bound of a unit, whether its records are added, removed or
+    replaced: at most so many enter the box, and at most so many leave it. Its distance from any number changes by no
+    more: the log ratio of probabilities has a range of ``2 * rate * records``, which is the `bounded_range` that the
+    loss allows. The choice is sampled exactly, with or without ties.
     """
 
     query_types = (WorstBoxQuery,)
@@ -384,7 +385,7 @@ class ExponentialWorstBox(QueryMechanism):
 
 def misfit_rate(loss: PrivacyLoss, adjacency: Adjacency) -> Fraction:
     """Return the weight in the exponent of one record between the exact and the expected count of a box."""
-    return bounded_range(loss) / (2 * adjacency.l1_sensitivity)
+    return bounded_range(loss) / (2 * adjacency.unit.records)
 
 
 def count_boxes(cells: IntArray, boxes: Sequence[Box]) -> IntArray:
