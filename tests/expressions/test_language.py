@@ -201,3 +201,7 @@ def test_a_text_that_looks_like_a_person_gets_a_note(text: str) -> None:
 @pytest.mark.parametrize("text", ["north", "F", "type 2 diabetes", "I10.9", "North", "2024-01-31", "A-12"])
 def test_an_ordinary_category_gets_no_note(text: str) -> None:
     assert describe_published_names([f"name = '{text}'", "age > 65"]) == ()
+
+
+def test_an_expression_is_tried_on_a_public_table() -> None:
+    assert (dp.col("wage") / dp.col("hours")).evaluate({"wage": [30.0], "hours": [2]}).tolist() == [15.0]

@@ -16,8 +16,13 @@ from .output import BinnedResidualsView, HosmerLemeshowView, Output, ResultView,
 from .studies import study
 
 
-def scores(
-    scored: of.ScoreOptions, cells: of.AutoCells, showing: models.ShowOptions, terms: Terms, output: Output
+def scores(  # noqa: PLR0917
+    scored: of.ScoreOptions,
+    cells: of.AutoCells,
+    showing: models.ShowOptions,
+    row_filter: of.FilterOptions,
+    terms: Terms,
+    output: Output,
 ) -> None:
     """Many curves of a binary classifier's scores, for one privacy loss.
 
@@ -31,6 +36,7 @@ def scores(
     question = build_question(
         "AutoRangeScoresQuestion" if cells.is_auto else "ScoresQuestion", scored, cells, showing.split_options
     )
+    question = row_filter.apply(question)
     view = showing.view(output.interval_settings(), getattr(question, "grid", None))
     terms.answer(question, models.GroupedScoresView(view) if question.by else view, output)
 

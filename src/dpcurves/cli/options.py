@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import MISSING, dataclass, field, fields, is_dataclass, make_dataclass
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass, make_dataclass, replace
 from fractions import Fraction
 from functools import wraps
 from importlib import import_module
@@ -430,7 +430,7 @@ def values_of(group: Any) -> dict[str, Any]:
 
 
 ACCOUNT = "Account in the ledger. Required if the ledger has several accounts."
-A_COLUMN = "Numeric column."
+A_COLUMN = 'Numeric column, or an SQL expression of columns, e.g. "wage / hours".'
 SIGN = "@"
 """Prefix that marks a model file where a column of scores is expected, as in ``@model.json``."""
 NEEDS_GRID = "give --grid lower:upper:cells (or --edges, or --values): --{} needs a grid"
@@ -624,6 +624,20 @@ class FormattedSourceOptions(SourceOptions):
 
         file = sys.stdin.buffer.read() if self.data == STANDARD_INPUT else self.data
         return CsvFile(file, self.delimiter, self.encoding, self.decimal, self.dates)
+
+
+@dataclass(frozen=True)
+class FilterOptions:
+    """Option for the records that a question is about."""
+
+    where: str | None = optional(
+        "CONDITION",
+        "Only records that meet an SQL condition, e.g. \"age >= 65 AND sex = 'F'\". It is published with the result.",
+    )
+
+    def apply(self, question: Any) -> Any:
+        """Return the question with the filter."""
+        return question if self.where is None else replace(question, where=self.where)
 
 
 @dataclass(frozen=True)

@@ -43,6 +43,7 @@ from .by_category import ByCategory, collect_by_category, describe_question, for
 from .outside import count_beyond_bounds, thresholds_for_clipping
 from .question import (
     By,
+    TableQuestion,
     build_privacy_statement,
     format_key,
     parse_grouping,
@@ -565,7 +566,7 @@ LEAST_COUNT, PARTS = Fraction(1, 10), 20
 
 
 @dataclass(frozen=True, slots=True)
-class CountQuestion:
+class CountQuestion(TableQuestion):
     """The number of records with a value. One round.
 
     Attributes:
@@ -624,7 +625,7 @@ def accept_bounds(kind: Kind) -> Kind:
 
 @accept_bounds
 @dataclass(frozen=True, slots=True)
-class _BoundedQuestion:
+class _BoundedQuestion(TableQuestion):
     """Base of questions for sum, mean, variance or all of them of a column between public bounds."""
 
     column: str

@@ -15,6 +15,7 @@ import numpy as np
 
 from ..arguments import InvalidArgument, WrongArgumentType, describe_value, require_sequence, require_type
 from ..arrays import FloatArray
+from ..expressions import Expression
 from .grid import Grid
 from .universe import HashUniverse, Universe, require_universe
 
@@ -165,7 +166,14 @@ MOST_DIGITS = 1000
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """A numeric column, or the predictions of a model, on a grid. A value that is not a number is missing.
+    """A numeric column, an expression of columns, or the predictions of a model, on a grid.
+
+    A value that is not a number is missing.
+
+    Attributes:
+        column: Name of a column, SQL text of an expression, or a model.
+        grid: The cells.
+        where: SQL text of a filter of the rows; empty: all rows. All axes of a query have the same one.
 
     Raises:
         TypeError: the grid is not a `Grid`, or the column neither a name nor a model.
@@ -173,8 +181,11 @@ class Axis:
 
     column: str | Predictor
     grid: Grid
+    where: str = field(default="", kw_only=True)
 
     def __post_init__(self) -> None:
+        if isinstance(self.column, Expression):
+            object.__setattr__(self, "column", str(self.column))
         require_type("column", self.column, (str, Predictor), "the name of a column, or a Scorecard or Trees,")
         require_type("grid", self.grid, Grid, "a Grid, as in Grid(0, 100, cells=64),")
 
@@ -212,6 +223,7 @@ class Categories:
         values: The categories.
         arguments: Argument that each category came from, for error messages.
         is_implied: True for two classes whose negative one was not named: 0 or 1 where labels are numbers.
+        where: SQL text of a filter of the rows, as of an `Axis`.
 
     Raises:
         ValueError: no category, a repeated category, two that print alike, or one that no value can equal.
@@ -222,8 +234,11 @@ class Categories:
     values: tuple[Category, ...]
     arguments: tuple[str, ...] = field(default=(), repr=False, compare=False)
     is_implied: bool = field(default=False, repr=False, compare=False)
+    where: str = field(default="", kw_only=True)
 
     def __post_init__(self) -> None:
+        if isinstance(self.column, Expression):
+            object.__setattr__(self, "column", str(self.column))
         require_type("column", self.column, str, "the name of a column")
         declared = require_sequence("categories", self.values, 'a tuple of them, as in ("a", "b"),')
         values = tuple(parse_category("categories", category) for category in declared)

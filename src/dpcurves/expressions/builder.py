@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import date
 from typing import Any, NoReturn, TypeAlias
+
+from numpy.typing import NDArray
 
 from ..arguments import InvalidArgument, WrongArgumentType, require_type
 from .syntax import Call, ColumnName, Literal, Node, format_expression, require_bounded
@@ -21,6 +23,12 @@ class Expression:
 
     >>> print((col("age") >= 65) & (col("sex") == "F"))
     age >= 65 AND sex = 'F'
+    >>> print(col("region").is_in(["north", "south"]) | ~col("region").is_not_null())
+    region IN ('north', 'south') OR NOT region IS NOT NULL
+    >>> print(col("code").starts_with("I10") & col("age").between(18, 64) & col("died").is_null())
+    starts_with(code, 'I10') AND age BETWEEN 18 AND 64 AND died IS NULL
+    >>> print(col("bonus").coalesce(0) + col("wage").call("floor"))
+    coalesce(bonus, 0) + floor(wage)
     """
 
     __slots__ = ("node",)
@@ -97,6 +105,18 @@ class Expression:
 
     def __invert__(self) -> Expression:
         return _call("not", self)
+
+    def evaluate(self, table: Mapping[str, Any]) -> NDArray[Any]:
+        """Return the value for each row of a public table of arrays; NaN or None: missing; 1 and 0: true and false.
+
+        Ask questions about confidential tables.
+
+        >>> (col("wage") / col("hours")).evaluate({"wage": [30.0, 20.0], "hours": [2, 0]})
+        array([15., nan])
+        """
+        from .evaluation import evaluate_expression
+
+        return evaluate_expression(self.node, table)
 
     def is_null(self) -> Expression:
         """Return whether the value is missing."""
