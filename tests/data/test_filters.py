@@ -147,7 +147,9 @@ def make_sources(folder: Path) -> list[Any]:
         "hours": [2, 0, 4, 5, 1, 1],
         "place": ["Nord", "Süd", None, "nord", "Süd", "a,b"],
         "flag": [True, False, True, True, False, True],
-        "seen": pd.to_datetime(["2024-01-31", "2023-12-31", None, "2024-02-29", "1969-07-20", "2024-02-01"]),
+        "seen": pd.Series(
+            ["2024-01-31", "2023-12-31", None, "2024-02-29", "1969-07-20", "2024-02-01"], dtype="datetime64[us]"
+        ),
     })  # fmt: skip
     frame.to_csv(folder / "t.csv", index=False)
     (folder / "t.csv.gz").write_bytes(gzip.compress((folder / "t.csv").read_bytes()))

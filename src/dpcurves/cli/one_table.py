@@ -78,9 +78,9 @@ COMMANDS = (
         example="flights.csv --column arr_delay --bounds -60:180",
     ),
     make_question_command(
-        "count", "CountQuestion", [of.ONE_COLUMN, of.SplitOptions], STATISTICS,
-        title="Number of records that have a value in a column.",
-        example="flights.csv --column arr_delay", adjacency="add-remove",
+        "count", "CountQuestion", [of.COUNTED_COLUMN, of.SplitOptions], STATISTICS,
+        title="Number of records, or of those that have a value in a column.",
+        example="flights.csv --by carrier=UA,AA", adjacency="add-remove",
     ),
     make_question_command(
         "sum", columns.make_summary_builder("SumQuestion", "sum"),

@@ -1042,7 +1042,7 @@ class WeightOptions(QuestionOptions):
         return {} if self.weight is None else super().question_fields(defaults)
 
 
-ONE_COLUMN = make_option_group(column=option("NAME", A_COLUMN))
+COUNTED_COLUMN = make_option_group(column=option("NAME", f"{A_COLUMN} Without it, all records count.", "*"))
 SHARES = make_option_group(at=option("P,P,P", "Probabilities between 0 and 1.", "0.25,0.5,0.75", parse_numbers))
 MOMENTS = make_option_group(
     moments=option("N", "2: count, sum, mean and variance; 1: no variance, and less noise.", "2", parse_integer)

@@ -51,7 +51,7 @@ class TableQuestion:
                 own_checks(self)
 
             __post_init__.converts_expressions = True  # type: ignore[attr-defined]
-            cls.__post_init__ = __post_init__  # type: ignore[attr-defined]
+            cls.__post_init__ = __post_init__  # type: ignore[method-assign]
         own_text: Any = vars(cls).get("__str__")
         if own_text is not None and not getattr(own_text, "tells_filter", False):
 

@@ -26,7 +26,7 @@ from ..conversation import (
     SingleQueryWorkload,
     ask_workload,
 )
-from ..data import Axis, Grid, Outside
+from ..data import ALL_RECORDS, Axis, Grid, Outside
 from ..display import TEXT, format_interval, format_number
 from ..inference import (
     KNOWN,
@@ -567,10 +567,10 @@ LEAST_COUNT, PARTS = Fraction(1, 10), 20
 
 @dataclass(frozen=True, slots=True)
 class CountQuestion(TableQuestion):
-    """The number of records with a value. One round.
+    """The number of records, or of those with a value in a column. One round.
 
     Attributes:
-        column: A column of numbers.
+        column: A column of numbers; ``"*"``: all records count.
         by: Categories that were declared in public: one count for each, all together at the privacy loss of one. A
             tuple of several columns: one for each combination.
 
@@ -578,7 +578,7 @@ class CountQuestion(TableQuestion):
         TypeError: a field is of another type.
     """
 
-    column: str
+    column: str = ALL_RECORDS
     by: By = None
 
     def __post_init__(self) -> None:
@@ -591,10 +591,15 @@ class CountQuestion(TableQuestion):
 
     def steps(self, setting: Setting) -> Needs[Any]:
         """Ask for counts of one cell for each category."""
-        return _ask_summary(self.by, self._axis, Fraction(1), lambda _: (), label=self.column, statistic=COUNT)
+        return _ask_summary(self.by, self._axis, Fraction(1), lambda _: (), label=self._label, statistic=COUNT)
+
+    @property
+    def _label(self) -> str:
+        """What is counted, as text."""
+        return "records" if self.column == ALL_RECORDS else self.column
 
     def __str__(self) -> str:
-        return describe_question(COUNT, self.column, self.by)
+        return describe_question(COUNT, self._label, self.by)
 
 
 Kind = TypeVar("Kind", bound=type[Any])

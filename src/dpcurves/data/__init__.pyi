@@ -1,4 +1,5 @@
 from .axis import (
+    ALL_RECORDS,
     Axis,
     Categories,
     Category,
@@ -27,6 +28,7 @@ from .universe import FAKES, HashUniverse, TextUniverse, Universe, parse_univers
 from .values import CAP_ALONE, MISSING_WEIGHTS, Values, Weights
 
 __all__ = [
+    "ALL_RECORDS",
     "CAP_ALONE",
     "DOUBLINGS",
     "FAKES",

@@ -155,6 +155,8 @@ def _to_number(value: Any) -> float:
         return np.nan
 
 
+ALL_RECORDS = "*"
+"""Name of a column in which each record has the value 1, whatever its fields hold."""
 Category = str | int | float | bool
 SCALARS: tuple[tuple[type, type], ...] = (
     (np.str_, str), (np.bool_, bool), (np.integer, int), (np.floating, float)

@@ -2,8 +2,8 @@ from .builder import Expression, Operand, col, when
 from .checked import Checked, ValueType, check_expression, find_monotone_chain
 from .duckdb_sql import build_duckdb_sql
 from .evaluation import evaluate_expression
-from .parsing import parse_expression, parse_filter
-from .published import describe_published_names
+from .parsing import parse_expression
+from .published import describe_published_names, parse_filter
 from .syntax import Call, ColumnName, Literal, Node, find_column_names, find_texts, format_expression
 
 __all__ = [

@@ -1,359 +1,438 @@
-"""Parser of expressions: SQL text that sqlglot reads, of which each part must be known here."""
+"""Parser of expressions in SQL: a closed grammar, in which each word of the text has its place or is refused."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import date
 from functools import lru_cache
 from types import MappingProxyType
-from typing import Any, NoReturn
+from typing import NamedTuple, NoReturn
 
-from ..arguments import InvalidArgument, MissingPackage, WrongArgumentType, describe_value
-from .builder import Expression
+from ..arguments import InvalidArgument
 from .syntax import (
+    ARITHMETIC,
     CALLS,
+    CASTS,
     CLOCK_UNITS,
+    COMPARISONS,
     DEEPEST,
     LONGEST,
+    RESERVED,
     UNITS,
     Call,
     ColumnName,
     Literal,
     Node,
-    format_expression,
     require_bounded,
 )
 
-DIALECT = "duckdb"
-SHOWN = 60
+SHOWN = 40
 """Characters of an expression that a message quotes."""
-FUNCTIONS = (
-    "abs round floor ceil sqrt ln log10 log2 exp least greatest coalesce nullif lower upper substr starts_with year "
-    "quarter month day isodow date_diff date_trunc"
+WORDS = re.compile(
+    r"""\s*(?:
+        (?P<number>(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?(?![\w.]))
+        |(?P<text>'(?:[^']|'')*')
+        |(?P<quoted>"(?:[^"]|"")+")
+        |(?P<word>[^\W\d]\w*)
+        |(?P<sign><>|!=|==|<=|>=|::|\|\||//|\*\*|--|/\*|->|=>|:=|.)
+    )""",
+    re.VERBOSE,
 )
+"""Numbers, texts, quoted names, words and signs."""
+FUNCTIONS = f"{' '.join(sorted(CALLS))} date_diff date_trunc"
 """Functions that a message lists."""
+ALIASES = MappingProxyType({
+    "log": "ln", "ceiling": "ceil", "substring": "substr", "ifnull": "coalesce", "prefix": "starts_with",
+    "startswith": "starts_with", "datediff": "date_diff",
+})  # fmt: skip
+"""Other names of functions."""
+CASTS_BY_TYPE = MappingProxyType({
+    **{name: cast for cast, name in CASTS.items()}, "TEXT": "to_text", "FLOAT8": "to_number",
+})  # fmt: skip
+SIGNS = MappingProxyType({
+    **{sign: name for name, sign in COMPARISONS.items()}, "!=": "ne", "==": "eq",
+})  # fmt: skip
+_OTHER_ROWS = "aggregates read other rows: an expression reads one row"
+_WINDOW = "window functions read other rows: an expression reads one row"
+_QUERY = "queries inside an expression are not allowed: an expression reads one row"
+_RANDOM = "random functions are not allowed: an expression is a function of one row"
+_TIME = "the current time is not allowed; write a date, as in DATE '2024-01-31'"
+_POWER = "powers differ in their last bits between engines; write products, as in x * x"
+_COMMENT = "comments are not allowed"
+INSTEAD = MappingProxyType({
+    "//": "it is no operator here; write floor(a / b)",
+    "%": "it is no operator here; write a - b * floor(a / b)",
+    "mod": "it is no function here; write a - b * floor(a / b)",
+    **dict.fromkeys(("^", "**", "pow", "power"), _POWER),
+    "||": "texts are not joined; compare the columns one by one",
+    "ilike": "it is unknown; write lower(name) LIKE 'abc%'",
+    "if": "it is unknown; write CASE WHEN condition THEN a ELSE b END",
+    "trim": "it is unknown; compare with IN and the spellings that occur",
+    ".": "name the column alone, without its table",
+    "interval": "it is unknown; write date_diff('day', a, b) > 30",
+    "timestamp": "it is unknown; compare with a date, as in DATE '2024-01-31'",
+    **dict.fromkeys(("select", "exists", "with", "values", "any", "all", "some"), _QUERY),
+    **dict.fromkeys(("over", "row_number", "rank", "dense_rank", "lag", "lead", "ntile", "first_value"), _WINDOW),
+    **dict.fromkeys(("count", "sum", "avg", "mean", "min", "max", "median", "stddev", "variance"), _OTHER_ROWS),
+    **dict.fromkeys(("random", "rand", "uuid", "gen_random_uuid", "setseed"), _RANDOM),
+    **dict.fromkeys(("now", "today", "current_date", "current_timestamp", "current_time", "localtime"), _TIME),
+    **dict.fromkeys(("--", "/*"), _COMMENT),
+})  # fmt: skip
+"""Rules for words that people try."""
 
 
-def parse_filter(argument: str, where: object) -> str | None:
-    """Return the canonical text of a filter, which may be an `Expression`; None: no filter.
+class Word(NamedTuple):
+    """A word of the text: its kind, its text or value, and where it begins."""
 
-    Raises:
-        ValueError: the text is no expression of the language.
-        MissingPackage: a text is given, and sqlglot is not installed.
-    """
-    if where is None:
-        return None
-    if isinstance(where, Expression):
-        return str(where)
-    if not isinstance(where, str):
-        raise WrongArgumentType(
-            argument, f"a condition is needed, as in \"age >= 65 AND sex = 'F'\", got {describe_value(where)}"
-        )
-    return format_expression(parse_expression(where, argument))
+    kind: str
+    text: str
+    start: int
+
+
+END = Word("end", "", -1)
 
 
 @lru_cache(maxsize=256)
 def parse_expression(text: str, argument: str = "expression") -> Node:
     """Return the tree of an expression.
 
-    Formal guarantees: a text is refused unless every part of its syntax tree is known, so that no part is ignored: the
+    Formal guarantees: each word of the text has a place in the grammar, or the text is refused: no part is ignored. The
     language has no functions with state, time, randomness or access to other rows, no queries, and bounded size.
 
     Raises:
         ValueError: the text is no expression of the language; the message names the part.
-        MissingPackage: sqlglot is not installed.
 
+    >>> from dpcurves.expressions import format_expression
     >>> format_expression(parse_expression("age>=65 and sex in ('F')"))
     "age >= 65 AND sex IN ('F')"
     """
-    try:
-        import sqlglot
-    except ModuleNotFoundError as error:
-        raise MissingPackage(argument, f"expressions need sqlglot; install dpcurves[sql] ({error})") from error
     if not text.strip() or len(text) > LONGEST:
-        raise InvalidArgument(argument, f"an expression of 1 to {LONGEST:,} characters is needed")
+        raise InvalidArgument(argument, f"an expression of 1 to {LONGEST:,} characters is needed, as in age >= 65")
     if not text.isprintable():
         raise InvalidArgument(argument, "an expression stands on one line of printable characters")
-    tree: Any = None
-    with suppress(Exception):  # errors of any type, which quote the whole text
-        tokens = sqlglot.tokenize(text, read=DIALECT)
-        if any(token.comments for token in tokens) or sum(token.text == "(" for token in tokens) > 2 * DEEPEST:
-            raise ValueError
-        (tree,) = sqlglot.parse(text, read=DIALECT)
-    if tree is None:
-        raise InvalidArgument(
-            argument, f"{_shorten(text)} is no expression; write one as in wage / hours, or age >= 65"
-        )
-    try:
-        node = _TreeReader(argument).read(tree)
-    except RecursionError:
-        raise InvalidArgument(argument, f"at most {DEEPEST} nested calls and brackets are allowed") from None
+    node = _Parser(text, argument).parse()
     require_bounded(node, argument)
     return node
 
 
-def _shorten(text: str) -> str:
-    """Return a text for a message, cut after 60 characters."""
-    return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
+def split_words(text: str) -> list[Word]:
+    """Return the words of a text."""
+    words, position = [], 0
+    text = text.rstrip()
+    while position < len(text):
+        match = WORDS.match(text, position)
+        if match is None or match.lastgroup is None:
+            break
+        words.append(Word(match.lastgroup, match[match.lastgroup], match.start(match.lastgroup)))
+        position = match.end()
+    return words
 
 
-BINARY = MappingProxyType({
-    "Add": "add", "Sub": "sub", "Mul": "mul", "EQ": "eq", "NEQ": "ne", "LT": "lt", "LTE": "le", "GT": "gt",
-    "GTE": "ge", "And": "and", "Or": "or", "Nullif": "nullif", "StartsWith": "starts_with",
-})  # fmt: skip
-UNARY = MappingProxyType({
-    "Not": "not", "Abs": "abs", "Sqrt": "sqrt", "Ln": "ln", "Exp": "exp", "Lower": "lower", "Upper": "upper",
-    "Floor": "floor", "Ceil": "ceil", "Year": "year", "Quarter": "quarter", "Month": "month", "Day": "day",
-    "DayOfWeekIso": "isodow",
-})  # fmt: skip
-INSTEAD = MappingProxyType({
-    "IntDiv": "// is no operator here; write floor(a / b)",
-    "Mod": "% is no operator here; write a - b * floor(a / b)",
-    "Pow": "powers differ in their last bits between engines; write products, as in x * x",
-    "ILike": "ILIKE is unknown; write lower(name) LIKE 'abc%'",
-    "DPipe": "texts are not joined; compare the columns one by one",
-    "If": "IF is unknown; write CASE WHEN condition THEN a ELSE b END",
-    "Subquery": "queries inside an expression are not allowed: an expression reads one row",
-    "Select": "queries inside an expression are not allowed: an expression reads one row",
-    "Window": "window functions read other rows: an expression reads one row",
-    "Count": "aggregates read other rows: an expression reads one row",
-    "Sum": "aggregates read other rows: an expression reads one row",
-    "Avg": "aggregates read other rows: an expression reads one row",
-    "Rand": "random functions are not allowed: an expression is a function of one row",
-    "CurrentDate": "the current time is not allowed; write a date, as in DATE '2024-01-31'",
-    "CurrentTimestamp": "the current time is not allowed; write a date, as in DATE '2024-01-31'",
-    "Trim": "trim is unknown; compare with IN and the spellings that occur",
-})  # fmt: skip
-"""Rules for parts that people try, by sqlglot's classes."""
+class _Parser:
+    """Recursive descent by precedence: OR, AND, NOT, comparisons, sums, products, signs."""
 
+    def __init__(self, text: str, argument: str) -> None:
+        self.text, self.argument = text, argument
+        self.words, self.position, self.depth = split_words(text), 0, 0
 
-class _TreeReader:
-    """Converts syntax trees of sqlglot, and refuses every class and every part of a class that it does not know."""
+    def parse(self) -> Node:
+        """Return the node of the whole text."""
+        node = self._parse_or()
+        if self._next is not END:
+            self._refuse_next()
+        return node
 
-    def __init__(self, argument: str) -> None:
-        self.argument = argument
+    @property
+    def _next(self) -> Word:
+        """The next word."""
+        return self.words[self.position] if self.position < len(self.words) else END
 
-    def read(self, tree: Any) -> Node:
-        """Return the node of a tree."""
-        kind = type(tree).__name__
-        if kind in BINARY:
-            parts = self._read_parts(tree, "this", "expression")
-            return Call(BINARY[kind], tuple(map(self.read, parts)))
-        if kind in UNARY:
-            (part,) = self._read_parts(tree, "this")
-            return self._read_unary(UNARY[kind], part)
-        reader: Callable[[_TreeReader, Any], Node] | None = READERS.get(kind)
-        if reader is None:
-            self._refuse(tree, INSTEAD.get(kind, f"it is not known here; the functions are {FUNCTIONS}"))
-        return reader(self, tree)
+    def _refuse(self, word: Word, rule: str) -> NoReturn:
+        """Raise an error that quotes the text from a word on."""
+        rest = self.text[word.start :].strip() if word is not END else "the end"
+        shown = rest if len(rest) <= SHOWN else f"{rest[:SHOWN]}..."
+        raise InvalidArgument(self.argument, f"{shown}: {rule}")
 
-    def _refuse(self, tree: Any, rule: str) -> NoReturn:
-        """Raise an error that quotes a part of the text."""
-        text = ""
-        with suppress(Exception):
-            text = tree.sql(dialect=DIALECT)
-        raise InvalidArgument(self.argument, f"{_shorten(text)}: {rule}" if text else rule)
+    def _refuse_next(self) -> NoReturn:
+        """Refuse the next word, which has no place here."""
+        word = self._next
+        known = INSTEAD.get(word.text.lower())
+        usual = "a value, a column or a function is needed; write as in wage / hours, or age >= 65 AND sex = 'F'"
+        self._refuse(word, known if known is not None and word.kind in {"word", "sign"} else usual)
 
-    def _read_parts(self, tree: Any, *names: str, ignored: Mapping[str, Any] = MappingProxyType({})) -> list[Any]:
-        """Return the named parts of a tree, None where one is missing; refuse a tree with any other part.
+    def _take(self, *texts: str) -> str | None:
+        """Take the next word if it is one of these, in upper case or as a sign; else return None."""
+        word = self._next
+        if word.kind in {"word", "sign"} and word.text.upper() in texts:
+            self.position += 1
+            return word.text.upper()
+        return None
 
-        Args:
-            ignored: Further parts, with the only value that each may have.
-        """
-        for name, value in tree.args.items():
-            if name in names or value is None or value is False or value == []:
-                continue
-            if name in ignored and value == ignored[name]:
-                continue
-            self._refuse(tree, "this form is not known here")
-        return [tree.args.get(name) for name in names]
+    def _expect(self, *texts: str) -> str:
+        """Take the next word, which must be one of these."""
+        taken = self._take(*texts)
+        if taken is None:
+            known = INSTEAD.get(self._next.text.lower()) if self._next.kind in {"word", "sign"} else None
+            self._refuse(self._next, known or f"{' or '.join(texts)} is needed here")
+        return taken
 
-    def _read_unary(self, name: str, part: Any) -> Node:
-        """Return the node of a function of one value; IS NOT NULL is one node."""
-        node = self.read(part)
-        if name == "not" and isinstance(node, Call) and node.function == "is_null":
-            return Call("is_not_null", node.arguments) if type(part).__name__ == "Is" else Call(name, (node,))
-        return Call(name, (node,))
+    def _deeper(self, parse: Callable[[], Node]) -> Node:
+        """Return what `parse` returns, one level deeper."""
+        self.depth += 1
+        if self.depth > DEEPEST:
+            raise InvalidArgument(self.argument, f"at most {DEEPEST} nested calls and brackets are allowed")
+        node = parse()
+        self.depth -= 1
+        return node
 
-    def _read_division(self, tree: Any) -> Node:
-        """Return a division of doubles."""
-        parts = self._read_parts(tree, "this", "expression")
-        return Call("div", tuple(map(self.read, parts)))
+    def _parse_or(self) -> Node:
+        node = self._parse_and()
+        while self._take("OR"):
+            node = Call("or", (node, self._parse_and()))
+        return node
 
-    def _read_brackets(self, tree: Any) -> Node:
-        """Return the node in brackets."""
-        (part,) = self._read_parts(tree, "this")
-        return self.read(part)
+    def _parse_and(self) -> Node:
+        node = self._parse_not()
+        while self._take("AND"):
+            node = Call("and", (node, self._parse_not()))
+        return node
 
-    def _read_column(self, tree: Any) -> Node:
-        """Return a column, which has no table or schema."""
-        (identifier,) = self._read_parts(tree, "this")
-        if type(identifier).__name__ != "Identifier":
-            self._refuse(tree, "the name of a column is needed")
-        return ColumnName(str(identifier.this))
+    def _parse_not(self) -> Node:
+        if self._take("NOT"):
+            return Call("not", (self._deeper(self._parse_not),))
+        return self._parse_comparison()
 
-    def _read_literal(self, tree: Any) -> Node:
-        """Return a number or a text."""
-        if tree.args.get("is_string"):
-            return Literal(str(tree.this))
-        try:
-            return Literal(float(tree.this))
-        except ValueError:
-            self._refuse(tree, "a decimal number is needed")
+    def _parse_comparison(self) -> Node:
+        value = self._parse_sum()
+        word = self._next
+        if sign := self._take(*SIGNS):
+            other = self._parse_sum()
+            if Literal(None) in (value, other):
+                self._refuse(word, "nothing equals NULL; write column IS NULL")
+            return Call(SIGNS[sign], (value, other))
+        if self._take("IS"):
+            name = "is_not_null" if self._take("NOT") else "is_null"
+            self._expect("NULL")
+            return Call(name, (value,))
+        is_negated = self._take("NOT") is not None
+        kind = self._expect("BETWEEN", "IN", "LIKE") if is_negated else self._take("BETWEEN", "IN", "LIKE")
+        if kind is None:
+            return value
+        node = {"BETWEEN": self._parse_between, "IN": self._parse_in, "LIKE": self._parse_like}[kind](value)
+        return Call("not", (node,)) if is_negated else node
 
-    def _read_negative(self, tree: Any) -> Node:
-        """Return a negative number, or the negation of a value."""
-        (part,) = self._read_parts(tree, "this")
-        node = self.read(part)
+    def _parse_between(self, value: Node) -> Node:
+        lower = self._parse_sum()
+        self._expect("AND")
+        return Call("between", (value, lower, self._parse_sum()))
+
+    def _parse_in(self, value: Node) -> Node:
+        self._expect("(")
+        if self._next.text == ")":
+            self._refuse(self._next, "IN needs a value, as in region IN ('north', 'south')")
+        listed = [self._parse_sum()]
+        while self._take(","):
+            listed.append(self._parse_sum())
+        self._expect(")")
+        return Call("in", (value, *listed))
+
+    def _parse_like(self, value: Node) -> Node:
+        word = self._next
+        pattern = self._parse_text()
+        if not pattern.endswith("%") or set(pattern[:-1]) & set("%_\\") or pattern == "%":
+            self._refuse(word, "LIKE is known for prefixes alone, as in name LIKE 'abc%'")
+        return Call("starts_with", (value, Literal(pattern[:-1])))
+
+    def _parse_sum(self) -> Node:
+        node = self._parse_product()
+        while sign := self._take("+", "-"):
+            node = Call(_ARITHMETIC_NAMES[sign], (node, self._parse_product()))
+        return node
+
+    def _parse_product(self) -> Node:
+        node = self._parse_signed()
+        while sign := self._take("*", "/"):
+            node = Call(_ARITHMETIC_NAMES[sign], (node, self._parse_signed()))
+        return node
+
+    def _parse_signed(self) -> Node:
+        if not self._take("-"):
+            return self._parse_cast()
+        node = self._deeper(self._parse_signed)
         if isinstance(node, Literal) and isinstance(node.value, float):
             return Literal(-node.value)
         return Call("neg", (node,))
 
-    def _read_is(self, tree: Any) -> Node:
-        """Return IS NULL."""
-        value, other = self._read_parts(tree, "this", "expression")
-        if type(other).__name__ != "Null":
-            self._refuse(tree, "IS is known with NULL alone; write column = TRUE")
-        return Call("is_null", (self.read(value),))
+    def _parse_cast(self) -> Node:
+        """Return a value, cast by ``::type`` or not."""
+        node = self._parse_value()
+        while self._take("::"):
+            node = self._cast(node)
+        return node
 
-    def _read_in(self, tree: Any) -> Node:
-        """Return IN of a list of values."""
-        if tree.args.get("query") is not None:
-            self._refuse(tree, INSTEAD["Subquery"])
-        value, listed = self._read_parts(tree, "this", "expressions")
-        return Call("in", (self.read(value), *map(self.read, listed or [])))
-
-    def _read_between(self, tree: Any) -> Node:
-        """Return BETWEEN."""
-        return Call("between", tuple(map(self.read, self._read_parts(tree, "this", "low", "high"))))
-
-    def _read_like(self, tree: Any) -> Node:
-        """Return a test of a prefix."""
-        if tree.args.get("negate"):
-            self._refuse(tree, "write NOT name LIKE 'abc%'")
-        value, pattern = self._read_parts(tree, "this", "expression")
-        literal = self.read(pattern)
-        text = literal.value if isinstance(literal, Literal) else None
-        if not isinstance(text, str) or not text.endswith("%") or set(text[:-1]) & set("%_\\") or text == "%":
-            self._refuse(tree, "LIKE is known for prefixes alone, as in name LIKE 'abc%'")
-        return Call("starts_with", (self.read(value), Literal(text[:-1])))
-
-    def _read_case(self, tree: Any) -> Node:
-        """Return CASE, with or without a value that is compared."""
-        compared, branches, default = self._read_parts(tree, "this", "ifs", "default")
-        arguments: list[Node] = []
-        for branch in branches or []:
-            condition, value = self._read_parts(branch, "this", "true")
-            node = self.read(condition)
-            arguments += [node if compared is None else Call("eq", (self.read(compared), node)), self.read(value)]
-        return Call("case", (*arguments, Literal(None) if default is None else self.read(default)))
-
-    def _read_cast(self, tree: Any) -> Node:
-        """Return a cast to DOUBLE, VARCHAR or DATE, or the literal of a date."""
-        value, target = self._read_parts(tree, "this", "to", ignored={"safe": True})
-        name = {"DOUBLE": "to_number", "TEXT": "to_text", "VARCHAR": "to_text", "DATE": "to_date"}.get(
-            getattr(target.this, "name", str(target.this)).upper()
-        )
-        if name is None or target.args.get("expressions"):
-            self._refuse(tree, "casts are to DOUBLE, VARCHAR or DATE; round integers by round(), floor() or ceil()")
-        node = self.read(value)
+    def _cast(self, node: Node) -> Node:
+        """Return a value as the type that comes next."""
+        word = self._next
+        name = CASTS_BY_TYPE.get(word.text.upper()) if word.kind == "word" else None
+        if name is None:
+            self._refuse(word, "casts are to DOUBLE, VARCHAR or DATE; round to whole numbers by round() or floor()")
+        self.position += 1
         if name == "to_date" and isinstance(node, Literal) and isinstance(node.value, str):
-            day = parse_day(node.value)
-            if day is None:
-                self._refuse(tree, "a date is needed, as in DATE '2024-01-31'")
-            return Literal(day)
+            return self._parse_day(word, node.value)
         return Call(name, (node,))
 
-    def _read_round(self, tree: Any) -> Node:
-        """Return rounding to whole numbers, halves away from zero."""
-        if tree.args.get("decimals") is not None:
-            self._refuse(tree, "round takes one number; write round(x * 100) / 100")
-        (part,) = self._read_parts(tree, "this")
-        return Call("round", (self.read(part),))
+    def _parse_day(self, word: Word, text: str) -> Node:
+        """Return the literal of a date."""
+        day = parse_day(text)
+        if day is None:
+            self._refuse(word, "a date is needed, as in DATE '2024-01-31'")
+        return Literal(day)
 
-    def _read_log(self, tree: Any) -> Node:
-        """Return a logarithm: natural, or to base 2 or 10."""
-        value, second = self._read_parts(tree, "this", "expression")
-        if second is None:
-            return Call("ln", (self.read(value),))
-        base = self.read(value)
-        name = {2.0: "log2", 10.0: "log10"}.get(base.value) if isinstance(base, Literal) else None  # type: ignore[arg-type]
-        if name is None:
-            self._refuse(tree, "logarithms are ln(x), log2(x) and log10(x)")
-        return Call(name, (self.read(second),))
+    def _parse_text(self) -> str:
+        """Return a text in single quotes, which comes next."""
+        word = self._next
+        if word.kind != "text":
+            self._refuse(word, "a text in single quotes is needed")
+        self.position += 1
+        return word.text[1:-1].replace("''", "'")
 
-    def _read_list(self, tree: Any) -> Node:
-        """Return least, greatest or coalesce of several values."""
-        first, others = self._read_parts(tree, "this", "expressions", ignored={"ignore_nulls": True})
-        return Call(type(tree).__name__.lower(), (self.read(first), *map(self.read, others or [])))
+    def _parse_value(self) -> Node:
+        """Return a literal, a column, a call or an expression in brackets."""
+        word = self._next
+        if word.kind == "number":
+            self.position += 1
+            return Literal(float(word.text))
+        if word.kind == "text":
+            return Literal(self._parse_text())
+        if word.kind == "quoted":
+            self.position += 1
+            return ColumnName(word.text[1:-1].replace('""', '"'))
+        if self._take("("):
+            node = self._deeper(self._parse_or)
+            self._expect(")")
+            return node
+        if word.kind != "word":
+            self._refuse_next()
+        return self._parse_word(word)
 
-    def _read_substring(self, tree: Any) -> Node:
-        """Return a part of a text."""
-        parts = self._read_parts(tree, "this", "start", "length")
-        return Call("substr", tuple(self.read(part) for part in parts if part is not None))
+    def _parse_word(self, word: Word) -> Node:
+        """Return the value that begins with a word."""
+        name = word.text.lower()
+        following = self.words[self.position + 1] if self.position + 1 < len(self.words) else END
+        if following.text == "(" and name in SPECIAL:
+            self.position += 2
+            return self._deeper(lambda: SPECIAL[name](self))
+        if name in KEYWORDS and (name != "date" or following.kind == "text"):
+            self.position += 1
+            return self._deeper(lambda: KEYWORDS[name](self))
+        if following.text == "(" and word.text.upper() not in RESERVED:
+            return self._parse_call(word)
+        if word.text.upper() in RESERVED or (following is not END and following.text == "("):
+            self._refuse_next()
+        self.position += 1
+        return ColumnName(word.text)
 
-    def _read_difference(self, tree: Any) -> Node:
-        """Return the number of boundaries of a unit between two times."""
-        later, earlier, unit = self._read_parts(
-            tree, "this", "expression", "unit", ignored={"date_part_boundary": True}
-        )
-        name = str(unit.this).lower() if unit is not None else ""
-        if name not in (*UNITS, *CLOCK_UNITS):
-            self._refuse(tree, f"the unit is one of {', '.join((*UNITS, *CLOCK_UNITS))}")
-        return Call(f"diff_{name}", (self.read(earlier), self.read(later)))
-
-    def _read_truncation(self, tree: Any) -> Node:
-        """Return the first day of a period."""
-        value, unit = self._read_parts(tree, "this", "unit")
-        name = str(unit.this).lower() if unit is not None else ""
-        if name not in UNITS:
-            self._refuse(tree, f"the unit is one of {', '.join(UNITS)}")
-        return Call(f"trunc_{name}", (self.read(value),))
-
-    def _read_extract(self, tree: Any) -> Node:
-        """Return a part of a date."""
-        unit, value = self._read_parts(tree, "this", "expression")
-        name = str(unit.this).lower()
-        if name not in {"year", "quarter", "month", "day", "isodow"}:
-            self._refuse(tree, "the part is one of year, quarter, month, day and isodow")
-        return Call(name, (self.read(value),))
-
-    def _read_unknown(self, tree: Any) -> Node:
-        """Return a call that sqlglot has no class for, if its name is known."""
-        name = str(tree.this).lower()
+    def _parse_call(self, word: Word) -> Node:
+        """Return the call of a function of the language."""
+        name = ALIASES.get(word.text.lower(), word.text.lower())
         if name not in CALLS:
-            self._refuse(tree, f"there is no function {name}; the functions are {FUNCTIONS}")
-        (parts,) = self._read_parts(tree, "expressions", ignored={"this": tree.this})
-        return Call(name, tuple(map(self.read, parts or [])))
+            known = INSTEAD.get(word.text.lower())
+            self._refuse(word, known or f"there is no function {name}; the functions are {FUNCTIONS}")
+        self.position += 2
+        arguments: list[Node] = []
+        if not self._take(")"):
+            arguments.append(self._deeper(self._parse_or))
+            while self._take(","):
+                arguments.append(self._deeper(self._parse_or))
+            self._expect(")")
+        if not arguments or (name not in {"least", "greatest", "coalesce"} and len(arguments) > MOST_ARGUMENTS):
+            self._refuse(word, f"{name} has other arguments")
+        if word.text.lower() in {"log", "round"} and len(arguments) > 1:
+            self._refuse(word, REMEDIES[word.text.lower()])
+        return Call(name, tuple(arguments))
+
+    def _parse_case(self) -> Node:
+        compared = None if self._next.text.upper() == "WHEN" else self._parse_or()
+        arguments: list[Node] = []
+        self._expect("WHEN")
+        while True:
+            condition = self._parse_or()
+            self._expect("THEN")
+            arguments += [condition if compared is None else Call("eq", (compared, condition)), self._parse_or()]
+            if self._expect("WHEN", "ELSE", "END") != "WHEN":
+                break
+        default: Node = Literal(None)
+        if self.words[self.position - 1].text.upper() == "ELSE":
+            default = self._parse_or()
+            self._expect("END")
+        return Call("case", (*arguments, default))
+
+    def _parse_cast_call(self) -> Node:
+        node = self._parse_or()
+        self._expect("AS")
+        node = self._cast(node)
+        self._expect(")")
+        return node
+
+    def _parse_extract(self) -> Node:
+        word = self._next
+        name = word.text.lower()
+        if name not in DATE_PARTS:
+            self._refuse(word, f"the part is one of {', '.join(DATE_PARTS)}")
+        self.position += 1
+        self._expect("FROM")
+        node = self._parse_or()
+        self._expect(")")
+        return Call(name, (node,))
+
+    def _parse_unit(self, units: tuple[str, ...]) -> str:
+        """Return the unit of a date, a text that comes next, and take the comma after it."""
+        word = self._next
+        unit = self._parse_text().lower()
+        if unit not in units:
+            self._refuse(word, f"the unit is one of {', '.join(units)}")
+        self._expect(",")
+        return unit
+
+    def _parse_difference(self) -> Node:
+        unit = self._parse_unit((*UNITS, *CLOCK_UNITS))
+        earlier = self._parse_or()
+        self._expect(",")
+        later = self._parse_or()
+        self._expect(")")
+        return Call(f"diff_{unit}", (earlier, later))
+
+    def _parse_truncation(self) -> Node:
+        unit = self._parse_unit(UNITS)
+        node = self._parse_or()
+        self._expect(")")
+        return Call(f"trunc_{unit}", (node,))
+
+    def _parse_date(self) -> Node:
+        word = self.words[self.position - 1]
+        return self._parse_day(word, self._parse_text())
 
 
-READERS: Mapping[str, Callable[[_TreeReader, Any], Node]] = MappingProxyType({
-    "Div": _TreeReader._read_division,
-    "Paren": _TreeReader._read_brackets,
-    "Column": _TreeReader._read_column,
-    "Literal": _TreeReader._read_literal,
-    "Null": lambda reader, tree: Literal(None),
-    "Boolean": lambda reader, tree: Literal(bool(tree.this)),
-    "Neg": _TreeReader._read_negative,
-    "Is": _TreeReader._read_is,
-    "In": _TreeReader._read_in,
-    "Between": _TreeReader._read_between,
-    "Like": _TreeReader._read_like,
-    "Case": _TreeReader._read_case,
-    "Cast": _TreeReader._read_cast,
-    "TryCast": _TreeReader._read_cast,
-    "Round": _TreeReader._read_round,
-    "Log": _TreeReader._read_log,
-    **dict.fromkeys(("Least", "Greatest", "Coalesce"), _TreeReader._read_list),
-    "Substring": _TreeReader._read_substring,
-    "DateDiff": _TreeReader._read_difference,
-    "TimestampTrunc": _TreeReader._read_truncation,
-    "DateTrunc": _TreeReader._read_truncation,
-    "Extract": _TreeReader._read_extract,
-    "Anonymous": _TreeReader._read_unknown,
+_ARITHMETIC_NAMES = MappingProxyType({sign: name for name, sign in ARITHMETIC.items()})
+DATE_PARTS = ("year", "quarter", "month", "day", "isodow")
+MOST_ARGUMENTS = 3
+"""Arguments of a function that does not take a list."""
+REMEDIES = MappingProxyType({
+    "log": "logarithms are ln(x), log2(x) and log10(x)", "round": "round takes one number; write round(x * 100) / 100",
 })  # fmt: skip
-"""Readers of syntax trees, by sqlglot's classes."""
+SPECIAL: Mapping[str, Callable[[_Parser], Node]] = MappingProxyType({
+    "cast": _Parser._parse_cast_call, "try_cast": _Parser._parse_cast_call, "extract": _Parser._parse_extract,
+    "date_diff": _Parser._parse_difference, "datediff": _Parser._parse_difference,
+    "date_trunc": _Parser._parse_truncation,
+})  # fmt: skip
+"""Calls whose arguments have a form of their own."""
+KEYWORDS: Mapping[str, Callable[[_Parser], Node]] = MappingProxyType({
+    "case": _Parser._parse_case, "date": _Parser._parse_date,
+    "null": lambda parser: Literal(None), "true": lambda parser: Literal(True), "false": lambda parser: Literal(False),
+})  # fmt: skip
+"""Words that begin a value of their own."""
 
 
 def parse_day(text: str) -> date | None:

@@ -1,12 +1,32 @@
-"""Texts in filters that look like names of people: a filter is published with its result."""
+"""Filters as text, and the texts in them that look like names of people: a filter is published with its result."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
 
+from ..arguments import WrongArgumentType, describe_value
+from .builder import Expression
 from .parsing import parse_expression
-from .syntax import find_texts
+from .syntax import find_texts, format_expression
+
+
+def parse_filter(argument: str, where: object) -> str | None:
+    """Return the canonical text of a filter, which may be an `Expression`; None: no filter.
+
+    Raises:
+        ValueError: the text is no expression of the language.
+    """
+    if where is None:
+        return None
+    if isinstance(where, Expression):
+        return str(where)
+    if not isinstance(where, str):
+        raise WrongArgumentType(
+            argument, f"a condition is needed, as in \"age >= 65 AND sex = 'F'\", got {describe_value(where)}"
+        )
+    return format_expression(parse_expression(where, argument))
+
 
 LOOKS_LIKE_A_NAME = re.compile(
     r"(?:[A-Z\u00c0-\u00de][\w'.-]*,? +)+[A-Z\u00c0-\u00de][\w'.-]+|[^@\s]+@[^@\s]+\.[^@\s]+|\d{3}[- ]?\d{2}[- ]?\d{4}"

@@ -105,14 +105,9 @@ def format_expression(node: Node) -> str:  # noqa: PLR0911  # noqa: PLR0911
 
 
 RESERVED = frozenset({
-    "ALL", "AND", "ANY", "AS", "ASC", "BETWEEN", "BOTH", "BY", "CASE", "CAST", "COLLATE", "CROSS", "CURRENT_DATE",
-    "CURRENT_TIME", "CURRENT_TIMESTAMP", "DATE", "DESC", "DISTINCT", "DIV", "ELSE", "END", "ESCAPE", "EXCEPT",
-    "EXISTS", "EXTRACT", "FALSE", "FILTER", "FOR", "FROM", "FULL", "GLOB", "GROUP", "HAVING", "IF", "ILIKE", "IN",
-    "INNER", "INTERSECT", "INTERVAL", "INTO", "IS", "ISNULL", "JOIN", "LEADING", "LEFT", "LIKE", "LIMIT",
-    "LOCALTIME", "LOCALTIMESTAMP", "MAP", "NATURAL", "NOT", "NOTNULL", "NULL", "OFFSET", "ON", "OR", "ORDER",
-    "OUTER", "OVER", "OVERLAPS", "QUALIFY", "RIGHT", "RLIKE", "ROW", "SELECT", "SET", "SIMILAR", "SOME", "STRUCT",
-    "TABLE", "THEN", "TIME", "TIMESTAMP", "TO", "TRAILING", "TRUE", "TRY_CAST", "UNION", "UNIQUE", "UNNEST",
-    "USING", "VALUES", "WHEN", "WHERE", "WINDOW", "WITH", "XOR",
+    "AND", "AS", "BETWEEN", "CASE", "CAST", "CURRENT_DATE", "CURRENT_TIME", "CURRENT_TIMESTAMP", "DISTINCT", "ELSE",
+    "END", "EXISTS", "EXTRACT", "FALSE", "FROM", "GROUP", "HAVING", "ILIKE", "IN", "INTERVAL", "IS", "JOIN", "LIKE",
+    "LIMIT", "NOT", "NULL", "OR", "ORDER", "SELECT", "THEN", "TRUE", "UNION", "WHEN", "WHERE",
 })  # fmt: skip
 """Words that are quoted if they name a column."""
 

@@ -114,4 +114,4 @@ def invert_grid(steps: tuple[Step, ...], grid: Grid) -> Grid:
         raise InvalidArgument(
             "grid", "its edges must be values of the function: take a narrower range, as in 0:12 for ln(wage)"
         )
-    return Grid.from_edges(edges, outside=grid.outside)
+    return Grid.from_edges(edges.tolist(), outside=grid.outside)

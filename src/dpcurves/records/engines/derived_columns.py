@@ -8,6 +8,7 @@ from typing import NamedTuple
 import duckdb
 
 from ...arguments import InvalidArgument
+from ...data import ALL_RECORDS
 from ...expressions import Checked, build_duckdb_sql, check_expression, find_column_names, parse_expression
 from ...expressions import ValueType as ExpressionType
 from ..source import DATE, MOMENT, NUMBER, NUMBER_IN_TEXT, TEXT, Column, ColumnKind, Source, find_column, sql_name
@@ -64,12 +65,14 @@ class DerivedColumns:
             ValueError: the text is no expression, or a column is missing or has another type than its function needs.
         """
         position = self._positions.get((text, str(is_numeric)))
+        if position is None and text == ALL_RECORDS:
+            position = self._append(text, str(is_numeric), ONE, ())
         if position is None:
             node = parse_expression(text, argument)
             checked = check_expression(node, self._schema(find_column_names(node)), None, argument)
             if is_numeric and checked.type is not ExpressionType.DATE:
                 checked = check_expression(node, self._schema(find_column_names(node)), ExpressionType.NUMBER, argument)
-            position = self._append(text, str(is_numeric), checked)
+            position = self._append(text, str(is_numeric), checked, find_column_names(node))
         return self._derived[position - self._first].column, position
 
     def add_condition(self, where: str) -> int:
@@ -78,11 +81,12 @@ class DerivedColumns:
         if position is None:
             node = parse_expression(where, "where")
             checked = check_expression(node, self._schema(find_column_names(node)), ExpressionType.TRUTH, "where")
-            position = self._append(where, "condition", Checked("coalesce", ExpressionType.TRUTH, (checked, FALSE)))
+            condition = Checked("coalesce", ExpressionType.TRUTH, (checked, FALSE))
+            position = self._append(where, "condition", condition, find_column_names(node))
         return position
 
-    def _append(self, text: str, use: str, checked: Checked) -> int:
-        names = find_column_names(parse_expression(text))
+    def _append(self, text: str, use: str, checked: Checked, names: Sequence[str]) -> int:
+        """Add a derived column of these columns, and return its position."""
         inputs = tuple(find_column(name, self.source.columns) for name in names)
         self._derived.append(_Derived(checked, inputs, _describe_column(text, checked.type)))
         self._positions[text, use] = self._first + len(self._derived) - 1
@@ -151,6 +155,8 @@ class DerivedColumns:
         )
 
 
+ONE = Checked("literal", ExpressionType.NUMBER, value=1.0)
+"""The value of each record in the column of all records."""
 FALSE = Checked("literal", ExpressionType.TRUTH, value=False)
 """The value of a condition that is NULL: as in SQL, the row does not pass."""
 
