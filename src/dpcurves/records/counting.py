@@ -264,6 +264,8 @@ class TellsState(Protocol):
         """Return a number that identifies the table's state, or None."""
 
 
+LOOKS_LIKE_AN_EXPRESSION = re.compile(r"""[-+*/()<>=!:"']|\b(?:and|or|not|is|in|case)\b""", re.IGNORECASE)
+"""Signs and words without which a text is the name of a column, not an expression."""
 NO_EXPRESSIONS = "this engine evaluates no filters and expressions; add a column, or a view with the filter"
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -614,7 +616,7 @@ class Records:
     def _is_expression(self, column: object) -> bool:
         """Return True if a name is none of the schema's, but may be an expression of columns."""
         names = {known.name for known in self._engine.columns}
-        return isinstance(column, str) and column not in names and re.search(r"[^\w]", column) is not None
+        return isinstance(column, str) and column not in names and LOOKS_LIKE_AN_EXPRESSION.search(column) is not None
 
     def _derive_column(self, text: str, is_numeric: bool) -> tuple[Column, int]:
         """Return the column of an expression and its position.
@@ -873,8 +875,10 @@ def _require_values(axes: Axes) -> None:
         ValueError: an axis is of a logarithm or an exponential.
     """
     for axis in axes:
-        if isinstance(axis, Axis) and isinstance(axis.column, str) and re.search(r"[^\w]", axis.column):
-            chain = find_chain(axis.column)
+        chain = None
+        if isinstance(axis, Axis) and isinstance(axis.column, str) and "(" in axis.column:
+            with suppress(InvalidArgument):  # the name of a column may have brackets
+                chain = find_chain(axis.column)
             if chain is not None:
                 raise InvalidArgument(
                     "column",

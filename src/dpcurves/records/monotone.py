@@ -11,7 +11,7 @@ import numpy as np
 
 from ..arguments import InvalidArgument
 from ..arrays import FloatArray
-from ..data import Grid
+from ..data import ALL_RECORDS, Grid
 from ..expressions import Call, Literal, Node, find_monotone_chain, format_expression, parse_expression
 
 Step = tuple[str, float]
@@ -35,6 +35,8 @@ def find_chain(text: str) -> Chain | None:
     Raises:
         ValueError: the text is no expression.
     """
+    if text == ALL_RECORDS:
+        return None
     steps, inner = find_monotone_chain(parse_expression(text, "column"))
     if not steps:
         return None
