@@ -1,5 +1,6 @@
 from .axis import (
     ALL_RECORDS,
+    LOOKS_LIKE_AN_EXPRESSION,
     Axis,
     Categories,
     Category,
@@ -8,6 +9,7 @@ from .axis import (
     SelectedCategories,
     TypedAxis,
     UnlistedCategories,
+    find_input_columns,
     parse_category,
 )
 from .csv_file import CsvFile, parse_delimiter
@@ -33,6 +35,7 @@ __all__ = [
     "DOUBLINGS",
     "FAKES",
     "HUNDREDTHS",
+    "LOOKS_LIKE_AN_EXPRESSION",
     "MISSING_WEIGHTS",
     "MOST_LAID_OUT",
     "SCORES",
@@ -56,6 +59,7 @@ __all__ = [
     "Values",
     "Weights",
     "doubling_grid",
+    "find_input_columns",
     "middles_of",
     "parse_category",
     "parse_delimiter",

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import json
+import re
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from math import isnan
-from re import search
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from ..arguments import InvalidArgument, WrongArgumentType, describe_value, require_sequence, require_type
 from ..arrays import FloatArray
-from ..expressions import Expression
+from ..expressions import Expression, find_column_names, parse_expression
 from .grid import Grid
 from .universe import HashUniverse, Universe, require_universe
 
@@ -259,6 +259,35 @@ class Categories:
         return self.arguments or ("categories",) * len(self.values)
 
 
+LOOKS_LIKE_AN_EXPRESSION = re.compile(r"""[-+*/()<>=!:"']|\b(?:and|or|not|is|in|case)\b""", re.IGNORECASE)
+"""Signs and words without which a text is the name of a column, not an expression."""
+
+
+def find_input_columns(axis: Axis | Categories, names: Container[str] = ()) -> tuple[str, ...]:
+    """Return the columns that an axis reads: those of its model or expression, and of its filter.
+
+    Args:
+        axis: The axis.
+        names: Names of columns, which are no expressions whatever signs they have.
+
+    >>> find_input_columns(Axis("wage / hours", Grid(0, 1, cells=1), where="age > 65"))
+    ('wage', 'hours', 'age')
+    """
+    columns: list[str] = []
+    if isinstance(axis.column, Predictor):
+        columns += [model_input.column for model_input in axis.column.inputs]
+    elif axis.column in names or not LOOKS_LIKE_AN_EXPRESSION.search(axis.column):
+        columns.append(axis.column)
+    elif axis.column != ALL_RECORDS:
+        try:
+            columns += find_column_names(parse_expression(axis.column))
+        except InvalidArgument:
+            columns.append(axis.column)
+    if axis.where:
+        columns += find_column_names(parse_expression(axis.where))
+    return tuple(dict.fromkeys(columns))
+
+
 UNKNOWN = "not found yet"
 """Placeholder for the categories before partition selection."""
 OTHER = "other"
@@ -326,7 +355,7 @@ def parse_category(name: str, declared: Any) -> Category:
         raise WrongArgumentType(name, f"a text, a number, True or False is needed, got a {type(declared).__name__}")
     if isinstance(value, float) and isnan(value):
         raise InvalidArgument(name, "NaN equals no value; missing values are counted as missing")
-    if isinstance(value, str) and search("[\ud800-\udfff]", value):
+    if isinstance(value, str) and re.search("[\ud800-\udfff]", value):
         raise InvalidArgument(name, "a text of Unicode characters is needed, without lone surrogates")
     if isinstance(value, int) and abs(value) >= 10**MOST_DIGITS:
         raise InvalidArgument(name, f"a whole number of at most {MOST_DIGITS} digits is needed")

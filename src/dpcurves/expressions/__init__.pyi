@@ -3,7 +3,7 @@ from .checked import Checked, ValueType, check_expression, find_monotone_chain
 from .duckdb_sql import build_duckdb_sql
 from .evaluation import evaluate_expression
 from .parsing import parse_expression
-from .published import describe_published_names, parse_filter
+from .published import describe_published_names, parse_filter, rename_columns
 from .syntax import Call, ColumnName, Literal, Node, find_column_names, find_texts, format_expression
 
 __all__ = [
@@ -26,5 +26,6 @@ __all__ = [
     "format_expression",
     "parse_expression",
     "parse_filter",
+    "rename_columns",
     "when",
 ]  # fmt: skip

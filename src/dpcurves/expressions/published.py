@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from ..arguments import WrongArgumentType, describe_value
 from .builder import Expression
 from .parsing import parse_expression
-from .syntax import find_texts, format_expression
+from .syntax import Call, ColumnName, Node, find_texts, format_expression
 
 
 def parse_filter(argument: str, where: object) -> str | None:
@@ -26,6 +26,24 @@ def parse_filter(argument: str, where: object) -> str | None:
             argument, f"a condition is needed, as in \"age >= 65 AND sex = 'F'\", got {describe_value(where)}"
         )
     return format_expression(parse_expression(where, argument))
+
+
+def rename_columns(text: str, names: Mapping[str, str]) -> str:
+    """Return an expression with other names of columns.
+
+    >>> rename_columns("wage / hours", {"hours": "weekly hours"})
+    'wage / "weekly hours"'
+    """
+
+    def rename(node: Node) -> Node:
+        match node:
+            case ColumnName():
+                return ColumnName(names.get(node.name, node.name))
+            case Call():
+                return Call(node.function, tuple(map(rename, node.arguments)))
+        return node
+
+    return format_expression(rename(parse_expression(text)))
 
 
 LOOKS_LIKE_A_NAME = re.compile(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -18,6 +17,8 @@ from numpy.typing import NDArray
 from ..arguments import InvalidArgument, WrongArgumentType, describe_value
 from ..arrays import BoolArray, FloatArray, IntArray, compile_loop
 from ..data import (
+    ALL_RECORDS,
+    LOOKS_LIKE_AN_EXPRESSION,
     Axis,
     Categories,
     Category,
@@ -30,6 +31,7 @@ from ..data import (
     UnlistedCategories,
 )
 from ..data.universe import BITS_A_DIGIT
+from ..expressions import rename_columns
 from ..privacy import Unit
 from ..queries import query as queries
 from ..queries.weights import WeightedQuery
@@ -264,8 +266,6 @@ class TellsState(Protocol):
         """Return a number that identifies the table's state, or None."""
 
 
-LOOKS_LIKE_AN_EXPRESSION = re.compile(r"""[-+*/()<>=!:"']|\b(?:and|or|not|is|in|case)\b""", re.IGNORECASE)
-"""Signs and words without which a text is the name of a column, not an expression."""
 NO_EXPRESSIONS = "this engine evaluates no filters and expressions; add a column, or a view with the filter"
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -354,7 +354,7 @@ class Records:
             if not isinstance(engine, DerivesColumns):
                 raise InvalidArgument("where", NO_EXPRESSIONS)
             with self._one_at_a_time:
-                filtered = engine.filtered(where, self._keeps_failing_rows)
+                filtered = engine.filtered(self._rename_columns(where), self._keeps_failing_rows)
             self._filtered[where] = Records(
                 filtered, self._one_at_a_time, self._names, keeps_failing_rows=self._keeps_failing_rows
             )
@@ -613,6 +613,10 @@ class Records:
             return self._derive_column(column, True)[0].time
         return columns[find_column(column, columns)].time
 
+    def _rename_columns(self, text: str) -> str:
+        """Return an expression with the schema's names of the columns."""
+        return text if text == ALL_RECORDS or not self._names else rename_columns(text, self._names)
+
     def _is_expression(self, column: object) -> bool:
         """Return True if a name is none of the schema's, but may be an expression of columns."""
         names = {known.name for known in self._engine.columns}
@@ -629,7 +633,7 @@ class Records:
             find_column(text, engine.columns)  # names the columns
             raise InvalidArgument("column", NO_EXPRESSIONS, text)
         try:
-            return engine.derive(text, is_numeric, "column")
+            return engine.derive(self._rename_columns(text), is_numeric, "column")
         except InvalidArgument as error:
             raise InvalidArgument("column", error.rule, text) from None
 
