@@ -130,13 +130,18 @@ class DerivedColumns:
         names = ", ".join([*map(sql_name, dict.fromkeys(positions)), *(["whole"] if whole else [])])
         return f"(SELECT {names} FROM {rows})"
 
-    def _read_column(self, name: str, kind: ExpressionType) -> str:
+    def _read_column(self, name: str, kind: ExpressionType) -> str:  # noqa: PLR0911
         """Return the SQL of a value of the source, NULL if it is missing."""
         position = find_column(name, self.source.columns)
         column = self.source.columns[position]
         value = sql_name(position)
         number = column.number.format(value)
         match kind:
+            case ExpressionType.NUMBER | ExpressionType.TRUTH if column.value_type in {
+                ValueType.WHOLE,
+                ValueType.TRUTH,
+            }:
+                return number if kind is ExpressionType.NUMBER else f"{number} <> 0"  # no value is NaN
             case ExpressionType.NUMBER:
                 return f"CASE WHEN NOT isnan({number}) THEN {number} END"
             case ExpressionType.TRUTH:

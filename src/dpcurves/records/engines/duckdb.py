@@ -43,12 +43,13 @@ from .derived_columns import DerivedColumns, RowFilter
 # SENSITIVE. DuckDB connections in memory, separate from the user's, without output.
 
 
-# Row counts must not depend on the statistics that a file claims, so their propagation is off. With a threshold of 18
-# bits, tables of up to 2^16 slots are counted in an array, which needs two bits more.
+# Row counts must not depend on the statistics that a file claims, so their propagation is off, and no filter is pushed
+# down to a file. With a threshold of 18 bits, tables of up to 2^16 slots are counted in an array, which needs two bits
+# more.
 SETTINGS: dict[str, bool | int | str] = {
     "autoinstall_known_extensions": False,
     "autoload_known_extensions": False,
-    "disabled_optimizers": "statistics_propagation",
+    "disabled_optimizers": "statistics_propagation,filter_pushdown",
     "perfect_ht_threshold": 18,
     "preserve_insertion_order": False,
     "python_enable_replacements": False,
@@ -711,7 +712,9 @@ class DuckEngine:
     def _used_rows(self, bound: Sequence[engines.BoundAxis], *extra_positions: int) -> str:
         """SENSITIVE: return a FROM clause of the used rows, with the columns of the axes and of these positions."""
         positions = {bound_axis.place for bound_axis in bound} | set(extra_positions)
-        if self._unit == EACH_RECORD and not self._source.is_costly:
+        # Rows that pass a filter are stored, so that later rounds neither read its columns nor evaluate it again.
+        is_stored = self._filter is not None and not self._filter.keeps_failing_rows
+        if self._unit == EACH_RECORD and not self._source.is_costly and not is_stored:
             return self._scan(sorted(positions))
         if not positions <= self._kept:
             self._store_used_rows(sorted(self._kept | self._wanted | positions))
