@@ -290,7 +290,9 @@ def test_a_disk_that_is_full_after_the_charge_is_told_with_the_request(
 
     with monkeypatch.context() as full:
         full.setattr(sqlite, "_connect", connect_to_a_full_disk)
-        with pytest.raises(ValueError, match=r"the disk is full and nothing was written; make room and retry\n") as caught:
+        with pytest.raises(
+            ValueError, match=r"the disk is full and nothing was written; make room and retry\n"
+        ) as caught:
             session({"x": X}, ledger=url).ask(question, ONE, given)
     receipt = receipt_of(caught.value)
     assert receipt is not None

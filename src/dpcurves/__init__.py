@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from .data import UnlistedCategories as UnlistedCategories
     from .data import Values as Values
     from .display import curve_schema as curve_schema
+    from .expressions import Expression as Expression
+    from .expressions import col as col
+    from .expressions import when as when
     from .forecasts import Forecast as Forecast
     from .forecasts import forecast as forecast
     from .ledger import Account as Account
@@ -69,6 +72,7 @@ _LAZY_NAMES = {
     ),
     "display": ("curve_schema",),
     "models": ("NumericColumn", "Residual", "Scorecard", "Trees", "predictor_from_json"),
+    "expressions": ("Expression", "col", "when"),
     "forecasts": ("Forecast", "forecast"),
     "ledger": ("Account", "BudgetExceeded", "Ledger"),
     "noise.randomness": ("Randomness",),

@@ -15,7 +15,7 @@ from .arguments import ArgumentError, InvalidArgument, WrongArgumentType, descri
 from .conversation import ALL, Plan, Plans, Release, Setting, Step, UnsupportedQuery
 from .conversation.release import fingerprint
 from .curves import AutoRangeCdfQuestion, AutoRangeHistogramQuestion, AutoRangeQuantilesQuestion, Question
-from .curves.question import HasPlanNotes, find_charged_query
+from .curves.question import HasPlanNotes, describe_published_texts, find_charged_query
 from .curves.result import Result, check_source, warn_about_notes
 from .data import CsvFile
 from .display.numerals import UNITS
@@ -42,7 +42,7 @@ from .strategies.contribution_bounds import (
     describe_bound_price,
     estimate_noise_growth,
 )
-from .trust import Central, Curator, Planner, TrustModel, run_conversation
+from .trust import Central, Curator, Planner, TrustModel, find_filter, run_conversation
 
 if TYPE_CHECKING:
     from .data import UnlistedCategories
@@ -104,13 +104,15 @@ def plan_question(
     notes: tuple[str, ...] = ()
     if isinstance(adjacency, AdjacencyWithoutBound):
         notes, loss, adjacency = describe_bound_price(adjacency, plans[0]), loss * (1 - LOOK), adjacency.with_bound(1)
+    notes += describe_published_texts(plans)
     unlisted = find_unlisted(question)
     if isinstance(question, HasPlanNotes):
         question_loss = loss if unlisted is None else (loss * (1 - FIND)).with_delta(Fraction(0))
         notes += question.plan_notes(Setting(question_loss, adjacency))
     if unlisted is not None:
         notes += describe_category_price(
-            next(str(plan.loss) for plan in plans if plan.query == build_category_query(unlisted)), unlisted
+            next(str(plan.loss) for plan in plans if plan.query == _build_filtered_category_query(question, unlisted)),
+            unlisted,
         )
     return Plans(plans, notes)
 
@@ -140,7 +142,7 @@ def ask_with_contribution_bound(
     growth = estimate_noise_growth(
         plan_question(question, loss, bound_of_two, trust), sqrt(Setting(loss, bound_of_two).count_noise().variance)
     )
-    size_query = build_unit_size_query(adjacency.column, question, growth)
+    size_query = build_unit_size_query(adjacency.column, question, growth).with_filter(find_filter(question))
     unit_sizes = reply(Step(size_query, LOOK), budget.pay(size_query, LOOK), adjacency.unit_adjacency)
     bound = 1
     if unit_sizes.allotment is not None:
@@ -198,7 +200,7 @@ def ask_with_partition_selection(
     unlisted = find_unlisted(question)
     if unlisted is None:
         return ask_with_budget(question, adjacency, trust, budget, reply, budget_fraction=budget_fraction)
-    selection_query = build_category_query(unlisted)
+    selection_query = _build_filtered_category_query(question, unlisted)
     selection = reply(
         Step(selection_query, budget_fraction * FIND), budget.pay(selection_query, budget_fraction * FIND)
     )
@@ -241,6 +243,11 @@ def ask_with_partition_selection(
         reply_with_notes,
         budget_fraction=budget_fraction * (1 - FIND),
     )
+
+
+def _build_filtered_category_query(question: object, unlisted: UnlistedCategories) -> Query:
+    """Return the query that selects the categories among the rows that pass the question's filter."""
+    return build_category_query(unlisted).with_filter(find_filter(question))
 
 
 def _largest_feasible_groups(
@@ -783,7 +790,10 @@ class Session:
             )  # all rounds read one snapshot of the rows
             if opened is None:
                 key = self._ledger.dataset_key(self._dataset)
-                opened = open_records(self._table, unit=unit, key=key, delimiter=self._delimiter)
+                opened = open_records(
+                    self._table, unit=unit, key=key, delimiter=self._delimiter,
+                    keeps_failing_rows=self._neighbours.has_public_units,
+                )  # fmt: skip
                 self._rows = self._rows or opened
             self._records[unit] = opened
         return self._records[unit]

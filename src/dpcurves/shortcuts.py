@@ -7,8 +7,10 @@ records lose the sum of their losses, which you must track yourself. For more th
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import wraps
 from inspect import Parameter, Signature, signature
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, Required, TypeAlias, TypedDict, TypeVar, Unpack, cast
 from warnings import catch_warnings
 
@@ -37,6 +39,7 @@ from .data import (
     TextUniverse,
     UnlistedCategories,
 )
+from .expressions import Expression
 from .ledger import Currency
 from .noise.randomness import Randomness
 from .privacy import ModelOrigin, Neighbours, PrivacyLoss
@@ -80,6 +83,9 @@ NO_HINT = "a range search uses no hint: leave it out, or give a grid"
 class PrivacyArguments(TypedDict, total=False):
     """Keyword arguments of every question asked in one call; see `cdf`."""
 
+    column: str | Expression
+    where: str | Expression | None
+
     adjacency: Required[Neighbours]
     epsilon: Exact | None
     rho: Exact | None
@@ -98,6 +104,9 @@ def ask_once(
     """Return the answer to one question about a table, from a ledger in memory whose budget is the loss of the
     question."""
     loss = parse_loss(epsilon, rho)
+    if isinstance(table, ColumnOfTable):
+        question = replace(cast("Any", question), where=table.where)
+        table = table.table
     with Session(
         table, budget=Currency.from_loss(loss).smallest_cap(loss), adjacency=adjacency, randomness=randomness
     ) as session:
@@ -115,6 +124,8 @@ def add_privacy_arguments(function: Call) -> Call:
     privacy_parameters = (
         parameter for parameter in signature(ask_once).parameters.values() if parameter.kind is Parameter.KEYWORD_ONLY
     )
+    if next(iter(signature(function).parameters)) == VALUES:
+        parameters = chain(parameters, TABLE_PARAMETERS)
     default_ranks = {True: 0, False: 4}
     ordered = sorted(
         [*parameters, *privacy_parameters],
@@ -133,13 +144,55 @@ def add_privacy_arguments(function: Call) -> Call:
             hint = BOTH_BOUNDS if unknown in ("lower", "upper") and "bounds" in full_signature.parameters else ""
             raise TypeError(f"{function.__name__}() got an unexpected keyword argument {unknown!r}{hint}")
         _require_arguments(function.__name__, full_signature, args, keywords)
-        return function(*args, **keywords)
+        if keywords.get(COLUMN) is not None or keywords.get(WHERE) is not None:
+            args, keywords = _select_column(args, keywords)
+        return function(*args, **{name: value for name, value in keywords.items() if name not in {COLUMN, WHERE}})
 
     call_function.__signature__ = full_signature  # type: ignore[attr-defined]
     call_function.__annotations__ = {parameter.name: parameter.annotation for parameter in ordered} | {
         "return": full_signature.return_annotation
     }
     return cast(Call, call_function)
+
+
+VALUES, COLUMN, WHERE = "values", "column", "where"
+TABLE_PARAMETERS = tuple(
+    Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation="str | Expression | None")
+    for name in (COLUMN, WHERE)
+)
+"""Parameters of calls about one column, which can be a column of a table."""
+
+
+class ColumnOfTable(dict[str, Any]):
+    """A column of a table as the only item of a mapping, whose name is the text of an expression.
+
+    Attributes:
+        table: The table.
+        where: The filter of its rows.
+    """
+
+    def __init__(self, table: Any, column: str, where: str | Expression | None) -> None:
+        super().__init__({column: None})
+        self.table, self.where = table, where
+
+
+def _select_column(args: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Return the arguments of a call with the column of a table in place of its values.
+
+    Raises:
+        ValueError: there is no column, or the label is given besides it.
+    """
+    column, where = keywords.get(COLUMN), keywords.get(WHERE)
+    if column is None:
+        raise InvalidArgument(WHERE, "a filter is for a table; name its column by column=, as in column='wage'")
+    require_type(COLUMN, column, (str, Expression), "the name of a column, or an expression,")
+    if keywords.get("label") is not None:
+        raise InvalidArgument("label", "the column is the label; leave label out")
+    table = args[0] if args else keywords[VALUES]
+    selected = ColumnOfTable(table, str(column), where)
+    if args:
+        return (selected, *args[1:]), keywords
+    return (), {**keywords, VALUES: selected}
 
 
 BOTH_BOUNDS = ": both ends are one argument, bounds=(lower, upper)"
@@ -221,6 +274,10 @@ def series_name(values: Any, default: str) -> str:
 
 def make_table(label: str | None, values: Any, default_name: str = "value") -> dict[str, Any]:
     """Return a table of one column named `label`, or without a label like the series, or else `default_name`."""
+    if isinstance(values, ColumnOfTable):
+        return values
+    if isinstance(values, Mapping) or hasattr(values, "columns"):
+        raise InvalidArgument("values", "a table is given; name its column by column=, as in column='wage'")
     label = series_name(values, default_name) if label is None else label
     require_type("label", label, str, "a text")
     return {label: require_column(values, "values")}
@@ -263,6 +320,9 @@ def add_weights(
         if weight_cap is not None:
             raise InvalidArgument("weight_cap", CAP_ALONE)
         return table, {}
+    if isinstance(table, ColumnOfTable):
+        require_type("weight", weight, (str, Expression), "the name of a column of the table")
+        return table, {"weight": str(weight), "weight_cap": weight_cap}
     first_column, values = next(iter(table.values())), require_column(weight, "weight")
     if len(values) != len(first_column):
         raise InvalidArgument("weight", "the same number of records is needed")
@@ -352,7 +412,10 @@ def cdf(
     """Return the distribution function of `values`.
 
     Args:
-        values: Numbers, of shape ``(n,)``. NaN and None are missing.
+        values: Numbers, of shape ``(n,)``. NaN and None are missing. With `column`: a table, as `Session` takes it.
+        column: Name of the table's column, or an expression such as ``"wage / hours"``.
+        where: Filter of the table's rows, such as ``"age >= 65 AND sex = 'F'"``, which is published; see
+            `TableQuestion`.
         grid: Public cells, which must not be chosen from the data. Values outside are clipped to the first or last
             cell; ``outside="apart"`` counts them separately. None or ``"auto"``: a fraction of the budget pays for a
             range search, see `AutoRangeCdfQuestion`.
@@ -376,6 +439,11 @@ def cdf(
     >>> import dpcurves as dp
     >>> curve = dp.cdf([3, 5, 8] * 1000, grid=dp.Grid(0, 10, cells=64), epsilon=1, adjacency=dp.REPLACE_ONE)
     >>> bool(abs(curve.cdf(6) - 2 / 3) < 0.05)
+    True
+    >>> people = {"wage": [30, 50, 80] * 1000, "hours": [10] * 3000, "age": [70, 30, 70] * 1000}
+    >>> curve = dp.cdf(people, column="wage / hours", where="age >= 65", grid=dp.Grid(0, 10, cells=64), epsilon=1,
+    ...                adjacency=dp.ADD_REMOVE)
+    >>> bool(abs(curve.cdf(6) - 1 / 2) < 0.05)
     True
     """
     (label,) = column = make_table(label, values)

@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 from dpcurves.arguments import InvalidArgument, MissingPackage
 from dpcurves.curves.question import By
 from dpcurves.curves.question_json import list_question_classes, question_from_json
-from dpcurves.data import Categories, UnlistedCategories
+from dpcurves.data import ALL_RECORDS, Categories, UnlistedCategories
+from dpcurves.expressions import Call, ColumnName, Node, find_column_names, format_expression, parse_expression
+from dpcurves.expressions import Literal as LiteralNode
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -33,7 +35,7 @@ DEEPEST = 20
 """Brackets in a statement, which bound the nesting that the parser meets."""
 SHOWN = 60
 """Characters of a statement that a message quotes."""
-FORM = "SELECT dp_...(column, ...) FROM table [WHERE column = value AND ...] [GROUP BY column, ...]"
+FORM = "SELECT dp_...(column, ...) FROM table [WHERE condition] [GROUP BY column, ...]"
 A_VIEW = "create a view for it"
 
 
@@ -98,8 +100,9 @@ class SqlQuestion:
         function: The name of the SQL function.
         question_json: The question without groups, as a plain object.
         table: The parts of the table's name.
-        where: The allowed values of each column in WHERE.
+        where: The values of the GROUP BY columns that WHERE lists.
         groups: The columns of GROUP BY.
+        row_filter: The other conditions of WHERE, as SQL; empty: all rows.
     """
 
     function: str
@@ -107,14 +110,15 @@ class SqlQuestion:
     table: tuple[str, ...]
     where: Mapping[str, tuple[Literal, ...]]
     groups: tuple[str, ...]
+    row_filter: str = ""
 
     @classmethod
     def from_sql(cls, text: str) -> SqlQuestion:
         """Parse a statement.
 
         Formal guarantees: every word of the text is accounted for; a text of which the parser ignored a part is
-        refused. Only names of columns and of the table, and single values, are sent to an engine, in the same way as
-        for questions from files.
+        refused. Names of columns and of the table, single values, and expressions of the closed language
+        (`dpcurves.expressions`) are sent to an engine, in the same way as for questions from files.
 
         Raises:
             ValueError: The text does not match the grammar; the message quotes the part.
@@ -125,8 +129,8 @@ class SqlQuestion:
     def build_question(self, categories: Mapping[str, Sequence[Literal]], *, partition_selection: bool = False) -> Any:
         """Return the question of the statement.
 
-        A condition does not filter records: records with other values are missing, like records in no declared group.
-        So the number of records that satisfy it is not public.
+        Records that do not meet WHERE do not count; see `TableQuestion`. Their number is not public. Values that it
+        lists of a GROUP BY column declare the groups.
 
         Arguments:
             categories: Values of GROUP BY columns that the statement does not list.
@@ -136,24 +140,25 @@ class SqlQuestion:
             ValueError: Values of a column are declared twice or not at all, or the question has no groups.
         """
         by = self._build_groups(categories, partition_selection=partition_selection)
-        question = question_from_json(self.question_json)
+        question_json = {**self.question_json, **({"where": self.row_filter} if self.row_filter else {})}
+        question = question_from_json(question_json)
         if by is None:
             return question
         if BY not in _field_names(type(question)):
             _refuse(self._explain_ungrouped())
-        return question_from_json({**self.question_json, BY: _groups_to_json(by)})
+        return question_from_json({**question_json, BY: _groups_to_json(by)})
 
     def _explain_ungrouped(self) -> str:
         """Return the message for a question type without groups."""
         word = self.question_json["ask"]
         if BY in _field_names(list_question_classes()[word]):
-            return f"{FUNCTIONS[self.function].describe_call(self.function)}: with WHERE or GROUP BY cells are needed"
+            return f"{FUNCTIONS[self.function].describe_call(self.function)}: with GROUP BY cells are needed"
         grouped_functions = ", ".join(
             name
             for name, function in FUNCTIONS.items()
             if BY in _field_names(list_question_classes()[function.question_type])
         )
-        return f"{self.function} takes neither WHERE nor GROUP BY; these do: {grouped_functions}"
+        return f"{self.function} takes no GROUP BY; these do: {grouped_functions}"
 
     def _build_groups(self, categories: Mapping[str, Sequence[Literal]], *, partition_selection: bool) -> By:
         """Return the groups of the question; None without groups. Raises `InvalidArgument` if values of a column are
@@ -172,12 +177,9 @@ class SqlQuestion:
                 raise InvalidArgument(
                     "categories", f"values of {column!r} are listed in WHERE already; declare them in one place"
                 )
-        for column, values in self.where.items():
-            if column not in self.groups and len(values) > 1:
-                _refuse(f"WHERE {column} IN of several values: add GROUP BY {column}, or name one value")
         declared = {**self.where, **categories}
         keys: list[Categories] = []
-        for column in (*self.groups, *(name for name in self.where if name not in self.groups)):
+        for column in self.groups:
             if column in declared:
                 keys.append(Categories(column, tuple(declared[column])))
             elif partition_selection:
@@ -210,6 +212,129 @@ def _refuse(rule: str) -> NoReturn:
     raise InvalidArgument("statement", rule)
 
 
+CLAUSES_AFTER_WHERE = frozenset({
+    "GROUP_BY", "HAVING", "ORDER_BY", "LIMIT", "OFFSET", "QUALIFY", "WINDOW", "UNION", "EXCEPT", "INTERSECT", "FETCH",
+    "FOR", "SEMICOLON", "TABLE_SAMPLE",
+})  # fmt: skip
+"""Names of the tokens that end a condition."""
+
+
+def _set_expressions_aside(text: str, tokens: Sequence[Any]) -> tuple[str, Node | None]:
+    """Return the statement without its condition and with each expression as the quoted name of a column, and the
+    condition.
+
+    Formal guarantees: each expression and the condition are parsed by the closed language, which refuses what it does
+    not know; the rest of the statement is accounted for word by word.
+
+    Raises:
+        ValueError: an expression or the condition is not of the language.
+    """
+    depth, cuts, condition = 0, list[tuple[int, int, str]](), None
+    position = 0
+    while position < len(tokens):
+        token = tokens[position]
+        kind = token.token_type.name
+        depth += (kind == "L_PAREN") - (kind == "R_PAREN")
+        if kind == "L_PAREN" and depth == 1 and position and tokens[position - 1].text.lower() in FUNCTIONS:
+            function = FUNCTIONS[tokens[position - 1].text.lower()]
+            cuts += _find_expressions(text, tokens, position + 1, len(function.columns))
+        if kind == "WHERE" and depth == 0:
+            last = position + 1
+            inner = 0
+            while last < len(tokens) and not (inner == 0 and tokens[last].token_type.name in CLAUSES_AFTER_WHERE):
+                inner += (tokens[last].token_type.name == "L_PAREN") - (tokens[last].token_type.name == "R_PAREN")
+                last += 1
+            if last == position + 1:
+                _refuse("WHERE: a condition is needed, as in WHERE age >= 65")
+            part = text[tokens[position + 1].start : tokens[last - 1].end + 1]
+            condition = _parse_part(part, "WHERE ")
+            cuts.append((token.start, tokens[last - 1].end + 1, " "))
+            break
+        position += 1
+    for start, stop, replacement in sorted(cuts, reverse=True):
+        text = text[:start] + replacement + text[stop:]
+    return text, condition
+
+
+def _find_expressions(text: str, tokens: Sequence[Any], start: int, columns: int) -> list[tuple[int, int, str]]:
+    """Return where the first arguments of a call are expressions, and the quoted names that replace them."""
+    cuts, first, depth = list[tuple[int, int, str]](), start, 0
+    for position in range(start, len(tokens)):
+        kind = tokens[position].token_type.name
+        if depth == 0 and kind in {"COMMA", "R_PAREN"}:
+            part_tokens = tokens[first:position]
+            is_name = len(part_tokens) == 1 and part_tokens[0].token_type.name in {"VAR", "IDENTIFIER"}
+            if part_tokens and not is_name and not any(token.token_type.name == "FARROW" for token in part_tokens):
+                part = text[part_tokens[0].start : part_tokens[-1].end + 1]
+                name = ALL_RECORDS if part == ALL_RECORDS else _format_part(part)
+                cuts.append((part_tokens[0].start, part_tokens[-1].end + 1, '"' + name.replace('"', '""') + '"'))
+            columns, first = columns - 1, position + 1
+            if columns == 0 or kind == "R_PAREN":
+                break
+        depth += (kind in {"L_PAREN", "L_BRACKET"}) - (kind in {"R_PAREN", "R_BRACKET"})
+    return cuts
+
+
+def _format_part(part: str) -> str:
+    """Return the canonical text of an expression of columns."""
+    node = _parse_part(part, "")
+    if not find_column_names(node):
+        _refuse(f"{_shorten(part)} is no name of a column, and no expression of columns")
+    return node.name if isinstance(node, ColumnName) else format_expression(node)
+
+
+def _parse_part(part: str, prefix: str) -> Node:
+    """Parse an expression inside a statement."""
+    try:
+        return parse_expression(" ".join(part.split()), "statement")
+    except InvalidArgument as error:
+        raise InvalidArgument("statement", f"{prefix}{error.rule}") from None
+
+
+def _split_condition(condition: Node | None, groups: Sequence[str]) -> tuple[dict[str, tuple[Literal, ...]], str]:
+    """Return the values that a condition lists of GROUP BY columns, and the rest of the condition as text."""
+    listed, rest = dict[str, tuple[Literal, ...]](), list[Node]()
+    for part in _list_conjuncts(condition):
+        values = _list_values(part, groups)
+        if values is None:
+            rest.append(part)
+        elif values[0] in listed:
+            _refuse(f"WHERE {_shorten(values[0])}: its groups are listed once")
+        else:
+            listed[values[0]] = values[1]
+    if not rest:
+        return listed, ""
+    joined = rest[0]
+    for part in rest[1:]:
+        joined = Call("and", (joined, part))
+    return listed, format_expression(joined)
+
+
+def _list_conjuncts(condition: Node | None) -> Iterator[Node]:
+    """Yield the conditions that are joined by AND."""
+    if isinstance(condition, Call) and condition.function == "and":
+        for part in condition.arguments:
+            yield from _list_conjuncts(part)
+    elif condition is not None:
+        yield condition
+
+
+def _list_values(condition: Node, groups: Sequence[str]) -> tuple[str, tuple[Literal, ...]] | None:
+    """Return a GROUP BY column and its values, if a condition lists them; else None."""
+    if not isinstance(condition, Call) or condition.function not in {"eq", "in"}:
+        return None
+    column, *values = condition.arguments
+    if not isinstance(column, ColumnName) or column.name not in groups:
+        return None
+    literals = [value.value for value in values if isinstance(value, LiteralNode)]
+    if len(literals) < len(values) or not all(isinstance(value, str | bool | float) for value in literals):
+        return None
+    return column.name, tuple(
+        int(value) if type(value) is float and value.is_integer() else value  # type: ignore[misc]
+        for value in literals
+    )
+
+
 class _StatementReader:
     """Walks the syntax tree of a statement, and records each word that it has interpreted."""
 
@@ -219,6 +344,7 @@ class _StatementReader:
         except ModuleNotFoundError as error:
             raise MissingPackage("sql", f"SQL needs more packages; install dpcurves[sql] ({error})") from error
         self.exp = sqlglot.exp
+        self.condition: Node | None = None
         if not isinstance(text, str) or not text.strip() or len(text) > LONGEST:
             _refuse(f"a text of at most {LONGEST:,} characters is needed: {FORM}")
         tokens: list[Any] = []
@@ -235,6 +361,12 @@ class _StatementReader:
             _refuse("only one statement is accepted at a time; run each by itself")
         if words.count("(") > DEEPEST:
             _refuse(f"more than {DEEPEST} brackets are not accepted; use fewer")
+        text, self.condition = _set_expressions_aside(text, tokens)
+        with suppress(Exception):
+            tokens = sqlglot.tokenize(text, read=DIALECT)
+        words = [token.text for token in tokens]
+        if words and words[-1] == ";":
+            words.pop()
         self.select: Any = None
         with suppress(Exception):  # parser errors of any type, which quote the whole text
             (self.select,) = filter(None, sqlglot.parse(text, read=DIALECT))
@@ -244,14 +376,13 @@ class _StatementReader:
 
     def read_statement(self) -> SqlQuestion:
         """Return the parsed statement. Raises `InvalidArgument` if a word of the text was not interpreted."""
-        clauses = self._read_parts(self.select, ("expressions", "from", "where", "group"))
+        clauses = self._read_parts(self.select, ("expressions", "from", "group"))
         if "from" not in clauses:
             _refuse(f"name the table after FROM: {FORM}")
         self._write_down("SELECT")
         columns, function, question_json = self._read_select(clauses["expressions"])
         self._write_down("FROM")
         table = self._read_table(clauses["from"])
-        where = self._read_where(clauses["where"]) if "where" in clauses else {}
         groups = self._read_groups(clauses["group"]) if "group" in clauses else ()
         if ungrouped := [name for name in columns if name not in groups]:
             _refuse(f"SELECT {ungrouped[0]}: columns beside the function must be named in GROUP BY")
@@ -263,7 +394,8 @@ class _StatementReader:
                 -1,
             )
             _refuse(f"{_shorten(words[position])}: this is not accepted here; write {FORM}")
-        return SqlQuestion(function, question_json, table, where, groups)
+        where, row_filter = _split_condition(self.condition, groups)
+        return SqlQuestion(function, question_json, table, where, groups, row_filter)
 
     # Each method below records the words that it reads, in order.
 
@@ -371,47 +503,6 @@ class _StatementReader:
         for position, identifier in enumerate(names):
             self._write_down(*([] if not position else ["."]), str(identifier.this))
         return tuple(str(identifier.this) for identifier in names)
-
-    def _read_where(self, clause: exp.Expression) -> dict[str, tuple[Literal, ...]]:
-        """Return the allowed values of each column in WHERE."""
-        self._write_down("WHERE")
-        conditions = dict[str, tuple[Literal, ...]]()
-        for column, values in self._read_conditions(self._read_parts(clause, ("this",))["this"]):
-            if column in conditions:
-                _refuse(
-                    f"WHERE {_shorten(column)}: only one condition is accepted for each column; join its values by IN"
-                )
-            conditions[column] = values
-        return conditions
-
-    def _read_conditions(self, expression: exp.Expression) -> Iterator[tuple[str, tuple[Literal, ...]]]:
-        """Yield each condition of WHERE as a column and its allowed values."""
-        exp = self.exp
-        if isinstance(expression, exp.And):
-            yield from self._read_conditions(expression.this)
-            self._write_down("AND")
-            yield from self._read_conditions(expression.expression)
-        elif isinstance(expression, exp.Paren):
-            self._write_down("(")
-            yield from self._read_conditions(expression.this)
-            self._write_down(")")
-        elif isinstance(expression, exp.EQ) and isinstance(expression.this, exp.Column):
-            column = self._read_column(expression.this)
-            self._write_down("=")
-            yield column, (self._read_literal(expression.expression),)
-        elif isinstance(expression, exp.In) and isinstance(expression.this, exp.Column):
-            operands = self._read_parts(expression, ("this", "expressions"))
-            column = self._read_column(expression.this)
-            self._write_down("IN", "(")
-            if "expressions" not in operands:
-                _refuse(f"WHERE {_shorten(column)} IN: give at least one value")
-            yield column, tuple(self._read_literal(literal) for literal in self._iterate_list(operands["expressions"]))
-            self._write_down(")")
-        else:
-            _refuse(
-                f"WHERE {_format_expression(expression)}: write column = value or column IN (values), joined by AND; "
-                f"{A_VIEW}"
-            )
 
     def _read_groups(self, clause: exp.Expression) -> tuple[str, ...]:
         """Return the columns of GROUP BY."""
@@ -542,9 +633,9 @@ def sql(
 ) -> Any:
     """Ask a question in SQL: ``SELECT dp_cdf(wage, 0, 500000, 1024) FROM people``.
 
-    ``WHERE sex = 'F'`` and ``WHERE region IN ('north', 'south') GROUP BY region`` declare groups; the result then has a
-    curve per group, even for a single group. All other SQL is refused before anything is charged; wrap a query in a
-    view. Names are case-sensitive.
+    Columns may be expressions, as ``wage / hours``; ``dp_count(*)`` counts records. ``WHERE age >= 65`` selects the
+    records; ``WHERE region IN ('north', 'south') GROUP BY region`` declares groups, and the result then has a curve per
+    group. All other SQL is refused before anything is charged; wrap a query in a view. Names are case-sensitive.
 
     Arguments:
         connection: A connection of DuckDB, a session of Spark, the URL of PostgreSQL or of Spark Connect, or a mapping
@@ -565,8 +656,8 @@ def sql(
     Returns:
         The result that `Session.ask` gives for the same question.
 
-    Formal guarantees: as `Session.ask` for the same question. A condition removes no records: records that do not
-    satisfy it are missing, so units, their number and the adjacency refer to the whole table. The owner of a view
+    Formal guarantees: as `Session.ask` for the same question. Units, their number and the adjacency refer to the whole
+    table; for the records that fail a condition see `TableQuestion`. The owner of a view
     must ensure that each row depends on the records of one unit, named by the column `unit`, and that the view is
     deterministic.
 
@@ -580,7 +671,7 @@ def sql(
     >>> people = {"wage": [100.0, 300.0] * 500, "region": ["north", "south"] * 500}
     >>> found = dp.sql({"people": people}, "SELECT dp_mean(wage, 0, 500) FROM people WHERE region = 'north'",
     ...                loss=dp.PrivacyLoss.pure(1), adjacency=dp.ADD_REMOVE)
-    >>> bool(abs(found["north"].mean - 100) < 10)
+    >>> bool(abs(found.mean - 100) < 10)
     True
     """
     require_type("loss", loss, PrivacyLoss, "a loss, as in PrivacyLoss.pure(0.5),")

@@ -6,15 +6,17 @@ from .forecasts_of_numbers import (
 )
 from .model_pairs import ModelPair, ModelPairQuestion, difference_of_models
 from .model_report import model_card
+from .multiclass import Multiclass, MulticlassQuestion, OrdinalClasses, OrdinalClassesQuestion
 from .pairwise_scorer import PairwiseScorer, PairwiseScorerQuestion
 from .rates_by_group import GroupRates, SimultaneousCurves, group_curves, group_rates
-from .multiclass import OrdinalClasses, OrdinalClassesQuestion, Multiclass, MulticlassQuestion
 from .uplift import Uplift, UpliftQuestion
 
 __all__ = [
     "GroupRates",
     "ModelPair",
     "ModelPairQuestion",
+    "Multiclass",
+    "MulticlassQuestion",
     "OrdinalClasses",
     "OrdinalClassesQuestion",
     "PairwiseScorer",
@@ -23,8 +25,6 @@ __all__ = [
     "PredictedObservedQuestion",
     "QuantileForecasts",
     "QuantileForecastsQuestion",
-    "Multiclass",
-    "MulticlassQuestion",
     "SimultaneousCurves",
     "Uplift",
     "UpliftQuestion",

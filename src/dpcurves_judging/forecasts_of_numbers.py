@@ -16,7 +16,7 @@ from dpcurves.arrays import BoolArray, FloatArray
 from dpcurves.conversation import CellWorkload, Needs, PrefixWorkload, Setting
 from dpcurves.curves.by_category import describe_grouping
 from dpcurves.curves.outside import count_outside
-from dpcurves.curves.question import By, parse_grouping, prepend_category_axes
+from dpcurves.curves.question import By, TableQuestion, parse_grouping, prepend_category_axes
 from dpcurves.curves.result import PlotArguments
 from dpcurves.data import Axis, Grid
 from dpcurves.data.axis import Predictor
@@ -69,7 +69,7 @@ class QuantileForecasts(CountedNumbers):
 
 
 @dataclass(frozen=True, slots=True)
-class QuantileForecastsQuestion:
+class QuantileForecastsQuestion(TableQuestion):
     """Ask for the share of outcomes below each forecast quantile, and for its pinball loss. One release for each.
 
     Formal guarantees: releases are composed, with equal budget fractions; in each a record lies in one cell.
@@ -203,7 +203,7 @@ class PredictedObserved(CountedNumbers):
 
 
 @dataclass(frozen=True, slots=True)
-class PredictedObservedQuestion:
+class PredictedObservedQuestion(TableQuestion):
     """Ask for the mean observed value in bins of similar predictions. One round.
 
     Formal guarantees: a record lies in one cell of one table.

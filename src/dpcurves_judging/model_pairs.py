@@ -26,6 +26,7 @@ from dpcurves.curves.class_table import Metric, find_discretization_error
 from dpcurves.curves.outside import count_outside
 from dpcurves.curves.question import (
     By,
+    TableQuestion,
     build_privacy_statement,
     parse_class_labels,
     parse_grouping,
@@ -108,7 +109,7 @@ class ModelPair(CountedNumbers):
 
 
 @dataclass(frozen=True, slots=True)
-class ModelPairQuestion:
+class ModelPairQuestion(TableQuestion):
     """Ask how two models of the same labels differ: areas, average precision, Brier scores, net benefit. One round.
 
     One table counts both scores of each record. If noise is large for the number of records, its cells are merged: to

@@ -15,7 +15,7 @@ from dpcurves.arrays import FloatArray
 from dpcurves.conversation import CellWorkload, Needs, PrefixWorkload, Setting
 from dpcurves.curves.by_category import describe_grouping
 from dpcurves.curves.outside import count_outside
-from dpcurves.curves.question import CATEGORIES, By, parse_grouping, prepend_category_axes
+from dpcurves.curves.question import CATEGORIES, By, TableQuestion, parse_grouping, prepend_category_axes
 from dpcurves.data import Axis, Categories, Grid
 from dpcurves.data.grid import require_clamped
 from dpcurves.display.groups import draw_curves
@@ -87,7 +87,7 @@ class Multiclass(CountedNumbers):
 
 
 @dataclass(frozen=True, slots=True)
-class MulticlassQuestion:
+class MulticlassQuestion(TableQuestion):
     """Ask how well scores of several classes rank, and how often predictions are right. One round for each score.
 
     One release counts each score by true class, and a further release counts predictions, if their column is named;
@@ -265,7 +265,7 @@ class OrdinalClasses(CountedNumbers):
 
 
 @dataclass(frozen=True, slots=True)
-class OrdinalClassesQuestion:
+class OrdinalClassesQuestion(TableQuestion):
     """Ask how well one score orders three classes: the volume under the ROC surface (Mossman 1999). One round.
 
     Formal guarantees: a record lies in one cell of one table.

@@ -18,7 +18,7 @@ from dpcurves.arguments import InvalidArgument, require_integer, require_sequenc
 from dpcurves.arrays import FloatArray
 from dpcurves.conversation import CellWorkload, Evidence, Needs, Setting, SingleQueryWorkload, ask_workload
 from dpcurves.conversation.workload import HALF
-from dpcurves.curves.question import build_privacy_statement, parse_class_labels
+from dpcurves.curves.question import TableQuestion, build_privacy_statement, parse_class_labels
 from dpcurves.curves.result import notes_on_classes
 from dpcurves.data import Axis, Grid
 from dpcurves.data.axis import Category
@@ -175,7 +175,7 @@ class PairwiseScorer(CountedNumbers):
 
 
 @dataclass(frozen=True, slots=True)
-class PairwiseScorerQuestion:
+class PairwiseScorerQuestion(TableQuestion):
     """Fit a linear scorer for the area under the ROC curve by pairwise least squares; test it on held-out records.
 
     The loss of a pair of a positive and a negative is ``(1 - difference of scores)**2`` (Gao, Jin, Zhu and Zhou 2013;

@@ -14,7 +14,14 @@ from dpcurves.arrays import FloatArray
 from dpcurves.conversation import Needs, PrefixWorkload, Setting
 from dpcurves.curves.by_category import describe_grouping
 from dpcurves.curves.outside import count_outside
-from dpcurves.curves.question import By, parse_class_labels, parse_grouping, prepend_category_axes, require_independent
+from dpcurves.curves.question import (
+    By,
+    TableQuestion,
+    parse_class_labels,
+    parse_grouping,
+    prepend_category_axes,
+    require_independent,
+)
 from dpcurves.curves.result import interval_scopes
 from dpcurves.data import Axis, Grid
 from dpcurves.data.axis import Category, Predictor
@@ -131,7 +138,7 @@ class Uplift(CountedNumbers):
 
 
 @dataclass(frozen=True, slots=True)
-class UpliftQuestion:
+class UpliftQuestion(TableQuestion):
     """Ask how much treating records in the order of a score gains: uplift and Qini curves (Radcliffe 2007). One round.
 
     Treatment must be independent of the potential outcomes, as in a randomised trial.

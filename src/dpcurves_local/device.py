@@ -20,9 +20,11 @@ from dpcurves.arguments import InvalidArgument
 from dpcurves.arrays import IntArray
 from dpcurves.conversation import UnsupportedQuery
 from dpcurves.curves import HistogramQuestion
-from dpcurves.data import Axis, Categories, Grid, Outside
+from dpcurves.data import LOOKS_LIKE_AN_EXPRESSION, Axis, Categories, Grid, Outside
 from dpcurves.data.grid import Spacing
+from dpcurves.expressions import ValueType, evaluate_expression, parse_expression
 from dpcurves.noise.randomness import Randomness
+from dpcurves.records.monotone import find_chain, invert_grid
 
 from .report_file import normalize_name
 
@@ -41,7 +43,10 @@ def find_slot(axes: Sequence[Axis | Categories], value: Any) -> int:
         value: SECRET. For one axis the value, for several a mapping from columns to values.
     """
     slot = 0
-    for axis, component in zip(axes, _split_value(axes, value), strict=True):
+    read_axes = tuple(map(_invert_axis, axes))
+    if not _passes_filter(axes, value):
+        return prod(axis.slots for axis in axes)
+    for axis, component in zip(read_axes, _split_value(read_axes, value), strict=True):
         index = _find_category(axis, component) if isinstance(axis, Categories) else _find_cell(axis, component)
         if index == axis.slots:
             return prod(axis.slots for axis in axes)
@@ -53,10 +58,47 @@ def _split_value(axes: Sequence[Axis | Categories], value: Any) -> list[Any]:
     """Return the value on each axis; None if it is missing."""
     try:
         if isinstance(value, Mapping):
-            return [value.get(axis.column) for axis in axes]
+            return [_read_column(axis, value) for axis in axes]
     except Exception:  # a mapping of the caller may raise anything
         return [None for _ in axes]
     return [None] * (len(axes) - 1) + [value]
+
+
+def _invert_axis(axis: Axis | Categories) -> Axis | Categories:
+    """Return an axis of a logarithm or an exponential as one of the values inside, on the inverse grid."""
+    if not isinstance(axis, Axis) or not isinstance(axis.column, str) or "(" not in axis.column:
+        return axis
+    chain = find_chain(axis.column)
+    return axis if chain is None else replace(axis, column=chain.inner, grid=invert_grid(chain.steps, axis.grid))
+
+
+def _passes_filter(axes: Sequence[Axis | Categories], value: Any) -> bool:
+    """SECRET: return whether a person's mapping from columns to values meets the filter of the task, if it has one.
+    Raises nothing.
+    """
+    where = next((axis.where for axis in axes if axis.where), "")
+    if not where:
+        return True
+    with suppress(Exception):  # a mapping of the caller may raise anything
+        return bool(_evaluate(where, value, ValueType.TRUTH) == 1)
+    return False
+
+
+def _read_column(axis: Axis | Categories, value: Mapping[Any, Any]) -> Any:
+    """SECRET: return the value of an axis' column or expression in a mapping; None if it is missing."""
+    name = str(axis.column)
+    if name in value or not LOOKS_LIKE_AN_EXPRESSION.search(name):
+        return value.get(axis.column)
+    result = _evaluate(name, value, ValueType.NUMBER if isinstance(axis, Axis) else None)
+    return result.item() if isinstance(result, np.generic) else result
+
+
+def _evaluate(text: str, value: Mapping[str, Any], expected: ValueType | None) -> Any:
+    """SECRET: return the value of an expression for one person. Raises if the mapping lacks a column, or holds values
+    of other types.
+    """
+    table = {name: [component] for name, component in value.items()}
+    return evaluate_expression(parse_expression(text), table, expected)[0]
 
 
 def _find_cell(axis: Axis, value: Any) -> int:

@@ -13,7 +13,14 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from dpcurves.arguments import InvalidArgument, convert_to_integers, parse_choice, require_known_fields, require_type
+from dpcurves.arguments import (
+    InvalidArgument,
+    WrongArgumentType,
+    convert_to_integers,
+    parse_choice,
+    require_known_fields,
+    require_type,
+)
 from dpcurves.arrays import BoolArray, IntArray
 from dpcurves.codec import STORED
 from dpcurves.conversation import Plan, Release, Step, UnsupportedQuery
@@ -227,6 +234,7 @@ class Task(Document):
         if self.invitations is not None and not (isinstance(self.invitations, str) and KEY.fullmatch(self.invitations)):
             raise InvalidArgument("invitations", "a public key in 64 hexadecimal digits is needed, or none")
         _ = self.plan, self._stochastic_rounding
+        find_slot(self.axes, {})  # refuses a grid that does not fit a logarithm, before any value is known
 
     @cached_property
     def plan(self) -> Plan:
@@ -325,8 +333,9 @@ class Task(Document):
         """Return the message of one person. SECRET argument. Nothing else leaves the device.
 
         Args:
-            value: For a question about one column, the value; about several, a mapping from columns to values. A value
-                that is not a number or a declared category counts as missing.
+            value: For a question about one column, the value; about several, or with a filter or an expression, a
+                mapping from columns to values. A value that fails the filter, or is not a number or a declared
+                category, counts as missing.
             person: Name by which the aggregator knows the person, who is counted once; case, spaces and compatible
                 characters make no difference. None: a random pseudonym, which no other round knows.
             memo: File that stores the first report of this person, to send it again.
@@ -335,6 +344,8 @@ class Task(Document):
         Raises:
             ValueError: `memo` is given without `person`.
         """
+        if any(axis.where for axis in self.axes) and not isinstance(value, Mapping):
+            raise WrongArgumentType("value", "the task has a filter: a mapping from columns to values is needed")
         return self._make_report(find_slot(self.axes, value), person, memo, randomness or Randomness.from_system())
 
     def randomize_table(

@@ -14,7 +14,7 @@ from sqlalchemy import ColumnElement, Connection, Row, insert, select
 from dpcurves.arguments import InvalidArgument, describe_value
 from dpcurves.conversation import Plan, Plans
 from dpcurves.curves.question_json import question_from_json, question_to_json
-from dpcurves.data import Categories
+from dpcurves.data import Categories, find_input_columns
 from dpcurves.data.axis import Category, Predictor
 from dpcurves.ledger import Currency, Event, Member, MemberBalance
 from dpcurves.ledger.account import LONGEST_NAME
@@ -350,11 +350,13 @@ def _require_declared(plans: Sequence[Plan], dataset: Dataset) -> None:
     declared = {str(column.column): column for column in dataset.columns}
     for plan in plans:
         for axis in plan.query.input_axes:
-            for column in find_columns(axis):
+            for column in find_input_columns(axis, declared):
                 if column not in declared:
                     raise InvalidArgument(
                         "column", f"{dataset.name!r} declares no column {column!r}"[:LONGEST_NAME], column
                     )
+            if axis.column not in declared:  # of a model, or an expression, whose columns are declared
+                continue
             if not isinstance(axis, Categories | Predictor) and not isinstance(axis.column, Predictor):
                 _require_numbers(declared[str(axis.column)])
             if isinstance(axis, Categories):
@@ -382,13 +384,6 @@ def _is_declared(value: Category, declared: Declared) -> bool:
         return value in declared.values or str(value) in map(str, declared.values)
     number = parse_number(value) if isinstance(value, str) else value
     return number is not None and declared.lower <= number <= declared.upper
-
-
-def find_columns(axis: Any) -> list[str]:
-    """Return the columns that an axis reads: several if it is the score of a model."""
-    if isinstance(axis.column, Predictor):
-        return [model_input.column for model_input in axis.column.inputs]
-    return [str(axis.column)]
 
 
 # Redaction of author names.

@@ -30,6 +30,7 @@ from dpcurves.arguments import ArgumentError
 from dpcurves.curves.comparison import MEASURES
 from dpcurves.curves.question_json import declared_columns_to_json, question_from_json, question_to_json
 from dpcurves.curves.result import CurveWarning, IntervalResult, result_from_json
+from dpcurves.data import find_input_columns
 from dpcurves.display import LANDSCAPE, format_number, headless_axes, svg_text
 from dpcurves.display.office import render_png
 from dpcurves.forecasts.expected_errors import KINDS
@@ -42,7 +43,7 @@ from dpcurves.shortcuts import compare
 from dpcurves_parties.serving.messages import ProtocolError, disable_core_dumps
 
 from .declared_columns import columns_from_json, dummy_table
-from .questions import QuestionPlan, find_columns, loss_from_text, loss_to_json
+from .questions import QuestionPlan, loss_from_text, loss_to_json
 from .releases import DRAWING, LEVEL, Answer, Releases, render_svg
 from .synthetic import LruCache, SyntheticTable, count_trial_rows
 
@@ -84,7 +85,7 @@ def collect_sketch_inputs(question_plan: QuestionPlan) -> Facts:
     """Return what a sketch is drawn from, as plain objects: question, loss, plan and schema, which are public."""
     dataset, account = question_plan.dataset, question_plan.dataset.account
     column_names = (
-        column for plan in question_plan.plans for axis in plan.query.input_axes for column in find_columns(axis)
+        column for plan in question_plan.plans for axis in plan.query.input_axes for column in find_input_columns(axis)
     )
     return {
         "draw": SKETCH, "question": question_to_json(question_plan.question), "loss": loss_to_json(question_plan.loss),

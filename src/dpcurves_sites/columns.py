@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from enum import Enum
 
 from dpcurves.arguments import InvalidArgument
-from dpcurves.data import Axis, Categories, Grid
+from dpcurves.data import Axis, Categories, Grid, find_input_columns
 from dpcurves.data.axis import Predictor
 from dpcurves.privacy import EACH_RECORD, Unit
 from dpcurves.records import Records
@@ -57,7 +57,7 @@ def require_known_columns(schema: Schema, axes: Axes) -> None:
     """
     if not schema:
         return
-    for name, is_number in _iterate_columns(axes):
+    for name, is_number in _iterate_columns(axes, schema):
         if name not in schema:
             raise InvalidArgument(
                 "column", f"{name!r} is not a column of the task, which has {', '.join(schema)}", name
@@ -66,13 +66,16 @@ def require_known_columns(schema: Schema, axes: Axes) -> None:
             raise InvalidArgument("column", f"{name!r} has categories in this task; use a column of numbers", name)
 
 
-def _iterate_columns(axes: Axes) -> Iterator[tuple[str, bool]]:
+def _iterate_columns(axes: Axes, names: Container[str]) -> Iterator[tuple[str, bool]]:
     """Yield the columns that axes read, inputs of models included, each with True if it is read as numbers."""
     for axis in axes:
         if isinstance(axis.column, Predictor):
             yield from ((model_input.column, model_input.values is None) for model_input in axis.column.inputs)
-        else:
+            yield from ((column, False) for column in find_input_columns(axis, names))
+        elif (columns := find_input_columns(axis, names)) == (axis.column,):
             yield axis.column, isinstance(axis, Axis)
+        else:  # an expression, or a filter beside the column: types are checked where the records are
+            yield from ((column, isinstance(axis, Axis) and column == axis.column) for column in columns)
 
 
 def require_task_columns(records: Records, schema: Schema) -> None:

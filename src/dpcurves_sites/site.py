@@ -415,7 +415,10 @@ class Site:
                 replace(unit, column=self._names.get(unit.column, unit.column)) if unit != EACH_RECORD else unit
             )
             key = self._ledger.dataset_key(self._dataset)
-            opened = open_records(self._table, unit=table_unit, key=key, delimiter=self._delimiter)
+            opened = open_records(
+                self._table, unit=table_unit, key=key, delimiter=self._delimiter,
+                keeps_failing_rows=self._terms.neighbours.has_public_units,
+            )  # fmt: skip
             records = opened.with_column_names(self._names)
             try:
                 self._require_agreed_records(records)

@@ -18,6 +18,7 @@ from dpcurves.curves.by_category import collect_by_category, describe_question, 
 from dpcurves.curves.outside import thresholds_for_times
 from dpcurves.curves.question import (
     By,
+    TableQuestion,
     build_privacy_statement,
     declared_values_to_json,
     grid_from_cells,
@@ -440,7 +441,7 @@ READ = RiskTableReader(
 
 
 @dataclass(frozen=True, slots=True)
-class CompetingRisksQuestion:
+class CompetingRisksQuestion(TableQuestion):
     """Time until the first of several kinds of event, with censoring. One round.
 
     Formal guarantees: a record lies in one cell of one table of events and times. Adding or removing it changes one

@@ -20,6 +20,7 @@ from dpcurves.curves.by_category import collect_by_category, describe_question, 
 from dpcurves.curves.outside import thresholds_for_times
 from dpcurves.curves.question import (
     By,
+    TableQuestion,
     build_privacy_statement,
     declared_values_to_json,
     grid_from_cells,
@@ -471,7 +472,7 @@ def require_times(
 
 
 @dataclass(frozen=True, slots=True)
-class SurvivalQuestion:
+class SurvivalQuestion(TableQuestion):
     """Time until an event, with censoring. One round.
 
     Attributes:

@@ -19,6 +19,7 @@ from dpcurves.curves.outside import BEYOND_HORIZON, count_outside, thresholds_fo
 from dpcurves.curves.pair_mean import MergedCellCounts, SimulatedCounts, compute_basic_interval
 from dpcurves.curves.question import (
     By,
+    TableQuestion,
     build_privacy_statement,
     declared_values_to_json,
     grid_from_cells,
@@ -409,7 +410,7 @@ def _find_interval(found: float, moved: FloatArray, level: float, *, population:
 
 
 @dataclass(frozen=True, slots=True)
-class SurvivalModelQuestion:
+class SurvivalModelQuestion(TableQuestion):
     """How well scores predict events before a horizon, with censoring. One round.
 
     Formal guarantees: a record lies in one cell of one table of events, times and scores, whatever its score.

@@ -32,6 +32,7 @@ from dpcurves.curves.by_category import collect_by_category, describe_question, 
 from dpcurves.curves.outside import Side, note_on_order, thresholds_for_late_entries, thresholds_for_times
 from dpcurves.curves.question import (
     By,
+    TableQuestion,
     build_privacy_statement,
     declared_values_to_json,
     grid_from_cells,
@@ -168,7 +169,7 @@ class WeightedSurvival(Survival):
 
 
 @dataclass(frozen=True, slots=True)
-class WeightedSurvivalQuestion:
+class WeightedSurvivalQuestion(TableQuestion):
     """Time until an event of records with survey weights, with censoring. Two rounds under one charge.
 
     Sums of weights of censored records and of events in all cells of time get seven eighths of the budget; sums of
@@ -387,7 +388,7 @@ def require_entry_ties(entry_ties: object) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class DelayedEntryQuestion:
+class DelayedEntryQuestion(TableQuestion):
     """Time until an event of records that enter observation at different times (left truncation). Two rounds.
 
     Formal guarantees: exits, by event, are counted with two thirds of the budget, and entries with one third; a record
@@ -467,7 +468,7 @@ CELLS = 128
 
 
 @dataclass(frozen=True, slots=True)
-class AutoRangeSurvivalQuestion:
+class AutoRangeSurvivalQuestion(TableQuestion):
     """Time until an event, with censoring, if no horizon is known.
 
     A fifth of the budget searches for the range of times in three rounds; the rest counts as a `SurvivalQuestion` does,
@@ -890,7 +891,7 @@ def notes_on_swapped_columns(release: TableCounts, slots: int) -> tuple[str, ...
 
 
 @dataclass(frozen=True, slots=True)
-class IntervalCensoredQuestion:
+class IntervalCensoredQuestion(TableQuestion):
     """Time until an event that is only known to lie between two examinations. One round.
 
     Formal guarantees: a record lies in one cell of one table of pairs of cells.

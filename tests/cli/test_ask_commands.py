@@ -47,7 +47,10 @@ def test_no_answer_is_written_over_a_task_or_a_ticket(run: Run, made: Made, kind
         before = file.read_bytes()
         result = run("ask", kind, *made.options, *ASKED[kind], f"--{output}", file)
         assert (result.exit_code, result.stdout) == (2, "")
-        assert result.stderr == f"dpcurves: {output}: {str(file)!r} is {what}, which would be lost; write to another file\n"
+        assert (
+            result.stderr
+            == f"dpcurves: {output}: {str(file)!r} is {what}, which would be lost; write to another file\n"
+        )
         assert file.read_bytes() == before
 
 

@@ -317,7 +317,9 @@ def test_without_a_ledger_the_adjacency_must_be_said(run: Run, parquet: Path) ->
 
 @pytest.mark.parametrize("option", ["dataset", "request-id"])
 def test_what_means_something_in_a_ledger_only_is_refused_without_one(run: Run, parquet: Path, option: str) -> None:
-    refused(run("cdf", parquet, *DELAY, *ONE, f"--{option}", "a"), 2, f"{option}: only questions that a ledger pays for")
+    refused(
+        run("cdf", parquet, *DELAY, *ONE, f"--{option}", "a"), 2, f"{option}: only questions that a ledger pays for"
+    )
 
 
 def test_a_number_of_rows_needs_the_column_of_units(run: Run, parquet: Path) -> None:

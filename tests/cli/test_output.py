@@ -118,7 +118,9 @@ def test_nothing_is_written_over_what_is_read(*, tmp_path: Path, argument: str, 
     if there:
         kept.write_text("kept")
     for name in (kept, tmp_path / "." / ".." / tmp_path.name / "a.svg", _linked(tmp_path)):
-        with pytest.raises(Misuse, match=f"^{argument}: .* is DATA itself, which would be lost; write to another file$"):
+        with pytest.raises(
+            Misuse, match=f"^{argument}: .* is DATA itself, which would be lost; write to another file$"
+        ):
             written(argument, name).require_distinct_files(InputFile("DATA itself", kept))
 
 

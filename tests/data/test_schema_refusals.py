@@ -126,7 +126,10 @@ def test_a_file_that_cannot_be_used_is_refused(name: str, content: bytes | None,
 
 def test_a_folder_is_no_file(tmp_path: Path) -> None:
     (tmp_path / "x.csv").mkdir()
-    assert refusal(lambda: opened(tmp_path / "x.csv")) == "data: 'x.csv' is not a file; give the path of a CSV or Parquet file"
+    assert (
+        refusal(lambda: opened(tmp_path / "x.csv"))
+        == "data: 'x.csv' is not a file; give the path of a CSV or Parquet file"
+    )
 
 
 @pytest.mark.parametrize("path", ["\0.csv", "x" * 5000 + ".csv"])
@@ -153,7 +156,10 @@ def test_a_column_that_is_no_array_is_refused(values: object) -> None:
 def test_a_mapping_has_columns_of_one_length_and_one_axis() -> None:
     said = refusal(lambda: opened({"x": [1, 2, 3], "y": np.zeros(41)}))
     assert said == "data: all columns must have the same number of values; check the lengths of the arrays"
-    assert refusal(lambda: opened({"x": np.zeros((2, 2))})) == "data: column 'x' must have one axis, not 2; give one value for each record"
+    assert (
+        refusal(lambda: opened({"x": np.zeros((2, 2))}))
+        == "data: column 'x' must have one axis, not 2; give one value for each record"
+    )
     assert refusal(lambda: opened({})) == "data: the data have no columns; give a table with at least one"
 
 

@@ -134,7 +134,10 @@ def test_what_is_no_list_of_values_is_refused(text: str) -> None:
     [
         ((), "^values: declare at least one value"),
         ((1, 2, 1), "^values: declare each value once; 1 is declared twice"),
-        ((0.1, Decimal("0.1000000000000000000001")), "^values: declare each value once; 0.1000.* as far as doubles tell"),
+        (
+            (0.1, Decimal("0.1000000000000000000001")),
+            "^values: declare each value once; 0.1000.* as far as doubles tell",
+        ),
         ((0, float("nan")), "^values: finite numbers are needed, got nan"),
         ((0, float("inf")), "^values: finite numbers are needed, got inf"),
         ((-1.7e308, 1.7e308), "^values: cells around .* are not finite"),

@@ -180,7 +180,9 @@ def test_a_second_run_repeats_each_number_at_no_cost_whatever_the_source_says_th
 
 def test_a_file_of_json_lines_that_cannot_be_read_or_has_no_end_is_refused_before_the_charge(tmp_path: Path) -> None:
     url, lines = f"sqlite:///{tmp_path}/s.db", tmp_path / "events.jsonl"
-    with pytest.raises(ValueError, match=r"^source: '.*events.jsonl' cannot be read \(No such file or directory\); check the path"):
+    with pytest.raises(
+        ValueError, match=r"^source: '.*events.jsonl' cannot be read \(No such file or directory\); check the path"
+    ):
         followed(lines, store=url)
     lines.write_text("")
     with pytest.raises(ValueError, match="^end: give the end of the last step"):

@@ -113,7 +113,10 @@ def test_a_ledger_whose_key_file_is_gone_gets_no_new_key(tmp_path: Path) -> None
     url = f"sqlite:///{tmp_path}/budget.db"
     Ledger.open(url)
     (tmp_path / "budget.db.key").unlink()
-    assert "budget.db.key' cannot be read (No such file or directory); give the file that holds the ledger's key" in refusal(url)
+    assert (
+        "budget.db.key' cannot be read (No such file or directory); give the file that holds the ledger's key"
+        in refusal(url)
+    )
     assert not (tmp_path / "budget.db.key").exists()
 
 
@@ -148,7 +151,10 @@ def test_a_ledger_that_cannot_be_made_leaves_no_key(
     url = f"sqlite:///{tmp_path}/budget.db"
     with monkeypatch.context() as full:
         full.setattr(sqlite.FileStorage if stage == "_fill_draft" else sqlite, stage, fill_up)
-        assert refusal(url) == f"ledger: '{tmp_path}/budget.db': cannot be created (No space left on device); name a file in a folder where you may write"
+        assert (
+            refusal(url)
+            == f"ledger: '{tmp_path}/budget.db': cannot be created (No space left on device); name a file in a folder where you may write"
+        )
     assert list(tmp_path.iterdir()) == []
     Ledger.open(url).create(flights)
 
@@ -219,15 +225,24 @@ def test_a_database_of_another_program_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_folder_is_no_ledger_and_its_absence_is_named(tmp_path: Path) -> None:
-    assert refusal(f"sqlite:///{tmp_path}") == f"ledger: '{tmp_path}': this path is not a file; name the file of the ledger"
-    assert refusal(f"sqlite:///{tmp_path}/a/b.db") == f"ledger: '{tmp_path}/a/b.db': the folder is not there; make it first, or correct the path"
+    assert (
+        refusal(f"sqlite:///{tmp_path}")
+        == f"ledger: '{tmp_path}': this path is not a file; name the file of the ledger"
+    )
+    assert (
+        refusal(f"sqlite:///{tmp_path}/a/b.db")
+        == f"ledger: '{tmp_path}/a/b.db': the folder is not there; make it first, or correct the path"
+    )
 
 
 def test_a_newer_schema_asks_for_a_newer_program(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/budget.db"
     Ledger.open(url)
     edit(tmp_path / "budget.db", "UPDATE dpcurves_book SET version = 2")
-    assert refusal(url) == "ledger: the ledger has schema 2, and this dpcurves reads schema 1: upgrade dpcurves on this machine"
+    assert (
+        refusal(url)
+        == "ledger: the ledger has schema 2, and this dpcurves reads schema 1: upgrade dpcurves on this machine"
+    )
 
 
 @pytest.mark.parametrize(

@@ -341,9 +341,11 @@ def make_question_command(
         complete_question: Function that adapts the question to the view.
     """
 
-    def run_command(terms: Terms, output: Output, **option_groups: of.QuestionOptions) -> None:
+    def run_command(
+        terms: Terms, output: Output, row_filter: of.FilterOptions, **option_groups: of.QuestionOptions
+    ) -> None:
         """Build the question and its view from the options, and answer it under `terms`."""
-        question = build_question(kind, *option_groups.values())
+        question = row_filter.apply(build_question(kind, *option_groups.values()))
         view = views[-1 if getattr(question, "by", None) else 0].from_output(output)
         for group in option_groups.values():
             view = group.adapt_view(view, question)
@@ -352,7 +354,9 @@ def make_question_command(
     example_line = f"Example: dpcurves {word} {example} --epsilon {epsilon} --adjacency {adjacency}"
     run_command.__name__, run_command.__doc__ = word, "\n\n    ".join(filter(None, (title, more, example_line)))
     run_command.needs_grid = of.CellOptions in groups or of.AutoCells in groups  # type: ignore[attr-defined]
-    run_command.__annotations__ = {**{group.__name__: group for group in groups}, "terms": Terms, "output": Output}
+    run_command.__annotations__ = {
+        **{group.__name__: group for group in groups}, "row_filter": of.FilterOptions, "terms": Terms, "output": Output,
+    }  # fmt: skip
     return run_command
 
 

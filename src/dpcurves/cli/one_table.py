@@ -16,8 +16,13 @@ from .output import BinnedResidualsView, HosmerLemeshowView, Output, ResultView,
 from .studies import study
 
 
-def scores(
-    scored: of.ScoreOptions, cells: of.AutoCells, showing: models.ShowOptions, terms: Terms, output: Output
+def scores(  # noqa: PLR0917
+    scored: of.ScoreOptions,
+    cells: of.AutoCells,
+    showing: models.ShowOptions,
+    row_filter: of.FilterOptions,
+    terms: Terms,
+    output: Output,
 ) -> None:
     """Many curves of a binary classifier's scores, for one privacy loss.
 
@@ -31,6 +36,7 @@ def scores(
     question = build_question(
         "AutoRangeScoresQuestion" if cells.is_auto else "ScoresQuestion", scored, cells, showing.split_options
     )
+    question = row_filter.apply(question)
     view = showing.view(output.interval_settings(), getattr(question, "grid", None))
     terms.answer(question, models.GroupedScoresView(view) if question.by else view, output)
 
@@ -72,9 +78,9 @@ COMMANDS = (
         example="flights.csv --column arr_delay --bounds -60:180",
     ),
     make_question_command(
-        "count", "CountQuestion", [of.ONE_COLUMN, of.SplitOptions], STATISTICS,
-        title="Number of records that have a value in a column.",
-        example="flights.csv --column arr_delay", adjacency="add-remove",
+        "count", "CountQuestion", [of.COUNTED_COLUMN, of.SplitOptions], STATISTICS,
+        title="Number of records, or of those that have a value in a column.",
+        example="flights.csv --by carrier=UA,AA", adjacency="add-remove",
     ),
     make_question_command(
         "sum", columns.make_summary_builder("SumQuestion", "sum"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import MISSING, dataclass, field, fields, is_dataclass, make_dataclass
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass, make_dataclass, replace
 from fractions import Fraction
 from functools import wraps
 from importlib import import_module
@@ -429,7 +429,7 @@ def values_of(group: Any) -> dict[str, Any]:
 
 
 ACCOUNT = "Account in the ledger. Required if the ledger has several accounts."
-A_COLUMN = "Numeric column."
+A_COLUMN = 'Numeric column, or an SQL expression of columns, e.g. "wage / hours".'
 SIGN = "@"
 """Prefix that marks a model file where a column of scores is expected, as in ``@model.json``."""
 NEEDS_GRID = "give --grid lower:upper:cells (or --edges, or --values): --{} needs a grid"
@@ -627,6 +627,20 @@ class FormattedSourceOptions(SourceOptions):
 
         file = sys.stdin.buffer.read() if self.data == STANDARD_INPUT else self.data
         return CsvFile(file, self.delimiter, self.encoding, self.decimal, self.dates)
+
+
+@dataclass(frozen=True)
+class FilterOptions:
+    """Option for the records that a question is about."""
+
+    where: str | None = optional(
+        "CONDITION",
+        "Only records that meet an SQL condition, e.g. \"age >= 65 AND sex = 'F'\". It is published with the result.",
+    )
+
+    def apply(self, question: Any) -> Any:
+        """Return the question with the filter."""
+        return question if self.where is None else replace(question, where=self.where)
 
 
 @dataclass(frozen=True)
@@ -1031,7 +1045,7 @@ class WeightOptions(QuestionOptions):
         return {} if self.weight is None else super().question_fields(defaults)
 
 
-ONE_COLUMN = make_option_group(column=option("NAME", A_COLUMN))
+COUNTED_COLUMN = make_option_group(column=option("NAME", f"{A_COLUMN} Without it, all records count.", "*"))
 SHARES = make_option_group(at=option("P,P,P", "Probabilities between 0 and 1.", "0.25,0.5,0.75", parse_numbers))
 MOMENTS = make_option_group(
     moments=option("N", "2: count, sum, mean and variance; 1: no variance, and less noise.", "2", parse_integer)

@@ -419,6 +419,7 @@ class PrivacyStatement:
         delta: Delta; positive only with partition selection.
         source: Declared name and version of the data, and a hash of the release; empty if none was declared.
         version: Version of this package that computed the curve; empty if unknown.
+        where: SQL text of the filter of the records; empty: all records.
     """
 
     epsilon: Annotated[float | None, ("minimum", 0)]
@@ -436,6 +437,7 @@ class PrivacyStatement:
     delta: Annotated[float, ("exclusiveMinimum", 0), ("exclusiveMaximum", 1)] = 0.0
     source: Annotated[str, ("minLength", 1)] = ""
     version: Annotated[str, ("minLength", 1)] = ""
+    where: Annotated[str, ("minLength", 1)] = ""
 
     @classmethod
     def from_loss(
@@ -448,6 +450,7 @@ class PrivacyStatement:
         seeded: bool,
         grant: str,
         model: str,
+        where: str = "",
     ) -> PrivacyStatement:
         """Return the statement of a curve with this loss under this adjacency."""
         unit = adjacency.unit
@@ -456,7 +459,7 @@ class PrivacyStatement:
             adjacency=str(adjacency), unit="" if unit == EACH_RECORD else unit.column, rows_per_unit=unit.records,
             units=adjacency.units if isinstance(adjacency, ReplaceOne) else None,
             trust=trust, mechanism=mechanism, seeded=seeded, grant=grant, model=model, delta=float(loss.delta),
-            version=_package_version(),
+            version=_package_version(), where=where,
         )  # fmt: skip
 
     def with_notes(self, *notes: str) -> PrivacyStatement:

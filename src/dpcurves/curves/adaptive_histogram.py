@@ -32,7 +32,7 @@ from .automatic_range import LOOKED, NOTHING, note_on_pilot_queries
 from .by_category import build_by_category, describe_question, format_axis_label, split_rows
 from .histogram import Histogram, HistogramQuestion
 from .outside import thresholds_without_notes
-from .question import By, build_privacy_statement, parse_grouping, prepend_category_axes
+from .question import By, TableQuestion, build_privacy_statement, parse_grouping, prepend_category_axes
 from .summary import (
     LARGEST_BOUND,
     MeanQuestion,
@@ -364,7 +364,7 @@ def _ask_pilot_queries(column: str) -> Needs[TableCounts]:
 
 
 @dataclass(frozen=True, slots=True)
-class AutoRangeHistogramQuestion:
+class AutoRangeHistogramQuestion(TableQuestion):
     """Histogram with an automatic range: equal cells of a round width, chosen by three pilot queries.
 
     A fifth of the loss finds a range with nearly all records; the rest counts as in a `HistogramQuestion`. Values
@@ -519,7 +519,7 @@ def _note_on_bounds(pilot: PilotEstimate, low: float, high: float) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _AutoRangeSummaryQuestion:
+class _AutoRangeSummaryQuestion(TableQuestion):
     """Base of questions for count, sum, mean or variance with automatic clipping bounds."""
 
     is_plan_shown_first: ClassVar[bool] = True

@@ -37,7 +37,7 @@ from .cdf import CDF
 from .outside import thresholds_without_notes
 from .prefixes import PrefixShares
 from .quantiles import Quantiles, parse_shares
-from .question import build_privacy_statement
+from .question import TableQuestion, build_privacy_statement
 
 LOOKED = Fraction(1, 5)
 """Budget fraction of the pilot queries that find a grid, if the table is then counted on it."""
@@ -50,7 +50,7 @@ WIDE = 3
 
 
 @dataclass(frozen=True, slots=True)
-class AutoRangeCdfQuestion:
+class AutoRangeCdfQuestion(TableQuestion):
     """Distribution function of a column of numbers with an automatic range, in 3 to 8 rounds for one loss.
 
     Pilot queries search the range among all doubles, and refine it where most records appear to lie; the last round
@@ -109,7 +109,7 @@ class AutoRangeCdfQuestion:
 
 
 @dataclass(frozen=True, slots=True)
-class AutoRangeQuantilesQuestion:
+class AutoRangeQuantilesQuestion(TableQuestion):
     """Quantiles of a column of numbers with an automatic range, for the price of an `AutoRangeCdfQuestion`.
 
     Formal guarantees: as for `AutoRangeCdfQuestion`, from whose answer they are computed.

@@ -27,7 +27,7 @@ from ..conversation import (
 )
 from ..data import DOUBLINGS, Axis, Predictor, doubling_grid
 from ..queries import CoverageQuery
-from .question import build_privacy_statement
+from .question import TableQuestion, build_privacy_statement
 from .result import PlotArguments, ReleasedResult
 
 PROMISED = 0.95
@@ -126,7 +126,7 @@ class Bounds(ReleasedResult):
 
 
 @dataclass(frozen=True, slots=True)
-class BoundsQuestion:
+class BoundsQuestion(TableQuestion):
     """Private bound on the distance of values from zero, as a power of two times a public unit. One round.
 
     Intervals ``[-unit, unit]``, ``[-2 unit, 2 unit]``, ... are tested until one appears to cover the share (Chen 2018,
@@ -294,7 +294,7 @@ class PlaneBounds(ReleasedResult):
 
 
 @dataclass(frozen=True, slots=True)
-class PlaneBoundsQuestion:
+class PlaneBoundsQuestion(TableQuestion):
     """Private bounds on the distances of two columns from zero. Two rounds with half of the budget each.
 
     A single test of both columns with common noise would have a quarter less noise under add-remove, but a sixth more

@@ -42,6 +42,7 @@ from .prefixes import PrefixShares, Smoothing, Spans, build_all_edges_query, par
 from .quantile_quantile import PERCENTS, QuantileQuantile, parse_shares
 from .question import (
     By,
+    TableQuestion,
     build_privacy_statement,
     cells_to_json,
     edges_to_json,
@@ -674,7 +675,7 @@ class CDF(IntervalResult):
 
 
 @dataclass(frozen=True, slots=True)
-class CdfQuestion:
+class CdfQuestion(TableQuestion):
     """The share of records below each edge of `grid`, in three rounds or one, unless a method is named.
 
     Three rounds count a few wide intervals and twice divide those that appear to hold many records, with most of the

@@ -30,7 +30,7 @@ from ..inference.moments import KNOWN, clip_to_possible, known_counts, whole_end
 from ..summaries.kernels import count_pairs
 from .histogram import JOINED, Histogram2D
 from .pair_mean import SimulatedCounts, UStatistic
-from .question import build_privacy_statement, combine_categories, require_independent
+from .question import TableQuestion, build_privacy_statement, combine_categories, require_independent
 from .result import IntervalResult, PlotArguments, notes_on_dependence
 from .summary import COUNT, Summary, SummaryByCategory
 
@@ -307,7 +307,7 @@ class Contingency(IntervalResult):
 
 
 @dataclass(frozen=True, slots=True)
-class ContingencyQuestion:
+class ContingencyQuestion(TableQuestion):
     """Counts of records with each pair of categories of two columns, and a test of independence. One round.
 
     Attributes:

@@ -31,6 +31,7 @@ from .by_category import build_by_category, describe_question, format_axis_label
 from .outside import note_on_order, thresholds_without_notes
 from .question import (
     By,
+    TableQuestion,
     build_privacy_statement,
     cells_to_json,
     grid_from_cells,
@@ -209,7 +210,7 @@ class Histogram(IntervalResult):
 
 
 @dataclass(frozen=True, slots=True)
-class HistogramQuestion:
+class HistogramQuestion(TableQuestion):
     """Counts of records in each cell of `grid`. One round.
 
     Attributes:
@@ -373,7 +374,7 @@ OUTSIDE_OF_PLANE = "have a value outside of the cells of the plane: check the un
 
 
 @dataclass(frozen=True, slots=True)
-class Histogram2DQuestion:
+class Histogram2DQuestion(TableQuestion):
     """Counts of records in each cell of a plane of two columns.
 
     Attributes:

@@ -21,7 +21,7 @@ from .by_category import describe_hint, describe_question, format_axis_label, pa
 from .cdf import CDF, LEVEL, CdfQuestion, format_quantile_rows
 from .prefixes import SearchedQuantiles, build_all_edges_query
 from .quantile_quantile import parse_shares as parse_shares
-from .question import build_privacy_statement, edges_to_json, grid_from_edges
+from .question import TableQuestion, build_privacy_statement, edges_to_json, grid_from_edges
 from .result import IntervalResult, PlotArguments
 
 
@@ -140,7 +140,7 @@ class Quantiles(IntervalResult):
 
 
 @dataclass(frozen=True, slots=True)
-class QuantilesQuestion:
+class QuantilesQuestion(TableQuestion):
     """Ask for the values at or below which shares `at` of the records lie. Any number of them costs as much as a
     `CdfQuestion`.
 

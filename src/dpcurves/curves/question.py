@@ -3,20 +3,72 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, fields
 from itertools import product
 from math import prod
 from typing import Any, Protocol, TypeAlias, TypeVar, runtime_checkable
 
-from ..arguments import InvalidArgument, describe_value, require_type
+from ..arguments import InvalidArgument, MissingPackage, describe_value, require_type
 from ..codec import STORED
-from ..conversation import Needs, PrivacyStatement, Release, Setting
+from ..conversation import Needs, Plan, PrivacyStatement, Release, Setting
 from ..data import Axis, Categories, Category, Grid, Outside, Spacing, Values, parse_category
+from ..expressions import Expression, describe_published_names, parse_filter
 from ..privacy import PrivacyLoss
 from ..queries import Query
 from .outside import ANYWHERE, Least, notes_on_outside
 from .result import notes_on_missing
 
 Curve = TypeVar("Curve", covariant=True)
+
+
+@dataclass(frozen=True, slots=True)
+class TableQuestion:
+    """Base of questions about a table, of which all have a filter of the rows.
+
+    Attributes:
+        where: SQL text of a condition, or an `Expression`: rows that fail it, or for which it is NULL, do not count.
+            It is published with the result. None: all rows.
+
+    Formal guarantees: the losses of questions with different filters add up, because no two filters are taken to be
+    disjoint; for disjoint groups at the loss of one, declare them by `by`. For the sensitivity see `Query.with_filter`.
+    """
+
+    where: str | Expression | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        """Convert expressions to text: for subclasses without checks of their own."""
+        _convert_expressions(self)
+
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        """Convert expressions of every subclass to text before its own checks, and add the filter to its text."""
+        object.__init_subclass__(**keywords)
+        own_checks: Any = vars(cls).get("__post_init__")
+        if own_checks is not None and not getattr(own_checks, "converts_expressions", False):
+
+            def __post_init__(self: Any) -> None:
+                _convert_expressions(self)
+                own_checks(self)
+
+            __post_init__.converts_expressions = True  # type: ignore[attr-defined]
+            cls.__post_init__ = __post_init__  # type: ignore[method-assign]
+        own_text: Any = vars(cls).get("__str__")
+        if own_text is not None and not getattr(own_text, "tells_filter", False):
+
+            def __str__(self: Any) -> str:
+                return f"{own_text(self)}, where {self.where}" if self.where else str(own_text(self))
+
+            __str__.tells_filter = True  # type: ignore[attr-defined]
+            cls.__str__ = __str__  # type: ignore[method-assign]
+
+
+def _convert_expressions(question: Any) -> None:
+    """Replace expressions in the fields of a question by their text, and the filter by its canonical text."""
+    for member in fields(question):
+        value = getattr(question, member.name, None)
+        if isinstance(value, Expression) and member.name != "where":
+            object.__setattr__(question, member.name, str(value))
+    object.__setattr__(question, "where", parse_filter("where", question.where))
 
 
 class Question(Protocol[Curve]):
@@ -48,7 +100,8 @@ class ChargedAsQuery(Protocol):
 def find_charged_query(question: object) -> Query | None:
     """Return the query whose release a request with this question is charged for; None: the question itself is
     charged."""
-    return question.charged_query if isinstance(question, ChargedAsQuery) else None
+    query = question.charged_query if isinstance(question, ChargedAsQuery) else None
+    return None if query is None else query.with_filter(getattr(question, "where", None) or "")
 
 
 @runtime_checkable
@@ -85,11 +138,27 @@ def build_privacy_statement(releases: Sequence[Release], model: str = "", least:
     return PrivacyStatement.from_loss(
         loss, plans[0].adjacency, trust=trust, mechanism="; ".join(mechanisms),
         seeded=any(release.seeded for release in releases),
-        grant="" if allotment is None else allotment.request, model=model,
+        grant="" if allotment is None else allotment.request, model=model, where=plans[0].query.where,
     ).with_notes(
         *notes_on_missing(releases), *notes_on_outside(releases, least),
-        *(note for release in releases for note in release.notes),
+        *(note for release in releases for note in release.notes), *describe_published_texts(plans),
     )  # fmt: skip
+
+
+def describe_published_texts(plans: Sequence[Plan]) -> tuple[str, ...]:
+    """Return notes on texts in filters and expressions that look like names of people: these texts are public."""
+    texts = dict.fromkeys(
+        text
+        for plan in plans
+        for axis in plan.query.input_axes
+        for text in (axis.where, axis.column)
+        if isinstance(text, str) and "'" in text
+    )
+    notes: tuple[str, ...] = ()
+    for text in texts:
+        with suppress(InvalidArgument, MissingPackage):  # the name of a column may have a quote
+            notes += describe_published_names([text])
+    return notes
 
 
 def require_independent(privacy: PrivacyStatement, population: bool = True) -> None:

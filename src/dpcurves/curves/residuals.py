@@ -34,7 +34,7 @@ from ..summaries.two_classes import project_to_simplex
 from .bounds import PROMISED, ask_for_bounds, build_coverage_query, describe_coverage
 from .histogram import require_estimator
 from .outside import thresholds_without_notes
-from .question import build_privacy_statement, parse_class_labels
+from .question import TableQuestion, build_privacy_statement, parse_class_labels
 from .result import PlotArguments, ReleasedResult, notes_on_classes, notes_on_dependence
 from .score_groups import GroupResult, ScoreGroups, build_score_groups, check_group_number, count_noise_deviation
 
@@ -340,7 +340,7 @@ class ResidualPlot(ReleasedResult):
 
 
 @dataclass(frozen=True, slots=True)
-class ResidualPlotQuestion:
+class ResidualPlotQuestion(TableQuestion):
     """Residuals against predictions: private bounds of both, then an estimator of the plane within them.
 
     The bounds are powers of two times a unit (Chen et al. 2016, Algorithm 2, amended). The estimator counts a grid of
@@ -601,7 +601,7 @@ class BinnedResiduals(GroupResult):
 
 
 @dataclass(frozen=True, slots=True)
-class BinnedResidualsQuestion:
+class BinnedResidualsQuestion(TableQuestion):
     """Ask for mean residuals in groups of similar scores. Four rounds (Chen 2018, Algorithms 13 and 14, amended).
 
     Predictions are divided into bins of about equal size by a private choice of edges; from left to right, bins are

@@ -30,6 +30,7 @@ from ..data import Categories, Grid, MissingReason, Outside
 from ..display import POPULATION, RECORDS, Shade, describe_interval, format_number
 from ..extensions import load_results
 from ..inference.known_numbers import KNOWN_AT, known_curve, known_values
+from ..privacy import ReplaceOne
 from ..summaries.two_classes import LEAST_MASS
 
 if TYPE_CHECKING:
@@ -241,8 +242,14 @@ def notes_on_missing(releases: Iterable[Release]) -> tuple[str, ...]:
     if not shares:
         return ()
     share, release = max(shares, key=lambda share_and_release: share_and_release[0])
-    if share < LEAST_SHARE:
+    has_filtered_rows = bool(release.plan.query.where) and isinstance(release.plan.adjacency, ReplaceOne)
+    if share < (TUNING.nearly_all if has_filtered_rows else LEAST_SHARE):
         return ()
+    if has_filtered_rows:
+        return (
+            f"nearly all records (about {share:.0%}, by the released count) fail the filter, or are missing in the "
+            "columns of the question",
+        )
     reasons = notes_on_reasons(release)
     if share < TUNING.nearly_all:
         return (

@@ -46,7 +46,7 @@ from ..queries import AucQuery, PrefixQuery
 from ..summaries import auc_of_steps, binormal_tpr, cumulate_from_top, roc_points
 from .class_table import ClassTable, ClassTableResult
 from .prefixes import build_all_edges_query, parse_edges
-from .question import build_privacy_statement, parse_class_labels, require_independent
+from .question import TableQuestion, build_privacy_statement, parse_class_labels, require_independent
 from .result import PlotArguments, ReleasedResult, interval_scopes, notes_on_classes, notes_on_width
 
 
@@ -341,7 +341,7 @@ class ROC(ClassTableResult):
 
 
 @dataclass(frozen=True, slots=True)
-class RocQuestion:
+class RocQuestion(TableQuestion):
     """Ask for the ROC curve of `score` for two classes. Both are counted in one table, in one round.
 
     Scores between two thresholds are tied, and earlier rounds choose the thresholds. If the number of records is
@@ -503,7 +503,7 @@ class SmoothAuc(ReleasedResult):
 
 
 @dataclass(frozen=True, slots=True)
-class SmoothAucQuestion:
+class SmoothAucQuestion(TableQuestion):
     """Ask for the area under the ROC curve of `score`, as one number. One round.
 
     Attributes:

@@ -19,7 +19,14 @@ from ..data import SCORES, Axis, Categories, Category, Grid, Outside, Predictor
 from ..estimation import shrink_estimate
 from ..inference import GroupCounts, GroupNoise, choose_draws, public_generator, simulate_cell_noise
 from ..privacy import PrivacyLoss
-from .question import build_privacy_statement, cells_to_json, grid_from_edges, parse_class_labels, require_independent
+from .question import (
+    TableQuestion,
+    build_privacy_statement,
+    cells_to_json,
+    grid_from_edges,
+    parse_class_labels,
+    require_independent,
+)
 from .result import EACH, IntervalResult, ReleasedResult, notes_on_classes
 
 COUNTING = Fraction(1, 50)
@@ -382,7 +389,7 @@ Read = TypeVar("Read")
 
 
 @dataclass(frozen=True, slots=True)
-class GroupQuestion:
+class GroupQuestion(TableQuestion):
     """A question about groups of about equal size.
 
     Attributes:

@@ -43,6 +43,7 @@ from .class_table import (
 from .question import (
     By,
     Key,
+    TableQuestion,
     build_privacy_statement,
     format_key,
     parse_class_labels,
@@ -293,7 +294,7 @@ class Scores(ClassTableResult):
 
 
 @dataclass(frozen=True, slots=True)
-class ScoresQuestion:
+class ScoresQuestion(TableQuestion):
     """Ask for the distribution of scores in two classes. One table of counts, in one round, from which all metrics
     follow.
 
@@ -431,7 +432,7 @@ CELLS = 256
 
 
 @dataclass(frozen=True, slots=True)
-class AutoRangeScoresQuestion:
+class AutoRangeScoresQuestion(TableQuestion):
     """Ask for the distribution of scores in two classes, with an automatic range: log-odds, points, ranks.
 
     A fifth of the loss finds the range in three rounds; the rest counts as a `ScoresQuestion` does, on a grid within

@@ -26,7 +26,7 @@ from ..conversation import (
     SingleQueryWorkload,
     ask_workload,
 )
-from ..data import Axis, Grid, Outside
+from ..data import ALL_RECORDS, Axis, Grid, Outside
 from ..display import TEXT, format_interval, format_number
 from ..inference import (
     KNOWN,
@@ -43,6 +43,7 @@ from .by_category import ByCategory, collect_by_category, describe_question, for
 from .outside import count_beyond_bounds, thresholds_for_clipping
 from .question import (
     By,
+    TableQuestion,
     build_privacy_statement,
     format_key,
     parse_grouping,
@@ -565,11 +566,11 @@ LEAST_COUNT, PARTS = Fraction(1, 10), 20
 
 
 @dataclass(frozen=True, slots=True)
-class CountQuestion:
-    """The number of records with a value. One round.
+class CountQuestion(TableQuestion):
+    """The number of records, or of those with a value in a column. One round.
 
     Attributes:
-        column: A column of numbers.
+        column: A column of numbers; ``"*"``: all records count.
         by: Categories that were declared in public: one count for each, all together at the privacy loss of one. A
             tuple of several columns: one for each combination.
 
@@ -577,7 +578,7 @@ class CountQuestion:
         TypeError: a field is of another type.
     """
 
-    column: str
+    column: str = ALL_RECORDS
     by: By = None
 
     def __post_init__(self) -> None:
@@ -590,10 +591,15 @@ class CountQuestion:
 
     def steps(self, setting: Setting) -> Needs[Any]:
         """Ask for counts of one cell for each category."""
-        return _ask_summary(self.by, self._axis, Fraction(1), lambda _: (), label=self.column, statistic=COUNT)
+        return _ask_summary(self.by, self._axis, Fraction(1), lambda _: (), label=self._label, statistic=COUNT)
+
+    @property
+    def _label(self) -> str:
+        """What is counted, as text."""
+        return "records" if self.column == ALL_RECORDS else self.column
 
     def __str__(self) -> str:
-        return describe_question(COUNT, self.column, self.by)
+        return describe_question(COUNT, self._label, self.by)
 
 
 Kind = TypeVar("Kind", bound=type[Any])
@@ -624,7 +630,7 @@ def accept_bounds(kind: Kind) -> Kind:
 
 @accept_bounds
 @dataclass(frozen=True, slots=True)
-class _BoundedQuestion:
+class _BoundedQuestion(TableQuestion):
     """Base of questions for sum, mean, variance or all of them of a column between public bounds."""
 
     column: str

@@ -25,7 +25,7 @@ from ..display.canvas import Shade
 from ..inference.moments import count_interval, majority_probability, probability_interval, subset_majority_probability
 from ..models import NumericColumn
 from ..queries import SubsetQuery
-from .question import build_privacy_statement, require_independent
+from .question import TableQuestion, build_privacy_statement, require_independent
 from .result import EACH, IntervalResult, PlotArguments
 
 FEW = 20
@@ -155,7 +155,7 @@ class Verification(IntervalResult):
 
 
 @dataclass(frozen=True, slots=True)
-class VerifyQuestion:
+class VerifyQuestion(TableQuestion):
     """Ask whether a regression coefficient has this sign, or lies in this interval, on these records. One round.
 
     Each unit is assigned to one of the disjoint subsets by a keyed hash. In each subset the outcome is regressed on all

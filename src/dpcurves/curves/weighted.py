@@ -24,7 +24,7 @@ from .by_category import describe_question, format_axis_label
 from .cdf import CDF, Bins
 from .prefixes import NOTHING, PrefixShares
 from .quantiles import Quantiles, parse_shares
-from .question import build_privacy_statement
+from .question import TableQuestion, build_privacy_statement
 
 # Effective records: sums of weights, scaled so that sampling gives them the variance of counts of records.
 
@@ -373,7 +373,7 @@ class WeightedQuantiles(Quantiles):
 
 
 @dataclass(frozen=True, slots=True)
-class WeightedCdfQuestion:
+class WeightedCdfQuestion(TableQuestion):
     """The share of the weight of records below each edge of `grid`. Two rounds under one charge.
 
     Sums of weights in all cells get seven eighths of the budget. The rest determines the sampling variance of these
@@ -436,7 +436,7 @@ class WeightedCdfQuestion:
 
 
 @dataclass(frozen=True, slots=True)
-class WeightedQuantilesQuestion:
+class WeightedQuantilesQuestion(TableQuestion):
     """Ask for the values at or below which the shares `at` of the weight lie, for the loss of a `WeightedCdfQuestion`.
 
     Attributes:

@@ -21,7 +21,7 @@ from ..inference import public_generator, simulate_cell_noise, upper_quantile
 from ..queries import COARSE, CountUse, SquaredWeightQuery, WeightedSpreadQuery, WeightedSumQuery, WeightQuery
 from .by_category import describe_question, format_axis_label
 from .outside import count_beyond_bounds, thresholds_for_clipping
-from .question import build_privacy_statement, require_independent
+from .question import TableQuestion, build_privacy_statement, require_independent
 from .summary import COUNT, MEAN, SUM, WATCHED, Summary, accept_bounds, build_bounds_cell
 from .weighted import SquaredWeights, note_on_weights
 
@@ -296,7 +296,7 @@ ROUNDS = 4
 
 @accept_bounds
 @dataclass(frozen=True, slots=True)
-class WeightedSummaryQuestion:
+class WeightedSummaryQuestion(TableQuestion):
     """Sum of weights, weighted sum and weighted mean of the values. Five rounds under one charge.
 
     A first round with 1/32 of the budget counts the weight beyond the bounds. Of the rest, weights get a quarter and

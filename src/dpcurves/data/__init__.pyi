@@ -1,4 +1,6 @@
 from .axis import (
+    ALL_RECORDS,
+    LOOKS_LIKE_AN_EXPRESSION,
     Axis,
     Categories,
     Category,
@@ -7,6 +9,7 @@ from .axis import (
     SelectedCategories,
     TypedAxis,
     UnlistedCategories,
+    find_input_columns,
     parse_category,
 )
 from .csv_file import CsvFile, parse_delimiter
@@ -27,10 +30,12 @@ from .universe import FAKES, HashUniverse, TextUniverse, Universe, parse_univers
 from .values import CAP_ALONE, MISSING_WEIGHTS, Values, Weights
 
 __all__ = [
+    "ALL_RECORDS",
     "CAP_ALONE",
     "DOUBLINGS",
     "FAKES",
     "HUNDREDTHS",
+    "LOOKS_LIKE_AN_EXPRESSION",
     "MISSING_WEIGHTS",
     "MOST_LAID_OUT",
     "SCORES",
@@ -54,6 +59,7 @@ __all__ = [
     "Values",
     "Weights",
     "doubling_grid",
+    "find_input_columns",
     "middles_of",
     "parse_category",
     "parse_delimiter",

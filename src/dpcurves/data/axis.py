@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import json
+import re
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from math import isnan
-from re import search
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from ..arguments import InvalidArgument, WrongArgumentType, describe_value, require_sequence, require_type
 from ..arrays import FloatArray
+from ..expressions import Expression, find_column_names, parse_expression
 from .grid import Grid
 from .universe import HashUniverse, Universe, require_universe
 
@@ -157,6 +158,8 @@ def _to_number(value: Any) -> float:
         return np.nan
 
 
+ALL_RECORDS = "*"
+"""Name of a column in which each record has the value 1, whatever its fields hold."""
 Category = str | int | float | bool
 SCALARS: tuple[tuple[type, type], ...] = (
     (np.str_, str), (np.bool_, bool), (np.integer, int), (np.floating, float)
@@ -168,7 +171,14 @@ MOST_DIGITS = 1000
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """A numeric column, or the predictions of a model, on a grid. A value that is not a number is missing.
+    """A numeric column, an expression of columns, or the predictions of a model, on a grid.
+
+    A value that is not a number is missing.
+
+    Attributes:
+        column: Name of a column, SQL text of an expression, or a model.
+        grid: The cells.
+        where: SQL text of a filter of the rows; empty: all rows. All axes of a query have the same one.
 
     Raises:
         TypeError: the grid is not a `Grid`, or the column neither a name nor a model.
@@ -176,8 +186,11 @@ class Axis:
 
     column: str | Predictor
     grid: Grid
+    where: str = field(default="", kw_only=True)
 
     def __post_init__(self) -> None:
+        if isinstance(self.column, Expression):
+            object.__setattr__(self, "column", str(self.column))
         require_type("column", self.column, (str, Predictor), "the name of a column, or a Scorecard or Trees,")
         require_type("grid", self.grid, Grid, "a Grid, as in Grid(0, 100, cells=64),")
 
@@ -215,6 +228,7 @@ class Categories:
         values: The categories.
         arguments: Argument that each category came from, for error messages.
         is_implied: True for two classes whose negative one was not named: 0 or 1 where labels are numbers.
+        where: SQL text of a filter of the rows, as of an `Axis`.
 
     Raises:
         ValueError: no category, a repeated category, two that print alike, or one that no value can equal.
@@ -225,8 +239,11 @@ class Categories:
     values: tuple[Category, ...]
     arguments: tuple[str, ...] = field(default=(), repr=False, compare=False)
     is_implied: bool = field(default=False, repr=False, compare=False)
+    where: str = field(default="", kw_only=True)
 
     def __post_init__(self) -> None:
+        if isinstance(self.column, Expression):
+            object.__setattr__(self, "column", str(self.column))
         require_type("column", self.column, str, "the name of a column")
         declared = require_sequence("categories", self.values, 'a tuple of them, as in ("a", "b"),')
         values = tuple(parse_category("categories", category) for category in declared)
@@ -243,6 +260,35 @@ class Categories:
     def argument_names(self) -> tuple[str, ...]:
         """Return the argument name of each category, for error messages."""
         return self.arguments or ("categories",) * len(self.values)
+
+
+LOOKS_LIKE_AN_EXPRESSION = re.compile(r"""[-+*/()<>=!:"']|\b(?:and|or|not|is|in|case)\b""", re.IGNORECASE)
+"""Signs and words without which a text is the name of a column, not an expression."""
+
+
+def find_input_columns(axis: Axis | Categories, names: Container[str] = ()) -> tuple[str, ...]:
+    """Return the columns that an axis reads: those of its model or expression, and of its filter.
+
+    Args:
+        axis: The axis.
+        names: Names of columns, which are no expressions whatever signs they have.
+
+    >>> find_input_columns(Axis("wage / hours", Grid(0, 1, cells=1), where="age > 65"))
+    ('wage', 'hours', 'age')
+    """
+    columns: list[str] = []
+    if isinstance(axis.column, Predictor):
+        columns += [model_input.column for model_input in axis.column.inputs]
+    elif axis.column in names or not LOOKS_LIKE_AN_EXPRESSION.search(axis.column):
+        columns.append(axis.column)
+    elif axis.column != ALL_RECORDS:
+        try:
+            columns += find_column_names(parse_expression(axis.column))
+        except InvalidArgument:
+            columns.append(axis.column)
+    if axis.where:
+        columns += find_column_names(parse_expression(axis.where))
+    return tuple(dict.fromkeys(columns))
 
 
 UNKNOWN = "not found yet"
@@ -312,7 +358,7 @@ def parse_category(name: str, declared: Any) -> Category:
         raise WrongArgumentType(name, f"a text, a number, True or False is needed, got a {type(declared).__name__}")
     if isinstance(value, float) and isnan(value):
         raise InvalidArgument(name, "NaN equals no value; missing values are counted as missing")
-    if isinstance(value, str) and search("[\ud800-\udfff]", value):
+    if isinstance(value, str) and re.search("[\ud800-\udfff]", value):
         raise InvalidArgument(name, "a text of Unicode characters is needed, without lone surrogates")
     if isinstance(value, int) and abs(value) >= 10**MOST_DIGITS:
         raise InvalidArgument(name, f"a whole number of at most {MOST_DIGITS} digits is needed")

@@ -426,11 +426,12 @@ def encode_privacy(privacy: PrivacyStatement) -> dict[str, object]:
     facts = {
         name: getattr(privacy, name)
         for name in PrivacyStatement.__slots__
-        if name not in {"model", "notes", "delta", "source", "version"}
+        if name not in {"model", "notes", "delta", "source", "version", "where"}
     }
     facts |= {"delta": privacy.delta} if privacy.delta else {}
     facts |= {"source": privacy.source} if privacy.source else {}
     facts |= {"version": privacy.version} if privacy.version else {}
+    facts |= {"where": privacy.where} if privacy.where else {}
     return _to_plain_mapping(
         {**facts, "unit": privacy.unit or None, "missing_rule": MISSING_RULE, "model": privacy.model}
     )

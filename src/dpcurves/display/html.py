@@ -87,6 +87,7 @@ def statement_rows(privacy: PrivacyStatement) -> list[tuple[str, str]]:
         ("units", "private" if privacy.units is None else f"{privacy.units:,}, public"),
         ("trust", describe_trust(privacy)),
         ("mechanism", describe_mechanism(privacy.mechanism)),
+        ("records", f"where {privacy.where}" if privacy.where else ""),
         ("missing values", MISSING_RULE),
         ("model", privacy.model),
         ("request", privacy.grant),

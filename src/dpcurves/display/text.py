@@ -42,6 +42,8 @@ def footer(privacy: PrivacyStatement) -> str:
     remarks = [SEEDED] if privacy.seeded else []
     if privacy.model:
         remarks.append(f"Model: {format_label(privacy.model, 240)}")
+    if privacy.where:
+        remarks.append(f"Records: where {format_label(privacy.where, 400)}")
     source = f"Data: {format_label(privacy.source, 240)}" if privacy.source else ""
     return "\n".join(filter(None, [facts, ". ".join(remarks), source]))
 

@@ -128,6 +128,26 @@ class Query:
         """Lengths of the requested prefixes, if the table is not counted in full; else empty."""
         return ()
 
+    @property
+    def where(self) -> str:
+        """The filter of the rows; empty: all rows."""
+        return next((axis.where for axis in self.axes if axis.where), "")
+
+    def with_filter(self, where: str) -> Self:
+        """Return the query on the rows that pass a filter, given as the SQL text of a condition; empty: all rows.
+
+        Formal guarantees: the sensitivity of the query is that without a filter. A filter is a function of one row. It
+        acts before the contribution bound, so the used rows of a unit are still a function of a key and of the unit's
+        own rows, and at most as many as the bound. So removing or adding a unit changes the table by what at most as
+        many rows add, and replacing a unit by both; where each record is a unit, two tables that differ in one record
+        still do so after the filter, or are equal. Rows that fail the filter are missing under replace-one, where the
+        number of units is public: each unit keeps its place in the table. Under add-remove they are in no cell, as if
+        they were not in the data.
+        """
+        if not where:
+            return self
+        return replace(self, axes=tuple(replace(axis, where=where) for axis in self.axes))
+
     def as_kind(self, kind: type[Kind]) -> Kind | None:
         """Return the query if it is of this class, else None."""
         return self if isinstance(self, kind) else None

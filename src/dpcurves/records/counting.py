@@ -6,10 +6,10 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import singledispatch
+from functools import singledispatch, wraps
 from threading import Lock
 from types import MappingProxyType
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import Any, Protocol, TypeVar, cast, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 from ..arguments import InvalidArgument, WrongArgumentType, describe_value
 from ..arrays import BoolArray, FloatArray, IntArray, compile_loop
 from ..data import (
+    ALL_RECORDS,
+    LOOKS_LIKE_AN_EXPRESSION,
     Axis,
     Categories,
     Category,
@@ -29,10 +31,12 @@ from ..data import (
     UnlistedCategories,
 )
 from ..data.universe import BITS_A_DIGIT
+from ..expressions import rename_columns
 from ..privacy import Unit
 from ..queries import query as queries
 from ..queries.weights import WeightedQuery
 from .engines import engine as engines
+from .monotone import find_chain, invert_grid
 from .source import DURATION, Column, ColumnKind, find_column, hide_failure
 from .value_names import category_key, suggest_spelling
 
@@ -220,6 +224,17 @@ class CountsUnits(Protocol):
 
 
 @runtime_checkable
+class DerivesColumns(Protocol):
+    """Engine that evaluates expressions and filters."""
+
+    def derive(self, text: str, is_numeric: bool, argument: str) -> tuple[Column, int]:
+        """Return the column of an expression and its position. Raises `ValueError`, by the schema alone."""
+
+    def filtered(self, where: str, keeps_failing_rows: bool) -> engines.CountingEngine:
+        """Return an engine on the same rows with a filter. Raises `ValueError`, by the schema alone."""
+
+
+@runtime_checkable
 class TellsReasons(Protocol):
     """Engine that can count missing records by reason."""
 
@@ -251,6 +266,30 @@ class TellsState(Protocol):
         """Return a number that identifies the table's state, or None."""
 
 
+NO_EXPRESSIONS = "this engine evaluates no filters and expressions; add a column, or a view with the filter"
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def apply_filter(method: Method) -> Method:
+    """Decorate a method of `Records` whose first argument is axes, so that it reads the rows that pass their filter.
+
+    Raises:
+        ValueError: axes have different filters.
+    """
+
+    @wraps(method)
+    def apply(records: Records, axes: Axes, *arguments: Any) -> Any:
+        filters = {axis.where for axis in axes if getattr(axis, "where", "")}
+        if not filters:
+            return method(records, axes, *arguments)
+        if len(filters) > 1:
+            raise InvalidArgument("where", "all columns of a question have one filter")
+        unfiltered = [replace(axis, where="") for axis in axes]
+        return method(records.with_filter(*filters), unfiltered, *arguments)
+
+    return cast("Method", apply)
+
+
 class Records:
     """Opened records, of which at most ``unit.records`` of each unit are used. The repr shows nothing of them.
 
@@ -262,6 +301,8 @@ class Records:
         engine: Engine that counts the records.
         one_at_a_time: Lock of its connection.
         names: Column names of the schema by names in questions; other columns have the same name.
+        keeps_failing_rows: Whether rows that fail a filter count as missing, as under replace-one, where the number of
+            units is public. Else they are left out.
 
     Formal guarantees: let two data sets differ in one unit. Their `counts` differ by at most ``unit.records`` in L1
     norm if the unit was added or removed, and by twice that if it was replaced; their `sums` by at most `half` times
@@ -272,12 +313,18 @@ class Records:
         ValueError: from each method that counts, as from `check`; or the source cannot be read at all.
     """
 
-    __slots__ = ("_counted_units", "_engine", "_names", "_one_at_a_time")
+    __slots__ = ("_counted_units", "_engine", "_filtered", "_keeps_failing_rows", "_names", "_one_at_a_time")
 
     def __init__(
-        self, engine: engines.CountingEngine, one_at_a_time: Lock | None = None, names: Mapping[str, str] = ALIKE
+        self,
+        engine: engines.CountingEngine,
+        one_at_a_time: Lock | None = None,
+        names: Mapping[str, str] = ALIKE,
+        *,
+        keeps_failing_rows: bool = True,
     ) -> None:
-        self._engine, self._names = engine, names
+        self._engine, self._names, self._keeps_failing_rows = engine, names, keeps_failing_rows
+        self._filtered: dict[str, Records] = {}
         self._one_at_a_time = one_at_a_time or Lock()  # threads share one connection and its table names
         self._counted_units: int | None = None
 
@@ -292,11 +339,32 @@ class Records:
 
     def with_column_names(self, names: Mapping[str, str]) -> Records:
         """Return these records under other column names. `names` maps each to the schema's name."""
-        return Records(self._engine, self._one_at_a_time, dict(names))
+        return Records(self._engine, self._one_at_a_time, dict(names), keeps_failing_rows=self._keeps_failing_rows)
 
+    def with_filter(self, where: str) -> Records:
+        """Return these records with a filter of the rows, which acts before the contribution bound; empty: all rows.
+
+        Raises:
+            ValueError: the engine evaluates no expressions, or the filter does not fit the schema.
+        """
+        if not where:
+            return self
+        if where not in self._filtered:
+            engine = self._engine
+            if not isinstance(engine, DerivesColumns):
+                raise InvalidArgument("where", NO_EXPRESSIONS)
+            with self._one_at_a_time:
+                filtered = engine.filtered(self._rename_columns(where), self._keeps_failing_rows)
+            self._filtered[where] = Records(
+                filtered, self._one_at_a_time, self._names, keeps_failing_rows=self._keeps_failing_rows
+            )
+        return self._filtered[where]
+
+    @apply_filter
     def each_batch(self, axes: Axes, take: Callable[[Sequence[FloatArray]], None]) -> None:
         """Call `take` with the columns of each batch, one per axis: numbers, or indices of categories; NaN: missing."""
         self.check(axes)
+        _require_values(axes)
 
         def read_batches() -> None:
             """Read the batches, score them if an axis is a model, and pass each to `take`."""
@@ -325,7 +393,9 @@ class Records:
         if not isinstance(engine, SharesRows):
             return None
         with self._one_at_a_time:
-            return Records(engine.using(unit), self._one_at_a_time, self._names)
+            return Records(
+                engine.using(unit), self._one_at_a_time, self._names, keeps_failing_rows=self._keeps_failing_rows
+            )
 
     def check_unit_sizes(self) -> None:
         """Refuse an engine that cannot count the rows of units.
@@ -339,6 +409,7 @@ class Records:
                 "this engine does not count the rows of each unit; give rows_per_unit, the most that are used",
             )
 
+    @apply_filter
     def check(self, axes: Axes) -> None:
         """Refuse, by the schema alone, axes that cannot be counted.
 
@@ -367,6 +438,7 @@ class Records:
         with self._one_at_a_time:
             self._engine.prepare(self._bind_axes(axes))
 
+    @apply_filter
     def counts(self, axes: Axes) -> NDArray[np.int64]:
         """Return used records per cell, the last axis fastest, followed by those missing on any axis."""
         if _has_model(axes):
@@ -374,6 +446,7 @@ class Records:
         self.check(axes)
         return self._hide_failure(lambda: self._engine.counts(self._resolve_members(axes)))
 
+    @apply_filter
     def missing_reasons(self, axes: Axes) -> IntArray:
         """Return used records missing on any axis, by `MissingReason`. They sum to the last cell of `counts`.
 
@@ -388,6 +461,7 @@ class Records:
             )
         return self._hide_failure(lambda: engine.missing_reasons(self._resolve_members(axes)))
 
+    @apply_filter
     def sums(self, axes: Axes, half: int) -> list[int]:
         """Return the exact sum of ``Grid.offset_of(values, half)`` of the last axis per cell, followed by a 0.
 
@@ -399,6 +473,7 @@ class Records:
         self._check_sums(axes, half)
         return self._hide_failure(lambda: self._engine.sums(self._resolve_members(axes), half))
 
+    @apply_filter
     def squares(self, axes: Axes, half: int) -> list[int]:
         """Return the exact sum of ``2 * offset**2 - half**2`` of those offsets per cell, followed by a 0.
 
@@ -417,6 +492,7 @@ class Records:
         out of range.
         """
         self.check(axes)
+        _require_values(axes)
         if not isinstance(axes[-1], Axis):
             raise InvalidArgument(
                 "column",
@@ -425,6 +501,7 @@ class Records:
             )
         axes[-1].grid.offset_of(np.empty(0), half)  # refuses a wrong half before the charge
 
+    @apply_filter
     def prefixes(self, axes: Axes, at: Sequence[int]) -> list[int]:
         """Return used records in the first slots of the table, for each length in `at`, followed by the missing ones.
 
@@ -442,6 +519,7 @@ class Records:
             )
         return self._hide_failure(lambda: self._engine.prefixes(self._resolve_members(axes), at))
 
+    @apply_filter
     def places(self, axes: Axes) -> NDArray[np.int64]:
         """Return the cell of each used record, the last axis fastest. A missing record is one past the last.
 
@@ -469,7 +547,11 @@ class Records:
 
     def count_confirming_subsets(self, query: queries.SubsetQuery) -> int:
         """Return the number of subsets of units in which the coefficient lies between its bounds."""
+        if query.where:
+            unfiltered = replace(query, axes=tuple(replace(axis, where="") for axis in query.axes))
+            return self.with_filter(query.where).count_confirming_subsets(unfiltered)
         self.check(query.axes)
+        _require_values(query.axes)
 
         def fit_subsets() -> int:
             """Read all records with their subsets and return the exact number of confirming subsets."""
@@ -496,14 +578,17 @@ class Records:
         Raises:
             ValueError: the engine cannot list names.
         """
+        if axis.where:
+            return self.with_filter(axis.where).names(replace(axis, where=""))
         self.check([axis])
         engine: Any = self._engine
         return dict(self._hide_failure(lambda: engine.names(self._bind_axes([axis])[0])))
 
-    def unit_sizes(self, doublings: int) -> IntArray:
-        """Return the number of units with 1, 2, up to 4, ..., up to ``2**doublings`` rows, and with more.
+    def unit_sizes(self, doublings: int, where: str = "") -> IntArray:
+        """Return the number of units with 1, 2, up to 4, ..., up to ``2**doublings`` rows, with more, and with none.
 
-        All rows count, not only used ones.
+        All rows that pass the filter count, not only used ones. Units without such a row are told under replace-one
+        alone.
 
         Formal guarantees: a unit is in one cell, which is a function of its own rows.
 
@@ -511,10 +596,11 @@ class Records:
             ValueError: the engine cannot count the rows of units.
         """
         self.check_unit_sizes()
-        engine: Any = self._engine
-        units_by_size = np.zeros(doublings + 2, dtype=np.int64)
+        engine: Any = self.with_filter(where)._engine
+        units_by_size = np.zeros(doublings + 3, dtype=np.int64)
         for rows, units in self._hide_failure(engine.unit_sizes).items():
-            units_by_size[min((rows - 1).bit_length(), doublings + 1)] += units
+            if rows or self._keeps_failing_rows:
+                units_by_size[min((rows - 1).bit_length(), doublings + 1) if rows else -1] += units
         return units_by_size
 
     def sized_units(self, axis: Axis | Categories, doublings: int) -> IntArray:
@@ -525,6 +611,8 @@ class Records:
         Raises:
             ValueError: the engine cannot count the rows of units.
         """
+        if axis.where:
+            return self.with_filter(axis.where).sized_units(replace(axis, where=""), doublings)
         self.check([axis])
         engine = self._engine
         if not isinstance(engine, CountsUnits):
@@ -537,7 +625,33 @@ class Records:
     def time_kind(self, column: str) -> str:
         """Return the kind of time that the schema declares for a column: date, moment, duration or none."""
         columns = self._engine.columns
+        if self._is_expression(column):
+            return self._derive_column(column, True)[0].time
         return columns[find_column(column, columns)].time
+
+    def _rename_columns(self, text: str) -> str:
+        """Return an expression with the schema's names of the columns."""
+        return text if text == ALL_RECORDS or not self._names else rename_columns(text, self._names)
+
+    def _is_expression(self, column: object) -> bool:
+        """Return True if a name is none of the schema's, but may be an expression of columns."""
+        names = {known.name for known in self._engine.columns}
+        return isinstance(column, str) and column not in names and LOOKS_LIKE_AN_EXPRESSION.search(column) is not None
+
+    def _derive_column(self, text: str, is_numeric: bool) -> tuple[Column, int]:
+        """Return the column of an expression and its position.
+
+        Raises:
+            ValueError: the engine evaluates no expressions, or the expression does not fit the schema.
+        """
+        engine = self._engine
+        if not isinstance(engine, DerivesColumns):
+            find_column(text, engine.columns)  # names the columns
+            raise InvalidArgument("column", NO_EXPRESSIONS, text)
+        try:
+            return engine.derive(self._rename_columns(text), is_numeric, "column")
+        except InvalidArgument as error:
+            raise InvalidArgument("column", error.rule, text) from None
 
     def _hide_failure(self, action: Callable[[], Result]) -> Result:
         """Return the result of `action` under the connection's lock. Raises `InvalidArgument` without the engine's
@@ -554,11 +668,18 @@ class Records:
                 replace(input_axis, column=self._names.get(input_axis.column, input_axis.column))
                 for input_axis in input_axes
             ]
-        positions = [find_column(axis.column, columns) for axis in input_axes]
-        return [
-            engines.BoundAxis(axis, _adapt_column(axis, columns[position]), position)
-            for axis, position in zip(input_axes, positions, strict=True)
-        ]
+        return [self._bind_axis(axis, columns) for axis in input_axes]
+
+    def _bind_axis(self, axis: Axis | Categories, columns: Sequence[Column]) -> engines.BoundAxis:
+        """Resolve an axis to a column of the schema, or to a derived one, on a grid of its values."""
+        if not self._is_expression(axis.column):
+            position = find_column(axis.column, columns)
+            return engines.BoundAxis(axis, _adapt_column(axis, columns[position]), position)
+        text = str(axis.column)
+        if isinstance(axis, Axis) and (chain := find_chain(text)) is not None:
+            axis, text = replace(axis, grid=invert_grid(chain.steps, axis.grid)), chain.inner
+        column, position = self._derive_column(text, isinstance(axis, Axis))
+        return engines.BoundAxis(axis, _adapt_column(axis, column), position)
 
     def _resolve_members(self, axes: Axes) -> list[engines.BoundAxis]:
         """Resolve axes, and for hashed categories the names in the records that have each hash.
@@ -626,8 +747,8 @@ def _(query: queries.Query, records: Records) -> NDArray[Any]:
 
 @_tabulate_query.register
 def _(query: queries.UnitSizesQuery, records: Records) -> NDArray[Any]:
-    """Return the exact number of units by number of rows, followed by a 0."""
-    return np.append(records.unit_sizes(queries.MOST_DOUBLINGS), 0)
+    """Return the exact number of units by number of rows, followed by the units without a row that counts."""
+    return records.unit_sizes(queries.MOST_DOUBLINGS, query.where)
 
 
 @_tabulate_query.register
@@ -768,6 +889,26 @@ def _suggest_both_classes(arguments: tuple[str, ...]) -> str:
 
 
 # SENSITIVE. Predictions of models, computed record by record while the records are read.
+
+
+def _require_values(axes: Axes) -> None:
+    """Refuse logarithms and exponentials where values are computed with, which differ between libraries.
+
+    Raises:
+        ValueError: an axis is of a logarithm or an exponential.
+    """
+    for axis in axes:
+        chain = None
+        if isinstance(axis, Axis) and isinstance(axis.column, str) and "(" in axis.column:
+            with suppress(InvalidArgument):  # the name of a column may have brackets
+                chain = find_chain(axis.column)
+            if chain is not None:
+                raise InvalidArgument(
+                    "column",
+                    f"{axis.column}: logarithms and exponentials are counted on a grid, and not summed: their last "
+                    f"bits differ between engines; ask for a distribution function, a histogram or quantiles",
+                    axis.column,
+                )
 
 
 def _has_model(axes: Axes) -> bool:

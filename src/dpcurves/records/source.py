@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from decimal import Decimal
+from difflib import get_close_matches
 from enum import Enum
 from errno import EIO
 from importlib.util import find_spec
@@ -434,8 +435,10 @@ def find_column(name: object, columns: Sequence[Column], argument: str = "column
         names = [repr(column.name) for column in columns]
         omitted = [f"{len(names) - MOST_NAMED} more"] if len(names) > MOST_NAMED else []
         listed = ", ".join(names[:MOST_NAMED] + omitted) or "no columns"
+        near = get_close_matches(str(name), [column.name for column in columns], n=1)
+        nearest = f"; the nearest is {near[0]!r}" if near and len(names) > 1 else ""
         raise InvalidArgument(
-            argument, f"{name!r} is not in the data, which has {listed}{_delimiter_hint(columns)}", str(name)
+            argument, f"{name!r} is not in the data, which has {listed}{nearest}{_delimiter_hint(columns)}", str(name)
         )
     if len(positions) > 1:
         raise InvalidArgument(

@@ -771,7 +771,15 @@ KINDS = (
 )
 
 
-def open_records(data: Any, *, unit: Unit, key: bytes, columns: Sequence[str] = (), delimiter: str = ",") -> Records:
+def open_records(
+    data: Any,
+    *,
+    unit: Unit,
+    key: bytes,
+    columns: Sequence[str] = (),
+    delimiter: str = ",",
+    keeps_failing_rows: bool = True,
+) -> Records:
     """Open records of any kind behind one interface. Reads the schema and no row.
 
     Args:
@@ -783,6 +791,7 @@ def open_records(data: Any, *, unit: Unit, key: bytes, columns: Sequence[str] = 
         key: Secret key of the data set, which determines the used records of each unit.
         columns: Names of columns that must exist.
         delimiter: Field separator of a CSV file: one ASCII character.
+        keeps_failing_rows: Whether rows that fail the filter of a question count as missing; else they are left out.
 
     Numbers are read as numbers, True as 1 and False as 0. Values without a declared type (CSV fields, lists) are read
     as text that spells these. Anything else, such as a date, NULL or NaN, is missing.
@@ -793,7 +802,7 @@ def open_records(data: Any, *, unit: Unit, key: bytes, columns: Sequence[str] = 
         ImportError: rows must be read whole, and only pyarrow reads one of the columns.
     """
     if isinstance(data, EngineTable):
-        return Records(data.open(unit, key))
+        return Records(data.open(unit, key), keeps_failing_rows=keeps_failing_rows)
     source = open_source(data, delimiter)
     for name in columns:
         sources.find_column(name, source.columns)
@@ -802,7 +811,7 @@ def open_records(data: Any, *, unit: Unit, key: bytes, columns: Sequence[str] = 
         sources.require_readable(source, range(len(source.columns)))
     if not source.columns:
         raise InvalidArgument("data", "the data have no columns; give a table with at least one")
-    return Records(DuckEngine(source, unit, key))
+    return Records(DuckEngine(source, unit, key), keeps_failing_rows=keeps_failing_rows)
 
 
 def open_source(data: Any, delimiter: str) -> sources.Source:

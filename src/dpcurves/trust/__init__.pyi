@@ -1,6 +1,6 @@
-from .base import Planner, TrustModel, run_conversation
+from .base import Planner, TrustModel, find_filter, run_conversation
 from .central import Central, Curator
 
 __all__ = [
-    "Central", "Curator", "Planner", "TrustModel", "run_conversation",
+    "Central", "Curator", "Planner", "TrustModel", "find_filter", "run_conversation",
 ]  # fmt: skip

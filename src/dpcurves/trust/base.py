@@ -84,25 +84,32 @@ def run_conversation(
     Formal guarantees: a need gets its budget fraction of the loss, and its steps get fractions of that. The caller pays
     for the steps, and bounds their total by the loss of the question.
     """
-    setting = Setting(loss, adjacency)
+    setting, where = Setting(loss, adjacency), find_filter(question)
     needs = question.steps(setting)
     try:
         need = next(needs)
         while True:
-            need = needs.send((yield from _meet_need(need, setting, trust)))
+            need = needs.send((yield from _meet_need(need, setting, trust, where)))
     except StopIteration as end:
         curve: Curve = end.value
         return curve
 
 
-def _meet_need(need: Need, setting: Setting, trust: Planner) -> Generator[Step, Release, Any]:
-    """Yield the steps of the trust model's strategy for one need, with fractions of the question's loss; return the
-    strategy's answer.
+def find_filter(question: object) -> str:
+    """Return the filter of a question's rows, as SQL; empty: all rows."""
+    return getattr(question, "where", None) or ""
+
+
+def _meet_need(need: Need, setting: Setting, trust: Planner, where: str) -> Generator[Step, Release, Any]:
+    """Yield the steps of the trust model's strategy for one need, on the rows that pass the filter, with fractions of
+    the question's loss; return the strategy's answer.
     """
     strategy = trust.plan(need.workload, setting.loss * need.budget_fraction, setting.adjacency)
     try:
         step = next(strategy)
         while True:
-            step = strategy.send((yield Step(step.query, step.budget_fraction * need.budget_fraction)))
+            step = strategy.send(
+                (yield Step(step.query.with_filter(where), step.budget_fraction * need.budget_fraction))
+            )
     except StopIteration as end:
         return end.value

@@ -82,7 +82,8 @@ class Central:
         plan = self.mechanism.plan(query, loss, adjacency)
         counted = f", who counts in {self.engine}" if self.engine else ""
         plan = replace(plan, made_by=f"one curator{counted}: {plan.made_by}")
-        return add_reasons(plan) if self.tells_reasons else plan
+        # Rows that fail a filter are missing for a reason of their own, which no count of reasons tells.
+        return add_reasons(plan) if self.tells_reasons and not query.where else plan
 
     def run(self, plan: Plan, holders: Sequence[Curator], allotment: Allotment, randomness: Randomness) -> Release:
         """Return the release of a charged plan: exact counts of the curator's records plus noise.

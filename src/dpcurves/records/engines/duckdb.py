@@ -9,6 +9,7 @@ import tempfile
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from copy import copy
 from hashlib import sha256
 from math import prod
 from typing import TypeVar
@@ -37,16 +38,18 @@ from ..source import (
 )
 from ..value_names import FLOATS, value_name
 from . import engine as engines
+from .derived_columns import DerivedColumns, RowFilter
 
 # SENSITIVE. DuckDB connections in memory, separate from the user's, without output.
 
 
-# Row counts must not depend on the statistics that a file claims, so their propagation is off. With a threshold of 18
-# bits, tables of up to 2^16 slots are counted in an array, which needs two bits more.
+# Row counts must not depend on the statistics that a file claims, so their propagation is off, and no filter is pushed
+# down to a file. With a threshold of 18 bits, tables of up to 2^16 slots are counted in an array, which needs two bits
+# more.
 SETTINGS: dict[str, bool | int | str] = {
     "autoinstall_known_extensions": False,
     "autoload_known_extensions": False,
-    "disabled_optimizers": "statistics_propagation",
+    "disabled_optimizers": "statistics_propagation,filter_pushdown",
     "perfect_ht_threshold": 18,
     "preserve_insertion_order": False,
     "python_enable_replacements": False,
@@ -202,7 +205,13 @@ BLOCK = 64
 
 
 def used_rows_sql(
-    rows: str, unit: Column, unit_place: int, places: Sequence[int], records: int, *aggregates: tuple[str, str]
+    rows: str,
+    unit: Column,
+    unit_place: int,
+    places: Sequence[int],
+    records: int,
+    *aggregates: tuple[str, str],
+    passes: str = "",
 ) -> str:
     """Return SQL for the columns at `places` of the used rows, with the parameters of `hmac_pads`.
 
@@ -211,7 +220,9 @@ def used_rows_sql(
 
     Formal guarantees: the used rows of a unit are a function of the key and of that unit's rows. So adding, removing
     or replacing a unit removes at most `records` used rows and adds at most `records`, all of this unit. The order of
-    rows and other units have no influence. (Of equal rows, any may be used.)
+    rows and other units have no influence. (Of equal rows, any may be used.) With a filter, the rows of the unit that
+    pass it are ranked first, and used rows that fail it have no values: which rows are used is still a function of the
+    key and of the unit's rows.
 
     Args:
         rows: FROM clause with `whole`, the unit's column and those at `places`.
@@ -220,16 +231,28 @@ def used_rows_sql(
         places: Positions of the selected columns.
         records: Contribution bound.
         aggregates: Names and SQL of aggregates over all rows of a unit, added to each row.
+        passes: Column that is true for the rows that pass a filter; empty: no filter.
     """
     selected = "".join(f"{sql_name(place)}, " for place in places)
+    filtered, first = (f"{passes}, ", f"NOT {passes}, ") if passes else ("", "")
     rank = "sha256($outer::BLOB || unhex(sha256($inner::BLOB || whole)))"
-    with_rank = f"SELECT {selected}{unit.unit.format(sql_name(unit_place))} AS unit, {rank} AS rank FROM {rows}"
+    with_rank = (
+        f"SELECT {selected}{filtered}{unit.unit.format(sql_name(unit_place))} AS unit, {rank} AS rank FROM {rows}"
+    )
     windows = "".join(f"{aggregate_sql} OVER (PARTITION BY unit) AS {name}, " for name, aggregate_sql in aggregates)
     ranked = (
-        f"SELECT {selected}{windows}row_number() OVER (PARTITION BY unit ORDER BY rank) AS place FROM ({with_rank})"
+        f"SELECT {selected}{filtered}{windows}row_number() OVER (PARTITION BY unit ORDER BY {first}rank) AS place "
+        f"FROM ({with_rank})"
     )
-    result_columns = selected + "".join(f"{name}, " for name, _ in aggregates)
+    values = "".join(f"{value_sql(place, passes)}, " for place in places)
+    result_columns = values + "".join(f"{name}, " for name, _ in aggregates)
     return f"SELECT {result_columns.removesuffix(', ')} FROM ({ranked}) WHERE place <= {records}"
+
+
+def value_sql(place: int, passes: str) -> str:
+    """Return SQL for the value at a position, or for NULL in rows that fail a filter."""
+    name = sql_name(place)
+    return f"CASE WHEN {passes} THEN {name} END AS {name}" if passes else name
 
 
 def hmac_pads(key: bytes) -> dict[str, bytes]:
@@ -244,10 +267,14 @@ def unit_count_sql(rows: str, unit: Column, unit_place: int) -> str:
     return f"SELECT count(DISTINCT unit) + CAST(count(*) > count(unit) AS BIGINT) FROM ({unit_rows})"
 
 
-def unit_sizes_sql(rows: str, unit: Column, unit_place: int) -> str:
-    """Return SQL for the number of units by number of rows. Rows without a unit are one unit together."""
-    unit_rows = f"SELECT {unit.unit.format(sql_name(unit_place))} AS unit FROM {rows}"
-    return f"SELECT n, count(*) FROM (SELECT count(*) AS n FROM ({unit_rows}) GROUP BY unit) GROUP BY n"
+def unit_sizes_sql(rows: str, unit: Column, unit_place: int, passes: str = "") -> str:
+    """Return SQL for the number of units by number of rows. Rows without a unit are one unit together.
+
+    With a filter, whose condition is the column `passes`, rows that fail it are not counted; a unit may have none.
+    """
+    number = f"count(*) FILTER (WHERE {passes})" if passes else "count(*)"
+    unit_rows = f"SELECT {unit.unit.format(sql_name(unit_place))} AS unit{f', {passes}' if passes else ''} FROM {rows}"
+    return f"SELECT n, count(*) FROM (SELECT {number} AS n FROM ({unit_rows}) GROUP BY unit) GROUP BY n"
 
 
 # SENSITIVE. Used rows with the secret subset of their unit.
@@ -510,17 +537,30 @@ class DuckEngine:
         self._engine = DuckConnection()
         self._wanted: set[int] = set()
         self._kept: set[int] = set()
+        self._derived = DerivedColumns(source)
+        self._filter: RowFilter | None = None
+        self._used = USED
 
     @property
     def columns(self) -> tuple[Column, ...]:
         """The columns of the source's schema."""
         return self._source.columns
 
+    def derive(self, text: str, is_numeric: bool, argument: str) -> tuple[Column, int]:
+        return self._derived.add(text, is_numeric, argument)
+
+    def filtered(self, where: str, keeps_failing_rows: bool) -> DuckEngine:
+        position = self._derived.add_condition(where)
+        engine = copy(self)  # shares the connection and the derived columns, not the used rows
+        engine._filter = RowFilter(position, keeps_failing_rows)
+        engine._wanted, engine._kept, engine._used = set(), set(), f"{USED}_{position}"
+        return engine
+
     def prepare(self, bound: Sequence[engines.BoundAxis]) -> None:
         """Note the columns that will be read. Raises `MissingPackage` if only pyarrow reads one and it is not
         installed.
         """
-        require_readable(self._source, (bound_axis.place for bound_axis in bound))
+        require_readable(self._source, self._derived.find_inputs([bound_axis.place for bound_axis in bound]))
         # Costly sources are read once: the stored columns are all that were checked.
         self._wanted |= {bound_axis.place for bound_axis in bound}
         if isinstance(self._source, HasLines):
@@ -592,7 +632,7 @@ class DuckEngine:
         engine, source = self._engine.connection, self._source
         positions = sorted({bound_axis.place for bound_axis in bound})
         if self._unit == EACH_RECORD:
-            unit, unit_position, rows = None, -1, source.scan_whole(engine, positions)
+            unit, unit_position, rows = None, -1, self._scan(positions, whole=True)
         else:
             unit_position = find_column(self._unit.column, source.columns)
             unit, rows = source.columns[unit_position], self._used_rows(bound, unit_position)
@@ -625,8 +665,9 @@ class DuckEngine:
     def unit_sizes(self) -> dict[int, int]:
         """SENSITIVE: return the exact number of units by number of rows."""
         unit = find_column(self._unit.column, self._source.columns)
-        rows = self._source.scan(self._engine.connection, [unit])
-        query = unit_sizes_sql(rows, self._source.columns[unit], unit)
+        passes = self._filter.name if self._filter else ""
+        rows = self._derived.scan(self._engine.connection, [unit, *self._filter_positions])
+        query = unit_sizes_sql(rows, self._source.columns[unit], unit, passes)
         return {int(rows): int(units) for rows, units in self._engine.connection.execute(query).fetchall()}
 
     def sized_units(self, bound: engines.BoundAxis, doublings: int) -> IntArray:
@@ -635,8 +676,9 @@ class DuckEngine:
         """
         engine, source = self._engine.connection, self._source
         unit = find_column(self._unit.column, source.columns)
-        rows = source.scan_whole(engine, sorted({bound.place, unit}))
-        used = used_rows_sql(rows, source.columns[unit], unit, [bound.place], 1, ("size", "count(*)"))
+        rows, passes = self._scan_with_condition(sorted({bound.place, unit}))
+        size = f"count(*) FILTER (WHERE {passes})" if passes else "count(*)"
+        used = used_rows_sql(rows, source.columns[unit], unit, [bound.place], 1, ("size", size), passes=passes)
         engine.execute(f"CREATE OR REPLACE TEMP TABLE {SIZED} AS {used}", hmac_pads(self._key))
         edges = [0.0, *(2.0**power + 0.5 for power in range(doublings + 1)), 2.0 ** (doublings + 1)]
         counts = self._count_rows(
@@ -669,21 +711,50 @@ class DuckEngine:
     def _used_rows(self, bound: Sequence[engines.BoundAxis], *extra_positions: int) -> str:
         """SENSITIVE: return a FROM clause of the used rows, with the columns of the axes and of these positions."""
         positions = {bound_axis.place for bound_axis in bound} | set(extra_positions)
-        if self._unit == EACH_RECORD and not self._source.is_costly:
-            return self._source.scan(self._engine.connection, sorted(positions))
+        # Rows that pass a filter are stored, so that later rounds neither read its columns nor evaluate it again.
+        is_stored = self._filter is not None and not self._filter.keeps_failing_rows
+        if self._unit == EACH_RECORD and not self._source.is_costly and not is_stored:
+            return self._scan(sorted(positions))
         if not positions <= self._kept:
             self._store_used_rows(sorted(self._kept | self._wanted | positions))
-        return USED
+        return self._used
 
     def _store_used_rows(self, positions: Sequence[int]) -> None:
         """Store the used rows in a temporary table. Stored again with further columns, they are the same rows."""
         engine, source = self._engine.connection, self._source
-        create = f"CREATE OR REPLACE TEMP TABLE {USED} AS"
+        create = f"CREATE OR REPLACE TEMP TABLE {self._used} AS"
         if self._unit == EACH_RECORD:
-            engine.execute(f"{create} FROM {source.scan(engine, positions)}")
+            engine.execute(f"{create} FROM {self._scan(positions)}")
         else:
             unit = find_column(self._unit.column, source.columns)
-            rows = source.scan_whole(engine, sorted({*positions, unit}))
-            used = used_rows_sql(rows, source.columns[unit], unit, positions, self._unit.records)
+            rows, passes = self._scan_with_condition(sorted({*positions, unit}))
+            used = used_rows_sql(rows, source.columns[unit], unit, positions, self._unit.records, passes=passes)
             engine.execute(f"{create} {used}", hmac_pads(self._key))
         self._kept = set(positions)
+
+    @property
+    def _filter_positions(self) -> tuple[int, ...]:
+        """Return the position of the filter's condition, if there is a filter."""
+        return () if self._filter is None else (self._filter.position,)
+
+    def _scan(self, positions: Sequence[int], *, whole: bool = False) -> str:
+        """Return a FROM clause of all rows if each record is a unit: those that fail the filter have no values, or are
+        left out."""
+        row_filter, extra = self._filter, ", whole" if whole else ""
+        rows = self._derived.scan(self._engine.connection, [*positions, *self._filter_positions], whole=whole)
+        if row_filter is None:
+            return rows
+        if row_filter.keeps_failing_rows:
+            values = ", ".join(value_sql(position, row_filter.name) for position in positions)
+            return f"(SELECT {values}{extra} FROM {rows})"
+        names = ", ".join(map(sql_name, positions))
+        return f"(SELECT {names}{extra} FROM {rows} WHERE {row_filter.name})"
+
+    def _scan_with_condition(self, positions: Sequence[int]) -> tuple[str, str]:
+        """Return a FROM clause of whole rows, and the column of the condition by which they are ranked; empty if rows
+        that fail the filter are left out, or there is none."""
+        row_filter = self._filter
+        rows = self._derived.scan(self._engine.connection, [*positions, *self._filter_positions], whole=True)
+        if row_filter is None or row_filter.keeps_failing_rows:
+            return rows, "" if row_filter is None else row_filter.name
+        return f"(SELECT * FROM {rows} WHERE {row_filter.name})", ""

@@ -405,12 +405,12 @@ class Keys(NamedTuple):
 
 
 KNOWN_AXES: Mapping[type[Axis | Categories], frozenset[str]] = MappingProxyType({
-    Axis: frozenset({"column", "grid"}),
-    TypedAxis: frozenset({"column", "grid"}),
-    DurationAxis: frozenset({"column", "grid"}),
-    Categories: frozenset({"column", "values", "arguments", "is_implied"}),
-    UnlistedCategories: frozenset({"column", "values", "arguments", "is_implied", "universe"}),
-    SelectedCategories: frozenset({"column", "values", "arguments", "is_implied", "digits"}),
+    Axis: frozenset({"column", "grid", "where"}),
+    TypedAxis: frozenset({"column", "grid", "where"}),
+    DurationAxis: frozenset({"column", "grid", "where"}),
+    Categories: frozenset({"column", "values", "arguments", "is_implied", "where"}),
+    UnlistedCategories: frozenset({"column", "values", "arguments", "is_implied", "where", "universe"}),
+    SelectedCategories: frozenset({"column", "values", "arguments", "is_implied", "where", "digits"}),
 })  # fmt: skip
 """Axis classes that engines count along, and the fields of each that engines support."""
 

@@ -1,0 +1,197 @@
+"""Expressions built in Python: `col("wage") / col("hours")`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import date
+from typing import Any, NoReturn, TypeAlias
+
+from numpy.typing import NDArray
+
+from ..arguments import InvalidArgument, WrongArgumentType, require_type
+from .syntax import Call, ColumnName, Literal, Node, format_expression, require_bounded
+
+Operand: TypeAlias = Any
+"""An `Expression`, or a number, text, truth value, date or None."""
+
+
+class Expression:
+    """An expression of columns, whose text is SQL.
+
+    Operators and methods return further expressions. Conditions are joined by ``&``, ``|`` and ``~``. Each value is a
+    function of one row alone, and no row can raise an error: an undefined value is NULL, which is missing.
+
+    >>> print((col("age") >= 65) & (col("sex") == "F"))
+    age >= 65 AND sex = 'F'
+    >>> print(col("region").is_in(["north", "south"]) | ~col("region").is_not_null())
+    region IN ('north', 'south') OR NOT region IS NOT NULL
+    >>> print(col("code").starts_with("I10") & col("age").between(18, 64) & col("died").is_null())
+    starts_with(code, 'I10') AND age BETWEEN 18 AND 64 AND died IS NULL
+    >>> print(col("bonus").coalesce(0) + col("wage").call("floor"))
+    coalesce(bonus, 0) + floor(wage)
+    """
+
+    __slots__ = ("node",)
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, node: Node) -> None:
+        require_bounded(node, "expression")
+        self.node = node
+
+    def __str__(self) -> str:
+        return format_expression(self.node)
+
+    def __repr__(self) -> str:
+        return f"Expression({str(self)!r})"
+
+    def __bool__(self) -> NoReturn:
+        raise WrongArgumentType(
+            "expression", "join conditions by & and |, and negate them by ~, with brackets around each"
+        )
+
+    def __add__(self, other: Operand) -> Expression:
+        return _call("add", self, other)
+
+    def __radd__(self, other: Operand) -> Expression:
+        return _call("add", other, self)
+
+    def __sub__(self, other: Operand) -> Expression:
+        return _call("sub", self, other)
+
+    def __rsub__(self, other: Operand) -> Expression:
+        return _call("sub", other, self)
+
+    def __mul__(self, other: Operand) -> Expression:
+        return _call("mul", self, other)
+
+    def __rmul__(self, other: Operand) -> Expression:
+        return _call("mul", other, self)
+
+    def __truediv__(self, other: Operand) -> Expression:
+        return _call("div", self, other)
+
+    def __rtruediv__(self, other: Operand) -> Expression:
+        return _call("div", other, self)
+
+    def __neg__(self) -> Expression:
+        return _call("neg", self)
+
+    def __abs__(self) -> Expression:
+        return _call("abs", self)
+
+    def __eq__(self, other: object) -> Expression:  # type: ignore[override]
+        return _call("eq", self, other)
+
+    def __ne__(self, other: object) -> Expression:  # type: ignore[override]
+        return _call("ne", self, other)
+
+    def __lt__(self, other: Operand) -> Expression:
+        return _call("lt", self, other)
+
+    def __le__(self, other: Operand) -> Expression:
+        return _call("le", self, other)
+
+    def __gt__(self, other: Operand) -> Expression:
+        return _call("gt", self, other)
+
+    def __ge__(self, other: Operand) -> Expression:
+        return _call("ge", self, other)
+
+    def __and__(self, other: Operand) -> Expression:
+        return _call("and", self, other)
+
+    def __or__(self, other: Operand) -> Expression:
+        return _call("or", self, other)
+
+    def __invert__(self) -> Expression:
+        return _call("not", self)
+
+    def evaluate(self, table: Mapping[str, Any]) -> NDArray[Any]:
+        """Return the value for each row of a public table of arrays; NaN or None: missing; 1 and 0: true and false.
+
+        Ask questions about confidential tables.
+
+        >>> (col("wage") / col("hours")).evaluate({"wage": [30.0, 20.0], "hours": [2, 0]})
+        array([15., nan])
+        """
+        from .evaluation import evaluate_expression
+
+        return evaluate_expression(self.node, table)
+
+    def is_null(self) -> Expression:
+        """Return whether the value is missing."""
+        return _call("is_null", self)
+
+    def is_not_null(self) -> Expression:
+        """Return whether there is a value."""
+        return _call("is_not_null", self)
+
+    def is_in(self, values: Iterable[Operand]) -> Expression:
+        """Return whether the value is one of these."""
+        if isinstance(values, str | bytes):
+            raise WrongArgumentType("values", "a list of values is needed, as in ['north', 'south']")
+        return _call("in", self, *values)
+
+    def between(self, lower: Operand, upper: Operand) -> Expression:
+        """Return whether the value lies in a range, both bounds included."""
+        return _call("between", self, lower, upper)
+
+    def call(self, function: str, *arguments: Operand) -> Expression:
+        """Return a function of this value by its name, as in ``col("wage").call("ln")``."""
+        from .syntax import CALLS, CASTS
+
+        if function not in CALLS | CASTS.keys():
+            raise InvalidArgument("function", f"one of {', '.join(sorted(CALLS | CASTS.keys()))} is needed")
+        return _call(function, self, *arguments)
+
+    def coalesce(self, *others: Operand) -> Expression:
+        """Return the first of these values that is not missing."""
+        return _call("coalesce", self, *others)
+
+    def starts_with(self, prefix: str) -> Expression:
+        """Return whether the text begins with `prefix`."""
+        return _call("starts_with", self, prefix)
+
+
+def col(name: str) -> Expression:
+    """Return the column of this name as an expression.
+
+    >>> print(col("wage") / col("hours"))
+    wage / hours
+    """
+    require_type("name", name, str, "the name of a column")
+    if not name:
+        raise InvalidArgument("name", "the name of a column is needed")
+    return Expression(ColumnName(name))
+
+
+def when(condition: Expression, value: Operand, otherwise: Operand = None) -> Expression:
+    """Return `value` where the condition is true, else `otherwise`.
+
+    >>> print(when(col("hours") > 0, col("wage") / col("hours")))
+    CASE WHEN hours > 0 THEN wage / hours ELSE NULL END
+    """
+    return _call("case", condition, value, otherwise)
+
+
+def _call(function: str, *operands: object) -> Expression:
+    """Return a call as an expression."""
+    nodes = tuple(map(_to_node, operands))
+    if function == "neg" and isinstance(nodes[0], Literal) and isinstance(nodes[0].value, float):
+        return Expression(Literal(-nodes[0].value))
+    return Expression(Call(function, nodes))
+
+
+def _to_node(operand: object) -> Node:
+    """Return the node of an operand."""
+    if isinstance(operand, Expression):
+        return operand.node
+    if hasattr(operand, "item") and not isinstance(operand, str):
+        operand = operand.item()  # NumPy's scalars
+    if isinstance(operand, bool | str | date) or operand is None:
+        return Literal(operand)
+    if isinstance(operand, int | float):
+        return Literal(float(operand))
+    raise WrongArgumentType(
+        "expression", "a column, a number, a text, a date or None is needed, as in dp.col('age') > 65"
+    )

@@ -1,0 +1,349 @@
+"""Types of expressions: each node gets one type, and each column the way in which its values are read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from difflib import get_close_matches
+from enum import Enum
+from types import MappingProxyType
+from typing import NamedTuple, NoReturn
+
+from ..arguments import InvalidArgument
+from .parsing import parse_day
+from .syntax import CLOCK_UNITS, COMPARISONS, UNITS, Call, ColumnName, Literal, Node, format_expression, walk_nodes
+
+
+class ValueType(Enum):
+    """Type of a value in an expression."""
+
+    NUMBER = "a number"
+    TEXT = "text"
+    TRUTH = "true or false"
+    DATE = "a date"
+    MOMENT = "a timestamp"
+    FIELD = "a field without a declared type"
+    """The type is taken from what the field is compared with, or from the function that reads it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A node with its type.
+
+    Attributes:
+        function: A name of `syntax.FUNCTION_NAMES`; or ``literal``, ``column``, ``truth_to_number`` or ``to_moment``.
+        type: The type of its value; never `FIELD`.
+        arguments: The arguments.
+        value: The literal, or the name of the column.
+    """
+
+    function: str
+    type: ValueType
+    arguments: tuple[Checked, ...] = ()
+    value: float | str | bool | date | None = None
+
+    @property
+    def number(self) -> float:
+        """Return the literal, which is a number."""
+        return self.value if isinstance(self.value, float) else 1.0
+
+
+NUMBER, TEXT, TRUTH, DATE, MOMENT, FIELD = ValueType
+
+
+class Signature(NamedTuple):
+    """Types of the arguments of a function, its type, and how many arguments at the end may be left out."""
+
+    arguments: tuple[ValueType, ...]
+    type: ValueType
+    optional: int = 0
+
+
+SIGNATURES: Mapping[str, Signature] = MappingProxyType({
+    **dict.fromkeys(("add", "mul", "div"), Signature((NUMBER, NUMBER), NUMBER)),
+    **dict.fromkeys(
+        ("neg", "abs", "round", "floor", "ceil", "sqrt", "ln", "log2", "log10", "exp"), Signature((NUMBER,), NUMBER)
+    ),
+    **dict.fromkeys(("and", "or"), Signature((TRUTH, TRUTH), TRUTH)),
+    "not": Signature((TRUTH,), TRUTH),
+    **dict.fromkeys(("lower", "upper"), Signature((TEXT,), TEXT)),
+    "substr": Signature((TEXT, NUMBER, NUMBER), TEXT, optional=1),
+    "starts_with": Signature((TEXT, TEXT), TRUTH),
+    **dict.fromkeys(("year", "quarter", "month", "day", "isodow"), Signature((DATE,), NUMBER)),
+    **{f"trunc_{unit}": Signature((DATE,), DATE) for unit in UNITS},
+    **{f"diff_{unit}": Signature((DATE, DATE), NUMBER) for unit in UNITS},
+    **{f"diff_{unit}": Signature((MOMENT, MOMENT), NUMBER) for unit in CLOCK_UNITS},
+})  # fmt: skip
+"""Signatures of functions whose arguments have one type each."""
+TRANSCENDENTAL = frozenset({"ln", "log2", "log10", "exp"})
+"""Functions whose last bits differ between libraries: they are applied to the edges of a grid, never to rows."""
+
+
+def check_expression(
+    node: Node, schema: Mapping[str, ValueType], expected: ValueType | None = None, argument: str = "expression"
+) -> Checked:
+    """Return an expression with the type of each part.
+
+    Args:
+        node: The expression.
+        schema: Types of all columns of the table, by name.
+        expected: The type that is needed; None: any.
+        argument: Name of the argument for messages.
+
+    Raises:
+        ValueError: a column is missing, a type does not fit, or a logarithm or exponential is inside another function.
+    """
+    checked = _TypeChecker(schema, argument).check(node, expected)
+    _refuse_transcendental(checked, node, argument)
+    return checked
+
+
+def _refuse_transcendental(checked: Checked, node: Node, argument: str) -> None:
+    """Refuse logarithms and exponentials, which rows are not computed with."""
+    for part in walk_nodes(node):
+        if isinstance(part, Call) and part.function in TRANSCENDENTAL:
+            rule = (
+                f"{format_expression(part)}: {part.function} is for a whole column on a grid, as in "
+                f"{part.function}(wage); its last bits differ between engines, so compare {_describe_inverse(part)}"
+            )
+            raise InvalidArgument(argument, rule)
+
+
+def _describe_inverse(call: Call) -> str:
+    """Return what to write instead of a comparison of a logarithm."""
+    return f"{format_expression(call.arguments[0])} itself with a number"
+
+
+class _TypeChecker:
+    """Finds the type of each node, from the leaves up; fields without a type take the type that is expected."""
+
+    def __init__(self, schema: Mapping[str, ValueType], argument: str) -> None:
+        self.schema, self.argument = schema, argument
+
+    def check(self, node: Node, expected: ValueType | None) -> Checked:
+        """Return a node with its type, converted to the expected one."""
+        checked = self._check(node, expected)
+        if expected is None or checked.type is expected:
+            return checked
+        if expected is NUMBER and checked.type is TRUTH:
+            return Checked("truth_to_number", NUMBER, (checked,))
+        if expected is DATE and checked.type is MOMENT:
+            return Checked("to_date", DATE, (checked,))
+        if expected is MOMENT and checked.type is DATE:
+            return Checked("to_moment", MOMENT, (checked,))
+        self._refuse(
+            node, f"it is {checked.type.value}, and {expected.value} is needed{_suggest(checked.type, expected)}"
+        )
+
+    def _refuse(self, node: Node, rule: str) -> NoReturn:
+        raise InvalidArgument(self.argument, f"{format_expression(node)[:60]}: {rule}")
+
+    def _check(self, node: Node, expected: ValueType | None) -> Checked:
+        match node:
+            case Literal():
+                return self._check_literal(node, expected)
+            case ColumnName():
+                return self._check_column(node, expected)
+        name = node.function
+        if name in SIGNATURES:
+            return self._check_signature(node, SIGNATURES[name])
+        special: Callable[[Call, ValueType | None], Checked] = getattr(self, f"_check_{name}", self._check_alike)
+        return special(node, expected)
+
+    def _check_literal(self, node: Literal, expected: ValueType | None) -> Checked:
+        value = node.value
+        if value is None:
+            return Checked("literal", expected or TEXT, value=None)
+        if expected in {DATE, MOMENT} and isinstance(value, str):
+            day = parse_day(value)
+            if day is None:
+                self._refuse(node, "a date is needed, as in DATE '2024-01-31'")
+            return Checked("literal", DATE, value=day)
+        kinds = {bool: TRUTH, str: TEXT, float: NUMBER}
+        return Checked("literal", kinds.get(type(value), DATE), value=value)
+
+    def _check_column(self, node: ColumnName, expected: ValueType | None) -> Checked:
+        declared = self.schema.get(node.name)
+        if declared is None:
+            near = get_close_matches(node.name, self.schema, n=1, cutoff=0.5)
+            nearest = f"; the nearest is {near[0]!r}" if near else ""
+            listed = ", ".join(list(self.schema)[:40])
+            raise InvalidArgument(self.argument, f"there is no column {node.name!r}{nearest}; columns: {listed}")
+        if declared is FIELD and expected is MOMENT:
+            self._refuse(node, "fields without a declared type are no timestamps; cast it, as in CAST(name AS DATE)")
+        return Checked("column", (expected or TEXT) if declared is FIELD else declared, value=node.name)
+
+    def _check_signature(self, node: Call, signature: Signature) -> Checked:
+        types = signature.arguments
+        if not len(types) - signature.optional <= len(node.arguments) <= len(types):
+            self._refuse(node, f"{node.function} takes {len(types)} argument{'s' if len(types) > 1 else ''}")
+        arguments = tuple(map(self.check, node.arguments, types))
+        if node.function in {"starts_with", "substr"}:
+            self._require_literals(node, 1)
+        return Checked(node.function, signature.type, arguments)
+
+    def _require_literals(self, node: Call, start: int) -> None:
+        """Refuse arguments that are no public values, where a column would make work depend on other columns' sizes."""
+        for argument in node.arguments[start:]:
+            if not isinstance(argument, Literal) or argument.value is None:
+                self._refuse(node, "after the text, values are needed, as in substr(code, 1, 3)")
+            if isinstance(argument.value, float) and not (argument.value.is_integer() and 1 <= argument.value <= 2**20):
+                self._refuse(node, "whole numbers from 1 are needed, as in substr(code, 1, 3)")
+
+    def _common_type(self, node: Node, arguments: Sequence[Node], expected: ValueType | None) -> ValueType | None:
+        """Return the type that several values share; None if none declares one."""
+        types: set[ValueType] = set()
+        texts = True
+        for argument in arguments:
+            kind = self._declared_type(argument)
+            if kind is not None:
+                types.add(kind)
+                texts = texts and (kind is not TEXT or isinstance(argument, Literal))
+        if types == {NUMBER, TRUTH}:
+            return NUMBER
+        if DATE in types and types <= {DATE, TEXT} and texts:
+            return DATE
+        if MOMENT in types and types <= {DATE, MOMENT, TEXT} and texts:
+            return MOMENT  # a date is its first moment, as in SQL
+        if len(types) > 1:
+            listed = " and ".join(sorted(kind.value for kind in types))
+            self._refuse(node, f"{listed} are not compared; cast one of them, as in CAST(name AS DOUBLE)")
+        return types.pop() if types else expected
+
+    def _declared_type(self, node: Node) -> ValueType | None:
+        """Return the type of a node; None for NULL and for fields without a type."""
+        if isinstance(node, Literal) and node.value is None:
+            return None
+        if isinstance(node, ColumnName) and self.schema.get(node.name) is FIELD:
+            return None
+        if isinstance(node, Call) and node.function in {"least", "greatest", "coalesce", "nullif", "case"}:
+            return self._common_type(node, self._values_of(node), None)
+        return self._check(node, None).type
+
+    @staticmethod
+    def _values_of(node: Call) -> tuple[Node, ...]:
+        """Return the arguments of a call that are its possible values or are compared with them."""
+        if node.function == "case":
+            return (*node.arguments[1:-1:2], node.arguments[-1])
+        return node.arguments
+
+    def _check_alike(self, node: Call, expected: ValueType | None) -> Checked:
+        """Check comparisons, lists and other functions of values of one type."""
+        name, arguments = node.function, node.arguments
+        is_comparison = name in COMPARISONS or name in {"in", "between"}
+        least_arguments = {"in": 2, "between": 3, "coalesce": 1, "least": 1, "greatest": 1}.get(name, 2)
+        if len(arguments) < least_arguments:
+            self._refuse(node, f"{name} needs {least_arguments} values")
+        if name == "in":
+            self._require_listed(node)
+        common = self._common_type(node, arguments, None if is_comparison else expected)
+        if common is None and is_comparison:
+            self._refuse(node, "neither side declares a type; cast one, as in CAST(name AS DOUBLE)")
+        if name in {"least", "greatest"} and (common or NUMBER) not in {NUMBER, DATE}:
+            self._refuse(node, f"{name} is for numbers and dates")
+        common = common or (NUMBER if name in {"least", "greatest"} else TEXT)
+        if common is TRUTH and name not in {"eq", "ne", "in", "coalesce"}:
+            self._refuse(node, "true and false have no order")
+        checked = tuple(self.check(argument, common) for argument in arguments)
+        return Checked(name, TRUTH if is_comparison else common, checked)
+
+    def _require_listed(self, node: Call) -> None:
+        for argument in node.arguments[1:]:
+            if not isinstance(argument, Literal):
+                self._refuse(node, "IN takes a list of values, as in region IN ('north', 'south')")
+
+    def _check_case(self, node: Call, expected: ValueType | None) -> Checked:
+        if len(node.arguments) < 3:
+            self._refuse(node, "CASE needs WHEN and THEN")
+        common = self._common_type(node, self._values_of(node), expected) or TEXT
+        checked = tuple(
+            self.check(argument, TRUTH if index % 2 == 0 and index < len(node.arguments) - 1 else common)
+            for index, argument in enumerate(node.arguments)
+        )
+        return Checked("case", common, checked)
+
+    def _check_is_null(self, node: Call, expected: ValueType | None) -> Checked:
+        return Checked("is_null", TRUTH, (self.check(node.arguments[0], None),))
+
+    def _check_is_not_null(self, node: Call, expected: ValueType | None) -> Checked:
+        return Checked("is_not_null", TRUTH, (self.check(node.arguments[0], None),))
+
+    def _check_sub(self, node: Call, expected: ValueType | None) -> Checked:
+        """Check a difference of numbers, or of two dates in days."""
+        if DATE in (self._declared_type(argument) for argument in node.arguments):
+            return Checked("diff_day", NUMBER, tuple(self.check(argument, DATE) for argument in node.arguments[::-1]))
+        return Checked("sub", NUMBER, tuple(self.check(argument, NUMBER) for argument in node.arguments))
+
+    def _check_to_number(self, node: Call, expected: ValueType | None) -> Checked:
+        """Check a cast to a number: a number, true or false, a field, or a text that spells a decimal number."""
+        (argument,) = node.arguments
+        kind = self._declared_type(argument)
+        if kind in {NUMBER, TRUTH, None}:
+            return self.check(argument, NUMBER)
+        return Checked("to_number", NUMBER, (self.check(argument, TEXT),))
+
+    def _check_to_text(self, node: Call, expected: ValueType | None) -> Checked:
+        """Check a cast to text, which fields and texts alone have on all engines alike."""
+        return self.check(node.arguments[0], TEXT)
+
+    def _check_to_date(self, node: Call, expected: ValueType | None) -> Checked:
+        """Check a cast to a date: a date, a timestamp, or a field or text as in 2024-01-31."""
+        (argument,) = node.arguments
+        kind = self._declared_type(argument)
+        if kind is TEXT:
+            return Checked("to_date", DATE, (self.check(argument, TEXT),))
+        return self.check(argument, DATE)
+
+
+def _suggest(kind: ValueType, expected: ValueType) -> str:
+    """Return how to convert a type; empty if there is no way."""
+    if expected is TRUTH:
+        return "; compare it, as in flag = 1"
+    if expected is NUMBER and kind is TEXT:
+        return "; cast it, as in CAST(name AS DOUBLE)"
+    if expected is DATE and kind is TEXT:
+        return "; cast it, as in CAST(name AS DATE)"
+    if expected is NUMBER and kind in {DATE, MOMENT}:
+        return "; give days by date_diff('day', DATE '2020-01-01', name)"
+    return ""
+
+
+def find_monotone_chain(node: Node) -> tuple[tuple[tuple[str, float], ...], Node]:
+    """Return the increasing functions around a column that end in a logarithm or exponential, and what they are of.
+
+    Functions are pairs of a name and a number, from the outermost in. The chain is empty if the expression has no
+    logarithm or exponential outside of other functions: then rows are computed as they are.
+
+    >>> chain, inner = find_monotone_chain(Call("mul", (Literal(2.0), Call("ln", (ColumnName("wage"),)))))
+    >>> chain, inner
+    ((('mul', 2.0), ('ln', 0.0)), ColumnName(name='wage'))
+    """
+    steps: list[tuple[str, float]] = []
+    last = 0
+    inner = last_inner = node
+    while isinstance(inner, Call):
+        step = _find_step(inner)
+        if step is None:
+            break
+        (name, number), inner = step
+        steps.append((name, number))
+        if name in TRANSCENDENTAL:
+            last, last_inner = len(steps), inner
+    return (tuple(steps[:last]), last_inner) if last else ((), node)
+
+
+def _find_step(call: Call) -> tuple[tuple[str, float], Node] | None:
+    """Return an increasing function of one value, as name and number, and the value; else None."""
+    if call.function in TRANSCENDENTAL and len(call.arguments) == 1:
+        return (call.function, 0.0), call.arguments[0]
+    if call.function not in {"add", "sub", "mul", "div"}:
+        return None
+    left, right = call.arguments
+    if isinstance(right, Literal) and isinstance(right.value, float):
+        number, inner = right.value, left
+    elif isinstance(left, Literal) and isinstance(left.value, float) and call.function in {"add", "mul"}:
+        number, inner = left.value, right
+    else:
+        return None
+    return None if call.function in {"mul", "div"} and number <= 0 else ((call.function, number), inner)

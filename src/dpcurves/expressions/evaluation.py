@@ -1,0 +1,278 @@
+"""Values of expressions in NumPy, equal to the last bit to those of the engines."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..arrays import FloatArray
+from .checked import Checked, ValueType, check_expression
+from .lowering import EPOCH, lower_expression
+from .parsing import parse_day
+from .syntax import COMPARISONS, Node, find_column_names
+
+Array: TypeAlias = NDArray[Any]
+"""Values: doubles with NaN for NULL (numbers; days; 1, 0 for true, false); texts or None; or microseconds."""
+NO_MOMENT = np.iinfo(np.int64).min
+"""A missing timestamp."""
+DECIMAL_NUMBER = "-?[0-9]{1,30}([.][0-9]{1,30})?([eE][+-]?[0-9]{1,3})?"
+"""Texts that a cast to a number reads. Python, DuckDB and PostgreSQL round them alike."""
+SAFE_DAYS = 106_000_000
+"""Largest number of days whose microseconds fit 64 bits."""
+
+
+def evaluate_expression(node: Node, table: Mapping[str, Any], expected: ValueType | None = None) -> Array:
+    """Return the value of an expression for each row of a public table, or of the table of its owner.
+
+    Formal guarantees: the value of a row is a function of that row alone, whatever the other rows hold, and no row
+    raises an error. Operations are those of IEEE 754 on doubles, in the order of the text: a result that is not finite
+    is NULL.
+
+    Args:
+        node: The expression.
+        table: NumPy arrays, or lists, by column name.
+        expected: The type of the result; None: that of the expression.
+
+    Raises:
+        ValueError: a column is missing, or a type does not fit.
+
+    >>> from dpcurves.expressions import parse_expression
+    >>> evaluate_expression(parse_expression("wage / hours"), {"wage": [20.0, 30.0], "hours": [2.0, 0.0]})
+    array([10., nan])
+    """
+    names = [name for name in find_column_names(node) if name in table]
+    columns = {name: _encode_column(table[name]) for name in names}
+    schema = {**{str(name): ValueType.FIELD for name in table}, **{name: kind for name, (kind, _) in columns.items()}}
+    checked = lower_expression(check_expression(node, schema, expected))
+    rows = len(next(iter(table.values()))) if len(table) else 0
+    with np.errstate(all="ignore"):  # a warning would reveal a value
+        return _Evaluation({name: values for name, (_, values) in columns.items()}, rows).evaluate(checked)
+
+
+def _encode_column(values: Any) -> tuple[ValueType, Array]:
+    """Return the type of a column by its array type, and its values; lists are fields if they hold texts."""
+    array = np.asarray(values)
+    if array.dtype.kind == "b":
+        return ValueType.TRUTH, array.astype(np.float64)
+    if array.dtype.kind in "iuf":
+        return ValueType.NUMBER, array.astype(np.float64)
+    if array.dtype.kind == "M":
+        unit = np.datetime_data(array.dtype)[0]
+        if unit == "D":
+            days = array.astype(np.int64)
+            return ValueType.DATE, np.where(np.isnat(array), np.nan, days.astype(np.float64))
+        return ValueType.MOMENT, array.astype("datetime64[us]").astype(np.int64)
+    return ValueType.TEXT, np.array([value if isinstance(value, str) else None for value in array], dtype=object)
+
+
+class _Evaluation:
+    """Evaluates each node once."""
+
+    def __init__(self, columns: Mapping[str, Array], rows: int) -> None:
+        self.columns, self.rows = columns, rows
+        self.values: dict[int, tuple[Checked, Array]] = {}
+
+    def evaluate(self, checked: Checked) -> Array:
+        """Return the values of a node."""
+        if id(checked) not in self.values:
+            self.values[id(checked)] = checked, self._evaluate(checked)
+        return self.values[id(checked)][1]
+
+    def _evaluate(self, checked: Checked) -> Array:
+        if checked.function == "column":
+            return self.columns[str(checked.value)]
+        if checked.function == "literal":
+            return self._fill(checked)
+        arguments = [self.evaluate(argument) for argument in checked.arguments]
+        kind = checked.arguments[0].type
+        if checked.function == "count_periods":
+            return _count_periods(arguments[0], int(checked.number))
+        if checked.function in {"substr", "starts_with"}:
+            return TEXT_FUNCTIONS[checked.function](arguments[0], *(part.value for part in checked.arguments[1:]))
+        if checked.function in FUNCTIONS:
+            return FUNCTIONS[checked.function](*arguments)
+        return ALIKE[checked.function](arguments, kind if checked.function != "case" else checked.type)
+
+    def _fill(self, checked: Checked) -> Array:
+        value = checked.value
+        if checked.type is ValueType.TEXT:
+            filled = np.empty(self.rows, dtype=object)
+            filled[:] = value
+            return filled
+        if checked.type is ValueType.MOMENT:
+            return np.full(self.rows, NO_MOMENT)
+        return np.full(self.rows, np.nan if value is None else float(value))  # type: ignore[arg-type]
+
+
+def _is_null(values: Array) -> Array:
+    if values.dtype == object:
+        return np.array([value is None for value in values], dtype=bool)
+    return np.isnan(values) if values.dtype.kind == "f" else values == NO_MOMENT
+
+
+def _finite(values: Array) -> Array:
+    """Return the values, NULL where they are not finite."""
+    return np.where(np.isfinite(values), values, np.nan)
+
+
+def _round(values: FloatArray) -> Array:
+    """Round to whole numbers, halves away from zero."""
+    whole = np.trunc(values)
+    return whole + np.copysign(np.abs(values - whole) >= 0.5, values)
+
+
+def _and(left: Array, right: Array) -> Array:
+    """Return the conjunction in three-valued logic."""
+    return np.where((left == 0) | (right == 0), 0.0, left * right)
+
+
+def _or(left: Array, right: Array) -> Array:
+    """Return the disjunction in three-valued logic."""
+    return np.where((left == 1) | (right == 1), 1.0, np.where(np.isnan(left + right), np.nan, 0.0))
+
+
+_UPPER, _LOWER = "ABCDEFGHIJKLMNOPQRSTUVWXYZ", "abcdefghijklmnopqrstuvwxyz"
+TO_LOWER, TO_UPPER = str.maketrans(_UPPER, _LOWER), str.maketrans(_LOWER, _UPPER)
+FUNCTIONS: Mapping[str, Callable[..., Array]] = MappingProxyType({
+    "add": lambda left, right: _finite(left + right),
+    "sub": lambda left, right: _finite(left - right),
+    "mul": lambda left, right: _finite(left * right),
+    "div": lambda left, right: _finite(left / right),
+    "neg": lambda value: _finite(-value),
+    "abs": lambda value: _finite(np.abs(value)),
+    "round": lambda value: _finite(_round(value)),
+    "floor": lambda value: _finite(np.floor(value)),
+    "ceil": lambda value: _finite(np.ceil(value)),
+    "sqrt": lambda value: _finite(np.sqrt(value)),
+    "not": lambda value: 1.0 - value,
+    "and": _and,
+    "or": _or,
+    "truth_to_number": lambda value: value,
+    "is_null": lambda value: _is_null(value).astype(np.float64),
+    "is_not_null": lambda value: (~_is_null(value)).astype(np.float64),
+    "lower": lambda value: _map_texts(value, lambda text: text.translate(TO_LOWER)),
+    "upper": lambda value: _map_texts(value, lambda text: text.translate(TO_UPPER)),
+    "to_number": lambda value: _map_numbers(value, _parse_number),
+    "to_date": lambda value: _map_numbers(value, _parse_days),
+    "to_moment": lambda value: np.where(
+        np.abs(value) <= SAFE_DAYS, np.nan_to_num(value), 0
+    ).astype(np.int64) * 86_400_000_000 + np.where(np.abs(value) <= SAFE_DAYS, 0, NO_MOMENT),
+})  # fmt: skip
+"""Functions whose arguments have one type each."""
+
+
+def _map_texts(values: Array, function: Callable[[str], str]) -> Array:
+    mapped = np.empty(len(values), dtype=object)
+    mapped[:] = [None if value is None else function(value) for value in values]
+    return mapped
+
+
+def _map_numbers(values: Array, function: Callable[[str], float]) -> Array:
+    return np.array([np.nan if value is None else function(value) for value in values], dtype=np.float64)
+
+
+def _parse_number(text: str) -> float:
+    return float(text) if re.fullmatch(DECIMAL_NUMBER, text) and abs(float(text)) < np.inf else np.nan
+
+
+def _parse_days(text: str) -> float:
+    day = parse_day(text) if re.fullmatch("[0-9]{4}-[0-9]{2}-[0-9]{2}", text) else None
+    return np.nan if day is None else float((day - EPOCH).days)
+
+
+def _substr(values: Array, start: Any, length: Any = None) -> Array:
+    first = int(start) - 1
+    last = None if length is None else first + int(length)
+    return _map_texts(values, lambda text: text[first:last])
+
+
+def _starts_with(values: Array, prefix: Any) -> Array:
+    return _map_numbers(values, lambda text: float(text.startswith(str(prefix))))
+
+
+TEXT_FUNCTIONS: Mapping[str, Callable[..., Array]] = MappingProxyType({"substr": _substr, "starts_with": _starts_with})
+
+
+def _count_periods(moments: Array, period: int) -> Array:
+    return np.where(moments == NO_MOMENT, np.nan, np.floor_divide(moments, period).astype(np.float64))
+
+
+_COMPARE: Mapping[str, Callable[[Any, Any], Any]] = MappingProxyType({
+    "eq": lambda a, b: a == b, "ne": lambda a, b: a != b, "lt": lambda a, b: a < b, "le": lambda a, b: a <= b,
+    "gt": lambda a, b: a > b, "ge": lambda a, b: a >= b,
+})  # fmt: skip
+
+
+def _compare(name: str, left: Array, right: Array) -> Array:
+    """Compare two values; NULL if either is."""
+    missing = _is_null(left) | _is_null(right)
+    if left.dtype == object:  # code points are ordered as bytes of UTF-8 are
+        answers = [
+            False if is_missing else _COMPARE[name](first, second)
+            for first, second, is_missing in zip(left, right, missing, strict=True)
+        ]
+        return np.where(missing, np.nan, np.array(answers, dtype=np.float64))
+    return np.where(missing, np.nan, _COMPARE[name](left, right))
+
+
+def _in(arguments: Sequence[Array], kind: ValueType) -> Array:
+    value, *listed = arguments
+    answer = _compare("eq", value, listed[0])
+    for other in listed[1:]:
+        answer = _or(answer, _compare("eq", value, other))
+    return answer
+
+
+def _between(arguments: Sequence[Array], kind: ValueType) -> Array:
+    value, lower, upper = arguments
+    return _and(_compare("ge", value, lower), _compare("le", value, upper))
+
+
+def _coalesce(arguments: Sequence[Array], kind: ValueType) -> Array:
+    chosen = arguments[0]
+    for other in arguments[1:]:
+        chosen = np.where(_is_null(chosen), other, chosen)
+    return chosen
+
+
+def _nullif(arguments: Sequence[Array], kind: ValueType) -> Array:
+    value, other = arguments
+    return np.where(_compare("eq", value, other) == 1, _null_of(value), value)
+
+
+def _case(arguments: Sequence[Array], kind: ValueType) -> Array:
+    chosen = arguments[-1]
+    for condition, value in reversed(list(zip(arguments[0:-1:2], arguments[1:-1:2], strict=True))):
+        chosen = np.where(condition == 1, value, chosen)
+    return chosen
+
+
+def _null_of(values: Array) -> Any:
+    if values.dtype == object:
+        return None
+    return np.nan if values.dtype.kind == "f" else NO_MOMENT
+
+
+ALIKE: Mapping[str, Callable[[Sequence[Array], ValueType], Array]] = MappingProxyType({
+    **{name: (lambda arguments, kind, name=name: _compare(name, *arguments)) for name in COMPARISONS},  # type: ignore[misc]
+    "in": _in,
+    "between": _between,
+    "coalesce": _coalesce,
+    "nullif": _nullif,
+    "case": _case,
+    "least": lambda arguments, kind: _reduce(np.fmin, arguments),
+    "greatest": lambda arguments, kind: _reduce(np.fmax, arguments),
+})  # fmt: skip
+"""Functions of values of one type, of which there may be several."""
+
+
+def _reduce(function: Callable[[Array, Array], Array], arguments: Sequence[Array]) -> Array:
+    chosen = arguments[0]
+    for other in arguments[1:]:
+        chosen = function(chosen, other)
+    return chosen

@@ -1,0 +1,176 @@
+"""Reduction of calendar functions to arithmetic of whole numbers, which all engines compute alike."""
+
+from __future__ import annotations
+
+from datetime import date
+from types import MappingProxyType
+
+from .checked import Checked, ValueType
+
+NUMBER, TRUTH = ValueType.NUMBER, ValueType.TRUTH
+EPOCH = date(1970, 1, 1)
+MICROSECONDS = MappingProxyType({
+    "second": 10**6, "minute": 60 * 10**6, "hour": 3600 * 10**6, "day": 86400 * 10**6,
+})  # fmt: skip
+"""Microseconds of the units of a clock."""
+
+
+def lower_expression(checked: Checked) -> Checked:
+    """Return an equal expression in which dates are days since 1970-01-01, and calendar functions are arithmetic.
+
+    Dates are of the proleptic Gregorian calendar, without limits of years. Parts that several functions need are the
+    same object, so that an engine computes them once.
+
+    Sources: Hinnant (2013), chrono-compatible low-level date algorithms: ``civil_from_days``, ``days_from_civil``.
+    """
+    return _Lowering().lower(checked)
+
+
+class _Lowering:
+    """Replaces calendar functions; each node is replaced once."""
+
+    def __init__(self) -> None:
+        self.lowered: dict[int, tuple[Checked, Checked]] = {}
+        """New nodes by the identity of old ones, which are stored beside them so that no identity is used twice."""
+        self.civil: dict[int, tuple[Checked, tuple[Checked, Checked, Checked]]] = {}
+
+    def lower(self, checked: Checked) -> Checked:
+        """Return the replacement of a node."""
+        if id(checked) not in self.lowered:
+            self.lowered[id(checked)] = checked, self._lower(checked)
+        return self.lowered[id(checked)][1]
+
+    def _lower(self, checked: Checked) -> Checked:  # noqa: PLR0911  # noqa: PLR0911
+        name, value = checked.function, checked.value
+        if name == "literal" and isinstance(value, date):
+            return _number((value - EPOCH).days)
+        if name == "literal" and value is None and checked.type is ValueType.DATE:
+            return Checked("literal", NUMBER, value=None)
+        arguments = tuple(map(self.lower, checked.arguments))
+        prefix, _, unit = name.partition("_")
+        if prefix == "diff":
+            earlier, later = arguments
+            return _sub(self._count_periods(unit, later), self._count_periods(unit, earlier))
+        if prefix == "trunc":
+            return self._truncate(unit, *arguments)
+        if name == "to_date" and checked.arguments[0].type is ValueType.MOMENT:
+            return _periods("day", *arguments)
+        if name in {"year", "month", "day"}:
+            return self._civil(*arguments)[("year", "month", "day").index(name)]
+        if name == "quarter":
+            return _floor_div(_add(self._civil(*arguments)[1], 2), 3)
+        if name == "isodow":
+            (day,) = arguments
+            return _add(_modulo(_add(day, 3), 7), 1)  # 1970-01-01 was a Thursday
+        kind = NUMBER if checked.type is ValueType.DATE and name != "column" else checked.type
+        return Checked(name, kind, arguments, value)
+
+    def _count_periods(self, unit: str, time: Checked) -> Checked:
+        """Return the number of the period in which a time lies."""
+        if unit in {"second", "minute", "hour"}:
+            return _periods(unit, time)
+        if unit == "day":
+            return time
+        if unit == "week":
+            return _floor_div(_add(time, 3), 7)
+        year, month, _ = self._civil(time)
+        if unit == "year":
+            return year
+        months = _add_nodes(_mul(year, 12), month)
+        return months if unit == "month" else _floor_div(_add(months, -1), 3)
+
+    def _truncate(self, unit: str, day: Checked) -> Checked:
+        """Return the first day of the period."""
+        if unit == "day":
+            return day
+        if unit == "week":
+            return _add(_mul(_floor_div(_add(day, 3), 7), 7), -3)
+        year, month, _ = self._civil(day)
+        if unit == "year":
+            month = _times_zero_plus(month, 1)
+        if unit == "quarter":
+            month = _add(_mul(_floor_div(_add(month, -1), 3), 3), 1)
+        return _days_from_civil(year, month)
+
+    def _civil(self, day: Checked) -> tuple[Checked, Checked, Checked]:
+        """Return year, month and day of the month of a number of days."""
+        if id(day) not in self.civil:
+            self.civil[id(day)] = day, _civil_from_days(day)
+        return self.civil[id(day)][1]
+
+
+def _civil_from_days(day: Checked) -> tuple[Checked, Checked, Checked]:
+    """Return year, month and day of the month. Years begin in March, so that leap days are last."""
+    shifted = _add(day, 719_468)  # days since 0000-03-01
+    era = _floor_div(shifted, 146_097)  # days of 400 years
+    day_of_era = _sub(shifted, _mul(era, 146_097))
+    year_of_era = _floor_div(
+        _sub(
+            _add_nodes(_sub(day_of_era, _floor_div(day_of_era, 1460)), _floor_div(day_of_era, 36_524)),
+            _floor_div(day_of_era, 146_096),
+        ),
+        365,
+    )
+    leap_days = _sub(_floor_div(year_of_era, 4), _floor_div(year_of_era, 100))
+    day_of_year = _sub(day_of_era, _add_nodes(_mul(year_of_era, 365), leap_days))
+    month_from_march = _floor_div(_add(_mul(day_of_year, 5), 2), 153)
+    day_of_month = _add(_sub(day_of_year, _floor_div(_add(_mul(month_from_march, 153), 2), 5)), 1)
+    is_late = Checked("lt", TRUTH, (month_from_march, _number(10)))
+    month = _case(is_late, _add(month_from_march, 3), _add(month_from_march, -9))
+    year_from_march = _add_nodes(year_of_era, _mul(era, 400))
+    return _case(is_late, year_from_march, _add(year_from_march, 1)), month, day_of_month
+
+
+def _days_from_civil(year: Checked, month: Checked) -> Checked:
+    """Return the number of days of the first day of a month."""
+    is_late = Checked("gt", TRUTH, (month, _number(2)))
+    year = _case(is_late, year, _add(year, -1))
+    era = _floor_div(year, 400)
+    year_of_era = _sub(year, _mul(era, 400))
+    month_from_march = _case(is_late, _add(month, -3), _add(month, 9))
+    day_of_year = _floor_div(_add(_mul(month_from_march, 153), 2), 5)
+    leap_days = _sub(_floor_div(year_of_era, 4), _floor_div(year_of_era, 100))
+    day_of_era = _add_nodes(_add_nodes(_mul(year_of_era, 365), leap_days), day_of_year)
+    return _add(_add_nodes(_mul(era, 146_097), day_of_era), -719_468)
+
+
+def _number(value: float) -> Checked:
+    return Checked("literal", NUMBER, value=float(value))
+
+
+def _add_nodes(left: Checked, right: Checked) -> Checked:
+    return Checked("add", NUMBER, (left, right))
+
+
+def _add(left: Checked, number: float) -> Checked:
+    return _add_nodes(left, _number(number))
+
+
+def _sub(left: Checked, right: Checked) -> Checked:
+    return Checked("sub", NUMBER, (left, right))
+
+
+def _mul(left: Checked, number: float) -> Checked:
+    return Checked("mul", NUMBER, (left, _number(number)))
+
+
+def _floor_div(left: Checked, number: float) -> Checked:
+    """Return the whole quotient, exactly: numerators are below ``2**45``, so no quotient rounds up to a whole one."""
+    return Checked("floor", NUMBER, (Checked("div", NUMBER, (left, _number(number))),))
+
+
+def _modulo(left: Checked, number: float) -> Checked:
+    return _sub(left, _mul(_floor_div(left, number), number))
+
+
+def _case(condition: Checked, value: Checked, other: Checked) -> Checked:
+    return Checked("case", NUMBER, (condition, value, other))
+
+
+def _times_zero_plus(value: Checked, number: float) -> Checked:
+    """Return a number, missing where `value` is."""
+    return _add(_mul(value, 0), number)
+
+
+def _periods(unit: str, moment: Checked) -> Checked:
+    return Checked("count_periods", NUMBER, (moment,), value=float(MICROSECONDS[unit]))

@@ -1,0 +1,443 @@
+"""Parser of expressions in SQL: a closed grammar, in which each word of the text has its place or is refused."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from datetime import date
+from functools import lru_cache
+from types import MappingProxyType
+from typing import NamedTuple, NoReturn
+
+from ..arguments import InvalidArgument
+from .syntax import (
+    ARITHMETIC,
+    CALLS,
+    CASTS,
+    CLOCK_UNITS,
+    COMPARISONS,
+    DEEPEST,
+    LONGEST,
+    RESERVED,
+    UNITS,
+    Call,
+    ColumnName,
+    Literal,
+    Node,
+    require_bounded,
+)
+
+SHOWN = 40
+"""Characters of an expression that a message quotes."""
+WORDS = re.compile(
+    r"""\s*(?:
+        (?P<number>(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?(?![\w.]))
+        |(?P<text>'(?:[^']|'')*')
+        |(?P<quoted>"(?:[^"]|"")+")
+        |(?P<word>[^\W\d]\w*)
+        |(?P<sign><>|!=|==|<=|>=|::|\|\||//|\*\*|--|/\*|->|=>|:=|.)
+    )""",
+    re.VERBOSE,
+)
+"""Numbers, texts, quoted names, words and signs."""
+FUNCTIONS = f"{' '.join(sorted(CALLS))} date_diff date_trunc"
+"""Functions that a message lists."""
+ALIASES = MappingProxyType({
+    "log": "ln", "ceiling": "ceil", "substring": "substr", "ifnull": "coalesce", "prefix": "starts_with",
+    "startswith": "starts_with", "datediff": "date_diff",
+})  # fmt: skip
+"""Other names of functions."""
+CASTS_BY_TYPE = MappingProxyType({
+    **{name: cast for cast, name in CASTS.items()}, "TEXT": "to_text", "FLOAT8": "to_number",
+})  # fmt: skip
+SIGNS = MappingProxyType({
+    **{sign: name for name, sign in COMPARISONS.items()}, "!=": "ne", "==": "eq",
+})  # fmt: skip
+_OTHER_ROWS = "aggregates read other rows: an expression reads one row"
+_WINDOW = "window functions read other rows: an expression reads one row"
+_QUERY = "queries inside an expression are not allowed: an expression reads one row"
+_RANDOM = "random functions are not allowed: an expression is a function of one row"
+_TIME = "the current time is not allowed; write a date, as in DATE '2024-01-31'"
+_POWER = "powers differ in their last bits between engines; write products, as in x * x"
+_COMMENT = "comments are not allowed"
+INSTEAD = MappingProxyType({
+    "//": "it is no operator here; write floor(a / b)",
+    "%": "it is no operator here; write a - b * floor(a / b)",
+    "mod": "it is no function here; write a - b * floor(a / b)",
+    **dict.fromkeys(("^", "**", "pow", "power"), _POWER),
+    "||": "texts are not joined; compare the columns one by one",
+    "ilike": "it is unknown; write lower(name) LIKE 'abc%'",
+    "if": "it is unknown; write CASE WHEN condition THEN a ELSE b END",
+    "trim": "it is unknown; compare with IN and the spellings that occur",
+    ".": "name the column alone, without its table",
+    "interval": "it is unknown; write date_diff('day', a, b) > 30",
+    "timestamp": "it is unknown; compare with a date, as in DATE '2024-01-31'",
+    **dict.fromkeys(("select", "exists", "with", "values", "any", "all", "some"), _QUERY),
+    **dict.fromkeys(("over", "row_number", "rank", "dense_rank", "lag", "lead", "ntile", "first_value"), _WINDOW),
+    **dict.fromkeys(("count", "sum", "avg", "mean", "min", "max", "median", "stddev", "variance"), _OTHER_ROWS),
+    **dict.fromkeys(("random", "rand", "uuid", "gen_random_uuid", "setseed"), _RANDOM),
+    **dict.fromkeys(("now", "today", "current_date", "current_timestamp", "current_time", "localtime"), _TIME),
+    **dict.fromkeys(("--", "/*"), _COMMENT),
+})  # fmt: skip
+"""Rules for words that people try."""
+
+
+class Word(NamedTuple):
+    """A word of the text: its kind, its text or value, and where it begins."""
+
+    kind: str
+    text: str
+    start: int
+
+
+END = Word("end", "", -1)
+
+
+@lru_cache(maxsize=256)
+def parse_expression(text: str, argument: str = "expression") -> Node:
+    """Return the tree of an expression.
+
+    Formal guarantees: each word of the text has a place in the grammar, or the text is refused: no part is ignored. The
+    language has no functions with state, time, randomness or access to other rows, no queries, and bounded size.
+
+    Raises:
+        ValueError: the text is no expression of the language; the message names the part.
+
+    >>> from dpcurves.expressions import format_expression
+    >>> format_expression(parse_expression("age>=65 and sex in ('F')"))
+    "age >= 65 AND sex IN ('F')"
+    """
+    if not text.strip() or len(text) > LONGEST:
+        raise InvalidArgument(argument, f"an expression of 1 to {LONGEST:,} characters is needed, as in age >= 65")
+    if not text.isprintable():
+        raise InvalidArgument(argument, "an expression stands on one line of printable characters")
+    node = _Parser(text, argument).parse()
+    require_bounded(node, argument)
+    return node
+
+
+def split_words(text: str) -> list[Word]:
+    """Return the words of a text."""
+    words, position = [], 0
+    text = text.rstrip()
+    while position < len(text):
+        match = WORDS.match(text, position)
+        if match is None or match.lastgroup is None:
+            break
+        words.append(Word(match.lastgroup, match[match.lastgroup], match.start(match.lastgroup)))
+        position = match.end()
+    return words
+
+
+class _Parser:
+    """Recursive descent by precedence: OR, AND, NOT, comparisons, sums, products, signs."""
+
+    def __init__(self, text: str, argument: str) -> None:
+        self.text, self.argument = text, argument
+        self.words, self.position, self.depth = split_words(text), 0, 0
+
+    def parse(self) -> Node:
+        """Return the node of the whole text."""
+        node = self._parse_or()
+        if self._next is not END:
+            self._refuse_next()
+        return node
+
+    @property
+    def _next(self) -> Word:
+        """The next word."""
+        return self.words[self.position] if self.position < len(self.words) else END
+
+    def _refuse(self, word: Word, rule: str) -> NoReturn:
+        """Raise an error that quotes the text from a word on."""
+        rest = self.text[word.start :].strip() if word is not END else "the end"
+        shown = rest if len(rest) <= SHOWN else f"{rest[:SHOWN]}..."
+        raise InvalidArgument(self.argument, f"{shown}: {rule}")
+
+    def _refuse_next(self) -> NoReturn:
+        """Refuse the next word, which has no place here."""
+        word = self._next
+        known = INSTEAD.get(word.text.lower())
+        usual = "a value, a column or a function is needed; write as in wage / hours, or age >= 65 AND sex = 'F'"
+        self._refuse(word, known if known is not None and word.kind in {"word", "sign"} else usual)
+
+    def _take(self, *texts: str) -> str | None:
+        """Take the next word if it is one of these, in upper case or as a sign; else return None."""
+        word = self._next
+        if word.kind in {"word", "sign"} and word.text.upper() in texts:
+            self.position += 1
+            return word.text.upper()
+        return None
+
+    def _expect(self, *texts: str) -> str:
+        """Take the next word, which must be one of these."""
+        taken = self._take(*texts)
+        if taken is None:
+            known = INSTEAD.get(self._next.text.lower()) if self._next.kind in {"word", "sign"} else None
+            self._refuse(self._next, known or f"{' or '.join(texts)} is needed here")
+        return taken
+
+    def _deeper(self, parse: Callable[[], Node]) -> Node:
+        """Return what `parse` returns, one level deeper."""
+        self.depth += 1
+        if self.depth > DEEPEST:
+            raise InvalidArgument(self.argument, f"at most {DEEPEST} nested calls and brackets are allowed")
+        node = parse()
+        self.depth -= 1
+        return node
+
+    def _parse_or(self) -> Node:
+        node = self._parse_and()
+        while self._take("OR"):
+            node = Call("or", (node, self._parse_and()))
+        return node
+
+    def _parse_and(self) -> Node:
+        node = self._parse_not()
+        while self._take("AND"):
+            node = Call("and", (node, self._parse_not()))
+        return node
+
+    def _parse_not(self) -> Node:
+        if self._take("NOT"):
+            return Call("not", (self._deeper(self._parse_not),))
+        return self._parse_comparison()
+
+    def _parse_comparison(self) -> Node:
+        value = self._parse_sum()
+        word = self._next
+        if sign := self._take(*SIGNS):
+            other = self._parse_sum()
+            if Literal(None) in (value, other):
+                self._refuse(word, "nothing equals NULL; write column IS NULL")
+            return Call(SIGNS[sign], (value, other))
+        if self._take("IS"):
+            name = "is_not_null" if self._take("NOT") else "is_null"
+            self._expect("NULL")
+            return Call(name, (value,))
+        is_negated = self._take("NOT") is not None
+        kind = self._expect("BETWEEN", "IN", "LIKE") if is_negated else self._take("BETWEEN", "IN", "LIKE")
+        if kind is None:
+            return value
+        node = {"BETWEEN": self._parse_between, "IN": self._parse_in, "LIKE": self._parse_like}[kind](value)
+        return Call("not", (node,)) if is_negated else node
+
+    def _parse_between(self, value: Node) -> Node:
+        lower = self._parse_sum()
+        self._expect("AND")
+        return Call("between", (value, lower, self._parse_sum()))
+
+    def _parse_in(self, value: Node) -> Node:
+        self._expect("(")
+        if self._next.text == ")":
+            self._refuse(self._next, "IN needs a value, as in region IN ('north', 'south')")
+        listed = [self._parse_sum()]
+        while self._take(","):
+            listed.append(self._parse_sum())
+        self._expect(")")
+        return Call("in", (value, *listed))
+
+    def _parse_like(self, value: Node) -> Node:
+        word = self._next
+        pattern = self._parse_text()
+        if not pattern.endswith("%") or set(pattern[:-1]) & set("%_\\") or pattern == "%":
+            self._refuse(word, "LIKE is known for prefixes alone, as in name LIKE 'abc%'")
+        return Call("starts_with", (value, Literal(pattern[:-1])))
+
+    def _parse_sum(self) -> Node:
+        node = self._parse_product()
+        while sign := self._take("+", "-"):
+            node = Call(_ARITHMETIC_NAMES[sign], (node, self._parse_product()))
+        return node
+
+    def _parse_product(self) -> Node:
+        node = self._parse_signed()
+        while sign := self._take("*", "/"):
+            node = Call(_ARITHMETIC_NAMES[sign], (node, self._parse_signed()))
+        return node
+
+    def _parse_signed(self) -> Node:
+        if not self._take("-"):
+            return self._parse_cast()
+        node = self._deeper(self._parse_signed)
+        if isinstance(node, Literal) and isinstance(node.value, float):
+            return Literal(-node.value)
+        return Call("neg", (node,))
+
+    def _parse_cast(self) -> Node:
+        """Return a value, cast by ``::type`` or not."""
+        node = self._parse_value()
+        while self._take("::"):
+            node = self._cast(node)
+        return node
+
+    def _cast(self, node: Node) -> Node:
+        """Return a value as the type that comes next."""
+        word = self._next
+        name = CASTS_BY_TYPE.get(word.text.upper()) if word.kind == "word" else None
+        if name is None:
+            self._refuse(word, "casts are to DOUBLE, VARCHAR or DATE; round to whole numbers by round() or floor()")
+        self.position += 1
+        if name == "to_date" and isinstance(node, Literal) and isinstance(node.value, str):
+            return self._parse_day(word, node.value)
+        return Call(name, (node,))
+
+    def _parse_day(self, word: Word, text: str) -> Node:
+        """Return the literal of a date."""
+        day = parse_day(text)
+        if day is None:
+            self._refuse(word, "a date is needed, as in DATE '2024-01-31'")
+        return Literal(day)
+
+    def _parse_text(self) -> str:
+        """Return a text in single quotes, which comes next."""
+        word = self._next
+        if word.kind != "text":
+            self._refuse(word, "a text in single quotes is needed")
+        self.position += 1
+        return word.text[1:-1].replace("''", "'")
+
+    def _parse_value(self) -> Node:
+        """Return a literal, a column, a call or an expression in brackets."""
+        word = self._next
+        if word.kind == "number":
+            self.position += 1
+            return Literal(float(word.text))
+        if word.kind == "text":
+            return Literal(self._parse_text())
+        if word.kind == "quoted":
+            self.position += 1
+            return ColumnName(word.text[1:-1].replace('""', '"'))
+        if self._take("("):
+            node = self._deeper(self._parse_or)
+            self._expect(")")
+            return node
+        if word.kind != "word":
+            self._refuse_next()
+        return self._parse_word(word)
+
+    def _parse_word(self, word: Word) -> Node:
+        """Return the value that begins with a word."""
+        name = word.text.lower()
+        following = self.words[self.position + 1] if self.position + 1 < len(self.words) else END
+        if following.text == "(" and name in SPECIAL:
+            self.position += 2
+            return self._deeper(lambda: SPECIAL[name](self))
+        if name in KEYWORDS and (name != "date" or following.kind == "text"):
+            self.position += 1
+            return self._deeper(lambda: KEYWORDS[name](self))
+        if following.text == "(" and word.text.upper() not in RESERVED:
+            return self._parse_call(word)
+        if word.text.upper() in RESERVED or (following is not END and following.text == "("):
+            self._refuse_next()
+        self.position += 1
+        return ColumnName(word.text)
+
+    def _parse_call(self, word: Word) -> Node:
+        """Return the call of a function of the language."""
+        name = ALIASES.get(word.text.lower(), word.text.lower())
+        if name not in CALLS:
+            known = INSTEAD.get(word.text.lower())
+            self._refuse(word, known or f"there is no function {name}; the functions are {FUNCTIONS}")
+        self.position += 2
+        arguments: list[Node] = []
+        if not self._take(")"):
+            arguments.append(self._deeper(self._parse_or))
+            while self._take(","):
+                arguments.append(self._deeper(self._parse_or))
+            self._expect(")")
+        if not arguments or (name not in {"least", "greatest", "coalesce"} and len(arguments) > MOST_ARGUMENTS):
+            self._refuse(word, f"{name} has other arguments")
+        if word.text.lower() in {"log", "round"} and len(arguments) > 1:
+            self._refuse(word, REMEDIES[word.text.lower()])
+        return Call(name, tuple(arguments))
+
+    def _parse_case(self) -> Node:
+        compared = None if self._next.text.upper() == "WHEN" else self._parse_or()
+        arguments: list[Node] = []
+        self._expect("WHEN")
+        while True:
+            condition = self._parse_or()
+            self._expect("THEN")
+            arguments += [condition if compared is None else Call("eq", (compared, condition)), self._parse_or()]
+            if self._expect("WHEN", "ELSE", "END") != "WHEN":
+                break
+        default: Node = Literal(None)
+        if self.words[self.position - 1].text.upper() == "ELSE":
+            default = self._parse_or()
+            self._expect("END")
+        return Call("case", (*arguments, default))
+
+    def _parse_cast_call(self) -> Node:
+        node = self._parse_or()
+        self._expect("AS")
+        node = self._cast(node)
+        self._expect(")")
+        return node
+
+    def _parse_extract(self) -> Node:
+        word = self._next
+        name = word.text.lower()
+        if name not in DATE_PARTS:
+            self._refuse(word, f"the part is one of {', '.join(DATE_PARTS)}")
+        self.position += 1
+        self._expect("FROM")
+        node = self._parse_or()
+        self._expect(")")
+        return Call(name, (node,))
+
+    def _parse_unit(self, units: tuple[str, ...]) -> str:
+        """Return the unit of a date, a text that comes next, and take the comma after it."""
+        word = self._next
+        unit = self._parse_text().lower()
+        if unit not in units:
+            self._refuse(word, f"the unit is one of {', '.join(units)}")
+        self._expect(",")
+        return unit
+
+    def _parse_difference(self) -> Node:
+        unit = self._parse_unit((*UNITS, *CLOCK_UNITS))
+        earlier = self._parse_or()
+        self._expect(",")
+        later = self._parse_or()
+        self._expect(")")
+        return Call(f"diff_{unit}", (earlier, later))
+
+    def _parse_truncation(self) -> Node:
+        unit = self._parse_unit(UNITS)
+        node = self._parse_or()
+        self._expect(")")
+        return Call(f"trunc_{unit}", (node,))
+
+    def _parse_date(self) -> Node:
+        word = self.words[self.position - 1]
+        return self._parse_day(word, self._parse_text())
+
+
+_ARITHMETIC_NAMES = MappingProxyType({sign: name for name, sign in ARITHMETIC.items()})
+DATE_PARTS = ("year", "quarter", "month", "day", "isodow")
+MOST_ARGUMENTS = 3
+"""Arguments of a function that does not take a list."""
+REMEDIES = MappingProxyType({
+    "log": "logarithms are ln(x), log2(x) and log10(x)", "round": "round takes one number; write round(x * 100) / 100",
+})  # fmt: skip
+SPECIAL: Mapping[str, Callable[[_Parser], Node]] = MappingProxyType({
+    "cast": _Parser._parse_cast_call, "try_cast": _Parser._parse_cast_call, "extract": _Parser._parse_extract,
+    "date_diff": _Parser._parse_difference, "datediff": _Parser._parse_difference,
+    "date_trunc": _Parser._parse_truncation,
+})  # fmt: skip
+"""Calls whose arguments have a form of their own."""
+KEYWORDS: Mapping[str, Callable[[_Parser], Node]] = MappingProxyType({
+    "case": _Parser._parse_case, "date": _Parser._parse_date,
+    "null": lambda parser: Literal(None), "true": lambda parser: Literal(True), "false": lambda parser: Literal(False),
+})  # fmt: skip
+"""Words that begin a value of their own."""
+
+
+def parse_day(text: str) -> date | None:
+    """Return the date of a text as in ``2024-01-31``, from year 1 to 9999; else None."""
+    with suppress(ValueError):
+        if len(text) == 10 and text.isascii():
+            return date.fromisoformat(text)
+    return None

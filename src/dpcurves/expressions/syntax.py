@@ -1,0 +1,203 @@
+"""Syntax trees of expressions, their bounds, and their canonical SQL text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import date
+from math import isfinite
+from types import MappingProxyType
+from typing import TypeAlias
+
+from ..arguments import InvalidArgument
+
+MOST_NODES = 200
+"""Nodes of an expression: the largest number, which bounds the work for a row."""
+DEEPEST = 30
+"""Nested calls of an expression: the largest number, which bounds the recursion."""
+LONGEST = 4_000
+"""Characters of the text of an expression."""
+LONGEST_LITERAL = 200
+"""Bytes of UTF-8 of a text in an expression."""
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """A public value in an expression; None is NULL."""
+
+    value: float | str | bool | date | None
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnName:
+    """A column of the table, by its exact name."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A function or an operator of `FUNCTION_NAMES`, with its arguments in order.
+
+    The arguments of ``case`` are conditions and values in turn, followed by the value of ELSE.
+    """
+
+    function: str
+    arguments: tuple[Node, ...]
+
+
+Node: TypeAlias = Literal | ColumnName | Call
+
+COMPARISONS = MappingProxyType({"eq": "=", "ne": "<>", "lt": "<", "le": "<=", "gt": ">", "ge": ">="})
+"""SQL of comparisons, by the names of their nodes."""
+ARITHMETIC = MappingProxyType({"add": "+", "sub": "-", "mul": "*", "div": "/"})
+"""SQL of operators on numbers, by the names of their nodes."""
+UNITS = ("day", "week", "month", "quarter", "year")
+"""Calendar units of dates."""
+CLOCK_UNITS = ("second", "minute", "hour")
+"""Units of differences of timestamps."""
+LEVELS = MappingProxyType({
+    "or": 1, "and": 2, "not": 3, **dict.fromkeys((*COMPARISONS, "in", "between", "is_null", "is_not_null"), 4),
+    "add": 5, "sub": 5, "mul": 6, "div": 6, "neg": 7,
+})  # fmt: skip
+"""Precedence of operators; a call of a function binds closest."""
+CALLS = frozenset({
+    "abs", "round", "floor", "ceil", "sqrt", "ln", "log2", "log10", "exp", "least", "greatest", "coalesce", "nullif",
+    "lower", "upper", "substr", "starts_with",
+    *("year", "quarter", "month", "day", "isodow"),
+})  # fmt: skip
+"""Functions that are written as their name with arguments in brackets."""
+CASTS = MappingProxyType({"to_number": "DOUBLE", "to_text": "VARCHAR", "to_date": "DATE"})
+"""SQL types of casts, by the names of their nodes."""
+FUNCTION_NAMES = frozenset({
+    *CALLS, *CASTS, *LEVELS, "case", *(f"trunc_{unit}" for unit in UNITS),
+    *(f"diff_{unit}" for unit in (*UNITS, *CLOCK_UNITS)),
+})  # fmt: skip
+"""All functions and operators of the language."""
+
+
+def format_expression(node: Node) -> str:  # noqa: PLR0911  # noqa: PLR0911
+    """Return the canonical SQL text of an expression. It is parsed back into an equal tree.
+
+    >>> format_expression(Call("gt", (Call("div", (ColumnName("wage"), ColumnName("hours"))), Literal(20.5))))
+    'wage / hours > 20.5'
+    """
+    match node:
+        case Literal():
+            return _format_literal(node.value)
+        case ColumnName():
+            is_plain = re.fullmatch("[A-Za-z_][A-Za-z0-9_]*", node.name) and node.name.upper() not in RESERVED
+            return node.name if is_plain else '"' + node.name.replace('"', '""') + '"'
+    texts = [format_expression(argument) for argument in node.arguments]
+    name = node.function
+    if name in LEVELS:
+        return _format_operator(node, texts)
+    if name == "case":
+        pairs = zip(texts[0:-1:2], texts[1:-1:2], strict=True)
+        return f"CASE {' '.join(f'WHEN {condition} THEN {value}' for condition, value in pairs)} ELSE {texts[-1]} END"
+    if name in CASTS:
+        return f"CAST({texts[0]} AS {CASTS[name]})"
+    prefix, _, unit = name.partition("_")
+    if prefix in {"trunc", "diff"}:
+        return f"date_{prefix}('{unit}', {', '.join(texts)})"
+    return f"{name}({', '.join(texts)})"
+
+
+RESERVED = frozenset({
+    "AND", "AS", "BETWEEN", "CASE", "CAST", "CURRENT_DATE", "CURRENT_TIME", "CURRENT_TIMESTAMP", "DISTINCT", "ELSE",
+    "END", "EXISTS", "EXTRACT", "FALSE", "FROM", "GROUP", "HAVING", "ILIKE", "IN", "INTERVAL", "IS", "JOIN", "LIKE",
+    "LIMIT", "NOT", "NULL", "OR", "ORDER", "SELECT", "THEN", "TRUE", "UNION", "WHEN", "WHERE",
+})  # fmt: skip
+"""Words that are quoted if they name a column."""
+
+
+def _format_literal(value: float | str | bool | date | None) -> str:
+    """Return the SQL of a literal."""
+    if value is None:
+        return "NULL"
+    if isinstance(value, bool):
+        return str(value).upper()
+    if isinstance(value, str):
+        return "'" + value.replace("'", "''") + "'"
+    if isinstance(value, date):
+        return f"DATE '{value.isoformat()}'"
+    return str(int(value)) if float(value).is_integer() and abs(value) < 2**53 else repr(float(value))
+
+
+def _format_operator(node: Call, texts: list[str]) -> str:
+    """Return the SQL of an operator, with brackets around operands that bind less closely."""
+    name, level = node.function, LEVELS[node.function]
+    operands = [
+        text if _level(argument) > level or (index == 0 and level in {1, 2, 5, 6} and _level(argument) == level)
+        else f"({text})"
+        for index, (argument, text) in enumerate(zip(node.arguments, texts, strict=True))
+    ]  # fmt: skip
+    if name in {"and", "or"}:
+        return f" {name.upper()} ".join(operands)
+    if name in COMPARISONS or name in ARITHMETIC:
+        return f"{operands[0]} {(COMPARISONS | ARITHMETIC)[name]} {operands[1]}"
+    if name == "in":
+        return f"{operands[0]} IN ({', '.join(texts[1:])})"
+    if name == "between":
+        return f"{operands[0]} BETWEEN {operands[1]} AND {operands[2]}"
+    if name in {"is_null", "is_not_null"}:
+        return f"{operands[0]} {name.upper().replace('_', ' ')}"
+    return f"NOT {operands[0]}" if name == "not" else f"-{operands[0]}"
+
+
+def _level(node: Node) -> int:
+    """Return the precedence of a node; a negative number binds like a minus sign."""
+    if isinstance(node, Literal) and isinstance(node.value, float) and node.value < 0:
+        return LEVELS["neg"]
+    return LEVELS.get(node.function, 9) if isinstance(node, Call) else 9
+
+
+def walk_nodes(node: Node) -> Iterator[Node]:
+    """Yield a node and all nodes below it."""
+    yield node
+    if isinstance(node, Call):
+        for argument in node.arguments:
+            yield from walk_nodes(argument)
+
+
+def find_column_names(node: Node) -> tuple[str, ...]:
+    """Return the names of the columns in an expression, each once, in order."""
+    return tuple(dict.fromkeys(part.name for part in walk_nodes(node) if isinstance(part, ColumnName)))
+
+
+def find_texts(node: Node) -> tuple[str, ...]:
+    """Return the texts that an expression publishes, each once, in order."""
+    values = (part.value for part in walk_nodes(node) if isinstance(part, Literal))
+    return tuple(dict.fromkeys(value for value in values if isinstance(value, str)))
+
+
+def require_bounded(node: Node, argument: str) -> None:
+    """Refuse an expression that is too large, or has a literal that cannot be stored.
+
+    Raises:
+        ValueError: there are more than 200 parts, more than 30 nested calls, a number that is not finite, or a text
+            that is too long or has a null character.
+    """
+    depth = _measure_depth(node, DEEPEST + 1)
+    if depth > DEEPEST:
+        raise InvalidArgument(
+            argument, f"at most {DEEPEST} nested calls and brackets are allowed; split the expression"
+        )
+    if sum(1 for _ in walk_nodes(node)) > MOST_NODES:
+        raise InvalidArgument(argument, f"an expression has at most {MOST_NODES} names, values and operators")
+    for part in walk_nodes(node):
+        value = part.value if isinstance(part, Literal) else part.name if isinstance(part, ColumnName) else None
+        if isinstance(value, float) and not isfinite(value):
+            raise InvalidArgument(argument, "numbers must be finite doubles")
+        if isinstance(value, str) and (len(value.encode("utf-8", "replace")) > LONGEST_LITERAL or "\0" in value):
+            raise InvalidArgument(
+                argument, f"texts and names have at most {LONGEST_LITERAL} bytes, and no null character"
+            )
+
+
+def _measure_depth(node: Node, most: int) -> int:
+    """Return the number of nested calls, or `most` if there are as many or more."""
+    if not isinstance(node, Call) or most == 0:
+        return 0
+    return 1 + max((_measure_depth(argument, most - 1) for argument in node.arguments), default=0)

@@ -1,0 +1,193 @@
+"""SENSITIVE. Columns that expressions derive from those of a source, row by row, in DuckDB."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import duckdb
+
+from ...arguments import InvalidArgument
+from ...data import ALL_RECORDS
+from ...expressions import Checked, build_duckdb_sql, check_expression, find_column_names, parse_expression
+from ...expressions import ValueType as ExpressionType
+from ..source import DATE, MOMENT, NUMBER, NUMBER_IN_TEXT, TEXT, Column, ColumnKind, Source, find_column, sql_name
+from ..value_names import ValueType
+
+
+class RowFilter(NamedTuple):
+    """A filter of rows.
+
+    Attributes:
+        position: Position of the derived column that is true for the rows that pass.
+        keeps_failing_rows: Whether other rows stay, without values: they are missing. Else they are left out.
+    """
+
+    position: int
+    keeps_failing_rows: bool
+
+    @property
+    def name(self) -> str:
+        """The SQL name of the condition, which is true or false."""
+        return sql_name(self.position)
+
+
+class _Derived(NamedTuple):
+    """A derived column: its checked expression, the positions of its inputs, and the column as engines read it."""
+
+    checked: Checked
+    inputs: tuple[int, ...]
+    column: Column
+
+
+class DerivedColumns:
+    """Columns of a source and columns derived from them, whose positions follow those of the source and of its faults.
+
+    Formal guarantees: a derived value is a function of its row alone (see `expressions`), so deriving columns maps
+    tables row by row: tables that differ in one row, or in the rows of one unit, do so afterwards, or are equal.
+    """
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self._first = len(source.columns) + 1
+        self._derived: list[_Derived] = []
+        self._positions: dict[tuple[str, str], int] = {}
+
+    def add(self, text: str, is_numeric: bool, argument: str) -> tuple[Column, int]:
+        """Return the column of an expression and its position.
+
+        Args:
+            text: The expression.
+            is_numeric: Whether numbers are needed; else texts, numbers or truth values.
+            argument: Name of the argument for messages.
+
+        Raises:
+            ValueError: the text is no expression, or a column is missing or has another type than its function needs.
+        """
+        position = self._positions.get((text, str(is_numeric)))
+        if position is None and text == ALL_RECORDS:
+            position = self._append(text, str(is_numeric), ONE, ())
+        if position is None:
+            node = parse_expression(text, argument)
+            checked = check_expression(node, self._schema(find_column_names(node)), None, argument)
+            if is_numeric and checked.type is not ExpressionType.DATE:
+                checked = check_expression(node, self._schema(find_column_names(node)), ExpressionType.NUMBER, argument)
+            position = self._append(text, str(is_numeric), checked, find_column_names(node))
+        return self._derived[position - self._first].column, position
+
+    def add_condition(self, where: str) -> int:
+        """Return the position of the condition of a filter. Raises as `add`."""
+        position = self._positions.get((where, "condition"))
+        if position is None:
+            node = parse_expression(where, "where")
+            checked = check_expression(node, self._schema(find_column_names(node)), ExpressionType.TRUTH, "where")
+            condition = Checked("coalesce", ExpressionType.TRUTH, (checked, FALSE))
+            position = self._append(where, "condition", condition, find_column_names(node))
+        return position
+
+    def _append(self, text: str, use: str, checked: Checked, names: Sequence[str]) -> int:
+        """Add a derived column of these columns, and return its position."""
+        inputs = tuple(find_column(name, self.source.columns) for name in names)
+        self._derived.append(_Derived(checked, inputs, _describe_column(text, checked.type)))
+        self._positions[text, use] = self._first + len(self._derived) - 1
+        return self._positions[text, use]
+
+    def _schema(self, names: Iterable[str]) -> dict[str, ExpressionType]:
+        """Return the types of all columns, after a check of the named ones.
+
+        Raises:
+            ValueError: a named column occurs twice, or holds values that expressions do not read.
+        """
+        columns = {column.name: _expression_type(column) for column in self.source.columns}
+        for name in names:
+            if name in columns:
+                column = self.source.columns[find_column(name, self.source.columns)]
+                if columns[name] is None:
+                    raise InvalidArgument(
+                        "column", f"{name!r} holds {column.kind.value}, which expressions do not read", name
+                    )
+        return {name: kind for name, kind in columns.items() if kind is not None}
+
+    def find_inputs(self, positions: Sequence[int]) -> list[int]:
+        """Return the positions in the source that columns are read from."""
+        inputs: set[int] = set()
+        for position in positions:
+            inputs |= {position} if position < self._first else {*self._derived[position - self._first].inputs}
+        return sorted(inputs)
+
+    def scan(self, connection: duckdb.DuckDBPyConnection, positions: Sequence[int], *, whole: bool = False) -> str:
+        """Return a FROM clause with the columns at these positions, as `Source.scan` or `Source.scan_whole`."""
+        inputs = self.find_inputs(positions) or [0]
+        rows = self.source.scan_whole(connection, inputs) if whole else self.source.scan(connection, inputs)
+        derived = [position for position in dict.fromkeys(positions) if position >= self._first]
+        if not derived:
+            return rows
+        rows = build_duckdb_sql(
+            rows,
+            [(sql_name(position), self._derived[position - self._first].checked) for position in derived],
+            self._read_column,
+        )
+        names = ", ".join([*map(sql_name, dict.fromkeys(positions)), *(["whole"] if whole else [])])
+        return f"(SELECT {names} FROM {rows})"
+
+    def _read_column(self, name: str, kind: ExpressionType) -> str:  # noqa: PLR0911
+        """Return the SQL of a value of the source, NULL if it is missing."""
+        position = find_column(name, self.source.columns)
+        column = self.source.columns[position]
+        value = sql_name(position)
+        number = column.number.format(value)
+        match kind:
+            case ExpressionType.NUMBER | ExpressionType.TRUTH if column.value_type in {
+                ValueType.WHOLE,
+                ValueType.TRUTH,
+            }:
+                return number if kind is ExpressionType.NUMBER else f"{number} <> 0"  # no value is NaN
+            case ExpressionType.NUMBER:
+                return f"CASE WHEN NOT isnan({number}) THEN {number} END"
+            case ExpressionType.TRUTH:
+                return f"CASE WHEN NOT isnan({number}) THEN {number} <> 0 END"
+            case ExpressionType.MOMENT:
+                return f"({column.moment or 'NULL'})".format(value)
+            case ExpressionType.DATE if column.time == DATE:
+                return f"floor({column.elapsed_time or 'NULL'})".format(value)
+        text = f"TRY(decode({value}))"
+        if kind is ExpressionType.TEXT:
+            return text
+        return (  # a field as in 2024-01-31
+            f"CASE WHEN regexp_full_match({text}, '[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}') "
+            f"AND NOT starts_with({text}, '0000') "
+            f"THEN CAST(TRY_CAST({text} AS DATE) - DATE '1970-01-01' AS DOUBLE) END"
+        )
+
+
+ONE = Checked("literal", ExpressionType.NUMBER, value=1.0)
+"""The value of each record in the column of all records."""
+FALSE = Checked("literal", ExpressionType.TRUTH, value=False)
+"""The value of a condition that is NULL: as in SQL, the row does not pass."""
+
+
+def _expression_type(column: Column) -> ExpressionType | None:
+    """Return the type of a column in expressions; None: expressions do not read it."""
+    if column.kind is ColumnKind.TIMES:
+        kinds = {DATE: ExpressionType.DATE, MOMENT: ExpressionType.MOMENT}
+        return kinds.get(column.time) if column.elapsed_time is not None else None
+    if column.kind is ColumnKind.NUMBERS:
+        return ExpressionType.TRUTH if column.value_type is ValueType.TRUTH else ExpressionType.NUMBER
+    if column.kind is ColumnKind.TEXT:
+        return ExpressionType.TEXT
+    return ExpressionType.FIELD if column.kind in {ColumnKind.UNTYPED, ColumnKind.FIELDS, ColumnKind.OBJECTS} else None
+
+
+def _describe_column(text: str, kind: ExpressionType) -> Column:
+    """Return a derived column as engines read it."""
+    match kind:
+        case ExpressionType.TEXT:
+            shown = "CAST(encode({0}) AS VARCHAR)"
+            return Column(text, ColumnKind.TEXT, NUMBER_IN_TEXT.replace(TEXT, shown), shown)
+        case ExpressionType.TRUTH:
+            return Column(
+                text, ColumnKind.NUMBERS, NUMBER, declared_value_type=ValueType.TRUTH, declared_type="BOOLEAN"
+            )
+        case ExpressionType.DATE:
+            return Column(text, ColumnKind.TIMES, "CAST(NULL AS DOUBLE)", elapsed_time=NUMBER, time=DATE)
+    return Column(text, ColumnKind.NUMBERS, NUMBER, declared_value_type=ValueType.DOUBLE, declared_type="DOUBLE")

@@ -1,0 +1,206 @@
+"""Filters and derived columns: exact counts of all tiny tables, their sensitivity, and their agreement with pandas."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Sequence
+from itertools import combinations_with_replacement, product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dpcurves.arguments import InvalidArgument
+from dpcurves.data import Axis, Categories, Grid, UnlistedCategories, Weights
+from dpcurves.privacy import EACH_RECORD, Unit
+from dpcurves.queries import CountQuery, CountUse, SubsetQuery, UnitSizesQuery, WeightQuery
+from dpcurves.records import Records, open_records, tabulate
+
+KEY = b"a secret key"
+GRID = Grid(0, 2, cells=2)
+Row = tuple[float, float]
+# A row that passes in each cell, one that passes without a value, and one that fails.
+ROWS: tuple[Row, ...] = ((0.25, 1.0), (0.75, 1.0), (np.nan, 1.0), (0.25, np.nan))
+HOLDINGS = [rows for size in range(3) for rows in combinations_with_replacement(ROWS, size)]
+QUERY = CountQuery((Axis("x * 2", GRID),), CountUse.CELLS).with_filter("flag = 1")
+
+
+def open_table(units: Sequence[tuple[str, Sequence[Row]]], unit: Unit, keeps: bool) -> Records:
+    rows = [(name, *row) for name, holding in units for row in holding]
+    columns = {name: np.array([row[place] for row in rows]) for place, name in enumerate(("u", "x", "flag"))}
+    return open_records(columns, unit=unit, key=KEY, keeps_failing_rows=keeps)
+
+
+def count(units: Sequence[tuple[str, Sequence[Row]]], unit: Unit, keeps: bool) -> tuple[int, ...]:
+    if not any(holding for _, holding in units):
+        return (0, 0, 0)
+    with open_table(units, unit, keeps) as records:
+        return tuple(tabulate(records, QUERY).tolist())
+
+
+def distance(first: tuple[int, ...], second: tuple[int, ...]) -> int:
+    return sum(abs(one - other) for one, other in zip(first, second, strict=True))
+
+
+@pytest.mark.parametrize("keeps", [False, True])
+def test_a_filter_does_not_change_the_distance_of_tables_that_differ_in_a_record(keeps: bool) -> None:
+    """All tables of up to two records, and each record that is added, removed or replaced."""
+    counts = {holding: count([("a", holding)], EACH_RECORD, keeps) for holding in HOLDINGS}
+    for holding, cells in counts.items():
+        passing = [row for row in holding if row[1] == 1]
+        expected = [sum(row[0] == value for row in passing) for value in (0.25, 0.75)]
+        missing = len(holding) - sum(expected) if keeps else len(passing) - sum(expected)
+        assert cells == (*expected, missing)
+    for holding, row in product([holding for holding in HOLDINGS if len(holding) < 2], ROWS):
+        added = next(other for other in HOLDINGS if sorted(map(str, other)) == sorted(map(str, (*holding, row))))
+        assert distance(counts[holding], counts[added]) <= 1
+    for first, second in product([holding for holding in HOLDINGS if len(holding) == 1], repeat=2):
+        assert distance(counts[first], counts[second]) <= 2
+
+
+@pytest.mark.parametrize("keeps", [False, True])
+@pytest.mark.parametrize("most", [1, 2])
+def test_a_filter_acts_before_the_contribution_bound(most: int, keeps: bool) -> None:
+    """All tables of two units: each unit adds a function of its own rows, of at most as many as the bound."""
+    unit = Unit("u", most)
+    alone = {(name, holding): count([(name, holding)], unit, keeps) for name in "ab" for holding in HOLDINGS}
+    for (_, holding), cells in alone.items():
+        passing = sum(row[1] == 1 for row in holding)
+        # A row that fails takes no place of one that passes; under replace-one it fills a place that is left.
+        assert sum(cells) == min(most, len(holding) if keeps else passing)
+        assert sum(cells[:2]) >= min(most, passing) - sum(np.isnan(row[0]) for row in holding)
+    for first, second in product(HOLDINGS[4::4], HOLDINGS[::5]):
+        both = count([("a", first), ("b", second)], unit, keeps)
+        assert both == tuple(np.add(alone["a", first], alone["b", second]).tolist())
+    for first, second in product(HOLDINGS, repeat=2):
+        assert distance(alone["a", first], alone["a", second]) <= (most if () in (first, second) else 2 * most)
+
+
+def test_every_unit_keeps_its_place_under_replace_one_with_one_row_each() -> None:
+    """With one row for each unit the number of used rows is public, whatever the filter."""
+    units = [(name, holding) for name, holding in zip("abcdefghijklmno", HOLDINGS[1:], strict=False)]
+    assert sum(count(units, Unit("u", 1), True)) == len(units)
+
+
+def test_sizes_of_units_count_the_rows_that_pass() -> None:
+    units = [(name, holding) for name, holding in zip("abcdefghijklmno", HOLDINGS[1:], strict=False)]
+    passing = [sum(row[1] == 1 for row in holding) for _, holding in units]
+    query = UnitSizesQuery.from_column("u").with_filter("flag = 1")
+    for keeps in (False, True):
+        with open_table(units, Unit("u", 1), keeps) as records:
+            sizes = tabulate(records, query).tolist()
+            values = records.sized_units(Axis("x * 2", GRID, where="flag = 1"), 3)
+        assert sizes[:2] == [passing.count(1), passing.count(2)]
+        assert sizes[-1] == (passing.count(0) if keeps else 0)
+        assert values.sum() == len(units) if keeps else len(units) - passing.count(0)
+
+
+def test_each_kind_of_count_reads_the_rows_that_pass() -> None:
+    generator = np.random.default_rng(3)
+    table = {
+        "x": generator.random(500) * 2,
+        "y": generator.random(500),
+        "w": generator.random(500),
+        "g": np.array(["a", "b", "c"])[generator.integers(0, 3, 500)],
+        "age": generator.integers(0, 100, 500),
+    }
+    mask = (table["age"] >= 65) & (table["g"] != "a")
+    passing = {name: values[mask] for name, values in table.items()}
+    where = "age >= 65 AND g <> 'a'"
+    filtered = (Categories("g", ("b", "c"), where=where), Axis("x", GRID, where=where))
+    plain = (Categories("g", ("b", "c")), Axis("x", GRID))
+    with (
+        open_records(table, unit=EACH_RECORD, key=KEY, keeps_failing_rows=False) as records,
+        open_records(passing, unit=EACH_RECORD, key=KEY) as expected,
+    ):
+        assert (records.counts(filtered) == expected.counts(plain)).all()
+        assert records.sums(filtered, 8) == expected.sums(plain, 8)
+        assert records.squares(filtered, 8) == expected.squares(plain, 8)
+        assert records.prefixes(filtered, (1, 2, 4)) == expected.prefixes(plain, (1, 2, 4))
+        assert sorted(records.places(filtered)) == sorted(expected.places(plain))
+        unlisted = UnlistedCategories("g")
+        assert records.names(UnlistedCategories("g", where=where)) == expected.names(unlisted)
+        weighted = WeightQuery((Axis("x", GRID),), Weights("w", 1.0), CountUse.CELLS)
+        assert records.weighted_sums(weighted.with_filter(where)) == expected.weighted_sums(weighted)
+        axes = (Axis("x", Grid(0, 2, cells=1)), Axis("y", Grid(0, 1, cells=1)))
+        subsets = SubsetQuery(axes, 5, 0, above=-1.0, below=1.0)
+        assert records.count_confirming_subsets(subsets.with_filter(where)) == expected.count_confirming_subsets(
+            subsets
+        )
+
+
+def test_columns_with_different_filters_are_refused() -> None:
+    axes = (Axis("x", GRID, where="x > 0"), Axis("y", GRID, where="x > 1"))
+    with (
+        open_records({"x": [1.0], "y": [1.0]}, unit=EACH_RECORD, key=KEY) as records,
+        pytest.raises(InvalidArgument, match="one filter"),
+    ):
+        records.counts(axes)
+
+
+def make_sources(folder: Path) -> list[Any]:
+    """One table in each kind of file and frame."""
+    frame = pd.DataFrame({
+        "wage": [10.0, 20.0, np.nan, 40.0, 5.0, 0.0],
+        "hours": [2, 0, 4, 5, 1, 1],
+        "place": ["Nord", "Süd", None, "nord", "Süd", "a,b"],
+        "flag": [True, False, True, True, False, True],
+        "seen": pd.Series(
+            ["2024-01-31", "2023-12-31", None, "2024-02-29", "1969-07-20", "2024-02-01"], dtype="datetime64[us]"
+        ),
+    })  # fmt: skip
+    frame.to_csv(folder / "t.csv", index=False)
+    (folder / "t.csv.gz").write_bytes(gzip.compress((folder / "t.csv").read_bytes()))
+    frame.to_parquet(folder / "t.parquet")
+    columns = {name: frame[name].to_numpy() for name in frame.columns}
+    lists = {name: frame[name].tolist() for name in ("wage", "hours", "place", "flag")}
+    return [folder / "t.csv", folder / "t.csv.gz", folder / "t.parquet", frame, columns, lists]
+
+
+FILTERS = {
+    "hours > 1": 3,
+    "wage / hours >= 5": 3,
+    "place = 'Süd'": 2,
+    "lower(place) = 'nord'": 2,
+    "place <> 'Süd'": 3,
+    "place IS NULL": 1,
+    "flag": 4,
+    "NOT flag OR place LIKE 'N%'": 3,
+    "wage IS NULL": 1,
+    "wage BETWEEN 5 AND 20 AND hours IN (0, 1)": 2,
+    "CASE WHEN flag THEN hours ELSE 0 END >= 1": 4,
+    "least(wage, hours) = 0": 2,
+    "substr(place, 1, 1) = 'a'": 1,
+}
+DATED = {
+    "year(CAST(seen AS DATE)) = 2024": 3,
+    "CAST(seen AS DATE) < '2024-01-01'": 2,
+    "date_trunc('month', CAST(seen AS DATE)) = DATE '2024-02-01'": 2,
+}
+
+
+def test_a_filter_passes_the_same_rows_of_every_kind_of_table(tmp_path: Path) -> None:
+    for source in make_sources(tmp_path):
+        dated = {} if isinstance(source, dict) and "seen" not in source else DATED
+        with open_records(source, unit=EACH_RECORD, key=KEY, keeps_failing_rows=False) as records:
+            for where, passing in {**FILTERS, **dated}.items():
+                axis = Axis("hours", Grid(0, 10, cells=2), where=where)
+                assert int(records.counts([axis]).sum()) == passing, (source, where)
+
+
+def test_a_logarithm_counts_the_rows_by_its_edges(tmp_path: Path) -> None:
+    values = np.array([0.0, -1.0, np.nan, np.inf, 1.0, np.exp(1), 0.5, 100.0, np.nextafter(1.0, 0)])
+    with open_records({"wage": values}, unit=EACH_RECORD, key=KEY) as records:
+        counts = records.counts([Axis("ln(wage)", Grid(-1, 2, cells=3))]).tolist()
+        assert counts == [2, 1, 2, 4]
+        assert records.prefixes([Axis("1 + 2 * ln(wage)", Grid(-1, 5, cells=3))], (1, 2, 3)) == [2, 3, 5, 4]
+        assert records.counts([Axis("exp(wage)", Grid(0, 3, cells=3))]).tolist() == [1, 2, 4, 2]
+        for column in ("ln(ln(wage))", "ln(wage) * ln(wage)", "-1 * ln(wage)"):
+            with pytest.raises(InvalidArgument, match="logarithm|last bits"):
+                records.counts([Axis(column, Grid(0, 3, cells=3))])
+        with pytest.raises(InvalidArgument, match="narrower range"):
+            records.counts([Axis("ln(wage)", Grid(0, 3000, cells=3))])
+        with pytest.raises(InvalidArgument, match="not summed"):
+            records.sums([Axis("ln(wage)", Grid(0, 3, cells=3))], 4)
