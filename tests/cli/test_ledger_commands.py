@@ -43,9 +43,9 @@ def test_an_account_is_made_once_and_stays_what_it_is(run: Run, ledger: str) -> 
     assert run("ledger", "create", ledger, *CREATE).exit_code == 0
     other = run("ledger", "create", ledger, "--dataset", "flights", "--epsilon", "3", "--adjacency", "replace-one")
     assert other.exit_code == 2
-    assert (
-        other.stderr
-        == "dpcurves: budget: the account of 'flights' was opened with epsilon 2, not with epsilon 3; use epsilon 2, or name another dataset\n"
+    assert other.stderr == (
+        "dpcurves: budget: the account of 'flights' was opened with epsilon 2, not with epsilon 3; use epsilon 2, or name"
+        " another dataset\n"
     )
 
 
@@ -280,7 +280,8 @@ def test_what_cannot_be_written_after_the_charge_is_had_again_for_nothing(
     assert failed.exit_code == 5
     assert "written: " not in failed.stdout
     assert failed.stderr.startswith(
-        f"dpcurves: json: '{file}' could not be written (No space left on device); make room, or name a file elsewhere; the result is "
+        f"dpcurves: json: '{file}' could not be written (No space left on device); make room, or name a file"
+        " elsewhere; the result is "
     )
     request = failed.stderr.partition("--request-id ")[2].split()[0]
     before = left(run, ledger)

@@ -360,7 +360,8 @@ def test_a_question_of_somebody_who_has_gone_is_refused_before_it_is_charged(sce
     Queue(scene.gate.archive).publish_states()
     found = scene.gate.questions.get(scene.bob, asked.id)
     assert (found.state, found.refusal) == (
-        State.REFUSED, "person: the author has left the project, so the question was not answered; another analyst may ask it again",
+        State.REFUSED,
+        "person: the author has left the project, so the question was not answered; another analyst may ask it again",
     )  # fmt: skip
     assert scene.gate.datasets.balance(scene.stu, "flights").spent.billionths == 0
     assert scene.gate.questions.ask(scene.bob, "delays", HISTOGRAM, LOSS).state is State.QUEUED
