@@ -44,8 +44,8 @@ def test_an_account_is_made_once_and_stays_what_it_is(run: Run, ledger: str) -> 
     other = run("ledger", "create", ledger, "--dataset", "flights", "--epsilon", "3", "--adjacency", "replace-one")
     assert other.exit_code == 2
     assert other.stderr == (
-        "dpcurves: budget: the account of 'flights' was opened with epsilon 2, not with epsilon 3; use epsilon 2, or name"
-        " another dataset\n"
+        "dpcurves: budget: the account of 'flights' was opened with epsilon 2, not with epsilon 3; use epsilon 2, or"
+        " name another dataset\n"
     )
 
 

@@ -152,8 +152,8 @@ def test_a_ledger_that_cannot_be_made_leaves_no_key(
     with monkeypatch.context() as full:
         full.setattr(sqlite.FileStorage if stage == "_fill_draft" else sqlite, stage, fill_up)
         assert refusal(url) == (
-            f"ledger: '{tmp_path}/budget.db': cannot be created (No space left on device); name a file in a folder where"
-            " you may write"
+            f"ledger: '{tmp_path}/budget.db': cannot be created (No space left on device); name a file in a folder"
+            " where you may write"
         )
     assert list(tmp_path.iterdir()) == []
     Ledger.open(url).create(flights)
