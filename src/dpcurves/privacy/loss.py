@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal, Inexact
 from fractions import Fraction
 from importlib import import_module
 from math import ceil, exp, gcd, isfinite, lcm, log, log1p, sqrt
@@ -22,6 +22,14 @@ from ..arguments import (
 )
 from ..codec import STORED
 
+DIGITS = 12
+"""Significant digits of a loss that is written in full."""
+FIGURES_OF_LOSS = 6
+"""Significant digits of a loss in texts."""
+BILLION = 10**9
+"""Steps in 1 of the amounts of a ledger."""
+FIGURES_OF_LEDGER = 19
+"""Significant digits of 1e9, the largest amount of a ledger, in billionths."""
 BILLIONTH = Decimal("1e-9")
 """rho. The unit that a ledger stores."""
 
@@ -30,7 +38,7 @@ ROUNDING_OF_DOUBLES = Fraction(1, 2**50)
 """Ratio. Relative rounding error of a sum of doubles that is ignored in texts: 0.1 + 0.2 is written as 0.3."""
 
 
-def format_loss(amount: Fraction | float, figures: int = 6) -> str:  # significant digits
+def format_loss(amount: Fraction | float, figures: int = FIGURES_OF_LOSS) -> str:
     """Return a loss as text, rounded up: a text never states less than the loss.
 
     >>> format_loss(Fraction(1, 3)), format_loss(1.0000049), format_loss(0.1 + 0.2), format_loss(2.0)
@@ -39,8 +47,38 @@ def format_loss(amount: Fraction | float, figures: int = 6) -> str:  # significa
     exact_amount = Fraction(amount)
     if isinstance(amount, float):
         exact_amount *= 1 - ROUNDING_OF_DOUBLES
-    up = Context(prec=figures, rounding=ROUND_CEILING)
-    decimal = up.divide(Decimal(exact_amount.numerator), Decimal(exact_amount.denominator))
+    rounding = Context(prec=figures, rounding=ROUND_CEILING)
+    return _write_decimal(rounding.divide(Decimal(exact_amount.numerator), Decimal(exact_amount.denominator)), figures)
+
+
+def format_remaining(amount: Fraction) -> str:
+    """Return what remains of a budget as text, rounded down: a text never promises more than remains.
+
+    >>> format_remaining(Fraction(2, 3)), format_remaining(Fraction("1e-6"))
+    ('0.666666', '1e-06')
+    """
+    rounding = Context(prec=FIGURES_OF_LOSS, rounding=ROUND_FLOOR)
+    return _write_decimal(rounding.divide(Decimal(amount.numerator), Decimal(amount.denominator)), FIGURES_OF_LOSS)
+
+
+def _format_exact_loss(amount: Fraction) -> str:
+    """Return a loss as text: in full if it is a short decimal, as what remains in a ledger always is; else rounded up.
+
+    >>> _format_exact_loss(Fraction("0.333333333")), _format_exact_loss(Fraction(1, 3))
+    ('0.333333333', '0.333334')
+    """
+    rounded = format_loss(amount)
+    is_amount_of_ledger = (amount * BILLION).denominator == 1
+    exact = Context(prec=FIGURES_OF_LEDGER if is_amount_of_ledger else DIGITS, traps=[Inexact])
+    try:
+        decimal = exact.divide(Decimal(amount.numerator), Decimal(amount.denominator))
+    except Inexact:
+        return rounded
+    return rounded if Fraction(Decimal(rounded)) == amount else _write_decimal(decimal, FIGURES_OF_LEDGER)
+
+
+def _write_decimal(decimal: Decimal, figures: int) -> str:
+    """Return a decimal as text, with an exponent if it is below 1e-4 or has more than these digits before the point."""
     if not decimal or -4 <= decimal.adjusted() < figures:
         return f"{decimal.normalize():f}"
     digits, _, power = f"{decimal.normalize():e}".partition("e")
@@ -321,7 +359,7 @@ class PrivacyLoss:
         """
         delta = require_number("delta", delta)
         if self.delta and not self.delta < delta:
-            raise InvalidArgument("delta", f"choose more than {float(self.delta):g}, the delta of the loss itself")
+            raise InvalidArgument("delta", f"choose more than {format_loss(self.delta)}, the delta of the loss itself")
         delta -= float(self.delta)
         converted = epsilon_of_zcdp(self.rho, delta)
         bound = converted if self.epsilon is None else min(converted, float(self.epsilon))
@@ -338,8 +376,9 @@ class PrivacyLoss:
         printer.text(f"PrivacyLoss({self})")
 
     def __str__(self) -> str:
-        loss = f"rho {format_loss(self.rho)}" if self.epsilon is None else f"epsilon {format_loss(self.epsilon)}"
-        return f"{loss}, delta {format_loss(self.delta)}" if self.delta else loss
+        name, amount = ("rho", self.rho) if self.epsilon is None else ("epsilon", self.epsilon)
+        loss = f"{name} {_format_exact_loss(Fraction(amount))}"
+        return f"{loss}, delta {_format_exact_loss(self.delta)}" if self.delta else loss
 
 
 def _parse_loss(stored: Mapping[str, str]) -> PrivacyLoss:
