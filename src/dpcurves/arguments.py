@@ -10,6 +10,8 @@ from numbers import Real
 from operator import index
 from typing import Any, Self, TypeVar
 
+from .foreign_text import LONGEST_REASON, escape_for_terminal
+
 Member = TypeVar("Member", bound=Enum)
 Exact = Fraction | Decimal | int | float | str
 
@@ -91,7 +93,11 @@ class ProtocolError(InvalidArgument):
 
     @classmethod
     def from_error_line(cls, line: str, status: int) -> ProtocolError:
-        """Return the error of the line ``argument: rule`` that another machine sent with an HTTP status."""
+        """Parse the line ``argument: rule`` that another machine sent with an HTTP status.
+
+        The words of another machine become one line of limited length, in which all characters are visible.
+        """
+        line = escape_for_terminal(line, LONGEST_REASON)
         kind = ServiceUnavailable if status in UNAVAILABLE_STATUSES else cls
         argument, separator, rule = line.partition(": ")
         return kind(argument, rule, status) if separator else kind("server", line, status)

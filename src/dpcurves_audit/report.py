@@ -10,6 +10,7 @@ from math import inf, isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dpcurves.foreign_text import isolate_in_html
 from dpcurves.privacy import format_loss
 
 if TYPE_CHECKING:
@@ -239,8 +240,8 @@ class Report:
 
     def to_html(self, path: str | Path | None = None) -> str:
         """Return the report as one self-contained page, and write it to `path` if given."""
-        verdict = escape(self.verdict)
-        warning = "" if self.is_flagged else f"<strong>{NO_PROOF}</strong> {escape(self.power_statement)}<br>"
+        verdict = isolate_in_html(self.verdict)
+        warning = "" if self.is_flagged else f"<strong>{NO_PROOF}</strong> {isolate_in_html(self.power_statement)}<br>"
         rows = {
             "release": self.release, "claimed": self.claim, "neighbours": self.adjacency, "family": self.family,
             "lower bound": f"{self.parameter} {self.lower_bound:.4g}, with confidence {self.confidence:g}",
@@ -253,21 +254,23 @@ class Report:
             "kinds of outcomes": "; ".join(self.kinds[:12]),
             "run again": self.command,
         }  # fmt: skip
-        facts = "".join(f"<tr><th>{name}</th><td>{escape(value)}</td></tr>" for name, value in rows.items() if value)
+        facts = "".join(
+            f"<tr><th>{name}</th><td>{isolate_in_html(value)}</td></tr>" for name, value in rows.items() if value
+        )
         findings = "".join(
             f"<li>{'<strong>flagged</strong> ' if item.is_flagged else ''}"
-            f"{escape(item.name)}: {escape(item.message)}</li>"
+            f"{isolate_in_html(item.name)}: {isolate_in_html(item.message)}</li>"
             for item in self.findings
         )
         results = "".join(
-            f"<tr><td>{escape(item.pair)}</td><td>{item.samples:,}</td><td>{escape(item.event)}</td>"
+            f"<tr><td>{isolate_in_html(item.pair)}</td><td>{item.samples:,}</td><td>{isolate_in_html(item.event)}</td>"
             f"<td>{'' if item.estimated_loss is None else f'{item.estimated_loss:.3g}'}</td></tr>"
             for item in self.pair_results
         )
         text = (
             f'<!doctype html><html lang="en"><meta charset="utf-8"><title>Audit of {escape(self.release)}</title>'
             f'<meta name="viewport" content="width=device-width"><style>{STYLE}</style>'
-            f"<h1>Audit of {escape(self.release)}</h1>"
+            f"<h1>Audit of {isolate_in_html(self.release)}</h1>"
             f'<p class="verdict{" flagged" if self.is_flagged else ""}">{warning}{verdict}</p>'
             f"{_draw_svg_histogram(self)}<table>{facts}</table>"
             + (f"<h2>Beside the bound</h2><ul>{findings}</ul>" if findings else "")
@@ -340,7 +343,7 @@ def _draw_svg_histogram(report: Report) -> str:
             for index, share in enumerate(shares)
         )
         lines += f'<path d="{path}" fill="none" stroke="{colour}" stroke-width="2"/>'
-    description = escape(
+    description = isolate_in_html(
         f"{report.event}, from {_format_edge(histogram.edges[0])} to {_format_edge(histogram.edges[-1])}"
     )
     return (

@@ -15,6 +15,7 @@ from dpcurves.conversation import UnsupportedQuery
 from dpcurves.curves import CurveWarning
 from dpcurves.curves.result import result_from_json
 from dpcurves.display import headless_axes, svg_text
+from dpcurves.foreign_text import escape_for_terminal
 from dpcurves.ledger import BudgetExceeded, Grant
 from dpcurves.ledger.account import NoAllowance
 from dpcurves.ledger.verification import receipt_of
@@ -176,7 +177,7 @@ def _try_step(worker: Worker) -> bool:
     try:
         return worker.work_once()
     except Exception as error:
-        print(f"dpcurves worker: {format_error(error)}", file=sys.stderr, flush=True)
+        print(f"dpcurves worker: {escape_for_terminal(format_error(error))}", file=sys.stderr, flush=True)
     return False
 
 

@@ -347,9 +347,9 @@ def site(source: SourceOptions, file: TaskFileOption, home: SiteOptions) -> None
 
 
 def _ask_officer(request: ApprovalRequest) -> bool:
-    """Return True if the site's officer types yes at the terminal; no input means no."""
+    """Ask the officer at the terminal, with the price in the same line; no answer means no."""
     try:
-        return input("answer? yes or no: ").strip().lower() == "yes"
+        return input(f"answer for {request.loss} in total? yes or no: ").strip().lower() == "yes"
     except EOFError:
         return False
 
@@ -363,7 +363,7 @@ def status(file: TaskFileOption) -> None:
 
     task = file.read_task()
     report = fetch_status(task)
-    signed = ", ".join(report["signed"]) or "none"
+    signed = ", ".join(map(str, report["signed"])) or "none"
     print_to_console(
         make_console(), *describe_task(task), f"signed by {len(report['signed'])} of {report['sites']}: {signed}"
     )

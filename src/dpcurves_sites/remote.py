@@ -22,6 +22,7 @@ from dpcurves.conversation.release import to_canonical_json
 from dpcurves.curves import Question
 from dpcurves.curves.question_json import question_from_json, question_to_json
 from dpcurves.curves.result import warn_about_notes
+from dpcurves.foreign_text import escape_for_terminal
 from dpcurves.ledger import Allotment, QuestionBudget
 from dpcurves.privacy import PrivacyLoss
 from dpcurves.session import ask_with_budget
@@ -321,9 +322,9 @@ class SiteAgent:
                 message = self._site.answer(plan, allotment, stage, previous)
                 self._line.post(f"turns/{name}/{stage}", message)
                 previous = self._line.collect_messages(name, stage) if stage < OPENED else ()
-            self._tell(f"answered: {request.question}, {plan.made_by}")
-        except RoundOver as error:
-            self._tell(str(error))
+            self._report(f"answered: {request.question}, {plan.made_by}")
+        except RoundOver as error:  # in the words of a peer, which must not pass as this site's own
+            self._report(f"round over; the coordinator says: {error}")
             sleep(PAUSE)
         except ArgumentError as error:  # refusals quote no records
             self._refuse_request(name, *redact_refusal(error))
@@ -341,16 +342,20 @@ class SiteAgent:
             str(round_request.question), round_request.loss, round_request.request, plan, digest
         )
         for line in approval_request.lines:
-            self._tell(line)
+            self._report(line)
         key = digest, round_request.loss, round_request.request
         if key not in self._decided:
             self._decided[key] = self._approve(approval_request)
         if not self._decided[key]:
             raise ProtocolError("question", "the site's officer did not approve it", 403)
 
+    def _report(self, line: str) -> None:
+        """Pass one line to the site's log, in which every character of a peer is visible."""
+        self._tell(escape_for_terminal(line))
+
     def _refuse_request(self, name: str, internal_line: str, public_line: str) -> None:
         """Log the reason of a refusal, and send its public line to the coordinator if that is reachable."""
-        self._tell(f"refused: {internal_line}")
+        self._report(f"refused: {internal_line}")
         with suppress(ProtocolError):
             self._line.post(f"turns/{name}/refused", public_line.encode())
 

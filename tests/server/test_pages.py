@@ -19,7 +19,7 @@ from dpcurves.models import Level, Link, NumericColumn, Power, Scorecard, Term
 from dpcurves_server.authentication import COOKIE, Authenticator
 from dpcurves_server.cli.commands import build_forms
 from dpcurves_server.declared_columns import Declared
-from dpcurves_server.pages.page_context import STATIC, Site, read_static
+from dpcurves_server.pages.page_context import STATIC, Site, load_templates, read_static
 from dpcurves_server.pages.site import PAGES, build_routes
 from dpcurves_server.questions import question_id, request_id
 from dpcurves_server.queue import Queue
@@ -384,3 +384,17 @@ def test_an_answer_that_is_not_drawn_yet_has_a_place_that_comes_again(tmp_path: 
     assert counting.work_once()
     assert f'src="{release}/picture.svg"' in ann.get(f"{release}/figure")[1]
     assert [waits in ann.get(release)[1], ann.get(f"{release}/picture.svg")[0]] == [False, 200]
+
+
+def test_every_text_of_a_template_is_isolated_and_no_attribute_is() -> None:
+    source = (
+        '<title>{{ name }}</title>{% set facts %}value="{{ name }}"{% endset %}<a href="/{{ name }}" {{ facts }}>'
+        "{{ name|upper }}</a>{% for word in [name] -%} <td>{{- word -}}</td>{% endfor %}<option>{{ name }}</option>"
+    )
+    name = "\u05d3\u05e0\u05d4<"
+    page = load_templates().from_string(source).render(name=name)
+    shown = "\u05d3\u05e0\u05d4&lt;"
+    assert page == (
+        f'<title>{shown}</title><a href="/{shown}" value="{shown}"><bdi>{shown}</bdi></a>'
+        f"<td><bdi>{shown}</bdi></td><option>{shown}</option>"
+    )

@@ -145,8 +145,9 @@ def _print_result(question: object, curve: Any, view: View[Any], output: Output)
     console = output.make_console()
     print_to_console(console, str(question))
     for table in tables:
-        print_to_console(console, *filter(None, [table.headline]), curve_table(table.columns, most=table.max_rows))
-    print_to_console(console, footer(curve.privacy))
+        headline = filter(None, table.headline.split("\n"))
+        print_to_console(console, *headline, curve_table(table.columns, most=table.max_rows))
+    print_to_console(console, *footer(curve.privacy).split("\n"))
 
 
 def print_plan_notes(

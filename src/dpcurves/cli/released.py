@@ -352,7 +352,8 @@ def _show_several(results: Mapping[str, ReleasedResult], view: SavedResultView, 
             with part():
                 (table,) = view.tables(result)
                 printed = curve_table(table.columns, most=table.max_rows)
-                print_to_console(output.make_console(), f"{name}: {table.headline}", printed, footer(result.privacy))
+                lines = f"{name}: {table.headline}".split("\n")
+                print_to_console(output.make_console(), *lines, printed, *footer(result.privacy).split("\n"))
             for note in result.notes:
                 print_to_stderr(f"{name}: {note}")
         with part():

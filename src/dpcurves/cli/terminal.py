@@ -13,16 +13,18 @@ from pathlib import Path
 from threading import Event, Thread
 from time import monotonic
 from types import TracebackType
-from typing import TYPE_CHECKING, NamedTuple, TextIO
+from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 import click
 
 from ..arguments import ArgumentError, InvalidArgument
+from ..foreign_text import escape_for_terminal
 from .status import AWAY, BUDGET, DATA, FAULT, OUTPUT, STOPPED, UNREAD, USAGE
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
     from rich.progress import Progress
+    from rich.segment import Segment
 
 
 # Map each exception to one line of text and an exit status.
@@ -191,8 +193,8 @@ def _describe_usage_error(error: click.ClickException) -> str:
 
 
 def _on_one_line(text: str) -> str:
-    """Return a text on one line, with unprintable characters replaced."""
-    return "".join(character if character.isprintable() else "\ufffd" for character in " ".join(text.split()))
+    """Return a message as one line, with escapes for what a terminal would not show."""
+    return escape_for_terminal(" ".join(filter(None, (line.strip(" ") for line in text.split("\n")))))
 
 
 def prepare_streams() -> None:
@@ -234,6 +236,7 @@ def silence_stream(stream: TextIO) -> None:
 def make_console(*, stderr: bool = False) -> Console:
     """Return a console on standard output or standard error. A broken pipe raises an error and does not exit."""
     from rich.console import Console
+    from rich.segment import Segment
 
     class Screen(Console):
         def on_broken_pipe(self) -> None:
@@ -241,35 +244,42 @@ def make_console(*, stderr: bool = False) -> Console:
             self.quiet = True
             raise sys.exception() or BrokenPipeError
 
+        def render(self, renderable: Any, options: Any = None) -> Iterator[Segment]:
+            """Yield segments with escapes for hidden characters, whichever table or label they come from."""
+            for segment in super().render(renderable, options):
+                text = segment.text if segment.control else _escape_lines(segment.text)
+                yield segment if text == segment.text else Segment(text, segment.style)
+
     console = Screen(stderr=stderr, highlight=False, markup=False, emoji=False)
     if not console.is_terminal and "COLUMNS" not in os.environ:
         console.width = 120  # characters of a line in a file or a pipe
     return console
 
 
-def clean_text(text: str) -> str:
-    """Replace control characters except line feeds, so that a terminal cannot interpret them.
-
-    >>> clean_text("\\x1b[31mred\\n")
-    '\ufffd[31mred\\n'
-    """
-    return "".join(character if character.isprintable() or character == "\n" else "\ufffd" for character in text)
+def _escape_lines(text: str) -> str:
+    """Escape each line of a rendered text: its line ends are those of this package's own layout."""
+    if text.isascii() and text.replace("\n", "").isprintable():
+        return text
+    return "\n".join(escape_for_terminal(line, most=len(text)) for line in text.split("\n"))
 
 
 def print_to_stderr(line: str) -> None:
     """Print a line on standard error. If that fails, silence the stream."""
     try:
-        print(f"dpcurves: {clean_text(line)}", file=sys.stderr, flush=True)
+        print(f"dpcurves: {escape_for_terminal(line)}", file=sys.stderr, flush=True)
     except (OSError, ValueError):
         silence_stream(sys.stderr)
 
 
 def print_to_console(console: Console, *renderables: RenderableType) -> None:
-    """Print lines without wrapping, and tables."""
+    """Print texts, each as one line without wrapping, and tables.
+
+    A line end in a text is shown as an escape: a text from elsewhere cannot imitate a line of this package.
+    """
     with _translate_stream_errors(sys.stderr if console.stderr else sys.stdout):
         for renderable in renderables:
             console.print(
-                clean_text(renderable) if isinstance(renderable, str) else renderable,
+                escape_for_terminal(renderable) if isinstance(renderable, str) else renderable,
                 soft_wrap=isinstance(renderable, str),
             )
 
@@ -301,9 +311,7 @@ def show_spinner(label: str) -> Iterator[None]:
     if not sys.stderr.isatty():
         yield
         return
-    from rich.console import Console
-
-    with Console(stderr=True).status(label):
+    with make_console(stderr=True).status(escape_for_terminal(label)):
         yield
 
 
@@ -353,11 +361,10 @@ def _update_pass_progress(
 @contextmanager
 def _progress_bars() -> Iterator[Progress]:
     """Yield progress bars on standard error with percentage and remaining time. They vanish at the end."""
-    from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-    columns = TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn()
-    bars = Progress(*columns, console=Console(stderr=True), transient=True)
+    columns = TextColumn("{task.description}", markup=False), BarColumn(), TaskProgressColumn(), TimeRemainingColumn()
+    bars = Progress(*columns, console=make_console(stderr=True), transient=True)
     try:
         yield bars
     finally:

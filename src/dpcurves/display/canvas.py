@@ -543,7 +543,8 @@ def svg_text(ax: Axes) -> str:
         ax.figure.canvas.figure.savefig(
             buffer, format="svg", metadata=SILENT[".svg"], bbox_inches="tight", pad_inches=0.05
         )
-    svg = _strip_preamble(buffer.getvalue())
+    # Text of other scripts turns no text beside it.
+    svg = _strip_preamble(buffer.getvalue()).replace("<text ", '<text unicode-bidi="isolate" ')
     svg = prefix_ids(svg, f"p{sha256(svg.encode()).hexdigest()[:8]}")
     words = escape(f"{ax.get_ylabel()} against {ax.get_xlabel()}")
     facts = f'role="img" aria-label="{words}" style="stroke-linejoin: round; stroke-linecap: butt"'

@@ -7,6 +7,7 @@ from html import escape
 from typing import Any
 
 from ..conversation import MISSING_RULE, PrivacyStatement
+from ..foreign_text import isolate_in_html
 from .canvas import prefix_ids
 from .numerals import format_distinct_labels, format_label
 from .text import SEEDED, BalanceReport, RefusalRow, describe_mechanism, describe_trust, footer
@@ -46,12 +47,11 @@ def html_summary(
         privacy: The privacy statement.
         text: Text before the plot; an empty line starts a paragraph.
     """
-    name, statement = escape(format_label(title, 160)), "<br>".join(map(escape, footer(privacy).splitlines()))
-    paragraphs = (
-        f"<p>{escape(' '.join(paragraph.split()))}</p>" for paragraph in text.split("\n\n") if paragraph.strip()
-    )
+    title = format_label(title, 160)
+    name, statement = escape(title), "<br>".join(map(isolate_in_html, footer(privacy).splitlines()))
+    paragraphs = (f"<p>{isolate_in_html(paragraph)}</p>" for paragraph in text.split("\n\n") if paragraph.strip())
     sections = [
-        STYLE, f'<figure class="dpcurves" aria-label="{name}">', f"<figcaption>{name}</figcaption>",
+        STYLE, f'<figure class="dpcurves" aria-label="{name}">', f"<figcaption>{isolate_in_html(title)}</figcaption>",
         WARNING if privacy.seeded else "", "".join(paragraphs), f'<div class="picture">{svg}</div>',
         _format_table([*rows, *(("note", note) for note in privacy.notes)]),
         f"<details><summary>{statement}</summary>{_format_table(statement_rows(privacy))}</details>", "</figure>",
@@ -72,7 +72,7 @@ def _format_table(rows: Sequence[tuple[str, str]]) -> str:
     """Return rows of name and text as an HTML table; an empty text without rows."""
     names = format_distinct_labels([name for name, _ in rows], 80)
     lines = [
-        f'<tr><th scope="row">{escape(name)}</th><td>{escape(format_label(value, 400))}</td></tr>'
+        f'<tr><th scope="row">{isolate_in_html(name)}</th><td>{_format_cell(value)}</td></tr>'
         for name, (_, value) in zip(names, rows, strict=True)
     ]
     return f"<table><tbody>{''.join(lines)}</tbody></table>" if lines else ""
@@ -153,7 +153,7 @@ def render_report(
     """
     name = escape(format_label(title, 160))
     paragraphs = [
-        f"<p>{escape(' '.join(paragraph.split()))}</p>" for paragraph in introduction.split("\n\n") if paragraph.strip()
+        f"<p>{isolate_in_html(paragraph)}</p>" for paragraph in introduction.split("\n\n") if paragraph.strip()
     ]
     sections = [prefix_ids(text.replace(STYLE, ""), f"c{number}") for number, text in enumerate(curves, 1)]
     return "\n".join(
@@ -161,7 +161,7 @@ def render_report(
             '<!DOCTYPE html>', '<html lang="en">', "<head>", '<meta charset="utf-8">',
             f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">',
             '<meta name="viewport" content="width=device-width, initial-scale=1">', f"<title>{name}</title>",
-            STYLE, PAGE_STYLE, "</head>", "<body>", f"<header><h1>{name}</h1>",
+            STYLE, PAGE_STYLE, "</head>", "<body>", f"<header><h1>{isolate_in_html(format_label(title, 160))}</h1>",
             WARNING if any(WARNING in text for text in curves) else "", "\n".join(paragraphs), "</header>", "<main>",
             _format_accounts(balances), _format_refusals(refusals),
             f'<section aria-label="Curves"><h2>Curves</h2>\n<div class="curves">{"".join(sections)}</div></section>',
@@ -177,14 +177,15 @@ def account_summary(balance: BalanceReport, guarantee: str) -> str:
         balance: The account.
         guarantee: Adjacency and privacy unit, as text.
     """
-    name = escape(format_label(f"Budget of {balance.dataset}", 160))
+    title = format_label(f"Budget of {balance.dataset}", 160)
+    name = escape(title)
     rows = [("budget", balance.budget), ("spent", balance.spent), ("left", balance.remaining), ("promise", guarantee)]
     # the 20 latest charges
     paid = [(f"{charge.when}, {charge.price}", charge.question) for charge in balance.charges[-20:]]
     more = len(balance.charges) - len(paid)
     facts = [*rows, *([("earlier charges", str(more))] if more else []), *paid]
     return "\n".join([
-        STYLE, f'<figure class="dpcurves" aria-label="{name}">', f"<figcaption>{name}</figcaption>",
+        STYLE, f'<figure class="dpcurves" aria-label="{name}">', f"<figcaption>{_format_cell(title)}</figcaption>",
         _format_table(facts),
         "</figure>",
     ])  # fmt: skip
@@ -200,7 +201,7 @@ def _format_accounts(balances: Sequence[BalanceReport]) -> str:
 
 def _format_account(balance: BalanceReport) -> str:
     """Return an account as HTML: its name and budget, and a table of its charges."""
-    name = _format_cell(balance.dataset)
+    name, label = _format_cell(balance.dataset), escape(format_label(balance.dataset, 400))
     summary = _format_cell(f"budget {balance.budget}, spent {balance.spent}, left {balance.remaining}")
     rows = "\n".join(
         f'<tr><th scope="row">{_format_cell(charge.question)}</th><td class="price">{_format_cell(charge.price)}</td>'
@@ -213,7 +214,7 @@ def _format_account(balance: BalanceReport) -> str:
     )
     return (
         f'<h3 class="budget">{name} <span>({summary})</span></h3>\n'
-        f'<div class="scroll" role="region" tabindex="0" aria-label="Account of {name}">\n'
+        f'<div class="scroll" role="region" tabindex="0" aria-label="Account of {label}">\n'
         f'<table class="account">\n<thead><tr>{heads}</tr></thead>\n<tbody>\n{rows}\n</tbody>\n'
         f"<tfoot>{remaining_row}</tfoot>\n</table>\n</div>"
     )
@@ -230,5 +231,5 @@ def _format_refusals(refusals: Sequence[RefusalRow]) -> str:
 
 
 def _format_cell(text: str) -> str:
-    """Return a text on one line, shortened and escaped for HTML."""
-    return escape(format_label(text, 400))
+    """Return a text of at most 400 characters as HTML."""
+    return isolate_in_html(format_label(text, 400))

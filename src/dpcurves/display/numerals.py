@@ -10,6 +10,8 @@ from unicodedata import normalize
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..foreign_text import flatten_label, visible_form
+
 LONGEST_LABEL = 60
 """Characters of a name, above which it is shortened."""
 BLANK = "(blank)"
@@ -22,8 +24,8 @@ def format_label(text: object, most: int = LONGEST_LABEL) -> str:
     >>> format_label("fare\\n\\x1b[31m($)")
     'fare \\ufffd[31m($)'
     """
-    line = "".join(sign if sign.isprintable() else "\ufffd" for sign in " ".join(str(text).split()))
-    return line if len(line) <= most else line[: most - 3].rstrip() + "..."
+    line = flatten_label(text)
+    return line if len(line) <= most else flatten_label(line[: most - 3]) + "..."
 
 
 def distinguish_labels(names: Sequence[object], most: int) -> list[str]:
@@ -36,10 +38,11 @@ def distinguish_labels(names: Sequence[object], most: int) -> list[str]:
     >>> distinguish_labels(["a long name, one, of many", "a long name, two, of many"], 12)
     ['1: a long...', '2: a long...']
     """
-    names = [name if format_label(name) else BLANK for name in names]
+    names = [name if visible_form(format_label(name)) else BLANK for name in names]
     candidates = (format_label(name, most) for name in names), (_cut_middle(name, most) for name in names)
     for texts in map(list, candidates):
-        if len({normalize("NFC", text) for text in texts}) == len(texts):  # different code points may look the same
+        # Different code points may look the same.
+        if len({normalize("NFC", visible_form(text)) for text in texts}) == len(texts):
             return texts
     return [format_label(f"{number}: {format_label(name)}", most) for number, name in enumerate(names, 1)]
 

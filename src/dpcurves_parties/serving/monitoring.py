@@ -23,6 +23,8 @@ from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, ProcessCollector, generate_latest
 
+from dpcurves.foreign_text import LONGEST_LINE, escape_for_terminal
+
 from .messages import ProtocolError
 
 ALIVE = 2.0
@@ -45,7 +47,12 @@ class Log:
     def log_fault(self, line: str) -> None:
         """Count a fault, and write its line to standard error in the chosen format."""
         self.on_fault()
-        self._print(f"dpcurves: {line}" if self.line_format == PLAIN else self._format_entry("error", message=line))
+        shown = escape_for_terminal(line)
+        self._print(
+            f"dpcurves: {shown}"
+            if self.line_format == PLAIN
+            else self._format_entry("error", message=line[:LONGEST_LINE])
+        )
 
     def log_request(self, **facts: object) -> None:
         """Write one line of JSON with a request's facts; nothing in the plain format."""

@@ -20,12 +20,14 @@ from fastapi import Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import HTMLResponse, RedirectResponse
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2.ext import Extension
 from markupsafe import Markup
 from starlette.datastructures import Headers
 from starlette.formparsers import MultiPartException, MultiPartParser
 
 from dpcurves.arguments import ArgumentError, InvalidArgument
 from dpcurves.data import Categories
+from dpcurves.foreign_text import isolate_in_html
 from dpcurves.ledger import Currency
 from dpcurves.privacy import PrivacyLoss
 from dpcurves.shortcuts import parse_loss
@@ -48,13 +50,57 @@ STATIC: Mapping[str, str] = {
 }  # fmt: skip
 
 
+TOKENS = re.compile(r"\{\{(?P<left>-?)(?P<expression>.*?)(?P<right>-?)\}\}|\{%.*?%\}|\{#.*?#\}|</?\w+|>", re.DOTALL)
+"""Expressions, statements and comments of Jinja, and the beginnings and ends of tags."""
+TEXT_ONLY = ("title", "option", "textarea")
+"""Elements that contain text alone, without elements such as ``<bdi>``."""
+
+
+class IsolatedText(Extension):
+    """Extension of Jinja that isolates the direction of every expression in the text of a page, but not in attributes.
+
+    The extension rewrites ``{{ expression }}`` into ``{{ (expression)|isolated }}``, so that no template can forget it.
+    """
+
+    def preprocess(self, source: str, name: str | None, filename: str | None = None) -> str:
+        """Return the source of a template with the filter `isolated` after each expression in text."""
+        tag, enclosing, in_set = "", "", False
+
+        def rewrite(match: re.Match[str]) -> str:
+            nonlocal tag, enclosing, in_set
+            token = match[0]
+            if match["expression"] is not None:
+                if tag or enclosing or in_set:
+                    return token
+                return f"{{{{{match['left']} ({match['expression'].strip()})|isolated {match['right']}}}}}"
+            if token.startswith("{%"):
+                words = token.strip("{%-} ").split()
+                in_set = (words[0] == "set" and "=" not in words) or (in_set and words[0] != "endset")
+            elif token == ">":
+                tag = ""
+            elif token.startswith("<"):
+                tag = token
+                element = token.strip("</")
+                if element in TEXT_ONLY:
+                    enclosing = "" if token.startswith("</") else element
+            return token
+
+        return TOKENS.sub(rewrite, source)
+
+
+def isolate_text(value: object) -> Markup:
+    """Return the value of an expression as markup, isolated from the text around it. Markup stays as it is."""
+    return Markup(value if hasattr(value, "__html__") else isolate_in_html(value))  # escaped by the callee
+
+
 @cache
 def load_templates() -> Environment:
     """Return the Jinja environment of all pages, with escaping switched on; cached."""
     environment = Environment(
         loader=PackageLoader("dpcurves_server"), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
-        lstrip_blocks=True,
+        lstrip_blocks=True, extensions=[IsolatedText],
     )  # fmt: skip
+    environment.filters["isolated"] = isolate_text
     environment.filters.update(on_page=adapt_help, values_of=format_domain, day=format_day, sentence=capitalize)
     environment.globals["stamp"] = sha256(b"".join(map(read_static, STATIC))).hexdigest()[:12]
     return environment
