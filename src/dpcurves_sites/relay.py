@@ -1,26 +1,39 @@
-"""The coordinator of a federation: a message board for sites and analysts. It holds no secret keys of theirs."""
+"""The coordinator of a federation: a message board for sites and analysts. It holds no secret keys of theirs.
+
+Guests with a ticket have budgets: of waiting polls, of rounds, and of bytes, which follow from the plan of a round.
+Waiting holds no thread, and messages lie in files of a temporary folder, not in memory.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import json
+import secrets
+from collections import Counter
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
-from threading import Condition
+from pathlib import Path
+from shutil import rmtree
+from tempfile import mkdtemp
+from threading import Lock, RLock
 from time import monotonic
 from typing import cast
+from weakref import finalize
 
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
 
+from dpcurves.arguments import ArgumentError
 from dpcurves_parties.serving.identity import Identity
 from dpcurves_parties.serving.messages import ProtocolError
 from dpcurves_parties.serving.monitoring import UNWATCHED, Monitoring
 from dpcurves_parties.serving.server import USUAL, Address, Limits, ServerSettings, make_server_context, serve
 from dpcurves_parties.serving.task_app import (
     Handler,
+    RateLimiter,
     authenticate_bearer,
     create_task_app,
     read_body,
@@ -28,6 +41,7 @@ from dpcurves_parties.serving.task_app import (
 )
 from dpcurves_parties.serving.task_document import Role
 
+from .round_request import RoundRequest
 from .secure_sum import KEYS, MASKED, OPENED, SIGNATURE, SIGNED, STAGES
 from .task import FederationTask
 from .transport import pack_parts, unpack_parts
@@ -39,7 +53,19 @@ GRACE = 0.5
 LARGEST_ASK = 2**27
 """Bytes of an analyst's request at most: question and answers of earlier rounds."""
 LARGEST_MESSAGE = 2**26
-"""Bytes of a site's message at most: a masked vector of 8 million numbers."""
+"""Bytes: the largest message of a site, whatever the plan is."""
+LARGEST_WITHOUT_VECTOR = 2**16
+"""Bytes: the largest message of a site besides its vector. Shares for 100 sites take 20 KiB."""
+MOST_POLLS = 4
+"""Long polls of one ticket that wait: an honest guest has one, and another after a lost connection."""
+MOST_BODIES = 2
+"""Bodies of one ticket on their way at a time."""
+MOST_ROUNDS_OF_ONE = 64
+"""Rounds of one analyst on the board; the oldest is dropped."""
+MOST_BYTES = 2**32
+"""Bytes of all messages on disk; the oldest rounds are dropped."""
+ASKS_PER_MINUTE = 120
+"""New rounds of one analyst per minute."""
 RECEIPT_HEAD = 48
 """Offset in bytes of the vector length in a message: version line (8), task (32), round number (8)."""
 MOST_TURNS = 2**12
@@ -61,6 +87,8 @@ class OpenRound:
     Attributes:
         name: SHA-256 of the signed request.
         signed_request: The analyst's message.
+        analyst: The number of the analyst.
+        vector_length: Integers per vector, from the plan of the round; 0 if the request has no plan.
         messages: Messages by stage and site.
         closed_stages: The sites of each stage whose messages were handed out; later messages are refused.
         stage_starts: Start time of each stage.
@@ -70,17 +98,58 @@ class OpenRound:
     """
 
     name: str
-    signed_request: bytes
+    signed_request: StoredMessage
     request_id: str
-    messages: dict[int, dict[int, bytes]] = field(default_factory=lambda: {stage: {} for stage in STAGES})
+    analyst: int
+    vector_length: int
+    messages: dict[int, dict[int, StoredMessage]] = field(default_factory=lambda: {stage: {} for stage in STAGES})
     closed_stages: dict[int, tuple[int, ...]] = field(default_factory=dict)
     stage_starts: dict[int, float] = field(default_factory=dict)
     quorum_times: dict[int, float] = field(default_factory=dict)
     refusal: str = ""
 
+    @property
+    def stored_bytes(self) -> int:
+        """Bytes of all messages of the round."""
+        return self.signed_request.size + sum(
+            message.size for stage in self.messages.values() for message in stage.values()
+        )
+
+    def delete(self) -> None:
+        """Delete the files of the round."""
+        for message in (self.signed_request, *(item for stage in self.messages.values() for item in stage.values())):
+            message.path.unlink(missing_ok=True)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredMessage:
+    """A message in a file.
+
+    Attributes:
+        path: The file.
+        size: Its length in bytes.
+        digest: SHA-256 of the message.
+    """
+
+    path: Path
+    size: int
+    digest: bytes
+
+    @classmethod
+    def write(cls, folder: Path, message: bytes) -> StoredMessage:
+        """Write a message to a new file of a folder."""
+        path = folder / secrets.token_hex(16)
+        path.write_bytes(message)
+        return cls(path, len(message), sha256(message).digest())
+
+    def read(self, *, receipt: bool = False) -> bytes:
+        """Return the message, or the part before its vector."""
+        message = self.path.read_bytes()
+        return _cut_receipt(message) if receipt else message
+
 
 class MessageBoard:
-    """The message board of a task. It is untrusted: recipients verify each message.
+    """The message board of a task. It is untrusted: recipients verify each message. No method waits.
 
     Arguments:
         task: The task.
@@ -92,13 +161,17 @@ class MessageBoard:
         self._turns: dict[str, OpenRound] = {}
         self._consents: dict[int, bytes] = {}
         self._left_out: dict[str, tuple[str, frozenset[int]]] = {}
-        self._changed = Condition()
+        self._changed, self._planning = RLock(), Lock()
+        self._folder = Path(mkdtemp(prefix="dpcurves-board-"))
+        finalize(self, rmtree, self._folder, ignore_errors=True)
+        self._rate = RateLimiter(ASKS_PER_MINUTE, "question", "ask again in a minute", "asked by one ticket")
+        self.notify: Callable[[], object] = int
 
     def add_consent(self, site: int, signature: bytes) -> bytes:
         """Store a site's consent to the task, and return all consents."""
         with self._changed:
             self._consents[site] = signature
-            self._changed.notify_all()
+            self.notify()
             return pack_parts([bytes([number]) + consent for number, consent in sorted(self._consents.items())])
 
     def describe_status(self, task: str) -> bytes:
@@ -112,39 +185,65 @@ class MessageBoard:
             facts = {"task": task, "signed": names, "sites": len(self.task.members), "turns": len(self._turns)}
         return json.dumps(facts).encode()
 
-    def start_round(self, signed_request: bytes) -> bytes:
-        """Open the round of an analyst's signed request, unless it is open, and return its name. A round that was
-        refused is opened anew.
-        """
+    def start_round(self, analyst: int, signed_request: bytes) -> bytes:
+        """Open a round, unless it is open already, and return its name."""
         name = sha256(signed_request).hexdigest()
         with self._changed:
-            if name not in self._turns or self._turns[name].refusal:
-                if len(self._turns) >= MOST_TURNS:
-                    del self._turns[next(iter(self._turns))]
-                self._turns.pop(name, None)
-                self._turns[name] = OpenRound(name, signed_request, _parse_request_id(signed_request))
-                self._changed.notify_all()
+            if name in self._turns and not self._turns[name].refusal:
+                return name.encode()
+        self._rate.count_requests(analyst)
+        with self._planning:  # one at a time: planning is work that nobody has paid for
+            vector_length = _plan_vector_length(signed_request, self.task)
+        with self._changed:
+            if name in self._turns:
+                self._drop_round(name)
+            of_one = [other.name for other in self._turns.values() if other.analyst == analyst]
+            if len(of_one) >= MOST_ROUNDS_OF_ONE:
+                self._drop_round(of_one[0])
+            self._turns[name] = OpenRound(
+                name, StoredMessage.write(self._folder, signed_request), _parse_request_id(signed_request), analyst,
+                vector_length,
+            )  # fmt: skip
+            self._drop_old_rounds(name)
+            self.notify()
         return name.encode()
 
-    def wait_for_round(self, site: int, signature: bytes) -> bytes:
-        """Return the first request that waits for this site, or nothing after `WAIT` seconds.
+    def _drop_round(self, name: str) -> None:
+        self._turns.pop(name).delete()
+
+    def _drop_old_rounds(self, current: str) -> None:
+        """Drop the oldest rounds, but for the current one, until the number of rounds and of bytes is small enough."""
+        total = sum(other.stored_bytes for other in self._turns.values())
+        while len(self._turns) > MOST_TURNS or total > MOST_BYTES:
+            oldest = next((name for name in self._turns if name != current), None)
+            if oldest is None:
+                return
+            total -= self._turns[oldest].stored_bytes
+            self._drop_round(oldest)
+
+    def find_waiting_round(self, site: int, signature: bytes) -> bytes:
+        """Return the first request that waits for this site, or nothing.
 
         The site repeats its consent, since the board may have restarted.
         """
-        end = monotonic() + WAIT
-        self.add_consent(site, signature)
+        if self._consents.get(site) != signature:
+            self.add_consent(site, signature)
         with self._changed:
-            while True:
-                for open_round in self._turns.values():
-                    if (
-                        site not in self._find_excluded(open_round)
-                        and not open_round.refusal
-                        and site not in open_round.messages[OPENED]
-                        and OPENED not in open_round.closed_stages
-                    ):
-                        return open_round.signed_request
-                if not self._changed.wait(max(0.0, end - monotonic())):
-                    return b""
+            for open_round in self._turns.values():
+                if (
+                    site not in self._find_excluded(open_round)
+                    and not open_round.refusal
+                    and site not in open_round.messages[OPENED]
+                    and OPENED not in open_round.closed_stages
+                ):
+                    return open_round.signed_request.read()
+        return b""
+
+    def limit_message(self, name: str, stage: int) -> int:
+        """Return the most bytes that a site may post to a stage of a round: they follow from the plan."""
+        with self._changed:
+            vector_length = self._find_round(name).vector_length if stage == MASKED else 0
+        return min(LARGEST_MESSAGE, LARGEST_WITHOUT_VECTOR + 8 * vector_length)
 
     def post_message(self, name: str, stage: int, site: int, message: bytes) -> bytes:
         """Store a site's message of a stage; return nothing. Raises `ProtocolError` if the round is unknown or over,
@@ -155,13 +254,15 @@ class MessageBoard:
             earlier = open_round.messages[stage].get(site)
             if earlier is None and stage in open_round.closed_stages:
                 raise ProtocolError("round", f"the {STAGES[stage]} were handed out without this site's", 409)
-            if earlier not in (None, message):
+            if earlier is not None and earlier.digest != sha256(message).digest():
                 raise ProtocolError("round", "this site sent another message before", 409)
-            open_round.messages[stage][site] = message
+            if earlier is None:
+                open_round.messages[stage][site] = StoredMessage.write(self._folder, message)
+                self._drop_old_rounds(name)
             open_round.stage_starts.setdefault(stage, monotonic())
             if len(open_round.messages[stage]) >= self._count_required(stage):
                 open_round.quorum_times.setdefault(stage, monotonic())
-            self._changed.notify_all()
+            self.notify()
         return b""
 
     def refuse_round(self, name: str, site: int, line: str) -> bytes:
@@ -170,30 +271,24 @@ class MessageBoard:
         """
         with self._changed:
             self._find_round(name).refusal = f"site {self.task.members[site].name!r}: {line[:300]}"
-            self._changed.notify_all()
+            self.notify()
         return b""
 
     def collect_messages(self, name: str, stage: int, with_vectors: bool) -> bytes:
-        """Wait for a stage to close and return its messages, the same for all recipients; empty after `WAIT` seconds.
+        """Return the messages of a stage, the same for all recipients; nothing while the stage is open.
 
         Args:
             name: The name of the round.
             stage: The stage.
             with_vectors: Whether to return whole masked vectors; if not, only their receipts.
         """
-        end = monotonic() + WAIT
         with self._changed:
-            while True:
-                open_round = self._find_round(name)
-                sites = self._close_stage(open_round, stage)
-                if sites is not None:
-                    messages = [open_round.messages[stage][site] for site in sites]
-                    return pack_parts(
-                        messages if with_vectors or stage != MASKED else list(map(_cut_receipt, messages))
-                    )
-                if monotonic() >= end:
-                    return b""
-                self._changed.wait(max(0.01, min(GRACE / 2, end - monotonic())))
+            open_round = self._find_round(name)
+            sites = self._close_stage(open_round, stage)
+            if sites is None:
+                return b""
+            is_receipt = stage == MASKED and not with_vectors
+            return pack_parts([open_round.messages[stage][site].read(receipt=is_receipt) for site in sites])
 
     def _close_stage(self, open_round: OpenRound, stage: int) -> tuple[int, ...] | None:
         """Return the sites of a stage whose messages are handed out; None while it still waits. Raises `ProtocolError`
@@ -258,6 +353,15 @@ class MessageBoard:
             raise ProtocolError("round", open_round.refusal, 410)
 
 
+def _plan_vector_length(signed_request: bytes, task: FederationTask) -> int:
+    """Return the integers per vector of a round; 0 for a request that sites will refuse."""
+    try:
+        plan, _ = RoundRequest.from_signed_bytes(signed_request, task).plan_round(task)
+        return plan.law.size or 0
+    except (ArgumentError, ValueError, TypeError, KeyError, LookupError, RecursionError, OverflowError):
+        return 0
+
+
 def _parse_request_id(signed_request: bytes) -> str:
     """Return the request id of a message, or "". It is untrusted; sites verify it."""
     try:
@@ -272,9 +376,54 @@ def _cut_receipt(message: bytes) -> bytes:
     return message[: max(0, len(message) - 8 * vector_length)]
 
 
+class Polls:
+    """Long polls, which wait in the event loop without a thread, a few of each ticket."""
+
+    def __init__(self, board: MessageBoard) -> None:
+        self._waiting: Counter[tuple[Role, int]] = Counter()
+        self._events: set[asyncio.Event] = set()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        board.notify = self._notify
+
+    def _notify(self) -> None:
+        """Wake up all polls. Called from threads."""
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._wake)
+
+    def _wake(self) -> None:
+        for event in self._events:
+            event.set()
+
+    async def wait_for(self, ticket: tuple[Role, int], look: Callable[[], bytes], pause: float = WAIT) -> Response:
+        """Return what `look` finds, or nothing after `WAIT` seconds; it looks at each change, and after each `pause`.
+
+        Raises:
+            ProtocolError: The ticket has too many polls already.
+        """
+        if self._waiting[ticket] >= MOST_POLLS:
+            raise ProtocolError("ticket", f"{MOST_POLLS} requests of it wait already; wait for one of them", 429)
+        self._loop, event, end = asyncio.get_running_loop(), asyncio.Event(), monotonic() + WAIT
+        self._waiting[ticket] += 1
+        self._events.add(event)
+        try:
+            while True:
+                event.clear()
+                response = await respond_from_thread(look)
+                remaining = end - monotonic()
+                if response.body or remaining <= 0:
+                    return response
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(event.wait(), max(0.01, min(pause, remaining)))
+        finally:
+            self._events.discard(event)
+            self._waiting[ticket] -= 1
+            if not self._waiting[ticket]:
+                del self._waiting[ticket]
+
+
 def create_app(board: MessageBoard) -> Starlette:
     """Return the app of a coordinator: it authenticates tickets and passes requests to the board."""
-    threads = ThreadPoolExecutor(4 * len(board.task.members) + 16)  # most threads wait in long polls
+    polls = Polls(board)
 
     def authenticate_member(task: str, request: Request, role: Role) -> int:
         """Return the number of a site (role owner) or an analyst from the request's bearer token. Raises
@@ -284,15 +433,23 @@ def create_app(board: MessageBoard) -> Starlette:
             raise ProtocolError("task", "this coordinator serves another task", 404)
         return authenticate_bearer(board.task, request, role)
 
-    def build_handler(role: Role, limit: int, respond: Callable[..., bytes]) -> Handler:
-        """Return a handler of messages up to `limit` bytes; `respond` gets sender number, message and path."""
+    def build_handler(
+        role: Role, limit: int | Callable[..., int], respond: Callable[..., bytes], *, waits: bool = False
+    ) -> Handler:
+        """Return a handler of messages up to `limit` bytes, which may depend on the path.
+
+        `respond` gets sender number, message and path. A handler that `waits` asks it again until it returns something.
+        """
 
         async def handle_message(task: str, *path: str | Request) -> Response:
             """Authenticate the sender, read the message, and answer from a thread."""
             *arguments, request = path
             number = authenticate_member(task, cast("Request", request), role)
-            message = await read_body(cast("Request", request), limit)
-            return await respond_from_thread(lambda: respond(number, message, *arguments), threads)
+            most = limit if isinstance(limit, int) else limit(*arguments)
+            message = await read_body(cast("Request", request), most, MOST_BODIES)
+            if waits:
+                return await polls.wait_for((role, number), lambda: respond(number, message, *arguments))
+            return await respond_from_thread(lambda: respond(number, message, *arguments))
 
         return handle_message
 
@@ -302,25 +459,28 @@ def create_app(board: MessageBoard) -> Starlette:
 
     async def send_messages(task: str, name: str, stage: str, request: Request) -> Response:
         """Answer with the messages of a stage: to analysts whole masked vectors, to sites their receipts."""
+        role = Role.ANALYST
         try:
-            authenticate_member(task, request, Role.ANALYST)
-            whole = True
+            number = authenticate_member(task, request, role)
         except ProtocolError:
-            authenticate_member(task, request, Role.OWNER)
-            whole = False
-        return await respond_from_thread(lambda: board.collect_messages(name, _parse_stage(stage), whole), threads)
+            role = Role.OWNER
+            number = authenticate_member(task, request, role)
+        is_whole, parsed_stage = role is Role.ANALYST, _parse_stage(stage)
+        return await polls.wait_for(  # stages also close by time
+            (role, number), lambda: board.collect_messages(name, parsed_stage, is_whole), GRACE / 2
+        )
 
     site = Role.OWNER
     handlers: dict[str, Handler] = {
         "consents": build_handler(site, 64, board.add_consent),
-        "asks": build_handler(Role.ANALYST, LARGEST_ASK, lambda _, asked: board.start_round(asked)),
-        "waiting": build_handler(site, 64, board.wait_for_round),
+        "asks": build_handler(Role.ANALYST, LARGEST_ASK, board.start_round),
+        "waiting": build_handler(site, 64, board.find_waiting_round, waits=True),
         "turns/{name}/refused": build_handler(
             site, 2000, lambda number, line, name: board.refuse_round(name, number, line.decode(errors="replace"))
         ),
         "turns/{name}/{stage}": build_handler(
             site,
-            LARGEST_MESSAGE,
+            lambda name, stage: board.limit_message(name, _parse_stage(stage)),
             lambda number, message, name, stage: board.post_message(name, _parse_stage(stage), number, message),
         ),
         "turns/{name}/{stage}/all": send_messages,

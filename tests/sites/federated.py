@@ -129,7 +129,8 @@ def _let_coordinators_lie(file: Path, seen: Path) -> None:
         parts = unpack_parts(real(self, named(self, name), stage, whole))
         lie = said()
         if not parts or not lie:
-            old.setdefault(stage, parts)
+            if parts:
+                old.setdefault(stage, parts)
             return pack_parts(parts)
         if lie == "repeats and reorders":
             parts = [*parts[::-1], *parts]
@@ -157,21 +158,21 @@ def _let_coordinators_lie(file: Path, seen: Path) -> None:
             log.write(message)
         return kept[1](self, named(self, name), stage, site, message)
 
-    def ask(self: MessageBoard, message: bytes) -> bytes:
+    def ask(self: MessageBoard, analyst: int, message: bytes) -> bytes:
         with seen.open("ab") as log:
             log.write(message)
         questions.append(message)
         if said() == "leaves out site 4":
             self._turns.clear()
-        return kept[2](self, message)
+        return kept[2](self, analyst, message)
 
     def waiting(self: MessageBoard, site: int, signature: bytes) -> bytes:
         found = kept[3](self, site, signature)
         return questions[0] if found and site == 0 and said() == "tells site 0 of another question" else found
 
-    kept = real, MessageBoard.post_message, MessageBoard.start_round, MessageBoard.wait_for_round
+    kept = real, MessageBoard.post_message, MessageBoard.start_round, MessageBoard.find_waiting_round
     for name, lying in (
-        ("collect_messages", collect), ("post_message", post), ("start_round", ask), ("wait_for_round", waiting),
+        ("collect_messages", collect), ("post_message", post), ("start_round", ask), ("find_waiting_round", waiting),
     ):  # fmt: skip
         assert hasattr(MessageBoard, name)  # else nobody would lie
         setattr(MessageBoard, name, lying)

@@ -72,16 +72,16 @@ MOST_OF_ONE = 16
 _on_their_way: Counter[str] = Counter()
 
 
-async def read_body(request: Request, max_bytes: int) -> bytes:
-    """Return the body of a request, at most `max_bytes` long.
+async def read_body(request: Request, max_bytes: int, most_of_one: int = MOST_OF_ONE) -> bytes:
+    """Read the body of a request; `most_of_one` bodies of one bearer token may be on their way.
 
     Raises:
         ProtocolError: it exceeds `max_bytes`, or arrives too slowly; or the bearer token has too many concurrent
             bodies.
     """
     seconds, bearer = BEGIN + max_bytes / SLOWEST, request.headers.get("authorization", "")
-    if bearer and _on_their_way[bearer] >= MOST_OF_ONE:
-        raise ProtocolError("message", f"at most {MOST_OF_ONE} of one ticket are taken at a time; wait for one", 429)
+    if bearer and _on_their_way[bearer] >= most_of_one:
+        raise ProtocolError("message", f"at most {most_of_one} of one ticket are taken at a time; wait for one", 429)
     _on_their_way[bearer] += 1
     try:
         async with asyncio.timeout(seconds):

@@ -1,0 +1,150 @@
+"""A coordinator's guests have budgets: of polls, bytes and rounds. Its board is asked as an application, in memory."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from dpcurves.curves import CdfQuestion
+from dpcurves.data import Grid
+from dpcurves.privacy import EACH_RECORD, Neighbours, PrivacyLoss
+from dpcurves_parties.serving.identity import Identity
+from dpcurves_parties.serving.task_document import Role, Ticket
+from dpcurves_sites import relay
+from dpcurves_sites.relay import LARGEST_WITHOUT_VECTOR, MOST_POLLS, MessageBoard, create_app
+from dpcurves_sites.round_request import RoundRequest
+from dpcurves_sites.secure_sum import KEYS, MASKED
+from dpcurves_sites.task import FederationTask, Member, create_federation_task, read_key
+from dpcurves_sites.trust import SecureSum
+
+CELLS = 4096
+
+
+class Answer(NamedTuple):
+    """Status and body of an answer."""
+
+    status_code: int
+    content: bytes
+
+    @property
+    def text(self) -> str:
+        """The body as text."""
+        return self.content.decode()
+
+
+class Board:
+    """A board with its application, and requests with tickets."""
+
+    def __init__(self, folder: Path) -> None:
+        members = tuple(Member.create(folder / f"s{number}", f"site {number}", None) for number in range(3))
+        self.task: FederationTask = create_federation_task(
+            members, SecureSum(3, 1), folder / "task.json", folder / "tickets", name="flights",
+            neighbours=Neighbours.ADD_REMOVE, unit=EACH_RECORD, budget=PrivacyLoss.pure(9), analysts=2,
+            coordinator=Identity.create(folder / "hub", "https://127.0.0.1:9").public,
+        )  # fmt: skip
+        self.folder, self.board = folder, MessageBoard(self.task, 60)
+        self.app = create_app(self.board)
+
+    async def post(self, who: str, path: str, body: bytes = b"") -> Answer:
+        """Post a message with a ticket, as a server would hand it to the application."""
+        role = Role.OWNER if who.startswith("owner") else Role.ANALYST
+        token = Ticket.load(self.folder / "tickets" / who, role).derive_bearer_token(0)
+        headers = [(b"authorization", f"Bearer {token}".encode()), (b"content-length", str(len(body)).encode())]
+        scope = {
+            "type": "http", "method": "POST", "path": f"/tasks/{self.task.hash}/{path}", "headers": headers,
+            "query_string": b"", "root_path": "", "scheme": "https", "http_version": "1.1", "client": ("127.0.0.1", 1),
+        }  # fmt: skip
+        sent: list[Any] = []
+
+        async def receive() -> Any:
+            return {"type": "http.request", "body": body, "more_body": False}
+
+        async def send(message: Any) -> None:
+            sent.append(message)
+
+        await self.app(scope, receive, send)
+        return Answer(sent[0]["status"], b"".join(message.get("body", b"") for message in sent[1:]))
+
+    def request(self, number: int = 0, cells: int = CELLS) -> bytes:
+        key = read_key(self.folder / "tickets" / "analyst-1.key")
+        question = CdfQuestion("age", Grid(0, 100, cells=cells))
+        return RoundRequest(question, PrivacyLoss.pure(1), f"r{number}", ()).to_signed_bytes(self.task, key)
+
+
+@pytest.fixture
+def board(tmp_path: Path) -> Board:
+    return Board(tmp_path)
+
+
+def test_polls_wait_without_a_thread_and_a_ticket_has_a_few(board: Board, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(relay, "WAIT", 30.0)
+
+    async def ask() -> None:
+        consent = bytes(64)
+        polls = [asyncio.create_task(board.post("owner-1", "waiting", consent)) for _ in range(120)]
+        waiting = set(polls)
+        while len(waiting) > MOST_POLLS:
+            _, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        refused = [poll.result() for poll in polls if poll.done()]
+        assert {answer.status_code for answer in refused} == {429}
+        threads = threading.active_count()
+        others = [asyncio.create_task(board.post(f"owner-{site}", "waiting", consent)) for site in (2, 3)]
+        name = (await board.post("analyst-1", "asks", board.request())).text
+        assert len(name) == 64
+        answers = await asyncio.gather(*(poll for poll in (*polls, *others) if not poll.done()))
+        assert [answer.content for answer in answers] == [board.request()] * (MOST_POLLS + 2)
+        assert threading.active_count() <= threads + 8  # those of the event loop, not one for each of 124 polls
+
+    asyncio.run(ask())
+
+
+def test_sizes_of_messages_follow_from_the_plan(board: Board) -> None:
+    async def ask() -> None:
+        name = (await board.post("analyst-1", "asks", board.request())).text
+        vector = 8 * CELLS
+        for stage, size, status in (
+            (KEYS, LARGEST_WITHOUT_VECTOR, 200), (KEYS, LARGEST_WITHOUT_VECTOR + 1, 413),
+            (MASKED, vector, 200), (MASKED, 2 * vector + LARGEST_WITHOUT_VECTOR, 413), (MASKED, 60 * 2**20, 413),
+        ):  # fmt: skip
+            answer = await board.post(f"owner-{1 + (status == 200)}", f"turns/{name}/{stage}", bytes(size))
+            assert answer.status_code == status, (stage, size)
+        odd = (await board.post("analyst-1", "asks", bytes(2**21))).text
+        assert (await board.post("owner-1", f"turns/{odd}/{MASKED}", bytes(2**20))).status_code == 413
+
+    asyncio.run(ask())
+
+
+def test_messages_lie_on_disk_and_old_rounds_go_by_number_and_size(
+    board: Board, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = board.board._folder
+    monkeypatch.setattr(relay, "MOST_ROUNDS_OF_ONE", 3)
+
+    async def ask() -> None:
+        for number in range(5):
+            await board.post("analyst-1", "asks", board.request(number))
+        assert len(list(folder.iterdir())) == len(board.board._turns) == 3
+        assert (await board.post("analyst-2", "asks", bytes(2**20))).status_code == 200  # hers push out nobody else's
+        assert len(board.board._turns) == 4
+        monkeypatch.setattr(relay, "MOST_BYTES", 2**20 + 2**19)
+        assert (await board.post("analyst-2", "asks", b"1" + bytes(2**20))).status_code == 200
+        assert sum(file.stat().st_size for file in folder.iterdir()) <= relay.MOST_BYTES
+        assert sum(open_round.stored_bytes for open_round in board.board._turns.values()) <= relay.MOST_BYTES
+
+    asyncio.run(ask())
+
+
+def test_an_analyst_starts_so_many_rounds_a_minute(board: Board, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(board.board._rate, "per_minute", 2)
+
+    async def ask() -> None:
+        statuses = [(await board.post("analyst-1", "asks", board.request(number))).status_code for number in range(3)]
+        assert statuses == [200, 200, 429]
+        assert (await board.post("analyst-1", "asks", board.request(0))).status_code == 200  # known: no new round
+        assert (await board.post("analyst-2", "asks", b"another one's")).status_code == 200
+
+    asyncio.run(ask())
