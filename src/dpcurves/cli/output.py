@@ -12,6 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, Protocol, Self, TypeVar
 
+from ..drafts import hold_draft, sweep_drafts
 from .options import NOTHING, Option, option, optional, parse_choice, parse_positive_number, parse_probability
 from .terminal import Misuse, OutputError, make_console, print_to_stdout
 
@@ -267,6 +268,7 @@ def _require_writable_path(argument: str, path: Path) -> None:
             os.close(os.open(path, os.O_WRONLY | os.O_NONBLOCK))  # without waiting for a reader
         else:
             tempfile.TemporaryFile(dir=path.parent).close()
+            sweep_drafts(path.parent)
     except OSError as error:
         raise Misuse(
             argument, f"{str(path)!r} cannot be written ({error.strerror}); name a file in a folder where you may write"
@@ -279,8 +281,7 @@ def _write_atomically(argument: str, path: Path, fill: Callable[[Path], object])
         if _is_device(path):
             fill(path)
             return
-        with tempfile.TemporaryDirectory(dir=path.parent, prefix=".") as folder:
-            draft = Path(folder) / path.name
+        with hold_draft(path) as draft:
             fill(draft)
             os.replace(draft, path)
     except OSError as error:

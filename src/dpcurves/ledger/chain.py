@@ -24,6 +24,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.schema import CreateIndex, CreateTable, SchemaItem
 
 from ..arguments import InvalidArgument
+from ..drafts import hold_draft
 
 if TYPE_CHECKING:
     from cryptography.fernet import Fernet
@@ -44,19 +45,16 @@ def publish_file(path: Path, write: Callable[[Path], object]) -> bool:
 
 @contextmanager
 def write_draft(path: Path, write: Callable[[Path], object]) -> Iterator[Path]:
-    """Yield a draft of the file at `path`, filled by `write` and flushed to disk. It is removed at the end.
+    """Yield a draft of the file at `path`, filled by `write` and flushed to disk. It is removed at the end, or, if this
+    process is killed, by the next writer in the folder.
 
     Raises:
         OSError: the folder accepts no file.
     """
-    draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
-    os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-    try:
+    with hold_draft(path, 0o600) as draft:
         write(draft)
         _sync(draft, os.O_RDWR)
         yield draft
-    finally:
-        draft.unlink(missing_ok=True)
 
 
 def link_draft(draft: Path, path: Path) -> bool:

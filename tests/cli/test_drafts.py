@@ -1,0 +1,100 @@
+"""Drafts that killed processes left beside their outputs are removed by the next command, and no others."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from dpcurves.cli.output import Output
+from dpcurves.drafts import hold_draft, sweep_drafts
+from dpcurves.ledger.chain import publish_file
+
+KILLED = """
+import sys, time
+from pathlib import Path
+from dpcurves.cli import output
+def fill(draft):
+    draft.write_text("half of it")
+    print(draft.name, flush=True)
+    time.sleep(600)
+output._write_atomically("json", Path(sys.argv[1]), fill)
+"""
+
+
+def start_writing(path: Path) -> tuple[subprocess.Popen[str], Path]:
+    """A process in the midst of writing a file, and its draft."""
+    writer = subprocess.Popen([sys.executable, "-c", KILLED, str(path)], stdout=subprocess.PIPE, text=True)
+    assert writer.stdout is not None
+    return writer, path.parent / writer.stdout.readline().strip()
+
+
+def kill(writer: subprocess.Popen[str]) -> None:
+    writer.send_signal(signal.SIGKILL)
+    writer.wait()
+    assert writer.stdout is not None
+    writer.stdout.close()
+
+
+def test_the_draft_of_a_killed_process_is_removed_by_the_next_command_and_that_of_a_living_one_stays(
+    tmp_path: Path,
+) -> None:
+    dead, left_over = start_writing(tmp_path / "curve.json")
+    kill(dead)
+    assert left_over.read_text() == "half of it"
+    alive, draft = start_writing(tmp_path / "other.json")
+    try:
+        others = (".hidden", ".dpcurves-draft-mine", ".dpcurves-draft-0123456789abcdeg")
+        for name in others:
+            (tmp_path / name).write_text("mine")
+        (tmp_path / ".dpcurves-draft-0123456789abcdef").symlink_to(tmp_path / ".hidden")
+        Output(json=str(tmp_path / "curve.json")).require_writable()
+        assert not left_over.exists()
+        assert draft.read_text() == "half of it"
+        assert all((tmp_path / name).read_text() == "mine" for name in others)
+        assert not (tmp_path / "curve.json").exists()
+    finally:
+        kill(alive)
+    assert sweep_drafts(tmp_path) == 1
+
+
+def test_drafts_of_secret_files_are_swept_too_and_keep_their_mode(tmp_path: Path) -> None:
+    with hold_draft(tmp_path / "ledger.db.key", 0o600) as draft:
+        assert draft.stat().st_mode & 0o077 == 0
+        os.link(draft, tmp_path / "kept")
+    (tmp_path / ".dpcurves-draft-00112233445566aa.key").write_text("secret")
+    (tmp_path / ".dpcurves-draft-00112233445566bb.db").write_text("a database")
+    (tmp_path / ".dpcurves-draft-00112233445566bb.db-journal").write_text("and its journal")
+    assert publish_file(tmp_path / "ledger.db.key", lambda draft: draft.write_text("key"))
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["kept", "ledger.db.key"]
+
+
+def test_what_sqlite_keeps_beside_a_draft_that_is_being_written_stays(tmp_path: Path) -> None:
+    with hold_draft(tmp_path / "ledger.db") as draft:
+        journal = draft.with_name(f"{draft.name}-journal")
+        journal.write_text("pages")
+        assert sweep_drafts(tmp_path) == 0
+        assert journal.read_text() == "pages"
+
+
+def test_a_writer_whose_draft_was_swept_before_its_lock_begins_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = os.open
+    swept: list[str] = []
+
+    def open_and_sweep(path: object, *rest: int) -> int:
+        descriptor = opened(path, *rest)  # type: ignore[arg-type]
+        if not swept and rest[0] & os.O_EXCL:
+            swept.append(str(path))
+            os.unlink(str(path))
+        return descriptor
+
+    monkeypatch.setattr(os, "open", open_and_sweep)
+    with hold_draft(tmp_path / "a.json") as draft:
+        assert draft.exists()
+        assert str(draft) not in swept
