@@ -68,13 +68,20 @@ def flatten_label(text: object) -> str:
     >>> flatten_label("a\\n\\x1b[0m"), flatten_label("a\\u202bb") == "a\\u202bb\\u202c"
     ('a \\ufffd[0m', True)
     """
-    words = " ".join(str(text).split())
-    if words.isascii() and words.isprintable():
-        return words
-    line = "".join(
-        "\ufffd" if character in OVERRIDES or category(character) in UNSTORABLE else character for character in words
-    )
+    line = _replace_unstorable(" ".join(str(text).split()))
     return line + _end_directions(line)
+
+
+def _replace_unstorable(text: str) -> str:
+    """Return `text` with U+FFFD for characters that no page or font can hold, and for those that turn letters round."""
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(
+        "\ufffd"
+        if character in OVERRIDES or (category(character) in UNSTORABLE and character not in "\n\t")
+        else character
+        for character in text
+    )
 
 
 def _end_directions(line: str) -> str:
@@ -106,7 +113,21 @@ def isolate_in_html(text: object) -> str:
     >>> isolate_in_html("<b>"), isolate_in_html("דנה")
     ('&lt;b&gt;', '<bdi>דנה</bdi>')
     """
-    markup = escape(flatten_label(text))
+    return isolate_markup(escape(flatten_label(text)))
+
+
+def isolate_lines_in_html(text: object) -> str:
+    """Return `text` as `isolate_in_html` does, with its line ends and indentation.
+
+    >>> isolate_lines_in_html("if a < b:\\n    b = a")
+    'if a &lt; b:\\n    b = a'
+    """
+    lines = _replace_unstorable(str(text))
+    return isolate_markup(escape(lines + _end_directions(lines)))
+
+
+def isolate_markup(markup: str) -> str:
+    """Return escaped text in an element that isolates its direction, if it has a letter or mark that needs this."""
     if markup.isascii() or not any(bidirectional(character) in TURNING for character in markup):
         return markup
     return f"<bdi>{markup}</bdi>"

@@ -27,7 +27,7 @@ from starlette.formparsers import MultiPartException, MultiPartParser
 
 from dpcurves.arguments import ArgumentError, InvalidArgument
 from dpcurves.data import Categories
-from dpcurves.foreign_text import isolate_in_html
+from dpcurves.foreign_text import isolate_lines_in_html
 from dpcurves.ledger import Currency
 from dpcurves.privacy import PrivacyLoss
 from dpcurves.shortcuts import parse_loss
@@ -90,7 +90,9 @@ class IsolatedText(Extension):
 
 def isolate_text(value: object) -> Markup:
     """Return the value of an expression as markup, isolated from the text around it. Markup stays as it is."""
-    return Markup(value if hasattr(value, "__html__") else isolate_in_html(value))  # escaped by the callee
+    if hasattr(value, "__html__"):
+        return Markup(value)
+    return Markup(isolate_lines_in_html(value).replace("&#x27;", "&#39;"))  # escaped there, here as Jinja does
 
 
 @cache
@@ -160,6 +162,7 @@ SAID = {
     "made": "Created.", "changed": "Changed.", "admitted": "Added.", "dismissed": "Removed.",
     "wanted": "Requested. The result is shown at the next publication time.",
     "put": "The synthetic table is available now.",
+    "proposed": "The table is proposed. Another person confirms it: a steward of the dataset, or an auditor.",
     "set": "The share is set.", "published": "Published to everyone with access to the datasets.",
     "kept": "The model is stored. Choose it in any field of a score column.", "back": "The token is revoked.",
     "out": "You are signed out.", "again": "Sign in with the new password.",
