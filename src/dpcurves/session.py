@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import secrets
 from collections.abc import Callable, Generator
+from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
 from math import sqrt
@@ -54,6 +55,14 @@ if TYPE_CHECKING:
 Curve = TypeVar("Curve")
 
 
+MOST_BUILT = 2**16
+"""Numbers of a last round up to which planning builds the result: a few milliseconds."""
+
+
+class _AllRoundsPlanned(Exception):
+    """Ends a rehearsal after its last round, whose blank answer would be large."""
+
+
 def plan_question(
     question: Question[Curve],
     loss: PrivacyLoss,
@@ -64,7 +73,9 @@ def plan_question(
     data and no ledger.
 
     Read the `notes` before the question is charged. If the adjacency has no contribution bound, the first round finds
-    one, and the other rounds are planned for one record per unit.
+    one, and the other rounds are planned for one record per unit. The result is built from blank counts, so that what
+    could fail after the charge fails here; of more than `MOST_BUILT` numbers it is not, because planning is free and
+    must not take time that grows with the cells.
 
     Args:
         question: Any question about records.
@@ -90,9 +101,13 @@ def plan_question(
     def reply_blank(step: Step, allotment: Allotment, round_adjacency: Adjacency) -> Release:
         """Plan the query of a step and return blank values as its release."""
         plans.append(model.plan_query(step.query, allotment.loss, round_adjacency))
+        is_last = budget.remaining == 0 and find_charged_query(question) is None
+        if is_last and (plans[-1].law.size or 0) > MOST_BUILT:
+            raise _AllRoundsPlanned
         return Release.make_placeholder(plans[-1])
 
-    ask_with_contribution_bound(question, adjacency, model, budget, reply_blank)
+    with suppress(_AllRoundsPlanned):
+        ask_with_contribution_bound(question, adjacency, model, budget, reply_blank)
     if budget.remaining != 0:
         raise InvalidArgument(
             "question", f"budget fractions of a question must add up to 1; {budget.remaining} of this question is left"

@@ -13,7 +13,6 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
 
-from dpcurves.conversation import Plan
 from dpcurves.curves.question_json import declared_columns_to_json
 from dpcurves.ledger import AllowanceBalance, Balance, MemberBalance, Statement
 from dpcurves.ledger.account import Amount
@@ -23,6 +22,7 @@ from dpcurves_parties.serving.messages import ProtocolError
 
 from .authentication import OF_PICTURES, Services
 from .datasets import Dataset
+from .planner import PlannedRound, respond_when_planned
 from .questions import AskedQuestion, QuestionPlan, loss_to_json, redact_question
 from .releases import DRAWN, Answer, StoredModel
 from .renderer import MADE, collect_file_inputs, wait_for_drawing, wait_until_drawn
@@ -100,7 +100,7 @@ def plan_to_json(who: Visitor, question_plan: QuestionPlan) -> dict[str, Any]:
     return {
         "id": question_plan.id, "purpose": str(question_plan.question), "loss": loss_to_json(question_plan.loss),
         "price": question_plan.price,
-        "turns": [_round_to_json(plan) for plan in question_plan.plans], "notes": list(question_plan.notes),
+        "turns": list(map(_round_to_json, question_plan.plans.rounds)), "notes": list(question_plan.notes),
         "left": remaining_to_json(question_plan.remaining), "affordable": question_plan.is_affordable,
         "asked": None if earlier is None else asked_question_to_json(who, earlier),
         "published": [asked_question_to_json(who, answer) for answer in question_plan.published_answers],
@@ -133,12 +133,11 @@ def statement_to_json(statement: Statement) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _round_to_json(plan: Plan) -> dict[str, Any]:
-    """Return query, loss, mechanism and error of one round of a plan."""
-    error = float(plan.error)
+def _round_to_json(planned: PlannedRound) -> dict[str, Any]:
+    """A planned round; its error is null if it is not finite."""
     return {
-        "query": type(plan.query).__name__, "loss": loss_to_json(plan.loss), "made_by": plan.made_by,
-        "error": error if isfinite(error) else None,
+        "query": planned.query, "loss": loss_to_json(planned.loss), "made_by": planned.made_by,
+        "error": planned.error if isfinite(planned.error) else None,
     }  # fmt: skip
 
 
@@ -325,17 +324,21 @@ def get_remaining(project: str, who: Who, services: Open) -> dict[str, Any]:
 
 
 @ROUTER.post("/projects/{project}/plan")
-def plan_question(project: str, message: QuestionMessage, who: Who, services: Open) -> dict[str, Any]:
+async def plan_question(project: str, message: QuestionMessage, who: Who, services: Open) -> dict[str, Any]:
     """The cost of a question and its expected error. Nothing is charged, and no record is read."""
-    return plan_to_json(who, services.questions.plan(who, project, message.checked_question(), message.loss()))
+    return await respond_when_planned(
+        lambda: plan_to_json(who, services.questions.plan(who, project, message.checked_question(), message.loss()))
+    )
 
 
 @ROUTER.post("/projects/{project}/questions", status_code=202)
-def ask_question(
+async def ask_question(
     project: str, message: QuestionMessage, response: Response, who: Who, services: Open
 ) -> dict[str, Any]:
     """Ask a question. It is charged once per project; the `Location` header points to its status."""
-    question = services.questions.ask(who, project, message.checked_question(), message.loss())
+    question = await respond_when_planned(
+        lambda: services.questions.ask(who, project, message.checked_question(), message.loss())
+    )
     response.headers["Location"] = f"{PREFIX}/questions/{question.id}"
     return asked_question_to_json(who, question)
 
@@ -364,7 +367,7 @@ async def get_release(name: str, who: Who, services: Open) -> Response:
     id, _, ending = name.partition(".")
     if ending in MADE:
         answer = await run_in_threadpool(services.releases.get, who, id)
-        drawing = await wait_for_drawing(services.studio.submit(collect_file_inputs([answer], ending), None))
+        drawing = await wait_for_drawing(services.studio.submit(collect_file_inputs([answer], ending), None, who.name))
         return Response(b64decode(drawing.file), media_type=MADE[ending])
     if ending not in ENDINGS:
         raise ProtocolError("release", f"ask for ID.{', ID.'.join((*ENDINGS, *MADE))}", 404)
@@ -423,8 +426,8 @@ def verify_log(message: HeadMessage, who: Who, services: Open) -> dict[str, Any]
 
 
 @ROUTER.get("/health")
-def check_health(request: Request) -> dict[str, str]:
-    """Liveness check, without authentication."""
+async def check_health(request: Request) -> dict[str, str]:
+    """Liveness check, without authentication. The event loop answers, so it waits for no thread of other requests."""
     return {"health": "it answers"}
 
 

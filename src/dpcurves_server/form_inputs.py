@@ -16,7 +16,7 @@ from dpcurves.models import NumericColumn
 
 from .declared_columns import Declared
 from .forms import MODEL, Field, Form, Given
-from .questions import has_numbers
+from .planner import has_numbers
 
 
 class InputKind(Enum):

@@ -109,14 +109,16 @@ class Workers:
 
     Arguments:
         url: The database.
-        number: The number of counting workers.
+        number: The number of counting workers; of two or more, one takes short questions alone.
         interval: Seconds between publication times.
     """
 
     def __init__(self, url: str, number: int, interval: float) -> None:
         self._url, self._every = url, interval
         self._queue = Queue(Archive(url))
-        self._parts = [WorkerRole.CHARGES, *[WorkerRole.COUNTS] * number]
+        # Two workers or more: one of them takes short questions alone, which no slow question can delay.
+        short = [WorkerRole.COUNTS_SHORT] * (number > 1)
+        self._parts = [WorkerRole.CHARGES, *short, *[WorkerRole.COUNTS] * (number - len(short))]
         self._running: dict[str, tuple[WorkerRole, subprocess.Popen[str]]] = {}
         self._ended = threading.Event()
         self._threads = [
@@ -249,4 +251,5 @@ class VerificationServer:
             )
         finally:
             services.studio.stop()
+            services.questions.planner.stop()
             workers.stop()

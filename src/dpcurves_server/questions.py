@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 from hashlib import sha256
@@ -11,21 +11,18 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, insert, select
 
-from dpcurves.arguments import InvalidArgument, describe_value
-from dpcurves.conversation import Plan, Plans
+from dpcurves.arguments import InvalidArgument
 from dpcurves.curves.question_json import question_from_json, question_to_json
-from dpcurves.data import Categories, find_input_columns
-from dpcurves.data.axis import Category, Predictor
+from dpcurves.data import Categories
 from dpcurves.ledger import Currency, Event, Member, MemberBalance
 from dpcurves.ledger.account import LONGEST_NAME
 from dpcurves.privacy import PrivacyLoss
-from dpcurves.records.value_names import parse_number
-from dpcurves.session import make_request_id, plan_question
+from dpcurves.session import make_request_id
 from dpcurves.shortcuts import parse_loss
 from dpcurves.strategies.choice import find_unlisted, replace_categories
 
 from .datasets import Dataset, Datasets
-from .declared_columns import Declared
+from .planner import PlanJob, PlannedRounds, Planner
 from .projects import Project, Projects, find_project_for
 from .store import QUESTIONS, RELEASES, Archive, format_now
 from .visitors import Right, Subject, Visitor, may, not_found, require
@@ -131,7 +128,7 @@ class QuestionPlan:
         dataset: The dataset.
         question: The question.
         loss: The privacy loss.
-        plans: The plan of each round: query, price, mechanism and error.
+        plans: The planned rounds: query, price, mechanism and error.
         notes: Notes to read before paying.
         id: The identifier that the question would have.
         request: The request id under which it would be charged.
@@ -145,7 +142,7 @@ class QuestionPlan:
     dataset: Dataset
     question: Any
     loss: PrivacyLoss
-    plans: Plans
+    plans: PlannedRounds
     notes: tuple[str, ...]
     id: str
     request: str
@@ -177,6 +174,7 @@ class Questions:
         self, archive: Archive, datasets: Datasets, projects: Projects, notify: Callable[[], object] = int
     ) -> None:
         self._archive, self._datasets, self._projects, self._call = archive, datasets, projects, notify
+        self.planner = Planner()
 
     def plan(self, who: Visitor, project: str, question_json: Mapping[str, Any], loss: PrivacyLoss) -> QuestionPlan:
         """Plan a question for a project: its cost and expected error. Reads no records.
@@ -188,7 +186,8 @@ class Questions:
             loss: The privacy loss.
 
         Raises:
-            ProtocolError: The visitor is not an analyst of the project.
+            PlanPending: The question is large, and its plan is being made.
+            ProtocolError: The visitor is not an analyst of the project, or asks for too many plans.
             ValueError: The question is invalid, or reads a column that the dataset does not declare.
             UnsupportedQuery: No mechanism can answer the question.
         """
@@ -196,8 +195,7 @@ class Questions:
         dataset = self._datasets.get(who, payer.dataset)
         question, loss = _add_declared_categories(question_from_json(question_json), dataset), loss.as_single_release()
         Currency.require_countable(loss, loss)
-        plans = plan_question(question, loss, dataset.adjacency)
-        _require_declared(plans, dataset)
+        plans = self.planner.plan(who.name, payer.name, question, PlanJob.from_question(question, loss, dataset))
         request = request_id(Member(payer.name, who.name), dataset, question, loss)
         id, remaining = question_id(request, question), self._projects.remaining(who, project)
         earlier, published_answers = self._archive.read_snapshot(
@@ -215,7 +213,7 @@ class Questions:
         A worker charges it before any record is read, against the allowances of analyst and project and the cap.
 
         Raises:
-            ProtocolError, ValueError, UnsupportedQuery: See `plan`.
+            PlanPending, ProtocolError, ValueError, UnsupportedQuery: See `plan`.
         """
         planned = self.plan(who, project, question_json, loss)
         facts = {
@@ -223,7 +221,7 @@ class Questions:
             "version": planned.dataset.version, "person": who.name, "question": _question_to_text(planned.question),
             "purpose": str(planned.question), "same": answer_key(planned.dataset, planned.question),
             "epsilon": _number_to_text(planned.loss.epsilon), "rho": str(planned.loss.rho), "asked_at": format_now(),
-            "state": State.QUEUED.value, "shown": State.QUEUED.value, "tries": 0,
+            "state": State.QUEUED.value, "shown": State.QUEUED.value, "tries": 0, "cells": planned.plans.cells,
         }  # fmt: skip
 
         def insert_question(connection: Connection) -> None:
@@ -339,51 +337,6 @@ def _add_declared_categories(question: Any, dataset: Dataset) -> Any:
             return replace_categories(question, unlisted, declared)
     rule = f"{dataset.name!r} declares no categories of {unlisted.column!r}: list them in the question"
     raise InvalidArgument("by", rule[:LONGEST_NAME], unlisted.column)
-
-
-def _require_declared(plans: Sequence[Plan], dataset: Dataset) -> None:
-    """Refuse a question of an undeclared column or category, before it is charged.
-
-    Raises:
-        ValueError: Names the first undeclared column or category.
-    """
-    declared = {str(column.column): column for column in dataset.columns}
-    for plan in plans:
-        for axis in plan.query.input_axes:
-            for column in find_input_columns(axis, declared):
-                if column not in declared:
-                    raise InvalidArgument(
-                        "column", f"{dataset.name!r} declares no column {column!r}"[:LONGEST_NAME], column
-                    )
-            if axis.column not in declared:  # of a model, or an expression, whose columns are declared
-                continue
-            if not isinstance(axis, Categories | Predictor) and not isinstance(axis.column, Predictor):
-                _require_numbers(declared[str(axis.column)])
-            if isinstance(axis, Categories):
-                for name, category in zip(axis.argument_names, axis.values, strict=True):
-                    if not _is_declared(category, declared[axis.column]):
-                        rule = f"{axis.column!r} declares no category {describe_value(category)}"[:LONGEST_NAME]
-                        raise InvalidArgument(name, rule, axis.column)
-
-
-def has_numbers(declared: Declared) -> bool:
-    """Return True for a declared column of numbers, or of categories that are all numbers."""
-    return not (isinstance(declared, Categories) and any(isinstance(category, str) for category in declared.values))
-
-
-def _require_numbers(declared: Declared) -> None:
-    """Refuse a declared column that has no numbers. Raises `InvalidArgument`."""
-    if not has_numbers(declared):
-        name = str(declared.column)
-        raise InvalidArgument("column", f"{name!r} is declared with categories; use a column of numbers", name)
-
-
-def _is_declared(value: Category, declared: Declared) -> bool:
-    """Return True for a declared category, or for a number in the declared range of a column of numbers."""
-    if isinstance(declared, Categories):
-        return value in declared.values or str(value) in map(str, declared.values)
-    number = parse_number(value) if isinstance(value, str) else value
-    return number is not None and declared.lower <= number <= declared.upper
 
 
 # Redaction of author names.

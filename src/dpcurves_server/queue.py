@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from types import MappingProxyType
@@ -42,12 +42,16 @@ class WorkerRole(Enum):
 
     CHARGES = "charges"
     COUNTS = "counts"
+    COUNTS_SHORT = "counts-short"
     ALL = "all"
 
 
 STATES: Mapping[WorkerRole, tuple[State, ...]] = MappingProxyType(
-    {WorkerRole.CHARGES: (State.QUEUED,), WorkerRole.COUNTS: (State.PAID,), WorkerRole.ALL: (State.QUEUED, State.PAID)}
-)
+    {WorkerRole.CHARGES: (State.QUEUED,), WorkerRole.COUNTS: (State.PAID,), WorkerRole.COUNTS_SHORT: (State.PAID,),
+     WorkerRole.ALL: (State.QUEUED, State.PAID)}
+)  # fmt: skip
+SHORT = 20_000
+"""Cells up to which a question is short: counting it takes no longer than reading its records."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,13 +93,13 @@ class Queue:
 
     def lease_next(self, worker: str, role: WorkerRole = WorkerRole.ALL) -> Job | None:
         """Lease the next question to a worker (a unique name): queued before paid; None if all are leased."""
-        now, states = int(time.time()), STATES[role]
-        if self._database.read_snapshot(lambda connection: _select_next(connection, now, states)) is None:
+        now = int(time.time())
+        if self._database.read_snapshot(lambda connection: _select_next(connection, now, role)) is None:
             return None
 
         def lease_row(connection: Connection) -> Row[Any] | None:
             """Lease the next free question to the worker; return its row, or None."""
-            row = _select_next(connection, now, states, lock=True)
+            row = _select_next(connection, now, role, lock=True)
             if row is not None:
                 is_row = QUESTIONS.c.number == row.number
                 connection.execute(update(QUESTIONS).where(is_row).values(worker=worker, claimed=now))
@@ -239,22 +243,30 @@ def _has_state(*states: State) -> ColumnElement[bool]:
 
 _OTHERS = QUESTIONS.alias("others")
 _TAKEN = or_(_OTHERS.c.worker.is_not(None), _OTHERS.c.state.in_([State.COUNTED.value, State.ANSWERED.value]))
-_LAST_TAKEN = func.coalesce(
-    select(func.max(_OTHERS.c.claimed)).where(_OTHERS.c.project == QUESTIONS.c.project, _TAKEN).scalar_subquery(), 0
-)
-"""Seconds since 1970 when a worker last began to count or draw a question of the same project."""
 
 
-def _select_next(connection: Connection, now: int, states: Sequence[State], *, lock: bool = False) -> Row[Any] | None:
+def _last_taken(condition: ColumnElement[bool]) -> ColumnElement[int]:
+    """Return the seconds since 1970 when a worker last began to count or draw another question that satisfies this."""
+    return func.coalesce(select(func.max(_OTHERS.c.claimed)).where(condition, _TAKEN).scalar_subquery(), 0)
+
+
+_TURNS = (_last_taken(_OTHERS.c.person == QUESTIONS.c.person), _last_taken(_OTHERS.c.project == QUESTIONS.c.project))
+"""Order of questions that are counted: by the person served longest ago, then by the project served longest ago."""
+
+
+def _select_next(connection: Connection, now: int, role: WorkerRole, *, lock: bool = False) -> Row[Any] | None:
     """Return the next free question. With `lock`, concurrent transactions skip it and get the question after it.
 
-    Questions are charged in the order in which they were asked. They are counted round-robin over projects, the project
-    served longest ago first, so that a project with many slow questions delays another by at most one question.
+    Questions are charged in the order in which they were asked. They are counted in turns of people, then of projects,
+    so that many slow questions of one person delay another one by at most one question; and short questions have a
+    worker of their own. Who comes next depends on who asked what and when, never on records.
     """
-    for state in states:
-        is_free = (QUESTIONS.c.state == state.value, _is_unleased(now))
-        project_order = (_LAST_TAKEN,) if state is State.PAID else ()
-        query = select(QUESTIONS).where(*is_free).order_by(*project_order, QUESTIONS.c.number).limit(1)
+    for state in STATES[role]:
+        conditions = [QUESTIONS.c.state == state.value, _is_unleased(now)]
+        if role is WorkerRole.COUNTS_SHORT:
+            conditions.append(QUESTIONS.c.cells <= SHORT)
+        turns = _TURNS if state is State.PAID else ()
+        query = select(QUESTIONS).where(*conditions).order_by(*turns, QUESTIONS.c.number).limit(1)
         row = connection.execute(query.with_for_update(skip_locked=True) if lock else query).first()
         if row is not None:
             return row

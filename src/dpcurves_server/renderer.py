@@ -10,13 +10,13 @@ import sys
 import threading
 import time
 from base64 import b64encode
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from io import BytesIO
-from math import prod
 from traceback import extract_tb
 from typing import IO, Any, cast
 from warnings import catch_warnings
@@ -30,7 +30,6 @@ from dpcurves.arguments import ArgumentError
 from dpcurves.curves.comparison import MEASURES
 from dpcurves.curves.question_json import declared_columns_to_json, question_from_json, question_to_json
 from dpcurves.curves.result import CurveWarning, IntervalResult, result_from_json
-from dpcurves.data import find_input_columns
 from dpcurves.display import LANDSCAPE, format_number, headless_axes, svg_text
 from dpcurves.display.office import render_png
 from dpcurves.forecasts.expected_errors import KINDS
@@ -84,13 +83,10 @@ class Drawing:
 def collect_sketch_inputs(question_plan: QuestionPlan) -> Facts:
     """Return what a sketch is drawn from, as plain objects: question, loss, plan and schema, which are public."""
     dataset, account = question_plan.dataset, question_plan.dataset.account
-    column_names = (
-        column for plan in question_plan.plans for axis in plan.query.input_axes for column in find_input_columns(axis)
-    )
     return {
         "draw": SKETCH, "question": question_to_json(question_plan.question), "loss": loss_to_json(question_plan.loss),
-        "columns": declared_columns_to_json(dataset.columns), "wanted": list(dict.fromkeys(column_names)),
-        "cells": max(prod(plan.query.shape) for plan in question_plan.plans),
+        "columns": declared_columns_to_json(dataset.columns), "wanted": list(question_plan.plans.columns),
+        "cells": question_plan.plans.cells,
         "rows": count_trial_rows(dataset), "is_counted": dataset.units is not None, "currency": account.currency.value,
         "adjacency": account.neighbours.value, "unit": account.unit.column,
         "rows_per_unit": account.unit.records or None,
@@ -233,6 +229,12 @@ def _repeat_rows(table: Any, facts: Facts) -> Any:
 # The process is managed by hand instead of in a pool: it is killed on timeout and restarted, and ends with the server.
 
 
+MOST_OF_ONE = 4
+"""Files and comparisons of one person that wait."""
+SECONDS = 60.0
+"""Seconds after which a drawing is aborted and its process restarted: nobody waits longer for it."""
+MEMORY = 4 * 2**30
+"""Bytes of address space of the drawing process, libraries included."""
 NO_PICTURE = "the picture cannot be drawn now; try again later"
 
 
@@ -247,6 +249,8 @@ class Renderer:
         self._turn = threading.Lock()
         self._kept = LruCache[Drawing](64)  # drawings
         self._last: dict[str, Future[Drawing]] = {}
+        self._waiting = Counter[str]()
+        self._counting = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._has = ""
 
@@ -265,27 +269,47 @@ class Renderer:
         return self._kept.peek(_cache_key(facts, table))
 
     def submit(self, facts: Facts, table: SyntheticTable | None, person: str = "") -> Future[Drawing]:
-        """Queue a drawing unless it is cached. Cancels the person's earlier waiting request.
+        """Queue a drawing unless it is cached. A sketch cancels the person's earlier waiting sketch.
 
         Arguments:
             facts: The inputs.
             table: The synthetic table, or None.
-            person: The person who waits for one drawing at a time; empty cancels nothing.
+            person: The person who waits: for one sketch at a time, and for `MOST_OF_ONE` other drawings; empty is the
+                server itself.
 
         Raises:
-            ProtocolError: Too many requests wait.
+            ProtocolError: Too many requests wait, of this person or of all.
         """
-        earlier = self._last.pop(person, None)
+        is_sketch = facts["draw"] == SKETCH
+        earlier = self._last.pop(person, None) if is_sketch else None
         if earlier is not None:
             earlier.cancel()
         queue = self._hands[facts["draw"]]
         if queue._work_queue.qsize() >= 128:  # requests per queue
             raise ProtocolError("picture", NO_PICTURE, 503)
+        if person and not is_sketch:
+            self._count_waiting(person)
         future = queue.submit(self._kept.get_or_compute, _cache_key(facts, table), lambda: self._draw(facts, table))
-        if person:
+        if person and is_sketch:
             self._last[person] = future
             future.add_done_callback(lambda future: self._forget_last(person, future))
+        elif person:
+            future.add_done_callback(lambda _: self._forget_waiting(person))
         return future
+
+    def _count_waiting(self, person: str) -> None:
+        """Count a drawing that a person waits for. Raises `ProtocolError` if there are too many."""
+        with self._counting:
+            if self._waiting[person] >= MOST_OF_ONE:
+                raise ProtocolError("picture", f"{MOST_OF_ONE} pictures of yours wait already; try again later", 429)
+            self._waiting[person] += 1
+
+    def _forget_waiting(self, person: str) -> None:
+        """Uncount a drawing that was made or cancelled."""
+        with self._counting:
+            self._waiting[person] -= 1
+            if not self._waiting[person]:
+                del self._waiting[person]
 
     def _forget_last(self, person: str, done: Future[Drawing]) -> None:
         """Forget the person's last request if it is this one."""
@@ -306,7 +330,7 @@ class Renderer:
         """Return the drawing that the process makes. Raises `ProtocolError` (status 503) if it fails or takes too
         long.
         """
-        ending = threading.Timer(600.0, self._kill)  # seconds
+        ending = threading.Timer(SECONDS, self._kill)
         ending.start()
         try:
             answer = self._send_job(self._ensure_process(), facts, table)
@@ -399,7 +423,10 @@ async def wait_for_drawing(drawing: Future[Drawing]) -> Drawing:
 
 def main() -> None:
     """Draw until standard input closes: one line of JSON per picture, followed by the table if it changed."""
+    import resource
+
     disable_core_dumps()
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     if hasattr(os, "nice"):
         os.nice(5)  # below the serving process, above workers, because people wait for drawings
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")

@@ -75,6 +75,7 @@ QUESTIONS = Table(
     *text_columns("person", "question", "purpose", "same"), Column("epsilon", Text), Column("rho", Text),
     *text_columns("asked_at", "state", "shown"), Column("refusal", Text), Column("worker", Text),
     Column("claimed", BigInteger), integer_column("tries"),  # claimed: seconds since 1970
+    Column("cells", BigInteger, nullable=False),
     CheckConstraint("state IN ('queued', 'paid', 'counted', 'answered', 'refused')", name="dpcurves_known_state"),
     sql.Index("dpcurves_questions_by_state", "state", "number"),
     sql.Index("dpcurves_questions_of_project", "project", "number"),

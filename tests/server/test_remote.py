@@ -6,6 +6,7 @@ import json
 import socket
 import ssl
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from http.client import HTTPSConnection
@@ -15,12 +16,13 @@ from types import SimpleNamespace
 import pytest
 from at_once import at_once
 from click.testing import CliRunner
-from running import Running
+from running import SECONDS, Running
 from scene import Scene, made
 
 import dpcurves as dp
 from dpcurves.arguments import ServiceUnavailable
 from dpcurves.cli.app import build
+from dpcurves_parties.serving.channel import Channel, make_ca_context
 from dpcurves_parties.serving.identity import CertificatePair
 from dpcurves_server import remote
 from dpcurves_server.cli import remotes
@@ -158,3 +160,30 @@ def test_a_forged_header_gives_nobody_another_address(running: Running) -> None:
             break
     assert statuses[:5] == [403] * 5
     assert statuses[-1] == 429
+
+
+def test_a_burst_of_large_plans_leaves_a_server_small_and_everybody_else_served(running: Running) -> None:
+    scene = running.scene
+    context, address = make_ca_context(scene.folder / "cert.pem"), f"https://127.0.0.1:{running.port}"
+    tokens = {name: scene.gate.tokens.make(scene.visitor(name), "delays", "here", 1) for name in ("ann", "bob")}
+
+    def plan(name: str, cells: int) -> int:
+        question_json = {"ask": "cdf", "column": "delay", "grid": f"-60:600:{cells}"}
+        body = json.dumps({"question": question_json, "epsilon": "0.1"})
+        with Channel(address, context, SECONDS) as channel:
+            status, _ = channel._send_with_retry(
+                "POST", "/api/1/projects/delays/plan", body.encode(),
+                {"Authorization": f"Bearer {tokens[name]}", "Content-Type": "application/json"},
+            )  # fmt: skip
+        return status
+
+    with ThreadPoolExecutor(48) as pool:
+        burst = [pool.submit(plan, "ann", 4_000_000 if not number else 70_000 + number) for number in range(45)]
+        with Channel(address, context, SECONDS) as channel:
+            assert b"it answers" in channel.get("/api/1/health")
+        assert plan("bob", 60) == 200
+        statuses = [future.result(SECONDS) for future in burst]
+    assert set(statuses) == {200, 429}
+    assert running.process is not None
+    status = Path(f"/proc/{running.process.pid}/status").read_text()
+    assert int(status.partition("VmHWM:")[2].split()[0]) < 600 * 1024  # KiB: a plan apart takes 800 MiB

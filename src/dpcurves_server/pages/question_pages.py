@@ -15,7 +15,6 @@ from fastapi import Response
 
 from dpcurves.arguments import InvalidArgument
 from dpcurves.curves.question_json import question_to_json
-from dpcurves.display.text import plan_lines
 from dpcurves.privacy import PrivacyLoss
 from dpcurves_parties.serving.messages import ProtocolError
 
@@ -222,7 +221,7 @@ def _plan_context(visit: Visit, question_plan: QuestionPlan, form: Form) -> dict
     )
     return {
         "words": _format_plan(question_plan), "notes": question_plan.notes, "free": tuple(free_answers.values()),
-        "turns": tuple(plan_lines(question_plan.plans, question_plan.dataset.units)),
+        "turns": question_plan.plans.lines,
         "too_much": _budget_message(question_plan),
         "price": question_plan.dataset.account.currency.price(question_plan.loss), "cost": _format_cost(question_plan),
         "sketch": f"/projects/{path}?{urlencode(fields, doseq=True)}",
@@ -319,14 +318,16 @@ def show_comparison(visit: Visit) -> Response:
         )
 
     return PendingResponse(
-        visit, visit.services.studio.submit(collect_comparison_inputs(answer), synthetic), render_comparison
+        visit,
+        visit.services.studio.submit(collect_comparison_inputs(answer), synthetic, visit.visitor.name),
+        render_comparison,
     )
 
 
 def send_comparison_picture(visit: Visit) -> Response:
     """Picture of the comparison of an answer with the synthetic table."""
     answer, synthetic = _find_compared(visit)
-    future = visit.services.studio.submit(collect_comparison_inputs(answer), synthetic)
+    future = visit.services.studio.submit(collect_comparison_inputs(answer), synthetic, visit.visitor.name)
     return PendingResponse(visit, future, lambda picture: download(picture.svg, "image/svg+xml"))
 
 
@@ -354,7 +355,7 @@ def _find_or_submit_comparison(visit: Visit, answer: Answer, synthetic: Syntheti
     drawing = studio.find(facts, synthetic)
     with suppress(ProtocolError):  # the queue is full; the next request tries again
         if drawing is None:
-            studio.submit(facts, synthetic)
+            studio.submit(facts, synthetic, visit.visitor.name)
     return drawing
 
 
@@ -378,7 +379,9 @@ def _export_drawing(visit: Visit, releases: Sequence[Answer], form: str, name: s
         return download(content, ARTIST[form], name)
 
     return PendingResponse(
-        visit, visit.services.studio.submit(collect_file_inputs(releases, form), None), download_drawing
+        visit,
+        visit.services.studio.submit(collect_file_inputs(releases, form), None, visit.visitor.name),
+        download_drawing,
     )
 
 

@@ -20,6 +20,7 @@ from dpcurves_parties.serving.task_app import read_body
 
 from ..authentication import LARGEST_FILE, client_address
 from ..forms import Given
+from ..planner import respond_when_planned
 from ..renderer import wait_until_drawn
 from . import account_pages, question_pages
 from .page_context import (
@@ -144,7 +145,7 @@ def _page_endpoint(site: Site, page: Page) -> Callable[..., object]:
     async def serve_page(request: Request) -> Response:
         """Return the response of a page; wait if its picture is still to be drawn."""
         body = await read_body(request, LARGEST_FORM) if page.method == "POST" else b""
-        answer = await run_in_threadpool(_respond, site, page, request, body.decode(errors="replace"))
+        answer = await respond_when_planned(lambda: _respond(site, page, request, body.decode(errors="replace")))
         if isinstance(answer, PendingResponse):
             return await answer.wait_for_response()
         if answer.status_code != NOT_DRAWN:

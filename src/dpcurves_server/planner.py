@@ -1,0 +1,398 @@
+"""Plans of questions: made in a process with limits, in turns of people, and cached for each project.
+
+Planning is free and may take a second of work and a gigabyte. So it happens in the serving process for small questions
+alone; others wait in a queue that holds none of the threads which answer requests.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import pickle
+import struct
+import subprocess
+import sys
+import threading
+from collections import OrderedDict, deque
+from collections.abc import Callable, Hashable, Sequence
+from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import dataclass, fields, is_dataclass
+from hashlib import sha256
+from math import prod
+from typing import IO, Any, TypeVar, cast
+
+from fastapi.concurrency import run_in_threadpool
+
+from dpcurves.arguments import ArgumentError, InvalidArgument, describe_value
+from dpcurves.conversation import Plan
+from dpcurves.curves.question_json import question_from_json, question_to_json
+from dpcurves.data import Categories, Grid, find_input_columns
+from dpcurves.data.axis import Category, Predictor
+from dpcurves.display.text import PlanLine, plan_lines
+from dpcurves.ledger.account import LONGEST_NAME
+from dpcurves.privacy import Adjacency, AdjacencyWithoutBound, PrivacyLoss
+from dpcurves.records.value_names import parse_number
+from dpcurves.session import plan_question
+from dpcurves_parties.serving.messages import ProtocolError, disable_core_dumps
+from dpcurves_parties.serving.task_app import RateLimiter
+
+from .datasets import Dataset
+from .declared_columns import Declared
+from .synthetic import LruCache
+
+Answer = TypeVar("Answer")
+
+SMALL = 2**12
+"""Cells of a question that is planned in the serving process: some ten milliseconds."""
+MOST_KEPT = 256
+"""Plans in the cache."""
+MOST_WAITING = 4
+"""Plans of one person that wait."""
+MOST_WAITING_IN_ALL = 128
+"""Plans that wait."""
+PER_MINUTE = 60
+"""Plans per minute of one person that are made in the other process."""
+SECONDS = 60.0
+"""Seconds after which planning is aborted."""
+MEMORY = 3 * 2**30
+"""Bytes of address space of the planning process, libraries included."""
+BLOATED = 2**29
+"""Bytes of resident memory after which the planning process ends and another one starts."""
+TOO_LARGE = "the question is too large to be planned here; use fewer cells"
+BUSY = "too many plans wait; try again in a minute"
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedRound:
+    """A planned round.
+
+    Attributes:
+        query: The name of the query's class.
+        loss: The privacy loss.
+        made_by: The mechanism.
+        error: Standard deviation of the noise, in records.
+    """
+
+    query: str
+    loss: PrivacyLoss
+    made_by: str
+    error: float
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedRounds:
+    """What is shown of the plans of a question: a few lines, however many cells it has.
+
+    Attributes:
+        rounds: The rounds.
+        lines: The rounds as pages show them.
+        notes: Notes to read before paying.
+        columns: The columns that are read, in order.
+        cells: The largest number of cells of a round.
+    """
+
+    rounds: tuple[PlannedRound, ...]
+    lines: tuple[PlanLine, ...]
+    notes: tuple[str, ...]
+    columns: tuple[str, ...]
+    cells: int
+
+
+@dataclass(frozen=True, slots=True)
+class PlanJob:
+    """A question to plan, with the public facts that its plan depends on.
+
+    Attributes:
+        question_json: The question as plain objects.
+        loss: The privacy loss.
+        adjacency: The adjacency of the dataset.
+        dataset: The name of the dataset.
+        columns: The declared columns.
+        units: The public number of units.
+    """
+
+    question_json: Any
+    loss: PrivacyLoss
+    adjacency: Adjacency | AdjacencyWithoutBound
+    dataset: str
+    columns: tuple[Declared, ...]
+    units: int | None
+
+    @classmethod
+    def from_question(cls, question: Any, loss: PrivacyLoss, dataset: Dataset) -> PlanJob:
+        """Return the job of planning a question about a dataset."""
+        return cls(
+            question_to_json(question), loss, dataset.adjacency, dataset.name, dataset.columns, dataset.units
+        )  # fmt: skip
+
+    def plan(self) -> PlannedRounds:
+        """Plan the question.
+
+        Raises:
+            ValueError: The question reads an undeclared column or category, or no mechanism can answer it.
+        """
+        plans = plan_question(question_from_json(self.question_json), self.loss, self.adjacency)
+        require_declared(plans, self.dataset, self.columns)
+        names = (column for plan in plans for axis in plan.query.input_axes for column in find_input_columns(axis))
+        return PlannedRounds(
+            tuple(
+                PlannedRound(type(plan.query).__name__, plan.loss, plan.made_by, float(plan.error)) for plan in plans
+            ),
+            tuple(plan_lines(plans, self.units)), plans.notes, tuple(dict.fromkeys(names)),
+            max(prod(plan.query.shape) for plan in plans),
+        )  # fmt: skip
+
+
+def count_cells(value: Any) -> int:
+    """Return the product of the numbers of cells of all grids and categories in a question: a bound on its table."""
+    if isinstance(value, Grid):
+        return value.cells
+    if isinstance(value, Categories):
+        return len(value.values)
+    if isinstance(value, tuple | list):
+        return prod(map(count_cells, value))
+    if is_dataclass(value) and not isinstance(value, type | Predictor):
+        return prod(count_cells(getattr(value, member.name)) for member in fields(value))
+    return 1
+
+
+class PlanPending(Exception):
+    """The plan is being made. Whoever asked for it waits without a thread, and asks again.
+
+    Attributes:
+        future: Is done when the plan is made, whatever its outcome.
+    """
+
+    def __init__(self, future: Future[Any]) -> None:
+        super().__init__()
+        self.future = future
+
+
+async def respond_when_planned(respond: Callable[[], Answer]) -> Answer:
+    """Return `respond()`, called in a thread again whenever a plan that it needs is made.
+
+    Raises:
+        ProtocolError: The plan was not made in `SECONDS` for each plan before it.
+    """
+    while True:
+        try:
+            return await run_in_threadpool(respond)
+        except PlanPending as pending:
+            future = pending.future
+        await asyncio.wrap_future(future)
+
+
+class Planner:
+    """Client of the planning process.
+
+    Formal guarantees: the process gets questions and public facts, and no URL of a database. A project learns nothing
+    of other projects from the cache, because its plans are cached for itself.
+    """
+
+    def __init__(self) -> None:
+        self._outcomes = LruCache[PlannedRounds | ArgumentError](MOST_KEPT)
+        self._rate = RateLimiter(PER_MINUTE, "plans", "wait a minute, or ask with fewer cells", "made")
+        self._waiting: OrderedDict[str, deque[tuple[Hashable, PlanJob]]] = OrderedDict()
+        self._futures: dict[Hashable, Future[None]] = {}
+        self._changed = threading.Condition()
+        self._thread: threading.Thread | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def plan(self, person: str, project: str, question: Any, job: PlanJob) -> PlannedRounds:
+        """Return the plan of a question.
+
+        Arguments:
+            person: The person who asks.
+            project: The project that would pay.
+            question: The question.
+            job: The question and the public facts.
+
+        Raises:
+            PlanPending: The plan is being made.
+            ProtocolError: Too many plans wait, or were made for this person within a minute.
+            ValueError: The question cannot be planned.
+        """
+        key = project, sha256(repr(job).encode()).digest()
+        outcome = self._outcomes.peek(key)
+        if outcome is None and count_cells(question) <= SMALL:
+            outcome = self._outcomes.get_or_compute(key, lambda: _plan_or_refuse(job))
+        if outcome is None:
+            raise PlanPending(self._submit(person, key, job))
+        if isinstance(outcome, ArgumentError):
+            raise outcome.with_traceback(None)
+        return outcome
+
+    def stop(self) -> None:
+        """Stop the process, even while it plans."""
+        with self._changed:
+            self._waiting.clear()
+        self._stop_process()
+
+    def _submit(self, person: str, key: Hashable, job: PlanJob) -> Future[None]:
+        with self._changed:
+            if key in self._futures:
+                return self._futures[key]
+            waiting = self._waiting.get(person, ())
+            if len(waiting) >= MOST_WAITING:
+                raise ProtocolError("plans", f"{MOST_WAITING} plans of yours wait already; ask again later", 429)
+            if sum(map(len, self._waiting.values())) >= MOST_WAITING_IN_ALL:
+                raise ProtocolError("plans", BUSY, 503)
+            self._rate.count_requests(person)
+            self._waiting.setdefault(person, deque()).append((key, job))
+            future = self._futures[key] = Future[None]()
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._work, name="plans", daemon=True)
+                self._thread.start()
+            self._changed.notify()
+        return future
+
+    def _work(self) -> None:
+        """Make plans, one at a time: one of each person who waits, in turns."""
+        while True:
+            with self._changed:
+                while not self._waiting:
+                    self._changed.wait()
+                person, jobs = self._waiting.popitem(last=False)
+                key, job = jobs.popleft()
+                if jobs:
+                    self._waiting[person] = jobs  # at the end of the line
+            outcome = self._plan_apart(job)
+            self._outcomes.get_or_compute(key, lambda outcome=outcome: outcome)  # type: ignore[misc]
+            with self._changed:
+                future = self._futures.pop(key)
+            future.set_result(None)
+
+    def _plan_apart(self, job: PlanJob) -> PlannedRounds | ArgumentError:
+        """Plan in the other process; a question that ends it is too large."""
+        process = self._ensure_process()
+        timer = threading.Timer(SECONDS, process.kill)
+        timer.start()
+        try:
+            _write_message(cast("IO[bytes]", process.stdin), job)
+            outcome, is_bloated = _read_message(cast("IO[bytes]", process.stdout))
+        except (OSError, EOFError, pickle.UnpicklingError):
+            outcome, is_bloated = InvalidArgument("question", TOO_LARGE), True
+        finally:
+            timer.cancel()
+        if is_bloated:
+            self._stop_process()
+        return cast("PlannedRounds | ArgumentError", outcome)
+
+    def _ensure_process(self) -> subprocess.Popen[bytes]:
+        if self._process is None or self._process.poll() is not None:
+            self._stop_process()
+            command = [sys.executable, "-m", "dpcurves_server.planner"]
+            self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        return self._process
+
+    def _stop_process(self) -> None:
+        process, self._process = self._process, None
+        if process is not None:
+            process.kill()
+            process.wait()
+            for pipe in (process.stdin, process.stdout):
+                with suppress(OSError):
+                    cast("IO[bytes]", pipe).close()
+
+
+def _plan_or_refuse(job: PlanJob) -> PlannedRounds | ArgumentError:
+    try:
+        return job.plan()
+    except ArgumentError as error:
+        return error
+
+
+def _write_message(pipe: IO[bytes], content: object) -> None:
+    message = pickle.dumps(content)
+    pipe.write(struct.pack("<Q", len(message)) + message)
+    pipe.flush()
+
+
+def _read_message(pipe: IO[bytes]) -> Any:
+    """Return the next message of the process at the other end, which is a program of this package."""
+    head = pipe.read(8)
+    if len(head) < 8:
+        raise EOFError
+    return pickle.loads(pipe.read(struct.unpack("<Q", head)[0]))  # between this process and its child
+
+
+# Checks of columns and categories, from public facts.
+def require_declared(plans: Sequence[Plan], dataset: str, columns: Sequence[Declared]) -> None:
+    """Refuse a question of an undeclared column or category, before it is charged.
+
+    Raises:
+        ValueError: Names the first undeclared column or category.
+    """
+    declared = {str(column.column): column for column in columns}
+    for plan in plans:
+        for axis in plan.query.input_axes:
+            for column in find_input_columns(axis, declared):
+                if column not in declared:
+                    raise InvalidArgument("column", f"{dataset!r} declares no column {column!r}"[:LONGEST_NAME], column)
+            if axis.column not in declared:  # of a model, or an expression, whose columns are declared
+                continue
+            if not isinstance(axis, Categories | Predictor) and not isinstance(axis.column, Predictor):
+                _require_numbers(declared[str(axis.column)])
+            if isinstance(axis, Categories):
+                for name, category in zip(axis.argument_names, axis.values, strict=True):
+                    if not _is_declared(category, declared[axis.column]):
+                        rule = f"{axis.column!r} declares no category {describe_value(category)}"[:LONGEST_NAME]
+                        raise InvalidArgument(name, rule, axis.column)
+
+
+def has_numbers(declared: Declared) -> bool:
+    """Return True for a declared column of numbers, or of categories that are all numbers."""
+    return not (isinstance(declared, Categories) and any(isinstance(category, str) for category in declared.values))
+
+
+def _require_numbers(declared: Declared) -> None:
+    """Refuse a declared column that has no numbers. Raises `InvalidArgument`."""
+    if not has_numbers(declared):
+        name = str(declared.column)
+        raise InvalidArgument("column", f"{name!r} is declared with categories; use a column of numbers", name)
+
+
+def _is_declared(value: Category, declared: Declared) -> bool:
+    """Return True for a declared category, or for a number in the declared range of a column of numbers."""
+    if isinstance(declared, Categories):
+        return value in declared.values or str(value) in map(str, declared.values)
+    number = parse_number(value) if isinstance(value, str) else value
+    return number is not None and declared.lower <= number <= declared.upper
+
+
+# The process that plans: it reads jobs, and writes outcomes, until its standard input closes.
+def main() -> None:
+    """Plan until standard input closes."""
+    import resource
+
+    disable_core_dumps()
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    if hasattr(os, "nice"):
+        os.nice(5)  # below the serving process, above workers: people wait for plans
+    outcomes = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # so that output printed by a library is not read as an outcome
+    while True:
+        try:
+            job = _read_message(sys.stdin.buffer)
+        except EOFError:
+            return
+        outcome: object
+        try:
+            outcome = _plan_or_refuse(job)
+        except MemoryError:
+            outcome = InvalidArgument("question", TOO_LARGE)
+        _write_message(outcomes, (outcome, _read_resident_bytes() > BLOATED))
+
+
+def _read_resident_bytes() -> int:
+    """Return the resident memory of this process in bytes; 0 on systems that do not say."""
+    try:
+        with open("/proc/self/statm", encoding="ascii") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:
+        return 0
+
+
+if __name__ == "__main__":
+    main()
