@@ -213,11 +213,16 @@ def _fit_column(values: Any, declared: Declared) -> Any:
     return _cast_column(values, declared, kind)
 
 
+def has_text_categories(declared: Categories) -> bool:
+    """Return True if a category is a text."""
+    return any(isinstance(value, str) for value in declared.values)
+
+
 def _number_type(declared: Declared) -> Any:
     """Return the Arrow type of a declared numeric column; None for texts."""
     if not isinstance(declared, Categories):
         return pa.float64()
-    if any(isinstance(value, str) for value in declared.values):
+    if has_text_categories(declared):
         return None
     return pa.int64() if all(isinstance(value, int) for value in declared.values) else pa.float64()
 

@@ -91,6 +91,18 @@ SYNTHETIC = Table(
     *text_columns("statement"),
     *bytes_columns("packed"), *text_columns("made_at"),
 )  # fmt: skip
+# Addresses from which a person has signed in, as digests: strangers elsewhere cannot keep this person out.
+ADDRESSES = Table(
+    "dpcurves_known_addresses",
+    METADATA,
+    *text_key_columns("person", "digest"),
+    Column("seen", BigInteger, nullable=False),
+)
+# A synthetic table that waits for a second person: `person` sent it, `resemblance` is a word of `lookalikes`.
+PROPOSED = Table(
+    "dpcurves_proposed_tables", METADATA, *text_key_columns("dataset"), *integer_key_columns("version"),
+    *text_columns("statement"), *bytes_columns("packed"), *text_columns("made_at", "person", "resemblance"),
+)  # fmt: skip
 
 
 def has_row(connection: Connection, table: Table, **facts: object) -> bool:

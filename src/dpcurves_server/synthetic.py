@@ -13,13 +13,16 @@ from typing import Any, Generic, TypeVar
 from pyarrow import csv, parquet
 from sqlalchemy import Connection, Row, delete, insert, select
 
+from dpcurves.arguments import InvalidArgument
 from dpcurves.ledger import Event
-from dpcurves.ledger.account import require_name
+from dpcurves.ledger.account import LONGEST_NAME, require_name
+from dpcurves_parties.serving.messages import ProtocolError
 
-from .datasets import Dataset
+from .datasets import Dataset, Datasets
 from .declared_columns import MOST_ROWS, USUAL_ROWS, dummy_table, pack_table
-from .store import SYNTHETIC, Archive, format_now
-from .visitors import Right, Subject, Visitor, require
+from .lookalikes import Resemblance, compare_tables
+from .store import PROPOSED, SYNTHETIC, Archive, format_now
+from .visitors import MACHINE, Right, Subject, Visitor, require
 
 Result = TypeVar("Result")
 
@@ -101,40 +104,136 @@ class SyntheticDescription:
     made_at: str
 
 
+@dataclass(frozen=True, slots=True)
+class SyntheticProposal:
+    """A table that waits for a second person.
+
+    Attributes:
+        statement: The privacy statement of its author.
+        made_at: Time of the upload.
+        person: The person who sent it.
+        resemblance: How it resembles the confidential table.
+        digest: The first 16 digits of its SHA-256.
+    """
+
+    statement: str
+    made_at: str
+    person: str
+    resemblance: Resemblance
+    digest: str
+
+
+EQUAL_ROWS = "this is the confidential table itself: its rows are the registered ones; send one that was made up"
+SIMILAR_ROWS = "many of its rows are rows of the confidential table: is it the wrong file? To send it anyway, {}"
+DESPITE = "despite-equal-rows"
+
+
 class SyntheticTables:
-    """The synthetic tables, at most one per version of a dataset."""
+    """The synthetic tables, at most one per version of a dataset: one person proposes a table, another confirms it.
 
-    def __init__(self, archive: Archive) -> None:
-        self._archive = archive
+    Formal guarantees: none. What a table says of records is the word of its author, and nothing here is paid for. Two
+    people are needed to show a table to analysts, and a copy of the registered table is refused.
+    """
 
-    def replace_table(self, who: Visitor, dataset: Dataset, table: bytes, statement: str) -> None:
-        """Store a synthetic table in place of the earlier one.
+    def __init__(self, archive: Archive, datasets: Datasets) -> None:
+        self._archive, self._datasets = archive, datasets
+
+    def propose_table(
+        self, who: Visitor, dataset: Dataset, table: bytes, statement: str, *, despite_equal_rows: bool = False
+    ) -> None:
+        """Store a synthetic table that another person confirms, in place of the one proposed before.
 
         Arguments:
             who: The machine, or the dataset's steward.
             dataset: The version of the dataset.
             table: A CSV or Parquet file.
             statement: How the table was made, and how private it is.
+            despite_equal_rows: Propose it although many of its rows are rows of the confidential table.
 
         Raises:
             ProtocolError: The visitor is not the dataset's steward, or the table is too large.
-            ValueError: The statement is missing, or the table does not fit the schema.
+            ValueError: The statement is missing, the table does not fit the schema, or it resembles the confidential
+                one.
         """
         require(who, Right.PUT_SYNTHETIC, Subject(dataset.name))
         require_name("statement", statement)
         packed = pack_table(table, dataset.columns)
+        source = self._datasets.source(MACHINE, dataset.name, dataset.version)
+        resemblance = compare_tables(table, packed, dataset.columns, source)
         version = {"dataset": dataset.name, "version": dataset.version}
+        subject = f"version {dataset.version}: {_short_digest(packed)}, {resemblance.value}"
+        is_refused = resemblance is Resemblance.EQUAL or (resemblance is Resemblance.SIMILAR and not despite_equal_rows)
+        if is_refused:
+            event = Event(who.name, "was refused a synthetic table that is like the records", subject, dataset.name)
+            self._archive.run_logged(event, lambda connection: None)
+            way = f"--{DESPITE}" if who.is_machine else "say so below the file"
+            rule = EQUAL_ROWS if resemblance is Resemblance.EQUAL else SIMILAR_ROWS.format(way)
+            raise InvalidArgument("synthetic", rule)
 
         def insert_table(connection: Connection) -> None:
-            """Delete the earlier table of the version and store the new one."""
-            connection.execute(delete(SYNTHETIC).filter_by(**version))
-            connection.execute(
-                insert(SYNTHETIC), {**version, "statement": statement, "packed": packed, "made_at": format_now()}
-            )
+            """Store the proposal in place of the earlier one."""
+            connection.execute(delete(PROPOSED).filter_by(**version))
+            facts = {"statement": statement, "packed": packed, "made_at": format_now(), "person": who.name}
+            connection.execute(insert(PROPOSED), {**version, **facts, "resemblance": resemblance.value})
 
-        subject = f"version {dataset.version}: {sha256(packed).hexdigest()[:16]}"
-        event = Event(who.name, "put a synthetic table beside", subject, dataset.name)
+        event = Event(who.name, "proposed a synthetic table for", subject, dataset.name)
         self._archive.run_logged(event, insert_table)
+
+    def describe_proposal(self, who: Visitor, dataset: str, version: int) -> SyntheticProposal | None:
+        """Return the table that waits for a second person, or None.
+
+        Raises:
+            ProtocolError: The visitor may not confirm tables of the dataset.
+        """
+        require(who, Right.CONFIRM_SYNTHETIC, Subject(dataset))
+        row = self._archive.read_snapshot(lambda connection: _find_proposed(connection, dataset, version))
+        if row is None:
+            return None
+        resemblance = Resemblance(row.resemblance)
+        return SyntheticProposal(row.statement, row.made_at, row.person, resemblance, _short_digest(row.packed))
+
+    def confirm_table(self, who: Visitor, dataset: Dataset, digest: str) -> None:
+        """Show a proposed table to all who see the dataset, in place of the earlier one.
+
+        Arguments:
+            who: Another person than the one who proposed it: a steward of the dataset, or an auditor.
+            dataset: The version of the dataset.
+            digest: The digest of the proposal that the visitor has seen.
+
+        Raises:
+            ProtocolError: The visitor may not confirm it, proposed it, or has seen another proposal.
+        """
+        require(who, Right.CONFIRM_SYNTHETIC, Subject(dataset.name))
+        version = {"dataset": dataset.name, "version": dataset.version}
+
+        def move_table(connection: Connection) -> None:
+            """Make the proposal the table of the version; refuse a proposal that was replaced, or by the same person."""
+            row = _find_proposed(connection, dataset.name, dataset.version)
+            if row is None or _short_digest(row.packed) != digest:
+                raise ProtocolError("synthetic", "another table is proposed by now; look at the page again", 409)
+            if row.person == who.name:
+                raise ProtocolError("synthetic", "another person than the one who proposed it must confirm it", 403)
+            facts = {"statement": row.statement, "packed": row.packed, "made_at": format_now()}
+            connection.execute(delete(SYNTHETIC).filter_by(**version))
+            connection.execute(insert(SYNTHETIC), {**version, **facts})
+            connection.execute(delete(PROPOSED).filter_by(**version))
+
+        subject = f"version {dataset.version}: {digest}"[:LONGEST_NAME]
+        event = Event(who.name, "put a synthetic table beside", subject, dataset.name)
+        self._archive.run_logged(event, move_table)
+
+    def download(self, who: Visitor, dataset: str, version: int) -> bytes | None:
+        """Return the synthetic table of a version as CSV, and log who has it; None if it has no table.
+
+        Raises:
+            ProtocolError: The visitor may not list datasets.
+        """
+        table = self.find(who, dataset, version)
+        if table is None:
+            return None
+        event = Event(who.name, "downloaded the synthetic table of", f"version {version}: {table.digest[:16]}", dataset)
+        self._archive.run_logged(event, lambda connection: None)
+        return table.to_csv()
 
     def describe(self, who: Visitor, dataset: str, version: int) -> SyntheticDescription | None:
         """Return the description of a version's synthetic table, without reading the table; None if it has no table.
@@ -158,6 +257,14 @@ class SyntheticTables:
         """Return rows of a dataset's dummy table, at most 1,000, as CSV in bytes."""
         rows = min(dataset.units or USUAL_ROWS, 1000)  # rows of a downloaded dummy table
         return _table_to_csv(dummy_table(dataset.columns, rows))
+
+
+def _find_proposed(connection: Connection, dataset: str, version: int) -> Row[Any] | None:
+    return connection.execute(select(PROPOSED).filter_by(dataset=dataset, version=version)).first()
+
+
+def _short_digest(packed: bytes) -> str:
+    return sha256(packed).hexdigest()[:16]
 
 
 def count_trial_rows(dataset: Dataset) -> int:

@@ -57,7 +57,8 @@ class Right(Enum):
     KEEP_PEOPLE = "allow you to create and lock accounts"
     NAME_KEEPERS = "allow you to appoint stewards and auditors or set their passwords: use the machine's command line"
     KEEP_DATASETS = "allow you to register datasets"
-    PUT_SYNTHETIC = "allow you to add synthetic tables to a dataset"
+    PUT_SYNTHETIC = "allow you to propose synthetic tables for a dataset"
+    CONFIRM_SYNTHETIC = "allow you to confirm synthetic tables that others proposed for a dataset"
     SEE_DATASETS = "allow you to list the datasets"
     KEEP_PROJECTS = "allow you to create projects and add analysts"
     SEE_PROJECT = "allow you to see a project"
@@ -110,6 +111,7 @@ RULES: Mapping[Right, Rule] = MappingProxyType(
         Right.NAME_KEEPERS: lambda who, of: False,
         Right.KEEP_DATASETS: lambda who, of: False,
         Right.PUT_SYNTHETIC: _is_steward,
+        Right.CONFIRM_SYNTHETIC: lambda who, of: who.is_auditor or _is_steward(who, of),
         Right.SEE_DATASETS: _may_see_datasets,
         Right.KEEP_PROJECTS: _is_steward,
         Right.SEE_PROJECT: lambda who, of: who.is_auditor or _is_steward(who, of) or _is_analyst(who, of),

@@ -241,16 +241,20 @@ def test_a_steward_sends_a_synthetic_table_and_analysts_find_it(served: Served, 
     with served.page("stu", java_script_enabled=False, viewport={"width": WIDTH, "height": 850}) as page:
         for table, said in (
             ("delay,late\nsoon,1\n", "does not hold numbers"),
-            ("delay,late\n3.5,1\n", "is available now"),
+            ("delay,late\n3.5,1\n", "The table is proposed"),
         ):
             file.write_text(table)
             if page.url == "about:blank":
                 page.goto("/manage/flights")
             page.set_input_files("#table-file", file)
             page.fill("#table-statement", "by a model of marginals, epsilon 1")
-            page.click("text=Put it beside the dataset")
+            page.click("text=Propose it")
             page.wait_for_selector(f".said >> text={said}")
             page.wrong = [each for each in page.wrong if "400" not in each]
+    with served.page("aud", java_script_enabled=False, viewport={"width": WIDTH, "height": 850}) as page:
+        page.goto("/manage/flights")
+        page.click("text=Confirm: it was made up")
+        page.wait_for_selector(".said >> text=is available now")
     with served.page("ann") as page:
         page.goto("/datasets/flights")
         assert "by a model of marginals, epsilon 1" in page.inner_text("#dummy-h ~ p >> nth=0")

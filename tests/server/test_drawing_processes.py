@@ -125,9 +125,11 @@ def test_who_wants_another_sketch_does_not_wait_for_the_one_before(scene: Scene)
 def test_the_page_of_an_answer_comes_before_its_comparison_which_costs_nothing(tmp_path: Path) -> None:
     scene = made(tmp_path)
     gate = scene.gate
-    gate.synthetic.replace_table(
-        MACHINE, gate.datasets.get(MACHINE, "flights"), packed(*range(-50, 500, 5)), "nobody's"
-    )
+    dataset = gate.datasets.get(MACHINE, "flights")
+    gate.synthetic.propose_table(MACHINE, dataset, packed(*range(-50, 500, 5)), "nobody's")
+    proposal = gate.synthetic.describe_proposal(scene.stu, "flights", 1)
+    assert proposal is not None
+    gate.synthetic.confirm_table(scene.stu, dataset, proposal.digest)
     release = f"/releases/{gate.questions.ask(scene.ann, 'delays', HISTOGRAM, LOSS).id}"
     counting = Worker(scene.url, "one")
     while counting.work_once():

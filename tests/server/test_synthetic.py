@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import pytest
 from asgi import HOST, UNREAD, asked
@@ -17,11 +19,14 @@ from starlette.testclient import TestClient
 from dpcurves.data import Categories
 from dpcurves.models import NumericColumn
 from dpcurves_server.authentication import COOKIE, LARGEST, LARGEST_FILE, Authenticator
+from dpcurves_server.datasets import Source
 from dpcurves_server.declared_columns import MOST_ROWS, NO_TABLE, pack_table, repack_table
 from dpcurves_server.launch import create_app
+from dpcurves_server.lookalikes import Resemblance, compare_tables
 from dpcurves_server.pages.page_context import Site
 from dpcurves_server.pages.site import build_routes
 from dpcurves_server.people import RateLimiter
+from dpcurves_server.synthetic import DESPITE, EQUAL_ROWS
 
 HERE, SAID = f"https://{HOST}", "made by a model of marginals, epsilon 1"
 SYNTHETIC = "/manage/flights/synthetic"
@@ -46,6 +51,16 @@ class Uploads:
         fields = {"csrf": csrf, "statement": said, **typed}
         return browser.post(SYNTHETIC, data=fields, files={"table": (called, file)}, headers={"origin": HERE})
 
+    def confirm(self, name: str, digest: str = "") -> Any:
+        """Confirm the proposed table, as a page does."""
+        gate = self.scene.gate
+        proposal = gate.synthetic.describe_proposal(self.scene.stu, "flights", 1)
+        browser = TestClient(self.app, HERE, follow_redirects=False)
+        signed = gate.sessions.begin_session(name)
+        browser.cookies.set(COOKIE, signed.cookie)
+        fields = {"csrf": signed.csrf, "digest": digest or ("" if proposal is None else proposal.digest)}
+        return browser.post(f"{SYNTHETIC}/confirm", data=fields, headers={"origin": HERE})
+
 
 @pytest.fixture(scope="module")
 def uploads(tmp_path_factory: pytest.TempPathFactory) -> Uploads:
@@ -65,15 +80,21 @@ def read(octets: bytes) -> pa.Table:
 def test_a_steward_puts_a_table_beside_the_dataset_and_all_who_see_it_have_it(uploads: Uploads) -> None:
     assert uploads.scene.gate.synthetic.find(uploads.scene.ann, "flights", 1) is None
     answer = uploads.send("stu", called="../../etc/passwd")
-    assert (answer.status_code, answer.headers["location"]) == (303, "/manage/flights?said=put")
+    assert (answer.status_code, answer.headers["location"]) == (303, "/manage/flights?said=proposed")
+    assert uploads.scene.gate.synthetic.find(uploads.scene.ann, "flights", 1) is None
+    for name, status in (("stu", 403), ("ann", 404), ("eve", 403), ("oda", 403)):
+        assert uploads.confirm(name).status_code == status
+    assert uploads.confirm("aud", "another one").status_code == 409
+    assert uploads.confirm("aud").status_code == 303
     found = uploads.scene.gate.synthetic.find(uploads.scene.ann, "flights", 1)
     assert found is not None
     assert found.statement == SAID
     assert found.table.to_pydict() == {"delay": [1.5, -3.0, None], "late": [1, 0, 1]}  # nothing that is not declared
     event = uploads.scene.gate.audit.events(uploads.scene.stu, dataset="flights")[-1].event
-    assert (event.actor, event.action) == ("stu", "put a synthetic table beside")
+    assert (event.actor, event.action) == ("aud", "put a synthetic table beside")
     assert event.subject == f"version 1: {found.digest[:16]}"
     assert uploads.send("stu", parquet(delay=[7], late=[True])).status_code == 303
+    assert uploads.confirm("aud").status_code == 303
     again = uploads.scene.gate.synthetic.find(uploads.scene.ann, "flights", 1)
     assert again is not None
     assert again.table.to_pydict() == {"delay": [7], "late": [1]}
@@ -184,3 +205,78 @@ def test_more_rows_than_are_drawn_for_a_dummy_table_are_refused() -> None:
     zeros = np.zeros(MOST_ROWS + 1)
     with pytest.raises(ValueError, match="a table must have 1 to"):
         repack_table(parquet(delay=zeros, late=zeros), COLUMNS)
+
+
+def registered(uploads: Uploads) -> pa.Table:
+    return pq.read_table(uploads.scene.folder / "flights.parquet")
+
+
+def as_csv(table: pa.Table) -> bytes:
+    drain = BytesIO()
+    pa_csv.write_csv(table, drain)
+    return drain.getvalue()
+
+
+COPIES = {
+    "its bytes": lambda table, file: file,
+    "its rows in another order": lambda table, file: as_csv(table.take(list(range(table.num_rows))[::-1])),
+    "its declared columns alone": lambda table, file: as_csv(table.select(["late", "delay"])),
+}
+
+
+@pytest.mark.parametrize("copy", sorted(COPIES))
+def test_the_confidential_table_is_refused_as_a_synthetic_one_whatever_is_ticked(uploads: Uploads, copy: str) -> None:
+    table, file = registered(uploads), (uploads.scene.folder / "flights.parquet").read_bytes()
+    before = uploads.scene.gate.synthetic.find(uploads.scene.ann, "flights", 1)
+    proposed = uploads.scene.gate.synthetic.describe_proposal(uploads.scene.stu, "flights", 1)
+    for tick in ({}, {DESPITE: "yes"}):
+        answer = uploads.send("stu", COPIES[copy](table, file), **tick)
+        assert (answer.status_code, EQUAL_ROWS in answer.text) == (400, True)
+    assert uploads.scene.gate.synthetic.describe_proposal(uploads.scene.stu, "flights", 1) == proposed
+    assert uploads.scene.gate.synthetic.find(uploads.scene.ann, "flights", 1) == before
+    event = uploads.scene.gate.audit.events(uploads.scene.stu, dataset="flights")[-1].event
+    assert event.action == "was refused a synthetic table that is like the records"
+
+
+def test_a_table_with_many_confidential_rows_warns_without_a_number_and_is_logged_if_it_is_sent(
+    uploads: Uploads,
+) -> None:
+    half = as_csv(registered(uploads).slice(0, 500))
+    answer = uploads.send("stu", half)
+    (line,) = (each for each in answer.text.splitlines() if 'role="alert"' in each)
+    assert answer.status_code == 400
+    assert "many of its rows are rows of the confidential table" in line
+    assert not re.search("[0-9]", re.sub("<[^>]*>", "", line))
+    assert uploads.send("stu", half, **{DESPITE: "yes"}).status_code == 303
+    proposal = uploads.scene.gate.synthetic.describe_proposal(uploads.scene.stu, "flights", 1)
+    assert proposal is not None
+    assert proposal.resemblance is Resemblance.SIMILAR
+    event = uploads.scene.gate.audit.events(uploads.scene.stu, dataset="flights")[-1].event
+    assert (event.action, event.subject.endswith(", similar")) == ("proposed a synthetic table for", True)
+    assert uploads.send("stu").status_code == 303  # another one takes its place
+
+
+def test_honest_tables_pass_and_few_rows_ask_nothing_about_single_people(uploads: Uploads) -> None:
+    table = registered(uploads)
+    draws = np.random.default_rng(3)
+    other = parquet(delay=draws.normal(size=1000), late=draws.integers(2, size=1000))
+    one_row = as_csv(table.slice(0, 1))
+    source = Source(str(uploads.scene.folder / "flights.parquet"))
+    for upload in (other, one_row):
+        assert compare_tables(upload, pack_table(upload, COLUMNS), COLUMNS, source) is Resemblance.DIFFERENT
+    groups = (Categories("late", (0, 1)),)
+    equal = parquet(late=table["late"].to_pylist())
+    assert compare_tables(equal, pack_table(equal, groups), groups, source) is Resemblance.UNCLEAR  # for all tables
+    engine = Source("postgresql://nowhere/db", "flights")
+    assert compare_tables(other, pack_table(other, COLUMNS), COLUMNS, engine) is Resemblance.UNCLEAR
+
+
+def test_downloads_of_a_synthetic_table_are_logged(uploads: Uploads) -> None:
+    gate = uploads.scene.gate
+    assert uploads.send("stu").status_code == 303
+    assert uploads.confirm("aud").status_code == 303
+    browser = TestClient(uploads.app, HERE)
+    browser.cookies.set(COOKIE, gate.sessions.begin_session("ann").cookie)
+    assert browser.get("/datasets/flights/synthetic.csv").text.startswith('"delay"')
+    event = gate.audit.events(uploads.scene.stu, dataset="flights")[-1].event
+    assert (event.actor, event.action) == ("ann", "downloaded the synthetic table of")

@@ -236,6 +236,9 @@ class SyntheticTableOptions:
     file: str = of.argument("FILE", "A CSV or Parquet file with all columns of the schema.")
     dataset: str = option("NAME", "The dataset that it stands beside.")
     statement: str = option("TEXT", "How it was made, and how private it is: stands on pages.")
+    despite_equal_rows: bool = of.flag(
+        "--despite-equal-rows", "Propose it although many of its rows are rows of the confidential table."
+    )
 
 
 @dataclass(frozen=True)
@@ -349,7 +352,9 @@ def dataset(source: of.SourceOptions, dataset: DatasetOptions, protected: Privac
 
 
 def synthetic(table: SyntheticTableOptions, store: StoreOption) -> None:
-    """Add a synthetic table to the current version of a dataset: analysts may download it, and compare with it.
+    """Propose a synthetic table for the current version of a dataset; a steward or an auditor confirms it on its page.
+
+    Then analysts may download it, and compare with it. A copy of the registered table is refused.
 
     Example: dpcurves server synthetic synthetic.csv --dataset flights --statement "epsilon 1, by a marginal model"
     --store sqlite:///server.db
@@ -360,8 +365,11 @@ def synthetic(table: SyntheticTableOptions, store: StoreOption) -> None:
         octets = Path(table.file).read_bytes()
     except OSError:
         raise Misuse("synthetic", f"{table.file!r} cannot be read; give the path of a CSV or Parquet file") from None
-    gate.synthetic.replace_table(MACHINE, dataset, octets, table.statement)
-    print_to_console(make_console(), f"beside {dataset.name}, version {dataset.version}: {table.file}")
+    gate.synthetic.propose_table(MACHINE, dataset, octets, table.statement, despite_equal_rows=table.despite_equal_rows)
+    print_to_console(
+        make_console(),
+        f"proposed for {dataset.name}, version {dataset.version}: {table.file}; a steward or an auditor confirms it",
+    )
 
 
 def project(project: ProjectOptions, store: StoreOption) -> None:

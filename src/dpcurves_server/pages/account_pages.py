@@ -18,6 +18,7 @@ from ..issuer import AuthorizationRequest, Issuer
 from ..people import SHORTEST, BrowserSession
 from ..projects import Project
 from ..questions import redact_question
+from ..synthetic import DESPITE
 from ..visitors import Right, Role, Subject, may, not_found, require
 from .page_context import ADMITTED, Visit, download, parse_price, redirect_to
 
@@ -163,10 +164,10 @@ def send_dummy_table(visit: Visit) -> Response:
 def send_synthetic_table(visit: Visit) -> Response:
     """Download of a dataset's synthetic table."""
     dataset = visit.services.datasets.get(visit.visitor, visit.path_params["dataset"])
-    table = visit.services.synthetic.find(visit.visitor, dataset.name, dataset.version)
+    table = visit.services.synthetic.download(visit.visitor, dataset.name, dataset.version)
     if table is None:
-        raise ProtocolError("table", "this dataset has no synthetic table yet; ask its steward to upload one", 404)
-    return download(table.to_csv(), "text/csv", "synthetic.csv")
+        raise ProtocolError("table", "this dataset has no synthetic table yet; ask its steward to propose one", 404)
+    return download(table, "text/csv", "synthetic.csv")
 
 
 def show_project(visit: Visit, secret: str = "", wrong_model: str = "", error: str = "", status: int = 200) -> Response:
@@ -257,6 +258,7 @@ def show_managed(visit: Visit, error: str = "", typed_statement: str = "") -> Re
         keeps=may(visitor, Right.KEEP_PROJECTS, Subject(name)),
         beside=services.synthetic.describe(visitor, name, dataset.version), said_of_table=typed_statement,
         most_megabytes=LARGEST_FILE >> 20, **message,
+        proposed=services.synthetic.describe_proposal(visitor, name, dataset.version), despite=DESPITE,
     )  # fmt: skip
 
 
@@ -307,17 +309,25 @@ def check_upload_right(visit: Visit) -> Response:
 
 
 def upload_table(visit: Visit) -> Response:
-    """Add or replace the synthetic table of a dataset from the uploaded file; show the error if it does not fit the
-    schema.
-    """
+    """Propose a synthetic table of a dataset."""
     dataset = visit.services.datasets.get(visit.visitor, visit.path_params["dataset"])
     try:
-        visit.services.synthetic.replace_table(visit.visitor, dataset, visit.file, visit.form_value("statement"))
+        visit.services.synthetic.propose_table(
+            visit.visitor, dataset, visit.file, visit.form_value("statement"),
+            despite_equal_rows=visit.form_value(DESPITE) == "yes",
+        )  # fmt: skip
     except ProtocolError:
         raise
     except ValueError as error:
         return show_managed(visit, str(error), visit.form_value("statement"))
     return redirect_to("manage", dataset.name, message="put")
+    return redirect_to("manage", dataset.name, message="proposed")
+
+
+def confirm_table(visit: Visit) -> Response:
+    """Show the table that another person proposed to all who see the dataset."""
+    dataset = visit.services.datasets.get(visit.visitor, visit.path_params["dataset"])
+    visit.services.synthetic.confirm_table(visit.visitor, dataset, visit.form_value("digest"))
 
 
 def verify_log(visit: Visit) -> Response:

@@ -97,6 +97,7 @@ PAGES = (
     Page("POST", "/manage/{dataset}/people", account_pages.change_people),
     Page("POST", "/manage/{dataset}/allowances", account_pages.set_allowance),
     Page("POST", "/manage/{dataset}/questions", account_pages.change_question),
+    Page("POST", "/manage/{dataset}/synthetic/confirm", account_pages.confirm_table),
     Page("GET", "/audit", account_pages.show_audit),
     Page("POST", "/audit", account_pages.verify_log),
     Page("GET", "/audit.jsonl", account_pages.download_log),

@@ -1,0 +1,159 @@
+"""A comparison of a synthetic table with the confidential one: is it the wrong file?
+
+A steward who picks the wrong file would publish all records. So an upload is compared with the registered table, in a
+process of its own, because the serving process opens no records. It says one of four words, and never a number.
+
+Formal guarantees: none for the steward who sends tables: whether rows are equal is an exact answer about records. It is
+kept coarse. Equal tables are refused, tables of `FEWEST` rows or more with a large share of equal rows are called
+`SIMILAR`, and the word goes into the log. Schemas of few combinations, where honest tables share nearly every row, and
+where a refusal could be found by trying, are called `UNCLEAR` whatever their records are.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from enum import Enum
+from hashlib import sha256
+from math import prod
+from pathlib import Path
+from typing import Any
+
+from dpcurves.curves.question_json import declared_columns_to_json
+from dpcurves.data import Categories
+
+from .datasets import Source
+from .declared_columns import PARQUET, Declared, columns_from_json, has_text_categories
+
+SECONDS = 120
+"""Seconds of time of a comparison."""
+MEMORY = 3 * 2**30
+"""Bytes of address space of the comparing process, libraries included."""
+FEWEST = 100
+"""Rows of an upload from which a share of equal rows is computed: a smaller one would ask about single people."""
+LARGE_SHARE = 0.5
+"""Share of an upload's rows that are rows of the confidential table, from which the steward is warned."""
+FEW_COMBINATIONS = 10_000
+"""Combinations of declared categories up to which honest tables share nearly every row."""
+
+
+class Resemblance(Enum):
+    """How a synthetic table resembles the confidential one."""
+
+    EQUAL = "equal"
+    SIMILAR = "similar"
+    UNCLEAR = "unclear"
+    DIFFERENT = "different"
+
+
+def compare_tables(upload: bytes, packed: bytes, columns: Sequence[Declared], source: Source) -> Resemblance:
+    """Return how an uploaded table resembles the registered one. Opens no record in this process.
+
+    Arguments:
+        upload: The file as it was sent.
+        packed: Its declared columns as Parquet, from `pack_table`.
+        columns: The public schema.
+        source: The location of the records.
+    """
+    facts = {
+        "source": asdict(source), "columns": declared_columns_to_json(columns), "length": len(upload),
+        "digest": sha256(upload).hexdigest(),
+    }  # fmt: skip
+    command = [sys.executable, "-m", "dpcurves_server.lookalikes"]
+    message = json.dumps(facts).encode() + b"\n" + packed
+    try:
+        process = subprocess.run(command, input=message, capture_output=True, timeout=SECONDS, check=True)
+        return Resemblance(process.stdout.decode())
+    except (subprocess.SubprocessError, ValueError):
+        return Resemblance.UNCLEAR
+
+
+def judge_rows(uploaded: int, registered: int, common: int, columns: Sequence[Declared]) -> Resemblance:
+    """Return the resemblance of tables with these numbers of rows, of which `common` are equal.
+
+    >>> judge_rows(8, 8, 8, ()), judge_rows(99, 200, 99, ())
+    (<Resemblance.UNCLEAR: 'unclear'>, <Resemblance.UNCLEAR: 'unclear'>)
+    """
+    if not _has_many_combinations(columns):
+        return Resemblance.UNCLEAR
+    if uploaded == registered == common:
+        return Resemblance.EQUAL
+    is_similar = uploaded >= FEWEST and common >= LARGE_SHARE * uploaded
+    return Resemblance.SIMILAR if is_similar else Resemblance.DIFFERENT
+
+
+def _has_many_combinations(columns: Sequence[Declared]) -> bool:
+    """Return True for a schema with a column of numbers, or with more than `FEW_COMBINATIONS` of categories."""
+    if any(not isinstance(column, Categories) for column in columns):
+        return True
+    return prod(len(column.values) for column in columns if isinstance(column, Categories)) > FEW_COMBINATIONS
+
+
+def main() -> None:
+    """Compare the table on standard input with the registered one, and print the resemblance."""
+    import resource
+
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    head, _, packed = sys.stdin.buffer.read().partition(b"\n")
+    facts = json.loads(head)
+    source, columns = Source(**facts["source"]), columns_from_json(facts["columns"])
+    sys.stdout.write(_compare(source, columns, packed, facts["length"], facts["digest"]).value)
+
+
+def _compare(source: Source, columns: Sequence[Declared], packed: bytes, length: int, digest: str) -> Resemblance:
+    path = Path(source.data)
+    if source.table or not path.is_file():  # in an engine, where its rows stay
+        return Resemblance.UNCLEAR
+    if path.stat().st_size == length and sha256(path.read_bytes()).hexdigest() == digest:
+        return Resemblance.EQUAL
+    if not _has_many_combinations(columns):
+        return Resemblance.UNCLEAR
+    return judge_rows(*_count_rows(path, source.delimiter, columns, packed), columns)
+
+
+def _count_rows(path: Path, delimiter: str, columns: Sequence[Declared], packed: bytes) -> tuple[int, int, int]:
+    """Return the rows of the upload, the rows of the registered table, and how many are in both (as multisets)."""
+    from io import BytesIO
+
+    import duckdb
+    from pyarrow import parquet
+
+    database = duckdb.connect(config={"memory_limit": "1GB", "threads": 1})
+    database.register("upload", parquet.read_table(BytesIO(packed)))
+    with path.open("rb") as file:
+        is_parquet = file.read(len(PARQUET)) == PARQUET
+    file_name = _quote(str(path), "'")
+    options = f"all_varchar=true, header=true, delim={_quote(delimiter, chr(39))}"
+    registered = f"read_parquet({file_name})" if is_parquet else f"read_csv({file_name}, {options})"
+    selected = ", ".join(f"{_normalise(column)} AS c{number}" for number, column in enumerate(columns))
+    equal = " AND ".join(f"a.c{number} IS NOT DISTINCT FROM b.c{number}" for number in range(len(columns)))
+    database.execute(f"CREATE TABLE a AS SELECT {selected}, count(*) AS n FROM upload GROUP BY ALL")
+    database.execute(f"CREATE TABLE b AS SELECT {selected}, count(*) AS n FROM {registered} GROUP BY ALL")
+    counts = [database.execute(f"SELECT coalesce(sum(n), 0) FROM {name}").fetchone() for name in ("a", "b")]
+    common = f"SELECT coalesce(sum(least(a.n, b.n)), 0) FROM a JOIN b ON {equal}"
+    counts.append(database.execute(common).fetchone())
+    uploaded, registered_rows, both = (int(row[0]) for row in counts if row is not None)
+    return uploaded, registered_rows, both
+
+
+def _normalise(column: Declared) -> str:
+    """Return SQL for a column: numbers as doubles, texts without blanks around them, whatever their type was."""
+    name = _quote(str(column.column), '"')
+    text = f"trim(CAST({name} AS VARCHAR))"
+    if isinstance(column, Categories) and has_text_categories(column):
+        return text
+    as_truth = f"CASE lower({text}) WHEN 'true' THEN 1.0 WHEN 'false' THEN 0.0 END"
+    return f"coalesce(TRY_CAST({text} AS DOUBLE), {as_truth})"
+
+
+def _quote(text: Any, mark: str) -> str:
+    """Return a text of SQL in quotation marks."""
+    return mark + str(text).replace(mark, 2 * mark) + mark
+
+
+if __name__ == "__main__":
+    main()
