@@ -18,11 +18,11 @@ from argon2.exceptions import InvalidHashError, VerificationError
 from sqlalchemy import Connection, delete, insert, select, update
 
 from dpcurves.ledger import Event
-from dpcurves.ledger.account import require_name
+from dpcurves.ledger.account import LONGEST_NAME, require_name
 from dpcurves_parties.serving.messages import ProtocolError
 from dpcurves_parties.serving.task_app import RateLimiter as RateLimiter
 
-from .store import DATASETS, MEMBERS, PEOPLE, ROLES, SESSIONS, SUBJECTS, TOKENS, Archive, format_now, has_row
+from .store import ADDRESSES, DATASETS, MEMBERS, PEOPLE, ROLES, SESSIONS, SUBJECTS, TOKENS, Archive, format_now, has_row
 from .visitors import Right, Role, Subject, Visitor, not_found, require
 
 SHORTEST = 12
@@ -58,6 +58,12 @@ class PasswordHasherPool:
             raise ProtocolError("sign-in", "too many sign-ins at once; try again in a minute", 503)
         stored_hash = self._dummy_hash if hashed is None else hashed
         return self._pool.submit(self._verify_hash, stored_hash, password[:LONGEST]).result() and hashed is not None
+
+    def renew_hash(self, hashed: str, password: str) -> str | None:
+        """Return a hash with today's settings of a verified password; None if its hash has them already."""
+        if not self._hasher.check_needs_rehash(hashed):
+            return None
+        return self._pool.submit(self._hasher.hash, password).result()
 
     def _verify_hash(self, hashed: str, password: str) -> bool:
         """Return True if the password has this hash."""
@@ -103,7 +109,7 @@ class People:
     """The accounts: operators create and lock them; the machine's administrator appoints stewards and auditors."""
 
     def __init__(self, archive: Archive, passwords: PasswordHasherPool) -> None:
-        self._archive, self._passwords = archive, passwords
+        self._archive, self._passwords, self._throttle = archive, passwords, SignInThrottle()
 
     def add(self, who: Visitor, name: str, password: str) -> None:
         """Create an account without roles.
@@ -128,15 +134,23 @@ class People:
 
         self._archive.run_logged(Event(who.name, "made person", name), insert_person)
 
-    def set_password(self, who: Visitor, name: str, password: str) -> None:
+    def set_password(self, who: Visitor, name: str, password: str, old_password: str = "") -> None:
         """Set the password of an account, or one's own. All sessions and tokens of the account end.
 
+        Arguments:
+            who: An operator, the machine, or the person.
+            name: The account.
+            password: The new password.
+            old_password: The old one, which persons give for their own account: a session left open is not enough.
+
         Raises:
-            ProtocolError: The visitor may not, the account does not exist, the password is too short, or the account
-                is a steward's or an auditor's and the visitor is not the machine.
+            ProtocolError: The visitor may not, the account does not exist, the password is too short, the old one is
+                wrong, or the account is a steward's or an auditor's and the visitor is not the machine.
         """
-        is_own = who.name == name and not who.uses_token
-        if not is_own:
+        is_own = who.name == name and not who.uses_token and not who.is_machine
+        if is_own:
+            self._require_password(name, old_password)
+        else:
             require(who, Right.KEEP_PEOPLE)
         facts = {"password": self._passwords.hash_password(password)}
 
@@ -148,6 +162,19 @@ class People:
             _update_person(connection, name, facts)
 
         self._archive.run_logged(Event(who.name, "gave a new password to", name), update_password)
+
+    def _require_password(self, name: str, password: str) -> None:
+        """Refuse a wrong password of a signed-in person, and guesses of it that follow each other fast.
+
+        Raises:
+            ProtocolError: The password is wrong, or the person must wait.
+        """
+        self._throttle.count_attempt(name)
+        query = select(PEOPLE.c.password).where(PEOPLE.c.name == name)
+        hashed = self._archive.read_snapshot(lambda connection: connection.execute(query).scalars().first())
+        if not self._passwords.verify_password(hashed, password):
+            raise ProtocolError("old password", "wrong; type the password that you signed in with", 403)
+        self._throttle.reset(name)
 
     def set_subject(self, who: Visitor, name: str, issuer: str, subject: str) -> None:
         """Link an account to a subject of an identity provider. All sessions and tokens of the account end.
@@ -327,12 +354,25 @@ def _require_person(connection: Connection, name: str) -> None:
 # Rate limiter of failed sign-ins, per client, in bounded memory.
 FREE_TRIES = 5
 """Failed sign-ins before the back-off begins."""
+FREE_TRIES_OF_NAME = 20
+"""Failed sign-ins under one name, from all addresses that it never signed in from, before the back-off begins."""
+LOGGED_PER_MINUTE = 60
+"""Failed sign-ins per minute with a line each in the log; the number of others stands in the next line."""
+UNKNOWN_NAME = "unknown name"
+"""Who failed to sign in, in the log, if no account has the name: people type passwords into that field."""
+MOST_ADDRESSES = 20
+"""Addresses remembered of a person; the one seen longest ago is forgotten."""
 
 
 @dataclass
 class SignInThrottle:
-    """Exponential back-off per client: each failure doubles the wait, up to five minutes."""
+    """Exponential back-off per client: each failure doubles the wait, up to five minutes.
 
+    Attributes:
+        free_tries: Failures before the back-off begins.
+    """
+
+    free_tries: int = FREE_TRIES
     _failures: OrderedDict[Hashable, tuple[int, float]] = field(default_factory=OrderedDict)
     _lock: Lock = field(default_factory=Lock)
 
@@ -345,8 +385,8 @@ class SignInThrottle:
         with self._lock:
             tries, blocked_until = self._failures.get(client, (0, 0.0))
             remaining = blocked_until - time.monotonic()
-            if tries < FREE_TRIES or remaining <= 0:
-                wait = min(2.0 ** min(max(tries + 1 - FREE_TRIES, 0), 60), 300.0)  # seconds
+            if tries < self.free_tries or remaining <= 0:
+                wait = min(2.0 ** min(max(tries + 1 - self.free_tries, 0), 60), 300.0)  # seconds
                 self._failures.pop(client, None)
                 self._failures[client] = (tries + 1, time.monotonic() + wait)
                 while len(self._failures) > 20_000:  # clients; the oldest is dropped
@@ -406,31 +446,79 @@ class Token:
     expires_at: int
 
 
+class FailureLog:
+    """Log lines of failed sign-ins, at most `LOGGED_PER_MINUTE`: a flood of guesses does not fill the log."""
+
+    def __init__(self, archive: Archive) -> None:
+        self._archive, self._rate, self._unlogged, self._lock = archive, RateLimiter(LOGGED_PER_MINUTE), 0, Lock()
+
+    def log(self, name: str) -> None:
+        """Log a failed sign-in of a known person, or of `UNKNOWN_NAME`."""
+        with self._lock:
+            try:
+                self._rate.count_requests("all")
+            except ProtocolError:
+                self._unlogged += 1
+                return
+            unlogged, self._unlogged = self._unlogged, 0
+        subject = f"{name}, after {unlogged} without a line" if unlogged else name
+        event = Event(name, "failed to sign in", subject[:LONGEST_NAME])
+        self._archive.run_logged(event, lambda connection: None)
+
+
+def _remember_sign_in(connection: Connection, name: str, digest: str, hashed: str, renewed: str | None) -> int:
+    """Store the address of a sign-in, and a renewed hash of the password, unless the password was changed meanwhile."""
+    connection.execute(delete(ADDRESSES).filter_by(person=name, digest=digest))
+    newest = select(ADDRESSES.c.digest).filter_by(person=name).order_by(ADDRESSES.c.seen.desc())
+    for old in connection.execute(newest).scalars().all()[MOST_ADDRESSES - 1 :]:
+        connection.execute(delete(ADDRESSES).filter_by(person=name, digest=old))
+    connection.execute(insert(ADDRESSES), {"person": name, "digest": digest, "seen": int(time.time())})
+    if renewed is not None:
+        is_same = (PEOPLE.c.name == name, PEOPLE.c.password == hashed)
+        connection.execute(update(PEOPLE).where(*is_same).values(password=renewed))
+    return 1
+
+
 class Sessions:
     """Sign-in by password, sessions of 12 hours, and sign-out."""
 
     def __init__(self, archive: Archive, passwords: PasswordHasherPool) -> None:
         self._archive, self._passwords, self._patience = archive, passwords, SignInThrottle()
+        self._patience_of_names = SignInThrottle(FREE_TRIES_OF_NAME)
+        self._failures = FailureLog(archive)
 
     def sign_in(self, name: str, password: str, address: str) -> BrowserSession:
         """Begin a session of 12 hours.
 
-        Failed attempts are throttled per name and address, so a stranger cannot lock other people out.
+        Failed attempts are throttled per name and address; and per name, whether it exists or not, over all addresses
+        from which nobody has signed in under it. So strangers cannot lock a person out who comes from a known address.
 
         Raises:
             ProtocolError: Wrong name or password, or a locked account: all give the same message in the same time.
         """
-        key = (name[:200], address)
+        key, digest = (name[:200], address), hash_secret(f"{name}\n{address}")
         self._patience.count_attempt(key)
         query = select(PEOPLE.c.password).where(PEOPLE.c.name == name)
-        hashed = self._archive.read_snapshot(lambda connection: connection.execute(query).scalars().first())
+        hashed, is_known_address = self._archive.read_snapshot(
+            lambda connection: (
+                connection.execute(query).scalars().first(),
+                has_row(connection, ADDRESSES, person=name[:LONGEST_NAME], digest=digest),
+            )
+        )
+        if not is_known_address:
+            self._patience_of_names.count_attempt(key[0])
         is_verified = self._passwords.verify_password(hashed, password)
         visitor = (
             self._archive.read_snapshot(lambda connection: find_visitor(connection, name)) if is_verified else None
         )
-        if visitor is None:
+        if visitor is None or hashed is None:
+            self._failures.log(UNKNOWN_NAME if hashed is None else name)
             raise ProtocolError("sign-in", WRONG, 403)
         self._patience.reset(key)
+        if not is_known_address:
+            self._patience_of_names.reset(key[0])
+        renewed = self._passwords.renew_hash(hashed, password)
+        self._archive.write(lambda connection: _remember_sign_in(connection, name, digest, hashed, renewed))
         return self._begin_session(visitor)
 
     def begin_session(self, name: str) -> BrowserSession:

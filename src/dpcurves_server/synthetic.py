@@ -207,7 +207,7 @@ class SyntheticTables:
         version = {"dataset": dataset.name, "version": dataset.version}
 
         def move_table(connection: Connection) -> None:
-            """Make the proposal the table of the version; refuse a proposal that was replaced, or by the same person."""
+            """Make the proposal the table of the version; refuse another one, or one of the same person."""
             row = _find_proposed(connection, dataset.name, dataset.version)
             if row is None or _short_digest(row.packed) != digest:
                 raise ProtocolError("synthetic", "another table is proposed by now; look at the page again", 409)

@@ -12,6 +12,7 @@ from types import SimpleNamespace
 import pytest
 from fastapi import Request
 from scene import HISTOGRAM, LOSS, PASSWORD, WORK, Scene, made
+from sqlalchemy import select
 
 from dpcurves.curves.question_json import question_from_json, question_to_json
 from dpcurves.data import Categories
@@ -19,11 +20,12 @@ from dpcurves.data.axis import Predictor
 from dpcurves.models import Link, NumericColumn, Power, Scorecard, Term, predictor_from_json
 from dpcurves.privacy import PrivacyLoss
 from dpcurves_parties.serving.messages import ProtocolError
-from dpcurves_server import MACHINE, Role, people
+from dpcurves_server import MACHINE, Role, Services, people
 from dpcurves_server.authentication import client_address
 from dpcurves_server.datasets import Datasets
 from dpcurves_server.people import PasswordHasherPool
 from dpcurves_server.questions import State
+from dpcurves_server.store import PEOPLE
 
 
 @pytest.fixture(scope="module")
@@ -215,7 +217,7 @@ def test_an_operator_gets_no_role_that_sees_data_and_no_password_of_those_who_ha
     for keeper in ("stu", "aud"):
         with pytest.raises(ProtocolError, match="appoint stewards and auditors"):
             people.set_password(oda, keeper, "a password of mine")
-        people.set_password(scene.visitor(keeper), keeper, "a password of their own")
+        people.set_password(scene.visitor(keeper), keeper, "a password of their own", PASSWORD)
         people.set_password(MACHINE, keeper, PASSWORD)
     with pytest.raises(ProtocolError, match="both operator and auditor"):
         people.give_role(MACHINE, "oda", Role.AUDITOR)
@@ -310,3 +312,66 @@ def test_a_question_is_told_how_many_of_its_project_wait_before_it(tmp_path: Pat
 )  # fmt: skip
 def test_of_addresses_of_version_6_the_network_is_counted(host: str, counted: str) -> None:
     assert client_address(Request({"type": "http", "client": (host, 1), "headers": []})) == counted
+
+
+def guess(scene: Scene, name: str, number: int, password: str = "guess") -> str:
+    """The refusal of a wrong password from an address of its own."""
+    with pytest.raises(ProtocolError) as refused:
+        scene.gate.sessions.sign_in(name, password, f"address {number}")
+    return str(refused.value)
+
+
+@pytest.mark.parametrize("name", ["ann", "no such person"])
+def test_guesses_for_a_name_from_many_addresses_are_bounded_whether_it_exists_or_not(scene: Scene, name: str) -> None:
+    if name == "ann":
+        scene.gate.sessions.sign_in(name, PASSWORD, "at home")
+    refusals = [guess(scene, name, number) for number in range(60)]
+    tried = [line for line in refusals if "wrong name or password" in line]
+    assert people.FREE_TRIES_OF_NAME <= len(tried) <= people.FREE_TRIES_OF_NAME + 2
+    assert "too many failed attempts; try again in " in refusals[-1]
+    if name == "ann":  # strangers do not lock her out where she is known, nor anybody else
+        assert scene.gate.sessions.sign_in(name, PASSWORD, "at home").visitor.name == name
+    assert scene.gate.sessions.sign_in("bob", PASSWORD, "elsewhere").visitor.name == "bob"
+
+
+def test_failed_sign_ins_are_logged_without_what_was_typed_and_a_flood_does_not_fill_the_log(scene: Scene) -> None:
+    before = len(scene.gate.audit.events(MACHINE))
+    guess(scene, "aud", 1, PASSWORD[:-1])
+    guess(scene, PASSWORD, 2)
+    events = [entry.event for entry in scene.gate.audit.events(MACHINE)][before:]
+    assert [(event.actor, event.action) for event in events] == [
+        ("aud", "failed to sign in"), (people.UNKNOWN_NAME, "failed to sign in"),
+    ]  # fmt: skip
+    assert PASSWORD not in repr(events)
+    for number in range(people.LOGGED_PER_MINUTE + 20):
+        guess(scene, f"name {number}", number)
+    assert len(scene.gate.audit.events(MACHINE)) <= before + 2 * people.LOGGED_PER_MINUTE
+
+
+def test_a_new_password_needs_the_old_one_and_guesses_of_it_wait(scene: Scene) -> None:
+    ann, new = scene.ann, "another good password"
+    for _ in range(people.FREE_TRIES):
+        with pytest.raises(ProtocolError, match="old password: wrong"):
+            scene.gate.people.set_password(ann, "ann", new, "guess")
+    with pytest.raises(ProtocolError, match="too many failed attempts"):
+        scene.gate.people.set_password(ann, "ann", new, PASSWORD)
+    bob = scene.bob
+    scene.gate.people.set_password(bob, "bob", new, PASSWORD)
+    assert scene.gate.sessions.sign_in("bob", new, "here").visitor.name == "bob"
+
+
+def test_a_sign_in_renews_a_hash_of_other_settings_and_ends_no_session(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stored() -> str:
+        query = select(PEOPLE.c.password).where(PEOPLE.c.name == "ann")
+        return str(scene.gate.archive.read_snapshot(lambda connection: connection.execute(query).scalar_one()))
+
+    signed = scene.gate.sessions.sign_in("ann", PASSWORD, "here")
+    before = stored()
+    monkeypatch.setattr(people, "MEMORY", 2 * people.MEMORY)
+    other = Services(scene.url)
+    assert other.sessions.sign_in("ann", PASSWORD, "here").visitor.name == "ann"
+    assert f"m={people.MEMORY}," in stored() != before
+    assert other.sessions.sign_in("ann", PASSWORD, "here").visitor.name == "ann"
+    assert other.sessions.find(signed.cookie) is not None

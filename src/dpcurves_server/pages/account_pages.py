@@ -100,7 +100,8 @@ def show_account(visit: Visit) -> Response:
 
 def change_password(visit: Visit) -> Response:
     """Change the visitor's own password; all sessions end."""
-    visit.services.people.set_password(visit.visitor, visit.visitor.name, _password_field(visit))
+    old_password = "".join(visit.form.get("old", ()))
+    visit.services.people.set_password(visit.visitor, visit.visitor.name, _password_field(visit), old_password)
     return _clear_session_cookie("again")
 
 
@@ -257,8 +258,8 @@ def show_managed(visit: Visit, error: str = "", typed_statement: str = "") -> Re
         events=services.audit.latest_events(visitor, LOG_LINES, name),
         keeps=may(visitor, Right.KEEP_PROJECTS, Subject(name)),
         beside=services.synthetic.describe(visitor, name, dataset.version), said_of_table=typed_statement,
-        most_megabytes=LARGEST_FILE >> 20, **message,
         proposed=services.synthetic.describe_proposal(visitor, name, dataset.version), despite=DESPITE,
+        most_megabytes=LARGEST_FILE >> 20, **message,
     )  # fmt: skip
 
 
@@ -320,7 +321,6 @@ def upload_table(visit: Visit) -> Response:
         raise
     except ValueError as error:
         return show_managed(visit, str(error), visit.form_value("statement"))
-    return redirect_to("manage", dataset.name, message="put")
     return redirect_to("manage", dataset.name, message="proposed")
 
 
@@ -328,6 +328,7 @@ def confirm_table(visit: Visit) -> Response:
     """Show the table that another person proposed to all who see the dataset."""
     dataset = visit.services.datasets.get(visit.visitor, visit.path_params["dataset"])
     visit.services.synthetic.confirm_table(visit.visitor, dataset, visit.form_value("digest"))
+    return redirect_to("manage", dataset.name, message="put")
 
 
 def verify_log(visit: Visit) -> Response:
