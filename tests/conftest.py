@@ -24,6 +24,7 @@ from hypothesis import settings
 
 # Before NumPy is imported, here and in processes that tests start: idle threads of BLAS spin.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.setdefault("DPCURVES_HEADS", "off")  # tests copy ledgers on purpose, and keep nothing in a home
 NewDatabase = Callable[[], str]
 settings.register_profile("dpcurves", deadline=None, derandomize=True, max_examples=60)
 settings.load_profile("dpcurves")

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from . import options as of
 from .accounts import account_of, files_of, open_ledger, require_same_guarantee
 from .output import InputFile, IntervalSettings, Output, View
+from .table_digest import find_change
 from .terminal import (
     ChargedFailure,
     Misuse,
@@ -228,6 +229,9 @@ class Terms:
         free = "the same question" if find_charged_query(question) is None else "any values along this grid"
         balance = session.balance
         account = balance.account
+        change = find_change(self.source.files, self.paying_account.ledger, account.dataset)
+        if change is not None:
+            print_to_stderr(change)
         print_to_console(
             output.make_console(),
             f"request: {request} ({free} under this --request-id is free)",

@@ -16,7 +16,8 @@ from ..privacy import PrivacyLoss
 from . import balance as balances
 from . import verification
 from .account import Account, Allowance, AllowanceRule, Grant, Member
-from .chain import Chain, Database, Key, find_key, lock_book, read_book, require_version
+from .chain import Book, Chain, Database, Key, find_key, lock_book, read_book, require_version
+from .head_copy import RESTORED, HeadCopy, find_folder
 from .sqlite import parse_storage_url
 from .statement import (
     MemberBalance,
@@ -59,9 +60,10 @@ class Ledger:
     True
     """
 
-    def __init__(self, database: Database, key: Key) -> None:
+    def __init__(self, database: Database, key: Key, head_copy: HeadCopy | None = None) -> None:
         self._database = database
         self._key = key
+        self._head_copy = head_copy if head_copy is not None else HeadCopy(None)
 
     @classmethod
     def open(cls, url: str, key: bytes | None = None) -> Ledger:
@@ -87,7 +89,7 @@ class Ledger:
         database = storage.open_database()
         database.run_read(require_version)
         database.run_read(partial(read_book, key=secret))
-        return cls(database, secret)
+        return cls(database, secret, HeadCopy(find_folder() if storage.is_persistent else None))
 
     @classmethod
     def open_existing(cls, url: str, key: bytes | None = None) -> Ledger:
@@ -111,7 +113,7 @@ class Ledger:
         Meant for servers. A forked child process must not use it.
         """
         ledger = cls.open(url, key)
-        return cls(parse_storage_url(url).open_persistent(), ledger._key)
+        return cls(parse_storage_url(url).open_persistent(), ledger._key, ledger._head_copy)
 
     @property
     def database(self) -> Database:
@@ -125,6 +127,13 @@ class Ledger:
             ValueError: the account exists with other terms. Names the first that differs.
         """
 
+        def is_created(chain: Chain) -> bool:
+            """Return True for an existing account, which must have the same terms."""
+            balance = balances.find_balance(chain, account.dataset)
+            if balance is not None:
+                balance.account.require_same(account)
+            return balance is not None
+
         def create_account(chain: Chain) -> None:
             """Write the account, or require that the existing account has the same terms."""
             balance = balances.find_balance(chain, account.dataset)
@@ -133,7 +142,8 @@ class Ledger:
             else:
                 balance.account.require_same(account)
 
-        self._run_write(create_account)
+        if not self._run_read(is_created):  # a ledger on a full or read-only disk still answers what it knows
+            self._run_write(create_account)
 
     def account(self, dataset: str) -> Account:
         """Return the terms of one dataset.
@@ -335,9 +345,35 @@ class Ledger:
         """
         return self._run_read(lambda chain: statement_of(chain, dataset))
 
+    def accept_restored(self) -> verification.Head:
+        """Accept an older copy that was put back on purpose, record that in the chain, and return the new head.
+
+        What was spent since the copy was made is missing, and a question asked since may be answered again with other
+        noise: the guarantee then holds for what the copy knows, and for what was released since, together.
+
+        Raises:
+            ValueError: the ledger is not an older copy of the one that was used here.
+        """
+
+        def record_restore(chain: Chain) -> Book:
+            """Record the restore of an older copy, and return the book after it."""
+            try:
+                self._head_copy.require_not_older(chain)
+            except InvalidArgument as error:
+                verification.enter_event(
+                    chain, verification.Event("the machine", RESTORED, error.rule.partition(",")[0], "")
+                )
+                return chain.book
+            raise InvalidArgument("ledger", "no older copy was put back; there is nothing to restore")
+
+        book = self._run_write(record_restore, may_be_older=True)
+        self._head_copy.overwrite(book)
+        return verification.Head(book.entries, book.head)
+
     def head(self) -> str:
-        """Return the end of the chain as text: number of entries and last seal. Store it outside the ledger and pass it
-        to `verify` later.
+        """Return the end of the chain. Store it outside the ledger and pass it to `verify` later.
+
+        A copy is also kept in a second place of this machine: see `head_copy`.
         """
         return str(self._run_read(verification.head_of))
 
@@ -405,6 +441,20 @@ class Ledger:
         """
         open_receipt = ExitStack()
 
+        def find_known_grant(chain: Chain) -> Grant | None:
+            """Return the grant of a request that was charged before, for which nothing is written."""
+            balance = balances.require_balance(chain, dataset)
+            charge = verification.Charge(balance.account, loss, *question)
+            charge.require_same_units(chain)
+            if member is not None:
+                require_member_balance(chain, dataset, member)
+            grant = charge.find_earlier_grant(chain)
+            if grant is not None:
+                if member is not None:
+                    require_paid_by(chain, grant, member)
+                open_receipt.enter_context(verification.attach_open_receipt(charge.request))
+            return grant
+
         def charge_account(chain: Chain) -> Grant:
             """Do the checks and the charge inside the transaction; return the new or the earlier grant."""
             balance = balances.require_balance(chain, dataset)
@@ -429,7 +479,8 @@ class Ledger:
             return grant
 
         with open_receipt:
-            return self._run_write(charge_account)
+            known_grant = self._run_read(find_known_grant)
+            return self._run_write(charge_account) if known_grant is None else known_grant
 
     def _run_read(self, work: Callable[[Chain], Result]) -> Result:
         """Return the result of `work` on the chain, read in one snapshot of the database."""
@@ -437,11 +488,19 @@ class Ledger:
             lambda connection: work(Chain(connection, self._key, read_book(connection, self._key)))
         )
 
-    def _run_write(self, work: Callable[[Chain], Result]) -> Result:
-        """Return the result of `work` on the chain, with the book locked until the transaction ends."""
-        return self._database.run_write(
-            lambda connection: work(Chain(connection, self._key, lock_book(connection, self._key)))
-        )
+    def _run_write(self, work: Callable[[Chain], Result], *, may_be_older: bool = False) -> Result:
+        """Do all of `work`, durably, or nothing, unless the ledger is an older copy. Its new head is kept elsewhere."""
+
+        def work_on_latest(connection: Connection) -> tuple[Result, Book]:
+            """Return the result of `work`, and the book after it."""
+            chain = Chain(connection, self._key, lock_book(connection, self._key))
+            if not may_be_older:
+                self._head_copy.require_not_older(chain)
+            return work(chain), chain.book
+
+        result, book = self._database.run_write(work_on_latest)
+        self._head_copy.store(book)
+        return result
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)

@@ -177,6 +177,8 @@ class FileStorage:
         ValueError: the folder is missing, or the path is not a file.
     """
 
+    is_persistent = True
+
     def __init__(self, name: str) -> None:
         # Resolved now: a link elsewhere leads to the same key, and a later change of directory has no effect.
         self._path = Path(os.path.realpath(name))
@@ -287,6 +289,8 @@ class FileStorage:
 
 class MemoryStorage:
     """A database in the memory of this process."""
+
+    is_persistent = False
 
     def __init__(self) -> None:
         # One connection, passed between threads: a second one would see another, empty database.
@@ -416,6 +420,8 @@ class ServerStorage:
         ValueError: the driver is not installed.
     """
 
+    is_persistent = True
+
     def __init__(self, url: sql.URL) -> None:
         self._url = url
         self._database = self._make_database(_ANEW)
@@ -490,7 +496,13 @@ _KNOWN = "sqlite:///budget.db, postgresql+psycopg://user@host/database or sqlite
 
 
 class Storage(Protocol):
-    """Database of a ledger, with the location of its key."""
+    """Database of a ledger, with the location of its key.
+
+    Attributes:
+        is_persistent: Whether the ledger outlives this process.
+    """
+
+    is_persistent: bool
 
     def exists(self) -> bool:
         """Return True if a ledger, or a file that should be one, exists here."""

@@ -1,0 +1,65 @@
+"""A warning to the holder of a table that it differs from the one that an account was asked about before.
+
+The digest is compared on the holder's terminal alone, after the charge: a refusal would tell analysts exactly, and
+unpaid, that a record came or went. It is sealed with a key of its own, which lies beside it and not in the ledger.
+"""
+
+from __future__ import annotations
+
+import hmac
+import os
+from collections.abc import Sequence
+from contextlib import suppress
+from hashlib import sha256
+from pathlib import Path
+
+from ..ledger.chain import read_key, write_key
+from ..ledger.head_copy import find_folder
+
+CHANGED = (
+    "the table differs from the one that this account was asked about before: if that is on purpose, name it with a "
+    "version, as in --dataset visits@12; thresholds of one request must be asked of one table"
+)
+PIECE = 2**20
+"""Bytes read at a time."""
+LARGEST = 2**32
+"""Bytes up to which contents are compared; of larger files, size and time of the last change."""
+
+
+def find_change(files: Sequence[Path], ledger: str, dataset: str) -> str | None:
+    """Return the warning if files differ from those of the last call for this account; None otherwise.
+
+    Nothing is compared where the folder of heads cannot be used, and for tables that are no files.
+    """
+    folder = find_folder()
+    paths = [path for path in files if path.is_file()]
+    if folder is None or not paths:
+        return None
+    with suppress(OSError, ValueError):
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        key_path = folder / "tables.key"
+        if not key_path.exists():
+            write_key(key_path, os.urandom(32).hex())
+        key = read_key(key_path)
+        stored_path = folder / f"{key.seal('account', ledger, dataset)[:32]}.table"
+        digest = key.seal("table", *(_hash_file(path) for path in paths))
+        stored = stored_path.read_text(encoding="ascii").strip() if stored_path.exists() else None
+        if stored is not None and hmac.compare_digest(stored.encode(), digest.encode()):
+            return None
+        descriptor = os.open(stored_path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with open(descriptor, "w", encoding="ascii") as file:
+            file.write(digest + "\n")
+        return None if stored is None else CHANGED
+    return None
+
+
+def _hash_file(path: Path) -> str:
+    """Return the SHA-256 of a file, or of its size and time for a very large one."""
+    status = path.stat()
+    if status.st_size > LARGEST:
+        return sha256(f"{status.st_size} {status.st_mtime_ns}".encode()).hexdigest()
+    digest = sha256()
+    with path.open("rb") as file:
+        while piece := file.read(PIECE):
+            digest.update(piece)
+    return digest.hexdigest()

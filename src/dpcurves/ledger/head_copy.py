@@ -1,0 +1,122 @@
+"""A copy of a ledger's head in a second place, so that an older copy of the ledger is noticed before it is charged.
+
+An older copy knows less of what was spent, and would answer a known question again, with other noise. The head is a
+number of entries and the seal of the last one: neither says what was asked.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from hashlib import sha256
+from pathlib import Path
+from threading import get_ident
+
+import sqlalchemy as sql
+
+from ..arguments import InvalidArgument
+from .chain import ENTRIES, Book, Chain
+
+VARIABLE = "DPCURVES_HEADS"
+"""Environment variable of the folder of heads; ``off`` keeps none."""
+RESTORED = "put back an older copy of the ledger"
+"""Action of the event that records a legitimate restore."""
+
+
+def find_folder() -> Path | None:
+    """Return the folder of heads: that of the environment, or one of the user's state; None to keep none."""
+    text = os.environ.get(VARIABLE)
+    if text == "off":
+        return None
+    if text:
+        return Path(text)
+    base = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
+    return Path(base) / "dpcurves" / "heads"
+
+
+class HeadCopy:
+    """The stored head of one ledger.
+
+    Formal guarantees: a ledger with fewer entries than the stored head, or with another entry in its place, is refused
+    before it is charged or changed. Nothing is promised where the folder cannot be written, or was put back as well.
+
+    Arguments:
+        folder: The folder of heads; None stores nothing.
+    """
+
+    def __init__(self, folder: Path | None) -> None:
+        self._folder = folder
+
+    def require_not_older(self, chain: Chain) -> None:
+        """Refuse a ledger that is an older copy of itself.
+
+        Raises:
+            ValueError: States both numbers of entries, and the command for a restore on purpose.
+        """
+        stored = self._read(chain.book)
+        if stored is None:
+            return
+        entries, head = stored
+        book = chain.book
+        if entries == book.entries and head == book.head:
+            return
+        if entries > book.entries:
+            rule = f"an older copy was put back: it has {book.entries} entries, and had {entries}"
+        elif entries and _read_seal(chain, entries) != head:
+            rule = f"another copy was put back: its entry {entries} is not the one that was written here"
+        else:
+            return
+        raise InvalidArgument(
+            "ledger",
+            f"{rule}, so what was spent since is missing. If it was put back on purpose: dpcurves ledger restore",
+        )
+
+    def store(self, book: Book) -> None:
+        """Store the head of a ledger, unless a later one is stored. Failures are ignored: the ledger is whole."""
+        if self._folder is None:
+            return
+        with suppress(OSError):
+            stored = self._read(book)
+            if stored is None or stored[0] <= book.entries:
+                self.overwrite(book)
+
+    def overwrite(self, book: Book) -> None:
+        """Store the head of a ledger, whatever is stored.
+
+        Raises:
+            OSError: The folder cannot be written.
+        """
+        if self._folder is None:
+            return
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path = self._path(book, self._folder)
+        draft = path.with_name(f"{path.name}.{os.getpid()}.{get_ident()}")
+        with open(draft, "w", encoding="ascii", opener=_open_private) as file:
+            file.write(f"{book.entries} {book.head}\n")
+        os.replace(draft, path)
+
+    def _read(self, book: Book) -> tuple[int, str] | None:
+        """Return the stored number of entries and seal; None if none can be read."""
+        if self._folder is None:
+            return None
+        try:
+            entries, head = self._path(book, self._folder).read_text(encoding="ascii").split()
+            return int(entries), head
+        except (OSError, ValueError):
+            return None
+
+    @staticmethod
+    def _path(book: Book, folder: Path) -> Path:
+        return folder / f"{sha256(f'head of {book.name}'.encode()).hexdigest()[:32]}.head"
+
+
+def _open_private(path: str, flags: int) -> int:
+    """Open a file that only its owner can read."""
+    return os.open(path, flags, 0o600)
+
+
+def _read_seal(chain: Chain, entry: int) -> str | None:
+    """Return the seal of an entry, whichever table it is in; None if no entry has this number."""
+    queries = [sql.select(table.c.mac).where(table.c.entry == entry) for table in ENTRIES]
+    seal = chain.connection.execute(sql.union_all(*queries)).scalars().first()
+    return None if seal is None else str(seal)
