@@ -15,7 +15,7 @@ WANTED  := --constraint constraints.txt --editable '.[all]' --group dev
 # numba, BLAS and DuckDB take all cores as they are; pytest shares them between four workers, for some wait.
 PYTEST  := $(BIN)/pytest -n 4 --dist loadfile --no-loadscope-reorder -m "not reproduction"
 
-.PHONY: checked demo demo-federated demo-local demo-pairs demo-server demo-sites demo-stream demo-warehouse test lint types contracts docs site examples unit site-check flower nvflare dbt r-check screenshots house exercise versions package release tag pictures bench bench-accuracy expected-errors audit self-audit crash papers format constraints clean
+.PHONY: checked demo demo-federated demo-local demo-pairs demo-server demo-sites demo-stream demo-warehouse test lint types contracts docs site examples unit site-check flower nvflare dbt r-check screenshots house exercise versions package release tag pictures bench bench-accuracy expected-errors audit self-audit crash papers format constraints pins clean
 
 demo: $(READY)
 	$(BIN)/python demo/flights.py
@@ -211,6 +211,10 @@ papers: $(READY)
 format: $(READY)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+# Looks up advisories of the pinned versions, where the index has them.
+pins: $(READY)
+	@$(BIN)/python publish/pins.py
 
 # Pins again what pyproject.toml asks for: names and versions, no hosts, no markers.
 constraints: $(READY)
