@@ -89,16 +89,16 @@ def check_noise_reuse(sampler: Sampler, pair: NeighbourPair, calls: int = CALLS)
 
 
 def check_forked_workers(sampler: Sampler, pair: NeighbourPair, calls: int = CALLS) -> Finding | None:
-    """Return a finding if workers forked from this process repeat each other's noise, else None.
+    """Return a flagged finding if workers forked from this process repeat each other's noise, else None.
 
-    It is not flagged, since it contradicts no claim about one call. It matters for servers that fork their workers.
+    Answers of two workers to neighbours then differ by the exact difference: their loss together is unbounded.
     """
     rows = [_draw_in_child(sampler, pair.left, calls) for _ in range(2)]
     parser = OutcomeParser()
     first, second = (parser.parse_outcomes(row) for row in rows)
     if has_repeated_noise(first, second):
         return Finding(
-            "forked workers", "workers that are forked from one process draw the same noise.", is_flagged=False
+            "forked workers", "workers that are forked from one process draw the same noise.", is_flagged=True
         )
     return None
 
@@ -320,7 +320,9 @@ class Audit:
         sampler = as_sampler(release, batch=batch)
         search = Search(sampler, family, claim, level, samples or MOST_SAMPLES, learn, confirm_twice=confirm_twice)
         report = search.run(seconds, None if file is None else Path(file))
-        return report.with_findings(*run_extra_checks(sampler, family.pairs[0])) if extra_checks else report
+        if report.is_silent or not extra_checks:  # without answers there is nothing to compare
+            return report
+        return report.with_findings(*run_extra_checks(sampler, family.pairs[0]))
 
 
 audit = Audit()

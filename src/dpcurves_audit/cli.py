@@ -14,7 +14,7 @@ from click.exceptions import Exit
 
 from dpcurves.cli import options as of
 from dpcurves.cli.app import Group, PackageCommands
-from dpcurves.cli.status import FLAGGED
+from dpcurves.cli.status import FLAGGED, NO_VERDICT, PARTIAL
 from dpcurves.cli.terminal import (
     Misuse,
     make_console,
@@ -75,7 +75,7 @@ class AuditOptions:
     def run_audit(
         self, sampler: Sampler, family: NeighbouringDatasets, claim: dict[str, Any], typed: Sequence[str]
     ) -> Report:
-        """Audit, write the reports, print the verdict, and exit with a status if the release is flagged."""
+        """Audit, write the reports, print the verdict, and exit with a status if the release is flagged or silent."""
         from dataclasses import replace
 
         from .auditor import audit
@@ -95,6 +95,8 @@ class AuditOptions:
         self.write_report(report)
         if report.is_flagged:
             raise Exit(FLAGGED)
+        if report.is_silent:
+            raise Exit(NO_VERDICT)
         return report
 
     def write_report(self, report: Report) -> None:
@@ -221,7 +223,7 @@ def audit_command(
         neighbouring.family,
         *_format_claim(claimed, neighbouring.adjacency),
     ]
-    effort.run_audit(sampler, neighbouring.parse_family(), claimed.parse_claim(), typed)
+    require_all_pairs(effort.run_audit(sampler, neighbouring.parse_family(), claimed.parse_claim(), typed))
 
 
 def audit_package(
@@ -252,15 +254,21 @@ def audit_package(
         report = effort.run_audit(sampler, family, claimed.parse_claim(), typed)
     finally:
         sampler.close()
-    if report.is_silent:  # without answers there is no noise to compare
-        return
     shared = check_forked_workers(CallableSampler(import_function(function.function), patience), family.pairs[0])
     if shared is not None:
-        print_to_console(make_console(), f"{shared.name}: {shared.message}")
+        print_to_console(make_console(), f"Flagged: {shared.message}")
+        raise Exit(FLAGGED)
     repeated = check_new_processes(function.function, family.pairs[0], timeout=patience)
     if repeated is not None:
         print_to_console(make_console(), f"Flagged: {repeated.message}")
         raise Exit(FLAGGED)
+    require_all_pairs(report)
+
+
+def require_all_pairs(report: Report) -> None:
+    """Exit with a status of its own if the search looked at a part of the pairs."""
+    if report.is_partial:
+        raise Exit(PARTIAL)
 
 
 def _format_claim(claimed: ClaimOptions, adjacency: str) -> list[str]:
@@ -289,7 +297,7 @@ def _make_question_command(name: str) -> of.Command:
         )
         family = question.family([float(edge) for edge in grid.edges], adjacency=neighbours)
         typed = [name, "--grid", cells.grid, *_format_claim(claimed, neighbours.value), "--sampler", cells.sampler]
-        effort.run_audit(sampler, family, claim, typed)
+        require_all_pairs(effort.run_audit(sampler, family, claim, typed))
 
     audit_question.__name__ = name
     audit_question.__doc__ = f"""Audit `dpcurves {name}` on tiny tables, from outside.
@@ -335,17 +343,12 @@ def audit_everything(options: EverythingOptions) -> None:
         for number, target in enumerate(selected, start=1):
             report = stored.load_or_audit(target, level, effort, quick=options.quick)
             reports.append((target, report))
-            detectable = (
-                "nothing"
-                if report.detectable_deficit is None
-                else f"{100 * report.detectable_deficit:.0f} % too little noise"
-            )
             verdict = "FLAGGED" if report.is_flagged else "NO ANSWER" if report.is_silent else "not flagged"
             print_to_console(
                 console,
                 f"{target.kind:<10}{target.name:<48}{verdict:<13}{report.parameter} at least "
                 f"{report.lower_bound:.3f} of {report.claimed_loss:g}; {report.calls:,} calls, {report.seconds:.1f} s; "
-                f"would see {detectable}",
+                f"{len(report.pair_results)} of {report.family_pairs} pairs",
             )
             fill(number)
     if options.json is not None:

@@ -94,12 +94,14 @@ class Report:
         samples: Fresh samples of both data sets in the same order.
         calls: Number of calls of the release.
         seconds: Duration of the audit in seconds.
-        detectable_deficit: Share of missing noise of a count that is detected in 9 of 10 runs; None if none is.
+        detectable_deficit: Share of missing noise of a plain count, not of this release, that as many samples detect in
+            9 of 10 runs; None if none is.
         pair_results: Results of all pairs.
         kinds: Kinds of outcomes.
         findings: Findings of the extra checks.
         histogram: Histograms of the score; None without fresh samples.
         rounds: Number of rounds.
+        family_pairs: Number of pairs of the family.
         command: A command that repeats the audit.
     """
 
@@ -125,6 +127,7 @@ class Report:
     findings: tuple[Finding, ...] = ()
     histogram: ScoreHistogram | None = None
     rounds: int = 0
+    family_pairs: int = 0
     command: str = field(default="", compare=False)
 
     @property
@@ -138,7 +141,12 @@ class Report:
     @property
     def is_silent(self) -> bool:
         """Whether every call failed: all of them raised, hung or ended. Such an audit has no evidence."""
-        return bool(self.kinds) and all(kind.startswith(NO_ANSWER) for kind in self.kinds)
+        return not self.is_flagged and bool(self.kinds) and all(kind.startswith(NO_ANSWER) for kind in self.kinds)
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether the search ended before it had looked at all pairs, and flagged nothing."""
+        return not self.is_flagged and len(self.pair_results) < self.family_pairs
 
     @property
     def epsilon_lower(self) -> float:
@@ -162,21 +170,19 @@ class Report:
         )
 
     @property
-    def power_statement(self) -> str:
-        """A sentence on the smallest deficit of noise that the audit would have detected."""
-        number = min(self.samples) if self.event else 0
-        if self.detectable_deficit is None:
-            return (
-                f"With {number:,} fresh samples of each data set not even a count without noise would have been found."
-            )
-        return (
-            f"With {number:,} fresh samples of each data set, a count with {100 * self.detectable_deficit:.0f} % "
-            "too little noise would have been found in 9 of 10 runs; less than that would not."
-        )
+    def scope_statement(self) -> str:
+        """A sentence on what the search looked at. How much missing noise it would have seen was not measured."""
+        number, pairs = min(self.samples) if self.event else 0, len(self.pair_results)
+        samples = f"{number:,} fresh samples of each data set confirmed the best event"
+        if self.is_partial:
+            return f"Only {pairs} of {self.family_pairs} pairs were looked at: give more --seconds. {samples}."
+        return f"{samples}."
 
     @property
     def verdict(self) -> str:
         """The result of the audit in one sentence: flagged, not flagged, or without evidence."""
+        if self.is_silent:
+            return f"No verdict: every call of {self.calls:,} failed; the first: {self.kinds[0]}."
         if self.lower_bound > self.claimed_loss and self.is_flagged:
             return (
                 f"Flagged: {self.parameter} is at least {self.lower_bound:.4g} with confidence {self.confidence:g}; "
@@ -199,7 +205,14 @@ class Report:
         return f"{likelier}, {other_hits:,} of {other_samples:,} on the other"
 
     def __str__(self) -> str:
-        lines = [self.verdict] if self.is_flagged else [f"{NO_PROOF} {self.power_statement}", self.verdict]
+        if self.is_silent:
+            return self.verdict
+        if self.is_flagged:
+            lines = [self.verdict]
+        elif self.is_partial:  # that comes first: it limits what the rest says
+            lines = [self.scope_statement, f"{NO_PROOF} {self.verdict}"]
+        else:
+            lines = [f"{NO_PROOF} {self.scope_statement}", self.verdict]
         if self.event:
             lines += [f"pair: {self.pair} ({self.adjacency})", f"event: {self.event}; {self.hit_summary}"]
         if self.second_lower_bound is not None:
@@ -241,7 +254,7 @@ class Report:
     def to_html(self, path: str | Path | None = None) -> str:
         """Return the report as one self-contained page, and write it to `path` if given."""
         verdict = isolate_in_html(self.verdict)
-        warning = "" if self.is_flagged else f"<strong>{NO_PROOF}</strong> {isolate_in_html(self.power_statement)}<br>"
+        warning = "" if self.is_flagged else f"<strong>{NO_PROOF}</strong> {isolate_in_html(self.scope_statement)}<br>"
         rows = {
             "release": self.release, "claimed": self.claim, "neighbours": self.adjacency, "family": self.family,
             "lower bound": f"{self.parameter} {self.lower_bound:.4g}, with confidence {self.confidence:g}",
@@ -250,7 +263,6 @@ class Report:
             "pair": self.pair, "event": self.event,
             "hits": self.hit_summary if self.event else "",
             "calls, seconds": f"{self.calls:,}, {self.seconds:.1f}",
-            "could be seen": self.power_statement,
             "kinds of outcomes": "; ".join(self.kinds[:12]),
             "run again": self.command,
         }  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
@@ -67,6 +68,16 @@ class Tuning:
     """Seconds: only draws that take longer measure the speed."""
     piece: float = 0.5
     """Seconds of draws between two readings of the clock."""
+    probes: int = 3
+    """Draws of each size that measure the speed at first: the fastest counts, since a machine may be busy."""
+    slowest: float = 1.0
+    """Seconds: a draw that takes longer is not repeated to measure the speed."""
+    worthwhile: float = 0.1
+    """Fraction of the time for which another round is begun."""
+    candidates: int = 2
+    """Best pairs of earlier rounds that are looked at again before pairs that no round has looked at."""
+    hopeless: int = 50
+    """Calls after which a search ends if all of them failed."""
 
 
 TUNING = Tuning()
@@ -281,6 +292,7 @@ class Search:
     parser: OutcomeParser = field(default_factory=OutcomeParser)
     calls: int = 0
     calls_per_second: float = 50.0
+    recent_speeds: deque[float] = field(default_factory=lambda: deque(maxlen=9))  # their median is the speed
     samples_used: int = 0
     ranking: list[int] = field(default_factory=list)
     pair_results: dict[int, PairResult] = field(default_factory=dict)
@@ -292,9 +304,10 @@ class Search:
         earlier_seconds = report.seconds
         self._measure_speed()
         start = self.clock()  # loading time is not part of the search
+        error_left = 1 - sum(find_error_fraction(number, self.tuning.error_shares) for number in range(rounds))
         while not report.is_flagged and self.samples_used < self.max_samples:
             remaining = seconds - (self.clock() - start)
-            if remaining <= 0:
+            if remaining <= (self.tuning.worthwhile * seconds if rounds else 0) or self._is_hopeless:
                 break
             target = self.tuning.first * self.tuning.growth**rounds
             target = target if rounds else min(target, self.max_samples // 8)
@@ -303,17 +316,35 @@ class Search:
             is_short = file is None and remaining * self.calls_per_second < (4 if rounds else 8) * target
             if is_short:
                 target = self.max_samples - self.samples_used
-            is_last = is_short or (is_enough and self.max_samples < MOST_SAMPLES)
-            fractions = [find_error_fraction(number, self.tuning.error_shares) for number in range(rounds + 1)]
-            error_share = 1 - sum(fractions[:-1]) if is_last else fractions[-1]
+            is_last = not is_short and is_enough and self.max_samples < MOST_SAMPLES
+            # A short round may end early if the machine was busy when its speed was measured: then another one follows.
+            fraction = find_error_fraction(rounds, self.tuning.error_shares)
+            error_share = error_left if is_last else min(fraction, 0.5 * error_left)
+            error_share = 0.5 * error_left if is_short else error_share
+            error_left -= error_share
+            self._rank_unseen_pairs()
             round_report = self._run_round(
                 rounds, target, (1 - self.confidence) * error_share, remaining * (1.0 if rounds or is_short else 0.2)
             )
-            rounds, self.samples_used = rounds + 1, self.max_samples if is_short else self.samples_used + target
+            rounds, self.samples_used = rounds + 1, self.samples_used + (0 if is_short else target)
             elapsed = earlier_seconds + self.clock() - start
             report = self._merge_reports(report, replace(round_report, rounds=rounds, seconds=elapsed))
             self._save_state(file, report, rounds)
+        if self._is_hopeless:
+            elapsed = earlier_seconds + self.clock() - start
+            return replace(self._make_report(1 - self.confidence), rounds=rounds, seconds=elapsed)
         return report
+
+    def _rank_unseen_pairs(self) -> None:
+        """Rank the pairs that no round has looked at behind the best `Tuning.candidates`, before the others."""
+        seen = [index for index in self.ranking if index in self.pair_results]
+        unseen = [index for index in self.ranking if index not in self.pair_results]
+        self.ranking = [*seen[: self.tuning.candidates], *unseen, *seen[self.tuning.candidates :]]
+
+    @property
+    def _is_hopeless(self) -> bool:
+        """Whether many calls were made, and all of them failed."""
+        return self.calls >= self.tuning.hopeless and self._make_report(1 - self.confidence).is_silent
 
     # One round.
 
@@ -329,7 +360,7 @@ class Search:
             self.ranking[:pair_count], target, 0.25 * calls, deadline - (1 - tuning.screening_end) * seconds
         )
         examined = self._examine_pairs(pairs, target, 0.25 * calls, deadline - (1 - tuning.examining_end) * seconds)
-        if not examined:
+        if not examined or self._is_hopeless:
             return self._make_report(error)
         draws = 2 * len(examined) * (1.5 if self.confirm_twice else 1.0)
         samples = int(max(4, min(tuning.confirmed * target, (deadline - self.clock()) * self.calls_per_second / draws)))
@@ -425,7 +456,10 @@ class Search:
             sample = self.parser.parse_outcomes(self.sampler.draw(data, piece))
             elapsed = self.clock() - start
             if elapsed > self.tuning.timed:  # long enough to measure the speed
-                self.calls_per_second = (self.calls_per_second + piece / elapsed) / 2
+                self.recent_speeds.append(piece / elapsed)
+                self.calls_per_second = float(np.median(self.recent_speeds))
+            elif elapsed < piece / self.calls_per_second / 2:  # the machine was busy when the speed was measured
+                self.calls_per_second *= 2
             self.calls += piece
             outcomes = outcomes + sample if len(outcomes) else sample
         return outcomes
@@ -437,10 +471,14 @@ class Search:
         self.calls += 1
         sample_poisson(1)  # loads SciPy before the clock is read
         for calls in (1, 8, 64):
-            start = self.clock()
-            self.parser.parse_outcomes(self.sampler.draw(data, calls))
-            self.calls += calls
-            elapsed = self.clock() - start
+            elapsed = inf
+            for _ in range(self.tuning.probes):
+                start = self.clock()
+                self.parser.parse_outcomes(self.sampler.draw(data, calls))
+                self.calls += calls
+                elapsed = min(elapsed, self.clock() - start)
+                if elapsed <= self.tuning.timed or elapsed > self.tuning.slowest:
+                    break
             self.calls_per_second = calls / max(elapsed, 1e-6)
             if elapsed > self.tuning.timed:
                 return
@@ -459,7 +497,8 @@ class Search:
             self.sampler.name, self.family.name, self.family.adjacency.value, claim.parameter, claim.amount,
             claim.delta, self.confidence, calls=self.calls,
             pair_results=tuple(self.pair_results[place] for place in sorted(self.pair_results)),
-            kinds=tuple(self.parser.kind_numbers)[:50], detectable_deficit=claim.find_detectable_deficit(0, error),
+            kinds=tuple(self.parser.kind_numbers)[:50], family_pairs=len(self.family.pairs),
+            detectable_deficit=claim.find_detectable_deficit(0, error),
         )  # fmt: skip
 
     def _merge_reports(self, earlier: Report, later: Report) -> Report:

@@ -16,6 +16,10 @@ FLAGGED = 6
 """Exit status: an audit found a release that loses more privacy than it claims."""
 AWAY = 7
 """Exit status: another machine did not answer. The same command can be run again."""
+PARTIAL = 8
+"""Exit status: an audit flagged nothing, and looked at a part of the pairs of data sets only."""
+NO_VERDICT = 9
+"""Exit status: an audit got no answer from the release: every call failed."""
 SIGNALLED = 128
 """Added to the number of the signal that ended the command, as shells do: 130 for Ctrl-C, 143 for SIGTERM."""
 STOPPED = 130
