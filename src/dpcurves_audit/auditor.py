@@ -19,7 +19,15 @@ from .confidence_limits import Claim
 from .neighbouring_datasets import NeighbouringDatasets, NeighbourPair
 from .outcome_scores import Floats, OutcomeParser, Sample, find_lowest_bits, hash_outcomes
 from .report import Finding, Report
-from .samplers import PATIENCE, BatchSampler, CallableSampler, PackageSampler, Sampler, fork_process, make_picklable
+from .samplers import (
+    SAMPLER_SECONDS,
+    BatchSampler,
+    CallableSampler,
+    PackageSampler,
+    Sampler,
+    fork_process,
+    make_picklable,
+)
 from .search import MOST_SAMPLES, Search
 
 ERROR = 1e-4
@@ -104,7 +112,7 @@ def check_forked_workers(sampler: Sampler, pair: NeighbourPair, calls: int = CAL
 
 
 def check_new_processes(
-    function_path: str, pair: NeighbourPair, calls: int = CALLS, timeout: float = PATIENCE
+    function_path: str, pair: NeighbourPair, calls: int = CALLS, timeout: float = SAMPLER_SECONDS
 ) -> Finding | None:
     """Return a finding if new processes repeat each other's noise, as with a fixed seed, else None."""
     parser = OutcomeParser()

@@ -143,7 +143,7 @@ def _round_to_json(plan: Plan) -> dict[str, Any]:
 
 
 # Request bodies.
-DEEPEST = 32
+MOST_NESTED = 32
 """Levels of nesting in a request body; deeper ones are refused."""
 MOST_PARTS = 200_000
 """Values in a request body; more are refused."""
@@ -204,7 +204,7 @@ def require_plain(value: Any) -> None:
         ProtocolError: Names the limit.
     """
     level, part_count = [value], 0
-    for _ in range(DEEPEST):
+    for _ in range(MOST_NESTED):
         part_count += len(level)
         if part_count > MOST_PARTS:
             raise ProtocolError(
@@ -216,7 +216,7 @@ def require_plain(value: Any) -> None:
         level = [child for item in level for child in _child_values(item)]
         if not level:
             return
-    raise ProtocolError("message", f"objects may be nested at most {DEEPEST} levels deep; send flatter ones")
+    raise ProtocolError("message", f"objects may be nested at most {MOST_NESTED} levels deep; send flatter ones")
 
 
 def _child_values(value: Any) -> list[Any]:

@@ -24,7 +24,7 @@ from dpcurves.models import NumericColumn
 from dpcurves_parties.serving.messages import ProtocolError
 
 Declared = NumericColumn | Categories
-MOST = 2000
+MOST_COLUMNS = 2000
 """Columns of a dataset."""
 
 
@@ -36,8 +36,8 @@ def columns_from_json(columns: Any) -> tuple[Declared, ...]:
     """
     declared = declared_columns_from_json("columns", columns)
     names = [str(column.column) for column in declared]
-    if not 1 <= len(names) <= MOST or len(set(names)) < len(names):
-        raise InvalidArgument("columns", f"declare 1 to {MOST} columns with different names")
+    if not 1 <= len(names) <= MOST_COLUMNS or len(set(names)) < len(names):
+        raise InvalidArgument("columns", f"declare 1 to {MOST_COLUMNS} columns with different names")
     return declared
 
 
@@ -85,7 +85,7 @@ def _sample_column(column: Declared, generator: np.random.Generator, rows: int) 
 
 LARGEST = 2**26
 """Bytes of a compressed table."""
-SECONDS = 60
+READING_SECONDS = 60
 """Seconds of time and of processor time for parsing a table."""
 REFUSED = 3
 """Exit status with an error message on standard output; other non-zero statuses mean an unreadable file."""
@@ -120,7 +120,7 @@ def _run_reader(message: bytes) -> bytes:
     """
     command = [sys.executable, "-m", "dpcurves_server.declared_columns"]
     try:
-        reader = subprocess.run(command, input=message, capture_output=True, timeout=SECONDS, check=False)
+        reader = subprocess.run(command, input=message, capture_output=True, timeout=READING_SECONDS, check=False)
     except subprocess.TimeoutExpired:
         raise InvalidArgument("synthetic", NO_TABLE) from None
     if reader.returncode == REFUSED:
@@ -145,7 +145,7 @@ def main() -> None:
     import resource
 
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-    resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
+    resource.setrlimit(resource.RLIMIT_CPU, (READING_SECONDS, READING_SECONDS))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     schema, _, table = sys.stdin.buffer.read().partition(b"\n")
     try:

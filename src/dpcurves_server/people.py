@@ -25,9 +25,9 @@ from dpcurves_parties.serving.task_app import RateLimiter as RateLimiter
 from .store import DATASETS, MEMBERS, PEOPLE, ROLES, SESSIONS, SUBJECTS, TOKENS, Archive, format_now, has_row
 from .visitors import Right, Role, Subject, Visitor, not_found, require
 
-SHORTEST = 12
+SHORTEST_PASSWORD = 12
 """Characters: the shortest password."""
-LONGEST = 1000
+LONGEST_PASSWORD = 1000
 """Characters: the longest password."""
 MEMORY = 19 * 1024
 """KiB of memory per Argon2id hash: OWASP's minimum configuration."""
@@ -44,8 +44,8 @@ class PasswordHasherPool:
 
     def hash_password(self, password: str) -> str:
         """Hash a new password. Raises `ProtocolError` if it is too short or too long."""
-        if not SHORTEST <= len(password) <= LONGEST:
-            raise ProtocolError("password", f"choose {SHORTEST} to {LONGEST} characters")
+        if not SHORTEST_PASSWORD <= len(password) <= LONGEST_PASSWORD:
+            raise ProtocolError("password", f"choose {SHORTEST_PASSWORD} to {LONGEST_PASSWORD} characters")
         return self._pool.submit(self._hasher.hash, password).result()
 
     def verify_password(self, hashed: str | None, password: str) -> bool:
@@ -57,7 +57,10 @@ class PasswordHasherPool:
         if self._pool._work_queue.qsize() > 64:  # sign-ins in the queue
             raise ProtocolError("sign-in", "too many sign-ins at once; try again in a minute", 503)
         stored_hash = self._dummy_hash if hashed is None else hashed
-        return self._pool.submit(self._verify_hash, stored_hash, password[:LONGEST]).result() and hashed is not None
+        return (
+            self._pool.submit(self._verify_hash, stored_hash, password[:LONGEST_PASSWORD]).result()
+            and hashed is not None
+        )
 
     def _verify_hash(self, hashed: str, password: str) -> bool:
         """Return True if the password has this hash."""

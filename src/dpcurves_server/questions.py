@@ -17,7 +17,7 @@ from dpcurves.curves.question_json import question_from_json, question_to_json
 from dpcurves.data import Categories, find_input_columns
 from dpcurves.data.axis import Category, Predictor
 from dpcurves.ledger import Currency, Event, Member, MemberBalance
-from dpcurves.ledger.account import LONGEST_NAME
+from dpcurves.ledger.account import LONGEST_ACCOUNT_NAME
 from dpcurves.privacy import PrivacyLoss
 from dpcurves.records.value_names import parse_number
 from dpcurves.session import make_request_id, plan_question
@@ -236,7 +236,7 @@ class Questions:
                 is_question = QUESTIONS.c.id == planned.id
                 connection.execute(QUESTIONS.update().where(is_question).values(**requeued, person=who.name))
 
-        words = f"{planned.id[:16]}: {planned.question}"[:LONGEST_NAME]
+        words = f"{planned.id[:16]}: {planned.question}"[:LONGEST_ACCOUNT_NAME]
         if planned.earlier_question is None or planned.earlier_question.state is State.REFUSED:
             self._projects.require_allowance(who, project)
             self._archive.run_logged(Event(who.name, "asked", words, planned.dataset.name), insert_question)
@@ -338,7 +338,7 @@ def _add_declared_categories(question: Any, dataset: Dataset) -> Any:
         if isinstance(declared, Categories) and declared.column == unlisted.column:
             return replace_categories(question, unlisted, declared)
     rule = f"{dataset.name!r} declares no categories of {unlisted.column!r}: list them in the question"
-    raise InvalidArgument("by", rule[:LONGEST_NAME], unlisted.column)
+    raise InvalidArgument("by", rule[:LONGEST_ACCOUNT_NAME], unlisted.column)
 
 
 def _require_declared(plans: Sequence[Plan], dataset: Dataset) -> None:
@@ -353,7 +353,7 @@ def _require_declared(plans: Sequence[Plan], dataset: Dataset) -> None:
             for column in find_input_columns(axis, declared):
                 if column not in declared:
                     raise InvalidArgument(
-                        "column", f"{dataset.name!r} declares no column {column!r}"[:LONGEST_NAME], column
+                        "column", f"{dataset.name!r} declares no column {column!r}"[:LONGEST_ACCOUNT_NAME], column
                     )
             if axis.column not in declared:  # of a model, or an expression, whose columns are declared
                 continue
@@ -362,7 +362,7 @@ def _require_declared(plans: Sequence[Plan], dataset: Dataset) -> None:
             if isinstance(axis, Categories):
                 for name, category in zip(axis.argument_names, axis.values, strict=True):
                     if not _is_declared(category, declared[axis.column]):
-                        rule = f"{axis.column!r} declares no category {describe_value(category)}"[:LONGEST_NAME]
+                        rule = f"{axis.column!r} declares no category {describe_value(category)}"[:LONGEST_ACCOUNT_NAME]
                         raise InvalidArgument(name, rule, axis.column)
 
 

@@ -215,13 +215,17 @@ def test_a_ledger_that_was_moved_away_is_not_begun_again(tmp_path: Path, flights
 def test_a_file_that_is_no_ledger_is_refused_and_left_alone(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "budget.db"
     path.write_bytes(content)
-    assert refusal(f"sqlite:///{path}", KEY).startswith(f"ledger: '{path}': the file is not a")
+    assert refusal(f"sqlite:///{path}", KEY).startswith(
+        (f"ledger: '{path}': the file is not an SQLite database", f"ledger: '{path}': this database holds no ledger")
+    )
     assert path.read_bytes() == content
 
 
 def test_a_database_of_another_program_is_refused(tmp_path: Path) -> None:
     edit(tmp_path / "other.db", "CREATE TABLE records (name)")
-    assert refusal(f"sqlite:///{tmp_path}/other.db", KEY) == f"ledger: '{tmp_path}/other.db': not a ledger"
+    assert refusal(f"sqlite:///{tmp_path}/other.db", KEY).startswith(
+        f"ledger: '{tmp_path}/other.db': this database holds"
+    )
 
 
 def test_a_folder_is_no_ledger_and_its_absence_is_named(tmp_path: Path) -> None:

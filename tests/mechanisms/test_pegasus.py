@@ -24,7 +24,7 @@ from dpcurves_streams.mechanisms.pegasus import (
     CHANGE,
     COLUMNS,
     LARGEST,
-    LONGEST,
+    LONGEST_GROUP,
     UNIT,
     GroupingState,
     build_fenwick_trees,
@@ -230,7 +230,7 @@ def test_steps_hide_a_tuple_behind_a_threshold_and_a_test_that_are_larger_as_the
 
 def test_a_group_closes_when_it_is_longest_whatever_it_holds_and_deviations_fit_till_then() -> None:
     """The largest values, by turns: the deviation of the longest group is the exact one, to the last digit."""
-    by_turns = np.tile([0, LARGEST], LONGEST // 2)[:, None]
+    by_turns = np.tile([0, LARGEST], LONGEST_GROUP // 2)[:, None]
     nothing = np.zeros((1, 1), np.int64)
 
     def found(values: IntArray, threshold: int, own: IntArray) -> IntArray:
@@ -240,9 +240,9 @@ def test_a_group_closes_when_it_is_longest_whatever_it_holds_and_deviations_fit_
     for values in (by_turns, 0 * by_turns):
         longer = np.append(values, [[0], [0]], axis=0)
         joined = found(longer, 2**58, 0 * longer)
-        assert joined[1:LONGEST].all()
-        assert joined[LONGEST:].tolist() == [0, 0]
-    limit, own = UNIT * LONGEST * LARGEST // 2, np.full(by_turns.shape, -(2**59))
+        assert joined[1:LONGEST_GROUP].all()
+        assert joined[LONGEST_GROUP:].tolist() == [0, 0]
+    limit, own = UNIT * LONGEST_GROUP * LARGEST // 2, np.full(by_turns.shape, -(2**59))
     own[-1] = 0
     assert [int(found(by_turns, over, own)[-1]) for over in (limit, limit + 1)] == [0, 1]
 

@@ -19,9 +19,9 @@ from .text import footer
 
 MOST_TICKS = 6
 """Ticks. The most ticks along x."""
-PARTS = (1.0, 2.0, 5.0)
+LEADING_DIGITS = (1.0, 2.0, 5.0)
 """Ratios. Multiples of powers of ten for ticks between them."""
-DIGIT = 0.085
+DIGIT_WIDTH = 0.085
 """Inches. Width of a digit of a tick label."""
 
 
@@ -48,7 +48,7 @@ def _make_log_locator(ax: Axes, axis: Axis) -> ticker.LogLocator:
     """Return ticks of a logarithmic axis: as many as fit, also between powers of ten if the range is small."""
     low, high = sorted(axis.get_view_interval())
     if low > 0 and high / low < 60.0:  # below this ratio of the limits, ticks between powers of ten are drawn
-        return ticker.LogLocator(subs=PARTS, numticks=3 * MOST_TICKS)
+        return ticker.LogLocator(subs=LEADING_DIGITS, numticks=3 * MOST_TICKS)
     inches = ax.get_position().width * float(ax.figure.bbox.width) / ax.figure.dpi
     room = int(inches / 0.6) if axis is ax.xaxis else MOST_TICKS + 1  # a label is 0.6 inches wide
     return ticker.LogLocator(numticks=max(2, min(MOST_TICKS + 1, room)))
@@ -93,7 +93,11 @@ def _fit_tick_count(ax: Axes, ticks: ticker.MaxNLocator) -> int:
     inches = ax.get_position().width * float(ax.figure.bbox.width) / ax.figure.dpi
     if ax.get_aspect() != "auto":
         inches = min(inches, ax.get_position().height * float(ax.figure.bbox.height) / ax.figure.dpi)
-    return MOST_TICKS if len(visible) * letters * DIGIT <= inches else max(2, int(inches / (letters * DIGIT)) - 1)
+    return (
+        MOST_TICKS
+        if len(visible) * letters * DIGIT_WIDTH <= inches
+        else max(2, int(inches / (letters * DIGIT_WIDTH)) - 1)
+    )
 
 
 SIZE = 7.0

@@ -25,14 +25,16 @@ from .expected_errors import (
 )
 from .reference_laws import CLASSES, PLACES, interpolate_grid
 
-LEAST = 0.1
+LEAST_WEIGHT = 0.1
 """Ratio. Least simulated weight, as a fraction of the cap; weights are uniform and independent of values."""
 
 
 def synthesise_weights(question: Any, size: int) -> FloatArray:
     """Return simulated weights of `size` records, from a tenth to half of the cap, evenly spread."""
     # weights are spread evenly from a tenth to half of the cap, by the golden ratio
-    return np.asarray(question.weight_cap * (LEAST + (0.5 - LEAST) * (np.arange(size) * 0.6180339887498949 % 1)))
+    return np.asarray(
+        question.weight_cap * (LEAST_WEIGHT + (0.5 - LEAST_WEIGHT) * (np.arange(size) * 0.6180339887498949 % 1))
+    )
 
 
 def weight_steps(question: Any, records: read.Columns) -> FloatArray:

@@ -246,7 +246,7 @@ class QuestionBudget:
         return fraction if billionths < LEAST_ROUNDED else billionths / (exact * BILLION)
 
 
-LONGEST_NAME = 200
+LONGEST_ACCOUNT_NAME = 200
 """Characters of a name of a dataset, project or person: names are indexed, and databases index short texts only."""
 
 
@@ -256,8 +256,8 @@ def require_name(argument: str, name: str) -> None:
     Raises:
         ValueError: names the argument.
     """
-    if not (isinstance(name, str) and 0 < len(name) <= LONGEST_NAME and name.isprintable()):
-        raise InvalidArgument(argument, f"1 to {LONGEST_NAME} printable characters are needed")
+    if not (isinstance(name, str) and 0 < len(name) <= LONGEST_ACCOUNT_NAME and name.isprintable()):
+        raise InvalidArgument(argument, f"1 to {LONGEST_ACCOUNT_NAME} printable characters are needed")
 
 
 def require_text(argument: str, text: str) -> None:

@@ -387,7 +387,7 @@ _LOCKS = "the disk supports no locks, as some network disks: use a disk of this 
 # SQLite reports the same error for a disk without locks and for a lock that another process holds.
 _BUSY_FILE = f"other processes held the lock for {WAIT_SECONDS} seconds, or {_LOCKS}; nothing was written"
 _NO_LOCKS = f"{_LOCKS}; nothing was written"
-_NO_LEDGER = "not a ledger"
+_NO_LEDGER = "this database holds no ledger; create one with `dpcurves ledger create`, or correct the URL"
 _BROKEN_RULE = "a row that breaks the ledger's rules was refused; nothing was written"
 _TROUBLES = {
     "SQLITE_NOTADB": "the file is not an SQLite database; name the file of a ledger",

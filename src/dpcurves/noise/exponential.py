@@ -21,7 +21,7 @@ from .randomness import Randomness
 # exp(-x) for rational x: proven bounds in integers, and exact Bernoulli samples.
 
 
-GUARD = 24
+GUARD_BITS = 24
 """Bits. Additional bits of intermediate results of `bound_exp_neg`, of which squaring uses up at most 10."""
 LEAST_EPSILON = Fraction(1, 2**20)
 """Natural-log units. Least epsilon of one randomised answer of a person, or of a pair."""
@@ -57,12 +57,12 @@ def bound_exp_neg(exponent: Fraction, bits: int) -> Bracket:
     """
     if exponent >= bits:  # exp(-bits) is below 2**-bits
         return 0, 1
-    fine = bits + GUARD
+    fine = bits + GUARD_BITS
     halvings = max(0, exponent.numerator.bit_length() - exponent.denominator.bit_length() + 9)
     bounds = _sum_exp_series((exponent.numerator << fine) // (exponent.denominator << halvings), fine)
     for _ in range(halvings):
         bounds = multiply_brackets(bounds, bounds, fine)
-    return bounds[0] >> GUARD, (bounds[1] >> GUARD) + 1
+    return bounds[0] >> GUARD_BITS, (bounds[1] >> GUARD_BITS) + 1
 
 
 def bound_exp_neg_above(epsilon: Fraction) -> Fraction:
@@ -232,9 +232,6 @@ class InversionTable:
         return np.where(last < self._lower[outcomes], outcomes, -1).astype(np.int16)
 
 
-LAST_BIN = 256
-"""Index of the last bin. Bins are at least 1 / (4 * rate) wide, so candidates in it have weights below exp(-64)."""
-
 Penalties = NDArray[np.int64] | Sequence[int]
 
 
@@ -324,18 +321,16 @@ def _subtract_least(penalties: Penalties) -> NDArray[np.uint64]:
 def _bin_penalties(distances: NDArray[np.uint64], rate: Fraction) -> SelectionBins:
     """SECRET: put candidates into bins of ``2**bits`` penalties, at most ``1 / (2 * rate)`` wide."""
     bits = 63 if rate == 0 else min(63, max(0, int(1 / (2 * rate)).bit_length() - 1))
-    binned = np.minimum(distances >> np.uint64(bits), np.uint64(LAST_BIN)).astype(np.int64)
+    binned = np.minimum(distances >> np.uint64(bits), np.uint64(256)).astype(np.int64)  # bin 256 holds all larger ones
     return SelectionBins(rate, bits, distances, binned, np.bincount(binned).tolist())
 
 
-DIGIT = 11
+DIGIT_BITS = 11
 """Bits of a digit of a penalty: its table of weights has 2**11 entries."""
-DIGITS = 3
+PENALTY_DIGITS = 3
 """Digits. Number of digits of a penalty of 32 bits."""
-FINE = 192
+POWER_BITS = 192
 """Bits of powers of exp(-rate) before they are rounded to 53 bits."""
-EXACT = 53
-"""Bits of the mantissa of a floating-point number."""
 STEEPEST = Fraction(64)
 """Natural-log units per unit of penalty. Largest rate that is used: smaller weights than ``exp(-64)`` times another
 never matter.
@@ -441,7 +436,7 @@ class PartitionLaw:
             scale += int(sums.weight_exponents[number, digit])
         before = place - (1 << power)
         mantissa, shift = frexp(mantissa * float(sums.mantissas[before]))
-        return int(mantissa * 2**EXACT), shift - EXACT + scale + int(sums.exponents[before])
+        return int(mantissa * 2**53), shift - 53 + scale + int(sums.exponents[before])
 
     def last_interval_weights(self, place: int) -> list[Scaled]:
         """Return, from the shortest last interval to the longest, the weights of `last_interval_weight` for the first
@@ -490,7 +485,7 @@ class LastIntervalLaw:
 
 def _split_digits(penalty: int) -> list[int]:
     """Return the three digits of 11 bits of a 32-bit penalty, the lowest first."""
-    return [penalty >> DIGIT * number & (1 << DIGIT) - 1 for number in range(DIGITS)]
+    return [penalty >> DIGIT_BITS * number & (1 << DIGIT_BITS) - 1 for number in range(PENALTY_DIGITS)]
 
 
 @lru_cache(maxsize=64)  # a pure function of a public number
@@ -499,12 +494,15 @@ def _digit_weights(rate: Fraction) -> tuple[FloatArray, IntArray]:
 
     The initial relative error of at most ``2**-190`` doubles with each squaring and adds up along a row.
     """
-    mantissas, exponents = np.empty((DIGITS, 1 << DIGIT)), np.empty((DIGITS, 1 << DIGIT), dtype=np.int64)
-    base = _normalise(bound_exp_neg(min(rate, STEEPEST), 2 * FINE)[0], -2 * FINE)
-    for number in range(DIGITS):
+    mantissas, exponents = (
+        np.empty((PENALTY_DIGITS, 1 << DIGIT_BITS)),
+        np.empty((PENALTY_DIGITS, 1 << DIGIT_BITS), dtype=np.int64),
+    )
+    base = _normalise(bound_exp_neg(min(rate, STEEPEST), 2 * POWER_BITS)[0], -2 * POWER_BITS)
+    for number in range(PENALTY_DIGITS):
         power = _normalise(1, 0)
-        for digit in range(1 << DIGIT):
-            mantissas[number, digit], exponents[number, digit] = power[0] / (1 << FINE), power[1] + FINE
+        for digit in range(1 << DIGIT_BITS):
+            mantissas[number, digit], exponents[number, digit] = power[0] / (1 << POWER_BITS), power[1] + POWER_BITS
             power = _normalise(power[0] * base[0], power[1] + base[1])
         base = power
     mantissas.flags.writeable = exponents.flags.writeable = False
@@ -512,8 +510,8 @@ def _digit_weights(rate: Fraction) -> tuple[FloatArray, IntArray]:
 
 
 def _normalise(mantissa: int, scale: int) -> Scaled:
-    """Return a number, rounded down, as an integer of `FINE` bits times a power of two."""
-    excess = mantissa.bit_length() - FINE
+    """Return a number, rounded down, as an integer of `POWER_BITS` bits times a power of two."""
+    excess = mantissa.bit_length() - POWER_BITS
     return (mantissa >> excess if excess > 0 else mantissa << -excess), scale + excess
 
 

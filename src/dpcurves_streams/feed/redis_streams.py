@@ -15,7 +15,8 @@ from dpcurves.arguments import InvalidArgument, MissingPackage
 from .reading import StepReading
 from .windows import OpenWindows, StreamSpec, Window, Windows
 
-AT_ONCE = 10_000  # entries per request
+AT_ONCE = 10_000
+"""Entries of a stream that one request to Redis reads."""
 _TROUBLE = "Redis cannot be reached, or the key is not a stream (its error is not shown, because it may quote an entry)"
 
 LEASE_SECONDS = 10.0

@@ -28,7 +28,8 @@ from dpcurves.arguments import (
 from dpcurves.data.axis import Axis, Categories
 from dpcurves.privacy import EACH_RECORD, AddRemove, Unit
 
-SECOND = 1_000_000  # microseconds
+SECOND = 1_000_000
+"""Microseconds in a second."""
 LARGEST = 2**60
 """Microseconds. Largest timestamp and span: about 36,500 years."""
 _UNITS = {"ms": 1000, "s": SECOND, "m": 60 * SECOND, "h": 3600 * SECOND, "d": 86_400 * SECOND, "": SECOND}
@@ -140,7 +141,8 @@ class SystemClock:
 
 
 # The cell of a tuple among the declared states. Arguments are SECRET values.
-LARGEST_MOMENT = 2**60  # microseconds since 1970
+LARGEST_MOMENT = 2**60
+"""Microseconds since 1970. Largest moment of a schedule."""
 
 
 class CellFinder:

@@ -89,8 +89,10 @@ def _partial_block_variance(tree: PrefixTree, ticks: IntArray) -> FloatArray:
 
 
 TREE_KIND = "tree counter"
-FIRST_EPOCH = 64  # steps
-FITTING = 2**62  # bound on integers that fit into 64 bits
+FIRST_EPOCH = 64
+"""Steps of the first epoch of a stream without a horizon; each later epoch is twice as long."""
+FITTING = 2**62
+"""Bound on integers that fit into 64 bits."""
 MOST_AT_ONCE = 2**22
 """Steps of a block times keys: the most whose noise is in memory at once."""
 
@@ -278,12 +280,16 @@ def round_noise(
 
 
 BUFFER_KIND = "buffered counter"
-SPACING = 12  # ratio of the memories, in steps, of successive buffers
-REACH = 4  # longest memory of a buffer, in horizons
-SHORTEST = Fraction(1, 8)  # shortest memory of a buffer, in steps
+SPACING = 12
+"""Ratio of the memories, in steps, of successive buffers."""
+REACH = 4
+"""Horizons. Longest memory of a buffer."""
+SHORTEST = Fraction(1, 8)
+"""Steps. Shortest memory of a buffer."""
 BITS = 64
 """Bits. Buffers and decays are multiples of ``2**-64``."""
-PRECISE = 192  # bits of intermediate fractions
+PRECISE = 192
+"""Bits of intermediate fractions."""
 
 
 class Buffers(NamedTuple):

@@ -30,16 +30,16 @@ UNIT = 16
 """Parts of a tuple. Deviations are rounded down to multiples of 1/16 tuple."""
 LARGEST = 2**16 - 1
 """Tuples. Counts are clipped to this value for grouping."""
-LONGEST = 2**18
+LONGEST_GROUP = 2**18
 """Steps after which a group is closed, so that products of lengths and sums fit into 64 bits."""
-# What is pending for the last value of a key.
-NOTHING, JOIN, BEGIN, CLOSE = 0, 1, 2, 3
+NOTHING, JOIN, BEGIN, CLOSE = range(4)
+"""What is pending for the last value of a key: nothing, to join its group, to begin a group, to close its group."""
 LENGTH, SUM, TOP, LAST, TASK, OPEN, THRESHOLD = range(7)
 """Columns of a key's state: length, sum and largest value of its group; the last value and what is pending for it;
 whether the group is open; its noisy threshold."""
 COLUMNS = 7
 """Columns of a key's state."""
-NUMBERS, SUMS, PLAIN = 0, 1, 2
+NUMBERS, SUMS, PLAIN = range(3)
 """Layers of a group's trees: Fenwick tree of numbers by value, Fenwick tree of sums, and plain numbers."""
 
 
@@ -99,7 +99,7 @@ def decide_groups(
                 sum_below += tree[SUMS, index - 1]
                 index -= index & -index
             deviation = 2 * UNIT * (total * below - length * sum_below) // length
-            joins = length <= LONGEST and deviation + test_noise[tick, key] < row[THRESHOLD]
+            joins = length <= LONGEST_GROUP and deviation + test_noise[tick, key] < row[THRESHOLD]
             row[TASK], row[OPEN], joined[tick, key] = JOIN if joins else CLOSE, joins, joins
     return joined
 
@@ -207,8 +207,8 @@ class Pegasus(QueryMechanism):
     rose by at most 2, at no cost, however many they are. The step that did not join still does not if the noise of its
     test is 4 larger: this costs ``4 / d``, where d is the scale of that noise. With ``b = 4 / epsilon`` and ``d = 8 /
     epsilon`` both together cost epsilon. Integrating over all thresholds gives the ratio of the probabilities. A group
-    of `LONGEST` steps closes whatever it holds, which costs nothing. Counts are clipped to `LARGEST` for grouping,
-    which does not raise the sensitivity. Later counts may depend on releases, so the proof holds for streams chosen
+    of `LONGEST_GROUP` steps closes whatever it holds, which costs nothing. Counts are clipped to `LARGEST` for
+    grouping, which does not raise the sensitivity. Later counts may depend on releases, so the proof holds for streams chosen
     after releases. Both releases together: Theorem 15. Several tuples multiply the cost (group privacy), so scales are
     multiplied by ``adjacency.l1_sensitivity``.
 
