@@ -186,8 +186,8 @@ class SqlQuestion:
                 keys.append(UnlistedCategories(column))
             else:
                 _refuse(
-                    f"GROUP BY {column}: its values are declared, as in WHERE {column} IN ('a', 'b'), or "
-                    "apart from it; or those of many units are found by a loss with a delta"
+                    f"GROUP BY {column}: declare its values, as in WHERE {column} IN ('a', 'b'), or beside the"
+                    " statement; or give a loss with a delta, which finds those of many units"
                 )
         return tuple(keys) if len(keys) > 1 else keys[0] if keys else None
 

@@ -29,7 +29,7 @@ from .releases import render_csv, render_svg
 from .store import Archive
 from .visitors import MACHINE
 
-UNREADABLE = "the records cannot be read now"
+UNREADABLE = "the records cannot be read now, and nothing was charged; ask again later"
 
 
 class TamperedQuestion(InvalidArgument):

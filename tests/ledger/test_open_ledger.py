@@ -252,13 +252,13 @@ def test_a_newer_schema_asks_for_a_newer_program(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("url", "line"),
     [
-        ("budget.db", "ledger: a URL like sqlite:///budget.db, "),
-        ("", "ledger: a URL like sqlite:///budget.db, "),
-        ("postgresql+psycopg://user:hunter2@host:port/db", "ledger: a URL like sqlite:///budget.db, "),
-        ("mysql://user:hunter2@host/db", "ledger: a URL like sqlite:///budget.db, "),
-        ("postgresql+pg8000://user:hunter2@host/db", "ledger: a URL like sqlite:///budget.db, "),
-        ("sqlite://host/budget.db", "ledger: an SQLite URL is sqlite:/// and the path of a file, "),
-        ("sqlite:///budget.db?mode=memory", "ledger: an SQLite URL is sqlite:/// and the path of a file, "),
+        ("budget.db", "ledger: give a URL, one of sqlite:///budget.db, "),
+        ("", "ledger: give a URL, one of sqlite:///budget.db, "),
+        ("postgresql+psycopg://user:hunter2@host:port/db", "ledger: give a URL, one of sqlite:///budget.db, "),
+        ("mysql://user:hunter2@host/db", "ledger: give a URL, one of sqlite:///budget.db, "),
+        ("postgresql+pg8000://user:hunter2@host/db", "ledger: give a URL, one of sqlite:///budget.db, "),
+        ("sqlite://host/budget.db", "ledger: write an SQLite URL as sqlite:/// and the path of a file, "),
+        ("sqlite:///budget.db?mode=memory", "ledger: write an SQLite URL as sqlite:/// and the path of a file, "),
     ],
 )
 def test_a_url_that_names_no_place_is_refused_and_not_repeated(url: str, line: str) -> None:

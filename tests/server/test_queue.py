@@ -233,7 +233,7 @@ def test_where_the_records_lie_is_told_to_nobody(scene: Scene) -> None:
     Queue(scene.gate.archive).publish_states()
     refused = scene.gate.questions.get(scene.ann, asked.id)
     assert refused.state is State.REFUSED
-    assert refused.refusal == "the records cannot be read now"
+    assert refused.refusal == "the records cannot be read now, and nothing was charged; ask again later"
 
 
 def test_nothing_that_the_records_have_is_told_to_who_asks_them(scene: Scene) -> None:

@@ -250,7 +250,7 @@ class OneCommand(click.Command):
         leading = 0 if positional & given else len(positional & set(missing))  # arguments keep their order
         line = " ".join([ctx.command_path, *examples[:leading], *typed, *examples[leading:]])
         arguments = ", ".join(name.partition(" or ")[0].replace("_", "-") for name in missing)
-        raise Misuse(arguments, f"{listing} are missing; a complete line: {line}")
+        raise Misuse(arguments, f"{listing} are missing; type a complete line such as: {line}")
 
 
 def _example_of(parameter: Any) -> str:

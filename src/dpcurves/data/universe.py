@@ -168,7 +168,7 @@ def _expand_letters(alphabet: str) -> str:
     for match in finditer("(?s)(.)-(.)|(.)", alphabet):
         first, last, single = match.groups()
         if single is None and first > last:
-            raise InvalidArgument("alphabet", "a range must increase, as in a-z")
+            raise InvalidArgument("alphabet", "a range of letters must increase; write it as in a-z")
         letters.update([single] if single is not None else map(chr, range(ord(first), ord(last) + 1)))
     if not letters:
         raise InvalidArgument("alphabet", "give at least one letter, as in a-z")

@@ -190,7 +190,9 @@ def require_column_name(column: Any) -> str:
     """Return the name of a column; outputs of models cannot be simulated."""
     if not isinstance(column, str):
         raise InvalidArgument(
-            "question", f"a forecast needs names of columns, not a model; got {describe_value(column)}"
+            "question",
+            "a forecast needs names of columns instead of a model; name the column of its scores;"
+            f" got {describe_value(column)}",
         )
     return column
 
@@ -403,7 +405,9 @@ def find_forecast_kind(question: Any) -> ForecastKind:
             *(question_type for module in import_forecast_modules() for question_type in getattr(module, FORECASTS)),
         ]
         names = ", ".join(question_type.__name__ for question_type in question_types)
-        raise InvalidArgument("question", f"there is a forecast of {names}; got {describe_value(question)}")
+        raise InvalidArgument(
+            "question", f"only {names} can be forecast, got {describe_value(question)}; ask for one of these"
+        )
     if getattr(question, "by", None) is not None:
         raise InvalidArgument("question", BY)
     return kind

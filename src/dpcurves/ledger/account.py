@@ -73,7 +73,7 @@ class Currency(Enum):
         if exact is None:
             raise InvalidArgument(
                 "rho",
-                "this account is kept in epsilon, and a zCDP loss has no epsilon (pure converts to rho, never back)",
+                "this account is kept in epsilon, and a loss in rho has no epsilon; give a loss in epsilon",
             )
         if exact <= 0:
             raise InvalidArgument(self.value, f"a number above zero is needed, got {loss}")

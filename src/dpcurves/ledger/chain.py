@@ -382,13 +382,13 @@ WAIT_SECONDS = 60
 
 _ALONE = sql.text("SELECT pg_advisory_xact_lock(:number)").bindparams(sql.bindparam("number", type_=sql.BigInteger))
 
-_BUSY = f"other processes held the lock for {WAIT_SECONDS} seconds; nothing was written"
+_BUSY = f"other processes held the lock for {WAIT_SECONDS} seconds, and nothing was written; try again"
 _LOCKS = "the disk supports no locks, as some network disks: use a disk of this machine, or PostgreSQL"
 # SQLite reports the same error for a disk without locks and for a lock that another process holds.
 _BUSY_FILE = f"other processes held the lock for {WAIT_SECONDS} seconds, or {_LOCKS}; nothing was written"
 _NO_LOCKS = f"{_LOCKS}; nothing was written"
 _NO_LEDGER = "this database holds no ledger; create one with `dpcurves ledger create`, or correct the URL"
-_BROKEN_RULE = "a row that breaks the ledger's rules was refused; nothing was written"
+_BROKEN_RULE = "a row that breaks the ledger's rules was refused, and nothing was written; run `dpcurves ledger verify`"
 _TROUBLES = {
     "SQLITE_NOTADB": "the file is not an SQLite database; name the file of a ledger",
     "SQLITE_ERROR": _NO_LEDGER,

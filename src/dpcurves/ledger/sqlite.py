@@ -486,7 +486,7 @@ def _has_ledger(connection: sql.Connection) -> bool:
     return sql.inspect(connection).has_table(chain.BOOK.name)
 
 
-_KNOWN = "sqlite:///budget.db, postgresql+psycopg://user@host/database or sqlite:// is needed"
+_KNOWN = "sqlite:///budget.db, postgresql+psycopg://user@host/database or sqlite:// for one in memory"
 
 
 class Storage(Protocol):
@@ -522,11 +522,13 @@ def parse_storage_url(url: str) -> Storage:
     except (SQLAlchemyError, ValueError):
         parsed = None
     if parsed is None:  # raised outside the except block, so that the error does not chain one that quotes the URL
-        raise InvalidArgument("ledger", f"a URL like {_KNOWN}")
+        raise InvalidArgument("ledger", f"give a URL, one of {_KNOWN}")
     if parsed.drivername in ("postgresql", "postgresql+psycopg"):
         return ServerStorage(parsed)
     if parsed.drivername not in ("sqlite", "sqlite+pysqlite"):
-        raise InvalidArgument("ledger", f"a URL like {_KNOWN}, got one of {parsed.drivername!r}")
+        raise InvalidArgument("ledger", f"give a URL, one of {_KNOWN}, got one of {parsed.drivername!r}")
     if parsed.query or parsed.host:
-        raise InvalidArgument("ledger", "an SQLite URL is sqlite:/// and the path of a file, without host and options")
+        raise InvalidArgument(
+            "ledger", "write an SQLite URL as sqlite:/// and the path of a file, without host and options"
+        )
     return MemoryStorage() if parsed.database in (None, "", ":memory:") else FileStorage(str(parsed.database))

@@ -465,7 +465,10 @@ def _delimiter_hint(columns: Sequence[Column]) -> str:
 
 
 Result = TypeVar("Result")
-FAILURE = "the records could not be read (the engine's message is not shown, because it may quote a record)"
+FAILURE = (
+    "the records could not be read; check the file and its types (the engine's message is not shown,"
+    " because it may quote a record)"
+)
 
 
 def hide_failure(action: Callable[[], Result], rule: str, argument: str = "data") -> Result:

@@ -256,7 +256,7 @@ def _make_binary_array(offsets: IntArray, text: Bytes, valid: NDArray[np.bool_])
 
 ROWS_AT_ONCE = 2**16
 """Rows of a batch that pyarrow reads."""
-NO_PARQUET = "{!r} cannot be read as a Parquet file"
+NO_PARQUET = "{!r} cannot be read as a Parquet file; write it again"
 NUMBERS = {
     "BOOLEAN", "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "FLOAT",
     "DOUBLE",
@@ -534,7 +534,9 @@ def _make_column(name: str, kind: str, declared: DataType) -> sources.Column:
 # SENSITIVE. Records in memory: data frames, Arrow tables, and mappings from names to arrays.
 
 
-UNREAD = "a column cannot be read (the message is not shown, because it may quote a record)"
+UNREAD = (
+    "a column cannot be read; check its values and their type (the message is not shown, because it may quote a record)"
+)
 NAMES_OF_TEXT = {"str", "string", "large_string"}
 """Type names of text in pandas."""
 KINDS_OF_NUMPY = MappingProxyType(

@@ -35,7 +35,7 @@ Given = Mapping[str, Any] | None
 """A tuple as a mapping of field names to values; None if it could not be parsed."""
 _WAITING = 2**16
 """Tuples in the queue before the reading thread blocks."""
-_FAILED = "reading failed (the error is not shown, because it may quote a tuple)"
+_FAILED = "reading failed; check the file (the error is not shown, because it may quote a tuple)"
 
 
 class LiveWindows:

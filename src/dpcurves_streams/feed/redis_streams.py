@@ -17,7 +17,11 @@ from .windows import OpenWindows, StreamSpec, Window, Windows
 
 AT_ONCE = 10_000
 """Entries of a stream that one request to Redis reads."""
-_TROUBLE = "Redis cannot be reached, or the key is not a stream (its error is not shown, because it may quote an entry)"
+_TROUBLE = (
+    "Redis cannot be reached, or the key is not a stream;"
+    " check the URL and the key (its error is not shown, because it may quote an"
+    " entry)"
+)
 
 LEASE_SECONDS = 10.0
 """Seconds. Lease timeout of a reader, after which another process may take over."""

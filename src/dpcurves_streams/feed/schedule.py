@@ -265,9 +265,9 @@ class Schedule:
         object.__setattr__(self, "end", None if end is None else parse_timestamp("end", end))
         object.__setattr__(self, "grace", parse_span("grace", grace))
         if self.every <= 0:
-            raise InvalidArgument("every", "must be above 0")
+            raise InvalidArgument("every", "give a step longer than 0, such as 5m")
         if self.grace < 0:
-            raise InvalidArgument("grace", "must be at least 0")
+            raise InvalidArgument("grace", "give a grace period of at least 0 seconds")
         if self.end is not None and (self.end <= self.start or (self.end - self.start) % self.every):
             raise InvalidArgument("end", "must be a whole number of steps after start")
 
@@ -330,7 +330,7 @@ class Fields:
     def __post_init__(self) -> None:
         require_type("time", self.time, str, "the name of a field")
         if (self.user is None) != (self.tuples_per_user is None):
-            raise InvalidArgument("tuples_per_user", "must be given together with user")
+            raise InvalidArgument("tuples_per_user", "give tuples_per_user together with user, or neither")
         if self.user is not None:
             require_type("user", self.user, str, "the name of a field")
             convert_to_integers(self, tuples_per_user="tuples_per_user")

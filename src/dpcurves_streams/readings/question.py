@@ -341,7 +341,7 @@ class StreamQuestion:
         for event in self.events:
             require_type("events", event, (Jump, Low, Event), "a Jump, a Low or an Event")
         if len({event.name for event in self.events}) < len(self.events):
-            raise InvalidArgument("events", "must have different names")
+            raise InvalidArgument("events", "two events have the same name; give each its own")
         _ = self.query  # raises if the query is invalid
 
     @property
