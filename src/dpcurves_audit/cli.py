@@ -14,7 +14,7 @@ from click.exceptions import Exit
 
 from dpcurves.cli import options as of
 from dpcurves.cli.app import Group, PackageCommands
-from dpcurves.cli.status import FLAGGED
+from dpcurves.cli.status import ExitStatus
 from dpcurves.cli.terminal import (
     Misuse,
     make_console,
@@ -94,7 +94,7 @@ class AuditOptions:
         report = replace(report, command=" ".join(["dpcurves audit", *map(shlex.quote, typed)]))
         self.write_report(report)
         if report.is_flagged:
-            raise Exit(FLAGGED)
+            raise Exit(ExitStatus.FLAGGED)
         return report
 
     def write_report(self, report: Report) -> None:
@@ -260,7 +260,7 @@ def audit_package(
     repeated = check_new_processes(function.function, family.pairs[0], timeout=patience)
     if repeated is not None:
         print_to_console(make_console(), f"Flagged: {repeated.message}")
-        raise Exit(FLAGGED)
+        raise Exit(ExitStatus.FLAGGED)
 
 
 def _format_claim(claimed: ClaimOptions, adjacency: str) -> list[str]:
@@ -366,7 +366,7 @@ def audit_everything(options: EverythingOptions) -> None:
         *silent,
     )
     if flagged or silent:
-        raise Exit(FLAGGED)
+        raise Exit(ExitStatus.FLAGGED)
 
 
 class StoredReports:
