@@ -208,9 +208,9 @@ class Pegasus(QueryMechanism):
     test is 4 larger: this costs ``4 / d``, where d is the scale of that noise. With ``b = 4 / epsilon`` and ``d = 8 /
     epsilon`` both together cost epsilon. Integrating over all thresholds gives the ratio of the probabilities. A group
     of `LONGEST_GROUP` steps closes whatever it holds, which costs nothing. Counts are clipped to `LARGEST` for
-    grouping, which does not raise the sensitivity. Later counts may depend on releases, so the proof holds for streams chosen
-    after releases. Both releases together: Theorem 15. Several tuples multiply the cost (group privacy), so scales are
-    multiplied by ``adjacency.l1_sensitivity``.
+    grouping, which does not raise the sensitivity. Later counts may depend on releases, so the proof holds for streams
+    chosen after releases. Both releases together: Theorem 15. Several tuples multiply the cost (group privacy), so
+    scales are multiplied by ``adjacency.l1_sensitivity``.
 
     Under a zero-concentrated loss the Grouper has the epsilon whose rho is its fraction.
 
