@@ -83,7 +83,7 @@ def _sample_column(column: Declared, generator: np.random.Generator, rows: int) 
 # apply these limits, as its processes are forked or reused.
 
 
-LARGEST = 2**26
+LARGEST_TABLE_BYTES = 2**26
 """Bytes of a compressed table."""
 READING_SECONDS = 60
 """Seconds of time and of processor time for parsing a table."""
@@ -104,8 +104,10 @@ def pack_table(table: bytes, columns: Sequence[Declared]) -> bytes:
         ProtocolError: Another table is being parsed, or the file is too large.
         ValueError: The table does not fit the schema; the message names the column.
     """
-    if len(table) > LARGEST:
-        raise ProtocolError("synthetic", f"a table may have at most {LARGEST} bytes; upload fewer rows or columns", 413)
+    if len(table) > LARGEST_TABLE_BYTES:
+        raise ProtocolError(
+            "synthetic", f"a table may have at most {LARGEST_TABLE_BYTES} bytes; upload fewer rows or columns", 413
+        )
     if not _TURN.acquire(blocking=False):
         raise ProtocolError("synthetic", "another table is being read; try again in a minute", 503)
     try:
@@ -130,7 +132,7 @@ def _run_reader(message: bytes) -> bytes:
     return reader.stdout
 
 
-MEMORY = 3 * 2**30
+MEMORY_BYTES = 3 * 2**30
 """Bytes of address space of the parsing process, libraries included."""
 PARQUET = b"PAR1"
 """Magic bytes of a Parquet file."""
@@ -144,7 +146,7 @@ def main() -> None:
     """
     import resource
 
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
     resource.setrlimit(resource.RLIMIT_CPU, (READING_SECONDS, READING_SECONDS))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     schema, _, table = sys.stdin.buffer.read().partition(b"\n")
@@ -173,9 +175,10 @@ def repack_table(octets: bytes, columns: Sequence[Declared]) -> bytes:
         raise InvalidArgument("synthetic", NO_TABLE) from None
     buffer = BytesIO()
     parquet.write_table(declared_table, buffer, compression="zstd")
-    if buffer.tell() > LARGEST:
+    if buffer.tell() > LARGEST_TABLE_BYTES:
         raise InvalidArgument(
-            "synthetic", f"the table may have at most {LARGEST} bytes after unpacking; upload fewer rows or columns"
+            "synthetic",
+            f"the table may have at most {LARGEST_TABLE_BYTES} bytes after unpacking; upload fewer rows or columns",
         )
     return buffer.getvalue()
 

@@ -119,7 +119,7 @@ def draw_means(
 
 MOST_TOGETHER = 4
 """Curves. Largest number of curves with bands on common axes."""
-EACH = (2.1, 1.6)
+PANEL_SIZE = (2.1, 1.6)
 """Inches. Width and height of a panel of small multiples."""
 LEAST_SIZE = (5.6, 4.0)
 """Inches. Least width and height of a figure of small multiples."""
@@ -146,7 +146,7 @@ def draw_small_multiples(
 
     across = ceil(sqrt(len(draw)))
     down = ceil(len(draw) / across)
-    size = max(LEAST_SIZE[0], across * EACH[0]), max(LEAST_SIZE[1], down * EACH[1] + 1.0)
+    size = max(LEAST_SIZE[0], across * PANEL_SIZE[0]), max(LEAST_SIZE[1], down * PANEL_SIZE[1] + 1.0)
     whole = prepare_axes(ax, size)
     if len(whole.figure.axes) == 1:
         whole.figure.set_size_inches(*size)  # type: ignore[union-attr]

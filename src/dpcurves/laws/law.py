@@ -767,7 +767,7 @@ def sum_over_intervals(cells: Any, starts: IntArray) -> Any:
 
 MOST_CELLS = 2**22
 """Cells. Largest number of cells in all rows of a stored law together, as for counting by a curator."""
-MOST_BITS = 256
+MOST_STORED_BITS = 256
 """Bits or blocks. Largest `bits` and `blocks` of a stored law."""
 GROUP = "dpcurves.laws"
 """Entry point group of other packages: the `KEY` of a law, and the location of its class."""
@@ -789,8 +789,8 @@ def law_from_json(stored: Mapping[str, Any]) -> Law:
     """
     laws = _find_laws(stored)
     for name in ("bits", "blocks"):
-        if not 0 <= int(stored.get(name, 0)) <= MOST_BITS:
-            raise InvalidArgument(f"evidence.{name}", f"must be at most {MOST_BITS}")
+        if not 0 <= int(stored.get(name, 0)) <= MOST_STORED_BITS:
+            raise InvalidArgument(f"evidence.{name}", f"must be at most {MOST_STORED_BITS}")
     for cells in (law.count_stored_cells(stored) for law in laws):
         if not 0 < cells <= MOST_CELLS:
             raise InvalidArgument("evidence.cells", f"must be from 1 to {MOST_CELLS} in all rows together, got {cells}")

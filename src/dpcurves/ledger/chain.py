@@ -96,7 +96,7 @@ def make_tampering_error(finding: str) -> InvalidArgument:
     )
 
 
-SIZE = 32
+KEY_BYTES = 32
 """Bytes of a key: the output size of SHA-256."""
 _OF_STATES = b"dpcurves: states of streams"
 """HKDF context of the key that encrypts stream states."""
@@ -117,14 +117,14 @@ class Key:
     __slots__ = ("_secret",)
 
     def __init__(self, secret: bytes) -> None:
-        if len(secret) < SIZE:
-            raise InvalidArgument("key", f"at least {SIZE} bytes are needed, got {len(secret)}")
+        if len(secret) < KEY_BYTES:
+            raise InvalidArgument("key", f"at least {KEY_BYTES} bytes are needed, got {len(secret)}")
         self._secret = bytes(secret)
 
     @classmethod
     def generate(cls) -> Key:
         """Return a new key of 32 bytes from the operating system's randomness."""
-        return cls(secrets.token_bytes(SIZE))
+        return cls(secrets.token_bytes(KEY_BYTES))
 
     @classmethod
     def from_hex(cls, text: str, location: str) -> Key:
@@ -136,7 +136,7 @@ class Key:
         try:
             return cls(bytes.fromhex(text.strip()))
         except ValueError:
-            rule = f"at least {2 * SIZE} hexadecimal digits are needed in {location}"
+            rule = f"at least {2 * KEY_BYTES} hexadecimal digits are needed in {location}"
         raise InvalidArgument("key", rule)
 
     @property
@@ -224,7 +224,7 @@ def make_key(path: Path) -> Key:
 
 def generate_key_digits() -> str:
     """Return a new random key as 64 hexadecimal digits."""
-    return secrets.token_hex(SIZE)
+    return secrets.token_hex(KEY_BYTES)
 
 
 def write_key(path: Path, digits: str) -> bool:
@@ -249,7 +249,7 @@ def write_key(path: Path, digits: str) -> bool:
 # the secret state of a stream, and the book, which holds the number of entries and the seal of the last entry.
 
 
-VERSION = 1
+SCHEMA_VERSION = 1
 """Version number of this schema, stored in the book; another version is refused."""
 
 METADATA = sql.MetaData()
@@ -571,7 +571,7 @@ class Book:
     def from_key(cls, key: Key) -> Book:
         """Return the book of a new ledger: a random name, no entries, the identifier of this key."""
         name = secrets.token_hex(16)
-        return cls(VERSION, name, key.identity, entries=0, head=key.seal("beginning", name))
+        return cls(SCHEMA_VERSION, name, key.identity, entries=0, head=key.seal("beginning", name))
 
     def beginning(self, key: Key) -> str:
         """Return the seal that the first entry takes as its predecessor's; it depends on the key and the ledger's
@@ -624,10 +624,10 @@ def require_version(connection: sql.Connection) -> None:
         ValueError: names both versions.
     """
     version = connection.execute(sql.select(BOOK.c.version)).scalars().first()
-    if version not in (None, VERSION):
+    if version not in (None, SCHEMA_VERSION):
         raise InvalidArgument(
             "ledger",
-            f"the ledger has schema {version}, and this dpcurves reads schema {VERSION}:"
+            f"the ledger has schema {version}, and this dpcurves reads schema {SCHEMA_VERSION}:"
             " upgrade dpcurves on this machine",
         )
 

@@ -27,7 +27,7 @@ LEAST_EPSILON = Fraction(1, 2**20)
 """Natural-log units. Least epsilon of one randomised answer of a person, or of a pair."""
 MOST_EPSILON = Fraction(64)
 """Natural-log units. Largest epsilon of one randomised answer of a person, or of a pair."""
-PRECISE = 256
+EPSILON_BITS = 256
 """Bits. Precision of `bound_exp_neg_above`."""
 
 Bracket = tuple[int, int]
@@ -67,7 +67,7 @@ def bound_exp_neg(exponent: Fraction, bits: int) -> Bracket:
 
 def bound_exp_neg_above(epsilon: Fraction) -> Fraction:
     """Return an upper bound of ``exp(-epsilon)`` with an error below ``2**-250``."""
-    return Fraction(bound_exp_neg(epsilon, PRECISE)[1], 1 << PRECISE)
+    return Fraction(bound_exp_neg(epsilon, EPSILON_BITS)[1], 1 << EPSILON_BITS)
 
 
 def geometric_terms(first: Bracket, ratio: Bracket, count: int, bits: int) -> list[Bracket]:
@@ -131,11 +131,11 @@ def _sum_exp_series(small: int, bits: int) -> Bracket:
 
 PREFIX = 16
 """Bits of a uniform number that are looked up in a table of 2**16 entries."""
-WORD = 64
+WORD_BITS = 64
 """Bits of a uniform number that are drawn at once."""
-TOP = (1 << WORD) - 1
+TOP = (1 << WORD_BITS) - 1
 """Largest 64-bit word."""
-REST = np.uint64(WORD - PREFIX)
+REST = np.uint64(WORD_BITS - PREFIX)
 """Bits of a word behind its prefix, 48."""
 
 
@@ -164,13 +164,13 @@ def bound_cumulative(law: InvertedLaw, bits: int) -> tuple[list[int], list[int]]
 
 def sample_by_inversion(law: InvertedLaw, randomness: Randomness) -> int:
     """Sample one outcome of a law exactly, from one uniform word and more if the word leaves it open."""
-    return refine_until_proven(law, int(randomness.sample_words(1)[0]), WORD, randomness)
+    return refine_until_proven(law, int(randomness.sample_words(1)[0]), WORD_BITS, randomness)
 
 
 def refine_until_proven(law: InvertedLaw, word: int, bits: int, randomness: Randomness) -> int:
     """Return the outcome for a uniform number with first `bits` binary digits `word`; draw more digits if needed."""
     while (outcome := _find_proven_outcome(law, word, bits)) is None:
-        word, bits = word << WORD | int(randomness.sample_words(1)[0]), bits + WORD
+        word, bits = word << WORD_BITS | int(randomness.sample_words(1)[0]), bits + WORD_BITS
     return outcome
 
 
@@ -193,7 +193,7 @@ class InversionTable:
     __slots__ = ("_by_prefix", "_law", "_lower", "_upper")
 
     def __init__(self, law: InvertedLaw) -> None:
-        lower, upper = bound_cumulative(law, WORD)
+        lower, upper = bound_cumulative(law, WORD_BITS)
         # 2**64 does not fit into a word. TOP replaces it, and a word that equals TOP goes to `refine_until_proven`.
         self._lower = np.array([*(min(bound, TOP) for bound in lower), 0], dtype=np.uint64)
         self._upper = np.array([min(bound, TOP) for bound in upper], dtype=np.uint64)
@@ -221,13 +221,13 @@ class InversionTable:
         """Return the outcomes for uniform numbers with first 64 binary digits `words`."""
         outcomes = self._upper.searchsorted(words, side="right")
         for index in np.flatnonzero(words >= self._lower[outcomes]):
-            outcomes[index] = refine_until_proven(self._law, int(words[index]), WORD, randomness)
+            outcomes[index] = refine_until_proven(self._law, int(words[index]), WORD_BITS, randomness)
         return outcomes
 
     def _build_prefix_table(self) -> NDArray[np.int16]:
         """Return the outcome that each prefix of 16 bits proves, (2**16,); -1 if it proves none."""
         first = np.arange(1 << PREFIX, dtype=np.uint64) << REST
-        last = first | np.uint64((1 << WORD - PREFIX) - 1)
+        last = first | np.uint64((1 << WORD_BITS - PREFIX) - 1)
         outcomes = self._upper.searchsorted(first, side="right")
         return np.where(last < self._lower[outcomes], outcomes, -1).astype(np.int16)
 
@@ -456,7 +456,7 @@ class PartitionLaw:
             end, count, used = _sample_backwards(self.sums, words, end, first, count)
             if end and used < len(words):
                 end -= 1 << refine_until_proven(
-                    LastIntervalLaw(self.last_interval_weights(end)), int(words[used]), WORD, randomness
+                    LastIntervalLaw(self.last_interval_weights(end)), int(words[used]), WORD_BITS, randomness
                 )
                 first[count] = end
                 count += 1

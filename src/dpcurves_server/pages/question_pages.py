@@ -19,7 +19,7 @@ from dpcurves.display.text import plan_lines
 from dpcurves.privacy import PrivacyLoss
 from dpcurves_parties.serving.messages import ProtocolError
 
-from ..form_inputs import MOST_CELLS, build_inputs, complete_fields
+from ..form_inputs import MOST_FORM_CELLS, build_inputs, complete_fields
 from ..forms import Form, Given
 from ..projects import Project
 from ..questions import AskedQuestion, QuestionPlan, State, redact_question
@@ -181,7 +181,7 @@ def _render_form(
         opened=is_open,
         first=first,
         others=others,
-        most_cells=MOST_CELLS,
+        most_cells=MOST_FORM_CELLS,
         **facts,
     )
 

@@ -30,7 +30,7 @@ from dpcurves.privacy import EACH_RECORD, AddRemove, Unit
 
 SECOND = 1_000_000
 """Microseconds in a second."""
-LARGEST = 2**60
+LARGEST_LENGTH = 2**60
 """Microseconds. Largest timestamp and span: about 36,500 years."""
 _UNITS = {"ms": 1000, "s": SECOND, "m": 60 * SECOND, "h": 3600 * SECOND, "d": 86_400 * SECOND, "": SECOND}
 _ZERO = datetime(1970, 1, 1, tzinfo=UTC)
@@ -118,7 +118,7 @@ def _require_whole(name: str, microseconds: Fraction) -> int:
     """Return whole microseconds. Raises `InvalidArgument` under this argument name for fractions and for more than
     about 36,500 years.
     """
-    if microseconds.denominator != 1 or abs(microseconds) > LARGEST:
+    if microseconds.denominator != 1 or abs(microseconds) > LARGEST_LENGTH:
         raise InvalidArgument(name, "must be whole microseconds, and less than about 36,500 years")
     return int(microseconds)
 

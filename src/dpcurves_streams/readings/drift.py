@@ -24,7 +24,7 @@ from dpcurves.summaries.two_classes import project_to_simplex
 from .counts import TickReading
 from .question import NoisyValues
 
-PLACE = 70
+FIRST_GENERATOR = 70
 """Index of the first of the three numbered generators that are used here."""
 Thresholds: TypeAlias = Mapping[str, tuple[float, FloatArray]]
 
@@ -130,7 +130,7 @@ class DriftWatch:
         self._places, self._width = middles_of(require_clamped("grid", grid)), require_integer("width", width)
         self._level, self._draws = alarm_level_and_draws(grid, windows_per_year, false_alarm_rate, tuning)
         noisy, total = self._noisy_window(reference, require_integer("reference_width", reference_width))
-        noise = _sample_noise(noisy, reference_width, self._draws, numbered_generator(PLACE))
+        noise = _sample_noise(noisy, reference_width, self._draws, numbered_generator(FIRST_GENERATOR))
         self._before = ReleasedSample(noisy.values, project_to_simplex(noisy.values, total), noise)
         self._thresholds: dict[int, Thresholds] = {}
 
@@ -154,9 +154,9 @@ class DriftWatch:
     def _simulate_thresholds(self, cells: DriftCells, noisy: NoisyValues, size: float) -> Thresholds:
         """Return the threshold of each statistic and its simulated null values, for windows of this size."""
         expected_counts = self._before.likely / self._before.likely.sum() * size
-        noise = _sample_noise(noisy, self._width, self._draws, numbered_generator(PLACE + 1))
+        noise = _sample_noise(noisy, self._width, self._draws, numbered_generator(FIRST_GENERATOR + 1))
         null = cells._replace(second=ReleasedSample(expected_counts, expected_counts, noise)).simulate_null(
-            numbered_generator(PLACE + 2)
+            numbered_generator(FIRST_GENERATOR + 2)
         )
         null_values = {statistic: compute(*null, cells) for statistic, compute in STATISTIC_FUNCTIONS.items()}
         return {statistic: (upper_quantile(values, self._level), values) for statistic, values in null_values.items()}
