@@ -23,7 +23,7 @@ from .privacy import format_loss
 from .privacy.adjacency import format_record_count
 
 LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-_")
-LONGEST_NAME = 100
+LONGEST_FILE_NAME = 100
 """Characters of a file name before its suffix. File systems allow 255 bytes, encrypted file systems about 140."""
 DEVICES = frozenset(
     {"con", "prn", "aux", "nul", *(f"{port}{number}" for port in ("com", "lpt") for number in range(10))}
@@ -151,8 +151,8 @@ def _name_results(
         require_type("results", result, ReleasedResult, "a released result, as from dp.cdf,")
         if not isinstance(name, str) or not name or not set(name) <= LETTERS:
             raise InvalidArgument("results", "use lower-case letters, digits, - and _ in names, for file names")
-        if len(name) > LONGEST_NAME or name in DEVICES:
-            rule = f"use names of up to {LONGEST_NAME} characters, and no device names of Windows, such as con"
+        if len(name) > LONGEST_FILE_NAME or name in DEVICES:
+            rule = f"use names of up to {LONGEST_FILE_NAME} characters, and no device names of Windows, such as con"
             raise InvalidArgument("results", rule)
     return named_results
 
@@ -166,11 +166,11 @@ def assign_file_names(results: Iterable[tuple[str, ReleasedResult]]) -> list[tup
     named_results: dict[str, ReleasedResult] = {}
     for title, result in results:
         stem = "".join(letter if letter in LETTERS else "-" for letter in title.lower()).strip("-") or "result"
-        stem = f"{stem}-result" if stem in DEVICES else stem[:LONGEST_NAME].strip("-")
+        stem = f"{stem}-result" if stem in DEVICES else stem[:LONGEST_FILE_NAME].strip("-")
         name, number = stem, 1
         while name in named_results:
             number += 1
-            name = f"{stem[: LONGEST_NAME - len(str(number)) - 1]}-{number}"
+            name = f"{stem[: LONGEST_FILE_NAME - len(str(number)) - 1]}-{number}"
         named_results[name] = result
     return list(named_results.items())
 

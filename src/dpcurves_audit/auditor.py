@@ -19,7 +19,15 @@ from .confidence_limits import Claim
 from .neighbouring_datasets import NeighbouringDatasets, NeighbourPair
 from .outcome_scores import Floats, OutcomeParser, Sample, find_lowest_bits, hash_outcomes
 from .report import Finding, Report
-from .samplers import PATIENCE, BatchSampler, CallableSampler, PackageSampler, Sampler, fork_process, make_picklable
+from .samplers import (
+    SAMPLER_SECONDS,
+    BatchSampler,
+    CallableSampler,
+    PackageSampler,
+    Sampler,
+    fork_process,
+    make_picklable,
+)
 from .search import MOST_SAMPLES, Search
 
 ERROR = 1e-4
@@ -28,7 +36,7 @@ CALLS = 24
 """Pairs of calls in a comparison."""
 FEW_CALLS = 14
 """Pairs of calls in a comparison of a slow release."""
-TICKS = 5
+STREAM_TICKS = 5
 """Clock ticks to wait, if simultaneous calls agree: two seeds may give the same noise, but not six."""
 
 
@@ -63,10 +71,10 @@ def check_noise_reuse(sampler: Sampler, pair: NeighbourPair, calls: int = CALLS)
     repeated = [(draw_one(pair.left), draw_one(pair.left)) for _ in range(calls)]
     findings = []
     simultaneous = sum(_is_same_outcome(a, b) for a, b in repeated)
-    for _ in range(TICKS):
+    for _ in range(STREAM_TICKS):
         sleep(1.05)  # seconds: a clock in whole seconds has advanced
         later = sum(_is_same_outcome(a, draw_one(pair.left)) for a, _ in repeated)
-        if has_excess_coincidences(simultaneous, later, calls, ERROR / TICKS):
+        if has_excess_coincidences(simultaneous, later, calls, ERROR / STREAM_TICKS):
             evidence = (
                 f"{simultaneous} of {calls} calls at once gave the same outcome, and {later} of {calls} seconds apart"
             )
@@ -104,7 +112,7 @@ def check_forked_workers(sampler: Sampler, pair: NeighbourPair, calls: int = CAL
 
 
 def check_new_processes(
-    function_path: str, pair: NeighbourPair, calls: int = CALLS, timeout: float = PATIENCE
+    function_path: str, pair: NeighbourPair, calls: int = CALLS, timeout: float = SAMPLER_SECONDS
 ) -> Finding | None:
     """Return a finding if new processes repeat each other's noise, as with a fixed seed, else None."""
     parser = OutcomeParser()
@@ -164,7 +172,7 @@ def _is_same_step(x: Floats | None, y: Floats | None) -> bool:
     return x is not None and y is not None and bool(np.array_equal(x, y, equal_nan=True))
 
 
-COARSE = -40
+LATTICE_POWER = -40
 """Exponent of two: outcomes with no lower bits lie on a chosen lattice; doubles have lower bits."""
 
 
@@ -180,7 +188,7 @@ def check_lattice(sampler: Sampler, pair: NeighbourPair, calls: int = 400) -> li
     for column in range(min(left.shape[1], right.shape[1], 8)):
         bits_by_side = [find_lowest_bits(rows[:, column]) for rows in (left, right)]
         lowest = min((_find_lowest_bit(bits) for bits in bits_by_side), default=0.0)
-        if lowest < COARSE:
+        if lowest < LATTICE_POWER:
             message = f"number {column + 1} has bits down to 2^{lowest:.0f}: it lies on no lattice, and may be porous."
             findings.append(Finding("floating point", message, is_flagged=False))
     return findings

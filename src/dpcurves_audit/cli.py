@@ -14,7 +14,7 @@ from click.exceptions import Exit
 
 from dpcurves.cli import options as of
 from dpcurves.cli.app import Group, PackageCommands
-from dpcurves.cli.status import FLAGGED, NO_VERDICT, PARTIAL
+from dpcurves.cli.status import ExitStatus
 from dpcurves.cli.terminal import (
     Misuse,
     make_console,
@@ -94,9 +94,9 @@ class AuditOptions:
         report = replace(report, command=" ".join(["dpcurves audit", *map(shlex.quote, typed)]))
         self.write_report(report)
         if report.is_flagged:
-            raise Exit(FLAGGED)
+            raise Exit(ExitStatus.FLAGGED)
         if report.is_silent:
-            raise Exit(NO_VERDICT)
+            raise Exit(ExitStatus.NO_VERDICT)
         return report
 
     def write_report(self, report: Report) -> None:
@@ -257,18 +257,18 @@ def audit_package(
     shared = check_forked_workers(CallableSampler(import_function(function.function), patience), family.pairs[0])
     if shared is not None:
         print_to_console(make_console(), f"Flagged: {shared.message}")
-        raise Exit(FLAGGED)
+        raise Exit(ExitStatus.FLAGGED)
     repeated = check_new_processes(function.function, family.pairs[0], timeout=patience)
     if repeated is not None:
         print_to_console(make_console(), f"Flagged: {repeated.message}")
-        raise Exit(FLAGGED)
+        raise Exit(ExitStatus.FLAGGED)
     require_all_pairs(report)
 
 
 def require_all_pairs(report: Report) -> None:
     """Exit with a status of its own if the search looked at a part of the pairs."""
     if report.is_partial:
-        raise Exit(PARTIAL)
+        raise Exit(ExitStatus.PARTIAL)
 
 
 def _format_claim(claimed: ClaimOptions, adjacency: str) -> list[str]:
@@ -369,7 +369,7 @@ def audit_everything(options: EverythingOptions) -> None:
         *silent,
     )
     if flagged or silent:
-        raise Exit(FLAGGED)
+        raise Exit(ExitStatus.FLAGGED)
 
 
 class StoredReports:

@@ -37,7 +37,7 @@ from .samplers import CallableSampler, KilledSampler, Publish, Sampler, as_csv
 
 ADD_REMOVE, REPLACE_ONE = Neighbours.ADD_REMOVE, Neighbours.REPLACE_ONE
 ONE, HALF_RHO = PrivacyLoss.pure(1), PrivacyLoss.zcdp(Fraction(1, 2))
-STEPS = 4
+STREAM_STEPS = 4
 """Time steps of a stream, and cells of a grid, in these targets."""
 PATIENT = 120.0
 """Seconds: timeout of a call of this package; the first call may compile, on a busy machine."""
@@ -131,21 +131,31 @@ def _list_stream_targets() -> Iterator[AuditTarget]:
     )
 
     states, forest = (Categories("state", ("a",)),), Forest.from_json({"all": {"left": ["a", "b"], "right": ["c"]}})
-    ticks = TickQuery(states, STEPS)
+    ticks = TickQuery(states, STREAM_STEPS)
     streams: list[tuple[str, Any, Any, tuple[PrivacyLoss, ...]]] = [
         ("stream, each step", own.Perturber(), ticks, (ONE, HALF_RHO)),
         ("stream, totals by a tree", own.TreeCounter(), ticks, (ONE, HALF_RHO)),
         ("stream, totals by buffers", own.BufferedCounter(), ticks, (HALF_RHO,)),
-        ("stream, groups", own.Pegasus(), GroupedTickQuery(states, STEPS, deviation=Fraction(2)), (ONE, HALF_RHO)),
-        ("stream, hierarchy", own.Hierarchy(), HierarchyQuery.from_forest("state", forest, STEPS), (ONE, HALF_RHO)),
+        (
+            "stream, groups",
+            own.Pegasus(),
+            GroupedTickQuery(states, STREAM_STEPS, deviation=Fraction(2)),
+            (ONE, HALF_RHO),
+        ),
+        (
+            "stream, hierarchy",
+            own.Hierarchy(),
+            HierarchyQuery.from_forest("state", forest, STREAM_STEPS),
+            (ONE, HALF_RHO),
+        ),
         (
             "stream, pruned hierarchy",
             own.PrunedHierarchy(),
-            PrunedQuery.from_forest("state", forest, STEPS),
+            PrunedQuery.from_forest("state", forest, STREAM_STEPS),
             (ONE, HALF_RHO),
         ),
     ]
-    family = families.streams(STEPS, adjacency=ADD_REMOVE)
+    family = families.streams(STREAM_STEPS, adjacency=ADD_REMOVE)
     for name, mechanism, query, losses in streams:
         for loss in losses:
             yield AuditTarget(f"{name}: {loss}", StreamSampler(name, mechanism, query, loss), family, loss, "mechanism")
@@ -404,8 +414,8 @@ class TwoServersSampler:
 
 def _list_two_server_targets() -> Iterator[AuditTarget]:
     """Yield the queries that two servers answer."""
-    axes = (Axis("x", dp.Grid(0, 1, cells=STEPS)),)
-    family = families.values(np.linspace(0, 1, STEPS + 1), adjacency=REPLACE_ONE)
+    axes = (Axis("x", dp.Grid(0, 1, cells=STREAM_STEPS)),)
+    family = families.values(np.linspace(0, 1, STREAM_STEPS + 1), adjacency=REPLACE_ONE)
     for name, query in (
         ("two servers, thresholds", PrefixQuery(axes, prefix_lengths=(1, 2, 3))),
         ("two servers, all cells", CountQuery(axes, CountUse.PREFIXES)),
@@ -430,7 +440,9 @@ def ask_federation(data: Any) -> Mapping[str, Any]:
         for site, key in enumerate(keys)
     ]
     with catch_warnings(action="ignore", category=CurveWarning):
-        curve = Federation.from_sites(terms, sites).ask(dp.HistogramQuestion("value", dp.Grid(0, 1, cells=STEPS)), ONE)
+        curve = Federation.from_sites(terms, sites).ask(
+            dp.HistogramQuestion("value", dp.Grid(0, 1, cells=STREAM_STEPS)), ONE
+        )
     answer: Mapping[str, Any] = json.loads(curve.to_json())
     return answer
 
@@ -441,7 +453,7 @@ SITES = 3
 
 def _list_site_targets() -> Iterator[AuditTarget]:
     """Yield the federation of sites."""
-    edges = np.linspace(0, 1, STEPS + 1)
+    edges = np.linspace(0, 1, STREAM_STEPS + 1)
     family = families.values(edges, adjacency=ADD_REMOVE)
     yield AuditTarget("federation of sites, histogram", CallableSampler(ask_federation, PATIENT), family, ONE, "json")
 
@@ -451,7 +463,7 @@ def _list_public_targets() -> Iterator[AuditTarget]:
     from dpcurves_streams.readings import Counts, Groups, Totals
 
     states = (dp.Categories("state", ("a",)),)
-    stream_family = families.streams(STEPS, adjacency=ADD_REMOVE)
+    stream_family = families.streams(STREAM_STEPS, adjacency=ADD_REMOVE)
     for reading, counts in (("counts", Counts(states)), ("totals", Totals(states)), ("groups", Groups(states))):
         yield AuditTarget(
             f"followed stream of {reading}", _make_stream_sampler(counts, ONE), stream_family, ONE, "json"
@@ -473,7 +485,7 @@ def _list_public_targets() -> Iterator[AuditTarget]:
     for name, task, family in _list_surveys():
         yield AuditTarget(f"{name}, handed in: {task.loss}", _make_device_sampler(task), family, task.loss, "json")
     if all(map(find_spec, ("argon2", "pyarrow"))):
-        values = families.values(np.linspace(0, 1, STEPS + 1), adjacency=REPLACE_ONE)
+        values = families.values(np.linspace(0, 1, STREAM_STEPS + 1), adjacency=REPLACE_ONE)
         yield AuditTarget(
             "verification server, histogram", CallableSampler(ask_verification_server, PATIENT), values, ONE, "json"
         )
@@ -508,7 +520,7 @@ def ask_verification_server(data: Any) -> Mapping[str, Any]:
         services.projects.set_allowance(steward, "study", ONE, "analyst")
         analyst = services.sessions.begin_session("analyst").visitor
         question = services.questions.ask(
-            analyst, "study", {"ask": "histogram", "column": "value", "grid": f"0:1:{STEPS}"}, ONE
+            analyst, "study", {"ask": "histogram", "column": "value", "grid": f"0:1:{STREAM_STEPS}"}, ONE
         )
         Worker(url, "auditor").work_once()
         Queue(services.archive).publish_states()

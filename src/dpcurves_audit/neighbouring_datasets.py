@@ -16,9 +16,9 @@ from dpcurves.privacy import Neighbours
 
 ADD_REMOVE, REPLACE_ONE = Neighbours.ADD_REMOVE, Neighbours.REPLACE_ONE
 Floats = NDArray[np.float64]
-LARGE = 1e308
+LARGE_VALUE = 1e308
 """Value near the largest double: sums of two overflow."""
-ODD = (nan, inf, -inf, LARGE, -LARGE, 5e-324, -0.0)  # the smallest positive double
+ODD = (nan, inf, -inf, LARGE_VALUE, -LARGE_VALUE, 5e-324, -0.0)  # the smallest positive double
 """Values that arithmetic or a parser may treat specially."""
 
 

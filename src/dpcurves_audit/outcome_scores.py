@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
-LARGEST = 1.7e308
+LARGEST_SCORE = 1.7e308
 """Absolute value at which infinite numbers are cut."""
 NOT_A_NUMBER = -1.75e308
 """Code of a published NaN; NaN itself marks an absent number."""
-MOST_COLUMNS = 64
+MOST_SCORED_COLUMNS = 64
 """Numbers of an outcome for which scores are fitted."""
 MOST_NUMBERS = 4096
 """Numbers of an outcome that are parsed."""
@@ -125,7 +125,7 @@ class OutcomeParser:
 def _replace_non_finite(numbers: Floats) -> Floats:
     """Return the numbers with NaN replaced by `NOT_A_NUMBER`, and infinite ones cut."""
     if not np.isfinite(numbers).all():
-        numbers = np.where(np.isnan(numbers), NOT_A_NUMBER, np.clip(numbers, -LARGEST, LARGEST))
+        numbers = np.where(np.isnan(numbers), NOT_A_NUMBER, np.clip(numbers, -LARGEST_SCORE, LARGEST_SCORE))
     return numbers
 
 
@@ -186,10 +186,10 @@ def _convert_number(value: Any) -> float:
     try:
         number = float(value)
     except OverflowError:  # an integer larger than any float
-        return LARGEST if value > 0 else -LARGEST
+        return LARGEST_SCORE if value > 0 else -LARGEST_SCORE
     if math.isnan(number):
         return NOT_A_NUMBER
-    return min(max(number, -LARGEST), LARGEST)
+    return min(max(number, -LARGEST_SCORE), LARGEST_SCORE)
 
 
 @dataclass(frozen=True)
@@ -307,11 +307,11 @@ def _choose_columns(left: Sample, right: Sample) -> NDArray[np.int64]:
     """Return the at most 64 columns that differ most between both samples, in their order."""
     width = max(left.numbers.shape[1], right.numbers.shape[1])
     a, b = _pad_columns(left.numbers, width), _pad_columns(right.numbers, width)
-    if width <= MOST_COLUMNS:
+    if width <= MOST_SCORED_COLUMNS:
         return np.arange(width)
     ranks = np.argsort(np.argsort(np.concatenate([a, b]), axis=0), axis=0)
     rank_difference = np.abs(ranks[: len(a)].mean(axis=0) - ranks[len(a) :].mean(axis=0))
-    return np.sort(np.argsort(-rank_difference, kind="stable")[:MOST_COLUMNS])
+    return np.sort(np.argsort(-rank_difference, kind="stable")[:MOST_SCORED_COLUMNS])
 
 
 def _fit_kind_score(left: Sample, right: Sample) -> Score:
@@ -385,7 +385,7 @@ def _fit_linear_discriminant(left: Sample, right: Sample, columns: NDArray[np.in
     with np.errstate(all="ignore"), catch_warnings(action="ignore", category=RuntimeWarning):  # from empty columns
         centre = np.nan_to_num(np.nanmedian(both, axis=0))
         scale = np.nan_to_num(np.nanquantile(both, 0.84, axis=0) - np.nanquantile(both, 0.16, axis=0))
-    scale = np.where((scale > 0) & (scale < LARGEST), scale, 1.0)
+    scale = np.where((scale > 0) & (scale < LARGEST_SCORE), scale, 1.0)
 
     def scale_rows(rows: Floats) -> Floats:
         """Return rows of standardised numbers, clipped to 20 standard deviations; 0 for absent ones."""

@@ -32,7 +32,7 @@ from .outcome_scores import Failure
 
 Release = Callable[[Any], Any]
 Many = Callable[[Any, int], Any]
-PATIENCE = 10.0
+SAMPLER_SECONDS = 10.0
 """Seconds: timeout of a call; a timeout is an outcome."""
 LONGEST_MESSAGE = 2000
 """Characters of a message or of printed output that belong to an outcome."""
@@ -100,7 +100,7 @@ def call_release(release: Release, data: Any, timeout: float) -> Any:
 class CallableSampler:
     """A callable in this process."""
 
-    def __init__(self, release: Release, timeout: float = PATIENCE) -> None:
+    def __init__(self, release: Release, timeout: float = SAMPLER_SECONDS) -> None:
         if not callable(release):
             raise InvalidArgument("release", f"a callable that takes data is needed, got {describe_value(release)}")
         self._release, self._patience = release, timeout
@@ -207,7 +207,7 @@ def fork_process() -> int:
 class PackageSampler:
     """A function of any package, called in spawned processes: none is forked from another."""
 
-    def __init__(self, function_path: str, processes: int = 1, timeout: float = PATIENCE) -> None:
+    def __init__(self, function_path: str, processes: int = 1, timeout: float = SAMPLER_SECONDS) -> None:
         import_function(function_path)
         self.name = function_path
         self._place, self._processes, self._patience = function_path, processes, timeout
@@ -252,7 +252,7 @@ class CommandSampler:
         ValueError: the command does not contain ``{data}``, or cannot be split into words.
     """
 
-    def __init__(self, template: str, processes: int = 1, timeout: float = PATIENCE) -> None:
+    def __init__(self, template: str, processes: int = 1, timeout: float = SAMPLER_SECONDS) -> None:
         try:
             self._words = shlex.split(template)
         except ValueError as error:
@@ -419,7 +419,7 @@ def _receive_outcome(pipe: int) -> Any:
     """Return the first output; None if the process ended before."""
     text = b""
     while len(text) < 8 or len(text) < 8 + int.from_bytes(text[:8]):
-        if not select.select([pipe], [], [], PATIENCE)[0]:
+        if not select.select([pipe], [], [], SAMPLER_SECONDS)[0]:
             return "hangs"
         piece = os.read(pipe, 65536)
         if not piece:

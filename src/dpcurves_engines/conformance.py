@@ -19,7 +19,7 @@ SPECIAL = (
     5e-324, -5e-324, 0.0, -0.0, 2.0**31, 2.0**32, 2.0**53, 2.0**63, -(2.0**63), 2.0**64, 1e22, 0.1 + 0.2,
 )  # fmt: skip
 """Values that engines get wrong, besides edges: special, extreme and unrepresentable numbers."""
-SOME = 1000
+SAMPLED_EDGES = 1000
 """Edges sampled from each region of a fine grid, and values whose offsets are checked."""
 MOST_COUNTED = 2**22
 """Cells. Largest number of cells that are counted one by one; finer grids are counted by prefixes only."""
@@ -81,8 +81,8 @@ def collect_test_numbers(grid: Grid) -> FloatArray:
 
 def _select_edges(cells: int) -> IntArray:
     """Return the indices of sampled edges, increasing: the first, the last, and evenly spaced ones."""
-    fractions = np.linspace(0, 1, SOME) * float(cells)
-    ends = np.arange(SOME)
+    fractions = np.linspace(0, 1, SAMPLED_EDGES) * float(cells)
+    ends = np.arange(SAMPLED_EDGES)
     return np.unique(np.clip(np.concatenate([ends, fractions.astype(np.int64), cells - ends]), 0, cells))
 
 
@@ -113,7 +113,7 @@ def _check_grid(engine: CheckableEngine, grid: Grid) -> Iterator[Finding]:
         f"{_shorten_repr(grid)}: cells", np.array_equal(engine.find_slots(grid, values), grid.cell_of(values))
     )
     if grid.cells <= MOST_LAID_OUT:
-        sample = np.unique(np.concatenate([values[:: max(len(values) // SOME, 1)], np.array(SPECIAL)]))
+        sample = np.unique(np.concatenate([values[:: max(len(values) // SAMPLED_EDGES, 1)], np.array(SPECIAL)]))
         are_equal = (
             np.array_equal(engine.find_offsets(grid, sample, half), grid.offset_of(sample, half)) for half in HALVES
         )

@@ -164,7 +164,7 @@ def postgres(url: str, *, table: str, ranking: str = THERE) -> PostgresTable:
     require_type("table", table, str, "the name of a table or view, as clinic.visits,")
     require_type("data", url, str, "a URL, as postgresql://reader@host/database,")
     if ranking not in (THERE, HERE):
-        raise InvalidArgument("ranking", f"must be {THERE!r} or {HERE!r}")
+        raise InvalidArgument("ranking", f"write ranking={THERE!r} (by the server) or {HERE!r} (on this machine)")
     return PostgresTable(url, table, ranking)
 
 
@@ -394,7 +394,7 @@ def check_postgres(url: str) -> ConformanceReport:
         link.close()
 
 
-UNRANKED = "the server cannot rank the rows of a unit; is it a fork of PostgreSQL? give ranking='here'"
+UNRANKED = "the server cannot rank the rows of a unit, as forks of PostgreSQL may not; give ranking='here'"
 _SERVER = (
     "SELECT (SELECT oid::int8 FROM pg_database WHERE datname = current_database()), "
     "(SELECT pg_postmaster_start_time()::text)"

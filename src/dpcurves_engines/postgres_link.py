@@ -39,21 +39,23 @@ SETTINGS = {
 }  # fmt: skip
 NEWER = {"idle_session_timeout": 140000, "transaction_timeout": 170000}
 SAID = (
-    ("password authentication failed", "the password or the role is not right: give PGPASSWORD or a line of ~/.pgpass"),
+    ("password authentication failed", "the password or the role is wrong: give them by PGPASSWORD or ~/.pgpass"),
     ("no password supplied", "a password is needed: give PGPASSWORD or a line of ~/.pgpass"),
     ("role", "there is no such role, or it may not log in: name one as in postgresql://reader@host/database"),
-    ("permission denied for database", "the role may not connect: GRANT CONNECT ON DATABASE ... TO it"),
+    ("permission denied for database", "the role may not connect: GRANT CONNECT ON DATABASE ... TO the role"),
     ("database", "there is no such database: name one as in postgresql://reader@host/database"),
-    ("pg_hba.conf", "the server lets this role, database, address or lack of TLS not in: see its pg_hba.conf"),
-    ("server does not support SSL", "the server has no TLS, which is demanded off loopback: turn ssl on there"),
-    ("certificate", "the certificate of the server is not verified: give sslrootcert=FILE of who signed it"),
-    ("too many", "the server has no connection left: ask its administrator, or later"),
-    ("remaining connection slots", "the server has no connection left: ask its administrator, or later"),
-    ("refused", "nobody listens there: is the server running, and are host and port right?"),
-    ("No such file", "nobody listens there: is the server running, and are host and port right?"),
+    ("pg_hba.conf", "the server refuses this role, database, address or lack of TLS:"
+        " ask its administrator to allow it in pg_hba.conf"),
+    ("server does not support SSL", "the server has no TLS, which is required except on loopback: turn ssl on there"),
+    ("certificate", "the certificate of the server cannot be verified:"
+        " give sslrootcert=FILE, the certificate of its issuer"),
+    ("too many", "the server has no connection left: try later, or ask its administrator"),
+    ("remaining connection slots", "the server has no connection left: try later, or ask its administrator"),
+    ("refused", "no server listens there: start it, or correct host and port"),
+    ("No such file", "no server listens there: start it, or correct host and port"),
     ("resolve", "there is no such host: name one as in postgresql://reader@host/database"),
     ("translate host name", "there is no such host: name one as in postgresql://reader@host/database"),
-    ("timeout", f"it did not answer within {SECONDS_TO_CONNECT} seconds: are host, port and firewall right?"),
+    ("timeout", f"the server did not answer within {SECONDS_TO_CONNECT} seconds: check host, port and firewall"),
 )  # fmt: skip
 """Parts of libpq's messages with their replacements; the first match applies."""
 
@@ -204,8 +206,8 @@ def _connect(url: str) -> Any:
         message = str(error)
     # libpq's message may quote a password, so it is replaced.
     replacements = (replacement for pattern, replacement in SAID if pattern.lower() in message.lower())
-    reason = next(replacements, "are host, port, database, role and TLS right?")
-    raise InvalidArgument("data", f"PostgreSQL was not reached ({reason}); check the URL and that the server runs")
+    reason = next(replacements, "check host, port, database, role and TLS")
+    raise InvalidArgument("data", f"PostgreSQL was not reached: {reason}")
 
 
 def _parse_url(url: str) -> dict[str, Any]:

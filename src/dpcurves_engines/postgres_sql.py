@@ -18,7 +18,10 @@ from .postgres_link import Doubles, SnapshotConnection
 from .slots import Buckets, OffsetConstants, edge_sql, find_buckets, find_thresholds
 
 # PostgreSQL types, and the SQL that reads their columns. Total: no value of a row makes it fail.
-BOOLEAN, NUMERIC = 16, 1700
+BOOLEAN = 16
+"""Type number (oid) of boolean."""
+NUMERIC = 1700
+"""Type number (oid) of numeric."""
 WHOLE = {20, 21, 23}
 """Type numbers (oid) of whole numbers: bigint, smallint, integer."""
 FLOATING = {700: ValueType.SINGLE, 701: ValueType.DOUBLE}
@@ -28,16 +31,23 @@ NAMES = {16: "boolean", 20: "bigint", 21: "smallint", 23: "integer", 700: "real"
 TEXTS = {18, 19, 25, 1042, 1043}
 """Type numbers (oid) of text: "char", name, text, character, character varying."""
 INTERVAL = 1186
+"""Type number (oid) of interval."""
 TIMES = {1082, 1083, 1114, 1184, INTERVAL, 1266}
 """Type numbers (oid) of dates, times, timestamps and intervals."""
 ENUM = "e"
-DATE, TIME, MOMENT, MOMENT_IN_ZONE = 1082, 1083, 1114, 1184
+DATE = 1082
+"""Type number (oid) of date."""
+MOMENT = 1114
+"""Type number (oid) of timestamp without time zone."""
+MOMENT_IN_ZONE = 1184
+"""Type number (oid) of timestamp with time zone."""
 _SECONDS = "date_part('epoch', {0})"
 _SIGNED = "CASE WHEN {0} > '2000-01-01' THEN 'Infinity' ELSE '-Infinity' END::float8"
 ELAPSED = {
     DATE: f"CASE WHEN isfinite({{0}}) THEN ({{0}} - '1970-01-01'::date)::float8 WHEN {{0}} IS NOT NULL "
     f"THEN ({_SIGNED}) END",
-    TIME: _SECONDS, MOMENT: _SECONDS, MOMENT_IN_ZONE: _SECONDS,
+    1083: _SECONDS,  # time
+    MOMENT: _SECONDS, MOMENT_IN_ZONE: _SECONDS,
 }  # fmt: skip
 """SQL of days or seconds since 1970, or since midnight; infinite for infinite dates."""
 

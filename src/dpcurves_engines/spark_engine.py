@@ -38,8 +38,7 @@ LONGEST_PAUSE = 5000
 """Milliseconds. Cap of the back-off between retries."""
 UNREACHED = "Spark was not reached: use sc://host:port, and /;use_ssl=true except on loopback"
 UNANSWERED = (
-    f"Spark was not reached within {SECONDS_TO_CONNECT} seconds: is it running, and are host, port, firewall and TLS "
-    "right?"
+    f"Spark was not reached within {SECONDS_TO_CONNECT} seconds: check that it runs, and host, port, firewall and TLS"
 )
 
 
@@ -259,7 +258,7 @@ def check_spark(url: str) -> ConformanceReport:
         end_session(session)
 
 
-FAILED = "Spark did not answer (what it says is not shown: it may quote a record); are its session and workers up?"
+FAILED = "Spark did not answer (its message is not shown, because it may quote a record); check its session and workers"
 COUNTED = "place bigint, high bigint, low bigint"
 LOW_BITS = 31
 """Bits of the low part of a sum, as in `spark_batches`."""

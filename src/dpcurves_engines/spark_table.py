@@ -43,7 +43,7 @@ def spark(table: Any, *, spark: Any = None, version: int | None = None) -> Spark
         return SparkTable(_find_frame(spark, table, version), version)
     if version is not None:
         raise WrongArgumentType(
-            "version", "it is one of a named table, as in spark('visits', spark=session, version=12)"
+            "version", "a version needs the name of a table, as in spark('visits', spark=session, version=12)"
         )
     if not (hasattr(table, "mapInArrow") and hasattr(table, "selectExpr")):
         raise WrongArgumentType("table", f"a data frame of pyspark is needed, got {type(table).__name__}")

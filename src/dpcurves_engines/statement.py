@@ -29,11 +29,11 @@ from dpcurves.session import Session
 Literal = str | int | float | bool
 
 DIALECT = "duckdb"
-LONGEST = 10_000
+LONGEST_STATEMENT = 10_000
 """Characters of a statement; a longer one is refused."""
-DEEPEST = 20
+MOST_BRACKETS = 20
 """Brackets in a statement, which bound the nesting that the parser meets."""
-SHOWN = 60
+SHOWN_CHARACTERS = 60
 """Characters of a statement that a message quotes."""
 FORM = "SELECT dp_...(column, ...) FROM table [WHERE condition] [GROUP BY column, ...]"
 A_VIEW = "create a view for it"
@@ -186,8 +186,8 @@ class SqlQuestion:
                 keys.append(UnlistedCategories(column))
             else:
                 _refuse(
-                    f"GROUP BY {column}: its values are declared, as in WHERE {column} IN ('a', 'b'), or "
-                    "apart from it; or those of many units are found by a loss with a delta"
+                    f"GROUP BY {column}: declare its values, as in WHERE {column} IN ('a', 'b'), or beside the"
+                    " statement; or give a loss with a delta, which finds those of many units"
                 )
         return tuple(keys) if len(keys) > 1 else keys[0] if keys else None
 
@@ -345,8 +345,8 @@ class _StatementReader:
             raise MissingPackage("sql", f"SQL needs more packages; install dpcurves[sql] ({error})") from error
         self.exp = sqlglot.exp
         self.condition: Node | None = None
-        if not isinstance(text, str) or not text.strip() or len(text) > LONGEST:
-            _refuse(f"a text of at most {LONGEST:,} characters is needed: {FORM}")
+        if not isinstance(text, str) or not text.strip() or len(text) > LONGEST_STATEMENT:
+            _refuse(f"a text of at most {LONGEST_STATEMENT:,} characters is needed: {FORM}")
         tokens: list[Any] = []
         with suppress(Exception):
             tokens = sqlglot.tokenize(text, read=DIALECT)
@@ -359,8 +359,8 @@ class _StatementReader:
             _refuse("comments and hints are not accepted; leave them out")
         if ";" in words:
             _refuse("only one statement is accepted at a time; run each by itself")
-        if words.count("(") > DEEPEST:
-            _refuse(f"more than {DEEPEST} brackets are not accepted; use fewer")
+        if words.count("(") > MOST_BRACKETS:
+            _refuse(f"more than {MOST_BRACKETS} brackets are not accepted; use fewer")
         text, self.condition = _set_expressions_aside(text, tokens)
         with suppress(Exception):
             tokens = sqlglot.tokenize(text, read=DIALECT)
@@ -598,7 +598,7 @@ def _format_expression(expression: exp.Expression) -> str:
 def _shorten(text: str) -> str:
     """Return a text in one line, cut to 60 characters."""
     line = " ".join(text.split())
-    return line if len(line) <= SHOWN else f"{line[:SHOWN]}..."
+    return line if len(line) <= SHOWN_CHARACTERS else f"{line[:SHOWN_CHARACTERS]}..."
 
 
 PLAIN = re.compile(r"[a-z_][a-z0-9_]*")

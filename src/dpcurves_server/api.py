@@ -26,7 +26,7 @@ from .planner import PlannedRound, respond_when_planned
 from .questions import AskedQuestion, QuestionPlan, loss_to_json, redact_question
 from .releases import DRAWN, Answer, StoredModel
 from .renderer import MADE, collect_file_inputs, wait_for_drawing, wait_until_drawn
-from .store import MOST_AT_ONCE, event_to_json
+from .store import MOST_EVENTS, event_to_json
 from .visitors import Visitor
 
 
@@ -142,9 +142,9 @@ def _round_to_json(planned: PlannedRound) -> dict[str, Any]:
 
 
 # Request bodies.
-DEEPEST = 32
+MOST_NESTED = 32
 """Levels of nesting in a request body; deeper ones are refused."""
-MOST_PARTS = 200_000
+MOST_MESSAGE_PARTS = 200_000
 """Values in a request body; more are refused."""
 EXAMPLES = [
     {"ask": "histogram", "column": "delay", "grid": "-60:600:66"},
@@ -203,11 +203,12 @@ def require_plain(value: Any) -> None:
         ProtocolError: Names the limit.
     """
     level, part_count = [value], 0
-    for _ in range(DEEPEST):
+    for _ in range(MOST_NESTED):
         part_count += len(level)
-        if part_count > MOST_PARTS:
+        if part_count > MOST_MESSAGE_PARTS:
             raise ProtocolError(
-                "message", f"a message may have at most {MOST_PARTS} numbers, texts and objects; send less at a time"
+                "message",
+                f"a message may have at most {MOST_MESSAGE_PARTS} numbers, texts and objects; send less at a time",
             )
         for item in level:
             if isinstance(item, str) and not _is_storable_text(item):
@@ -215,7 +216,7 @@ def require_plain(value: Any) -> None:
         level = [child for item in level for child in _child_values(item)]
         if not level:
             return
-    raise ProtocolError("message", f"objects may be nested at most {DEEPEST} levels deep; send flatter ones")
+    raise ProtocolError("message", f"objects may be nested at most {MOST_NESTED} levels deep; send flatter ones")
 
 
 def _child_values(value: Any) -> list[Any]:
@@ -411,7 +412,7 @@ def list_events(
     who: Who,
     services: Open,
     after: Annotated[int, Query(ge=0, le=LARGEST_ENTRY)] = 0,
-    most: Annotated[int, Query(ge=1, le=MOST_AT_ONCE)] = MOST_AT_ONCE,
+    most: Annotated[int, Query(ge=1, le=MOST_EVENTS)] = MOST_EVENTS,
     dataset: str | None = None,
 ) -> list[dict[str, Any]]:
     """The audit log: all of it for an auditor, of one dataset for its steward."""

@@ -65,7 +65,7 @@ class Services:
 
 
 # Middleware before every route.
-LARGEST = 2**22
+LARGEST_REQUEST = 2**22
 """Bytes: the largest request body."""
 LARGEST_FILE = 2**25
 """Bytes: the largest upload of a table."""
@@ -140,7 +140,7 @@ def _is_same_origin(scope: Scope, headers: Headers) -> bool:
 
 def _body_limit(scope: Scope) -> int:
     """Return the largest size of a request's body in bytes, by its path."""
-    return LARGEST_FILE if FILES.fullmatch(str(scope["path"])) else LARGEST
+    return LARGEST_FILE if FILES.fullmatch(str(scope["path"])) else LARGEST_REQUEST
 
 
 def _limit_body(receive: Receive, limit: int) -> Receive:

@@ -24,7 +24,7 @@ from dpcurves.models import NumericColumn
 from dpcurves_parties.serving.messages import ProtocolError
 
 Declared = NumericColumn | Categories
-MOST = 2000
+MOST_COLUMNS = 2000
 """Columns of a dataset."""
 
 
@@ -36,8 +36,8 @@ def columns_from_json(columns: Any) -> tuple[Declared, ...]:
     """
     declared = declared_columns_from_json("columns", columns)
     names = [str(column.column) for column in declared]
-    if not 1 <= len(names) <= MOST or len(set(names)) < len(names):
-        raise InvalidArgument("columns", f"declare 1 to {MOST} columns with different names")
+    if not 1 <= len(names) <= MOST_COLUMNS or len(set(names)) < len(names):
+        raise InvalidArgument("columns", f"declare 1 to {MOST_COLUMNS} columns with different names")
     return declared
 
 
@@ -83,9 +83,9 @@ def _sample_column(column: Declared, generator: np.random.Generator, rows: int) 
 # apply these limits, as its processes are forked or reused.
 
 
-LARGEST = 2**26
+LARGEST_TABLE_BYTES = 2**26
 """Bytes of a compressed table."""
-SECONDS = 60
+READING_SECONDS = 60
 """Seconds of time and of processor time for parsing a table."""
 REFUSED = 3
 """Exit status with an error message on standard output; other non-zero statuses mean an unreadable file."""
@@ -104,8 +104,10 @@ def pack_table(table: bytes, columns: Sequence[Declared]) -> bytes:
         ProtocolError: Another table is being parsed, or the file is too large.
         ValueError: The table does not fit the schema; the message names the column.
     """
-    if len(table) > LARGEST:
-        raise ProtocolError("synthetic", f"a table may have at most {LARGEST} bytes; upload fewer rows or columns", 413)
+    if len(table) > LARGEST_TABLE_BYTES:
+        raise ProtocolError(
+            "synthetic", f"a table may have at most {LARGEST_TABLE_BYTES} bytes; upload fewer rows or columns", 413
+        )
     if not _TURN.acquire(blocking=False):
         raise ProtocolError("synthetic", "another table is being read; try again in a minute", 503)
     try:
@@ -120,7 +122,7 @@ def _run_reader(message: bytes) -> bytes:
     """
     command = [sys.executable, "-m", "dpcurves_server.declared_columns"]
     try:
-        reader = subprocess.run(command, input=message, capture_output=True, timeout=SECONDS, check=False)
+        reader = subprocess.run(command, input=message, capture_output=True, timeout=READING_SECONDS, check=False)
     except subprocess.TimeoutExpired:
         raise InvalidArgument("synthetic", NO_TABLE) from None
     if reader.returncode == REFUSED:
@@ -130,7 +132,7 @@ def _run_reader(message: bytes) -> bytes:
     return reader.stdout
 
 
-MEMORY = 3 * 2**30
+MEMORY_BYTES = 3 * 2**30
 """Bytes of address space of the parsing process, libraries included."""
 PARQUET = b"PAR1"
 """Magic bytes of a Parquet file."""
@@ -144,8 +146,8 @@ def main() -> None:
     """
     import resource
 
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-    resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
+    resource.setrlimit(resource.RLIMIT_CPU, (READING_SECONDS, READING_SECONDS))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     schema, _, table = sys.stdin.buffer.read().partition(b"\n")
     try:
@@ -173,9 +175,10 @@ def repack_table(octets: bytes, columns: Sequence[Declared]) -> bytes:
         raise InvalidArgument("synthetic", NO_TABLE) from None
     buffer = BytesIO()
     parquet.write_table(declared_table, buffer, compression="zstd")
-    if buffer.tell() > LARGEST:
+    if buffer.tell() > LARGEST_TABLE_BYTES:
         raise InvalidArgument(
-            "synthetic", f"the table may have at most {LARGEST} bytes after unpacking; upload fewer rows or columns"
+            "synthetic",
+            f"the table may have at most {LARGEST_TABLE_BYTES} bytes after unpacking; upload fewer rows or columns",
         )
     return buffer.getvalue()
 

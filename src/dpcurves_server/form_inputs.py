@@ -98,7 +98,7 @@ CELLS = {"cdf": "512", "quantiles": "512"}
 """Default numbers of cells by question."""
 USUAL_CELLS = "60"
 """Default number of cells of other questions."""
-MOST_CELLS = 1024
+MOST_FORM_CELLS = 1024
 """Cells at the end of the slider."""
 
 

@@ -11,7 +11,7 @@ from dpcurves.arguments import InvalidArgument
 if TYPE_CHECKING:
     from dpcurves.data.axis import Predictor
 
-LONGEST = 2000
+LONGEST_VALUE = 2000
 """Characters of a field."""
 MODEL = "@"
 """Prefix of a model's name in a field of a score column."""
@@ -111,8 +111,8 @@ def _parse_field(field: Field, values: Sequence[str], models: Mapping[str, Predi
 
 def _require_printable(field: Field, text: str) -> str:
     """Return the text. Raises `InvalidArgument` if it is too long or not printable."""
-    if len(text) > LONGEST or not text.isprintable():
-        raise InvalidArgument(field.name, f"use at most {LONGEST} printable characters")
+    if len(text) > LONGEST_VALUE or not text.isprintable():
+        raise InvalidArgument(field.name, f"use at most {LONGEST_VALUE} printable characters")
     return text
 
 

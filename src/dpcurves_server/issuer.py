@@ -32,7 +32,7 @@ from dpcurves_parties.serving.messages import ProtocolError
 
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA", "Ed25519")
 """Accepted signature algorithms: asymmetric only, regardless of the provider's metadata."""
-SECONDS = 10
+REQUEST_SECONDS = 10
 """Seconds: timeout of a request to the provider."""
 ELSEWHERE = "this sign-in began in another browser, or too long ago; start again"
 
@@ -148,7 +148,7 @@ class Issuer:
             session.token_endpoint_auth_method = "client_secret_post"
         token = session.fetch_token(
             facts["token_endpoint"], grant_type="authorization_code", code=code, code_verifier=request.verifier,
-            redirect_uri=redirect_uri, timeout=SECONDS, allow_redirects=False,
+            redirect_uri=redirect_uri, timeout=REQUEST_SECONDS, allow_redirects=False,
         )  # fmt: skip
         return dict(token)
 
@@ -194,7 +194,7 @@ class Issuer:
         if cached is not None and time.monotonic() < cached[0]:
             return cached[1]
         with OAuth2Session() as session:
-            answer = session.request("GET", url, withhold_token=True, timeout=SECONDS, allow_redirects=False)
+            answer = session.request("GET", url, withhold_token=True, timeout=REQUEST_SECONDS, allow_redirects=False)
             answer.raise_for_status()
             document = answer.json()
         with self._lock:

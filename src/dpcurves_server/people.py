@@ -25,11 +25,11 @@ from dpcurves_parties.serving.task_app import RateLimiter as RateLimiter
 from .store import ADDRESSES, DATASETS, MEMBERS, PEOPLE, ROLES, SESSIONS, SUBJECTS, TOKENS, Archive, format_now, has_row
 from .visitors import Right, Role, Subject, Visitor, not_found, require
 
-SHORTEST = 12
+SHORTEST_PASSWORD = 12
 """Characters: the shortest password."""
-LONGEST = 1000
+LONGEST_PASSWORD = 1000
 """Characters: the longest password."""
-MEMORY = 19 * 1024
+MEMORY_KIBIBYTES = 19 * 1024
 """KiB of memory per Argon2id hash: OWASP's minimum configuration."""
 TIMES = 2
 """Passes of Argon2id over its memory: OWASP's minimum configuration."""
@@ -39,13 +39,13 @@ class PasswordHasherPool:
     """Hashes and verifies passwords in a bounded thread pool."""
 
     def __init__(self) -> None:
-        self._hasher = PasswordHasher(time_cost=TIMES, memory_cost=MEMORY, parallelism=1)
+        self._hasher = PasswordHasher(time_cost=TIMES, memory_cost=MEMORY_KIBIBYTES, parallelism=1)
         self._pool = ThreadPoolExecutor(2, "password")  # a flood of sign-ins fills a queue instead of memory
 
     def hash_password(self, password: str) -> str:
         """Hash a new password. Raises `ProtocolError` if it is too short or too long."""
-        if not SHORTEST <= len(password) <= LONGEST:
-            raise ProtocolError("password", f"choose {SHORTEST} to {LONGEST} characters")
+        if not SHORTEST_PASSWORD <= len(password) <= LONGEST_PASSWORD:
+            raise ProtocolError("password", f"choose {SHORTEST_PASSWORD} to {LONGEST_PASSWORD} characters")
         return self._pool.submit(self._hasher.hash, password).result()
 
     def verify_password(self, hashed: str | None, password: str) -> bool:
@@ -57,7 +57,10 @@ class PasswordHasherPool:
         if self._pool._work_queue.qsize() > 64:  # sign-ins in the queue
             raise ProtocolError("sign-in", "too many sign-ins at once; try again in a minute", 503)
         stored_hash = self._dummy_hash if hashed is None else hashed
-        return self._pool.submit(self._verify_hash, stored_hash, password[:LONGEST]).result() and hashed is not None
+        return (
+            self._pool.submit(self._verify_hash, stored_hash, password[:LONGEST_PASSWORD]).result()
+            and hashed is not None
+        )
 
     def renew_hash(self, hashed: str, password: str) -> str | None:
         """Return a hash with today's settings of a verified password; None if its hash has them already."""

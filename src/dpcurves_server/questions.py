@@ -15,7 +15,7 @@ from dpcurves.arguments import InvalidArgument
 from dpcurves.curves.question_json import question_from_json, question_to_json
 from dpcurves.data import Categories
 from dpcurves.ledger import Currency, Event, Member, MemberBalance
-from dpcurves.ledger.account import LONGEST_NAME
+from dpcurves.ledger.account import LONGEST_ACCOUNT_NAME
 from dpcurves.privacy import PrivacyLoss
 from dpcurves.session import make_request_id
 from dpcurves.shortcuts import parse_loss
@@ -234,7 +234,7 @@ class Questions:
                 is_question = QUESTIONS.c.id == planned.id
                 connection.execute(QUESTIONS.update().where(is_question).values(**requeued, person=who.name))
 
-        words = f"{planned.id[:16]}: {planned.question}"[:LONGEST_NAME]
+        words = f"{planned.id[:16]}: {planned.question}"[:LONGEST_ACCOUNT_NAME]
         if planned.earlier_question is None or planned.earlier_question.state is State.REFUSED:
             self._projects.require_allowance(who, project)
             self._archive.run_logged(Event(who.name, "asked", words, planned.dataset.name), insert_question)
@@ -336,7 +336,7 @@ def _add_declared_categories(question: Any, dataset: Dataset) -> Any:
         if isinstance(declared, Categories) and declared.column == unlisted.column:
             return replace_categories(question, unlisted, declared)
     rule = f"{dataset.name!r} declares no categories of {unlisted.column!r}: list them in the question"
-    raise InvalidArgument("by", rule[:LONGEST_NAME], unlisted.column)
+    raise InvalidArgument("by", rule[:LONGEST_ACCOUNT_NAME], unlisted.column)
 
 
 # Redaction of author names.

@@ -15,7 +15,7 @@ from sqlalchemy import ColumnElement, Connection, Row, Update, and_, func, inser
 from dpcurves.arguments import InvalidArgument
 from dpcurves.curves.question_json import question_from_json
 from dpcurves.ledger import Event, Member
-from dpcurves.ledger.account import LONGEST_NAME
+from dpcurves.ledger.account import LONGEST_ACCOUNT_NAME
 from dpcurves.ledger.chain import GRANTS, acquire_lock
 from dpcurves.privacy import PrivacyLoss
 from dpcurves_parties.serving.database import write_transaction
@@ -361,4 +361,4 @@ def _is_charged(connection: Connection, question: AskedQuestion) -> bool:
 
 def _log_event(who: Visitor, action: str, question: AskedQuestion) -> Event:
     """Return the audit event of a visitor's action on a question."""
-    return Event(who.name, action, f"{question.id[:16]}: {question.purpose}"[:LONGEST_NAME], question.dataset)
+    return Event(who.name, action, f"{question.id[:16]}: {question.purpose}"[:LONGEST_ACCOUNT_NAME], question.dataset)

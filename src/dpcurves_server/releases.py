@@ -14,7 +14,7 @@ from dpcurves import display
 from dpcurves.curves.result import result_from_json
 from dpcurves.data.axis import Predictor
 from dpcurves.ledger import Event
-from dpcurves.ledger.account import LONGEST_NAME
+from dpcurves.ledger.account import LONGEST_ACCOUNT_NAME
 from dpcurves.models import predictor_from_json
 from dpcurves_parties.serving.messages import ProtocolError
 
@@ -201,7 +201,7 @@ def _may_see(who: Visitor, asked: AskedQuestion) -> bool:
     return may(who, Right.SEE_RELEASES, asked.subject) or (asked.is_published and may(who, Right.SEE_PUBLISHED))
 
 
-MOST_KEPT = 1000
+MOST_MODELS = 1000
 """Models per project."""
 
 
@@ -296,16 +296,16 @@ class Models:
                     "model", "the project has another model of this name; give this one another name", 409
                 )
             count = select(func.count()).select_from(MODELS).where(MODELS.c.project == project)
-            if connection.execute(count).scalar_one() >= MOST_KEPT:
+            if connection.execute(count).scalar_one() >= MOST_MODELS:
                 raise ProtocolError(
                     "models",
-                    f"a project has at most {MOST_KEPT} models; use one of these, or ask in another project",
+                    f"a project has at most {MOST_MODELS} models; use one of these, or ask in another project",
                     409,
                 )
             connection.execute(insert(MODELS), facts)
             return StoredModel(model.digest, model.name, who.name, facts["made_at"], facts["model"])
 
-        words = f"{model.name} {model.digest[:16]}: {project}"[:LONGEST_NAME]
+        words = f"{model.name} {model.digest[:16]}: {project}"[:LONGEST_ACCOUNT_NAME]
         return self._archive.run_logged(
             Event(who.name, "handed in model", words, dataset_project.dataset), insert_model
         )

@@ -387,27 +387,27 @@ def _cache_key(facts: Facts, table: SyntheticTable | None) -> bytes:
 
 
 # Waiting for pictures that other processes draw. Waiting requests hold no thread, because pages need the threads.
-PATIENCE = 60.0
+LONGEST_WAIT = 60.0
 """Seconds. Longest wait for a picture."""
 POLL = 0.25
 """Seconds between two polls for a picture."""
 
 
 async def wait_until_drawn(releases: Releases, id: str) -> None:
-    """Wait until an answer is drawn, at most `PATIENCE` seconds. Access was checked before."""
-    end = time.monotonic() + PATIENCE
+    """Wait until an answer is drawn, at most `LONGEST_WAIT` seconds. Access was checked before."""
+    end = time.monotonic() + LONGEST_WAIT
     while time.monotonic() < end and not await run_in_threadpool(releases.is_drawn, id):
         await asyncio.sleep(POLL)
 
 
 async def wait_for_drawing(drawing: Future[Drawing]) -> Drawing:
-    """Wait for a sketch or a comparison, at most `PATIENCE` seconds.
+    """Wait for a sketch or a comparison, at most `LONGEST_WAIT` seconds.
 
     Raises:
         ProtocolError: the drawing timed out, failed, or was cancelled by a later request of the same person.
     """
     try:
-        return await asyncio.wait_for(asyncio.wrap_future(drawing), PATIENCE)
+        return await asyncio.wait_for(asyncio.wrap_future(drawing), LONGEST_WAIT)
     except TimeoutError:
         raise ProtocolError("picture", NO_PICTURE, 503) from None
     except asyncio.CancelledError:

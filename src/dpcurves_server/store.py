@@ -131,7 +131,7 @@ class Archive(Transactions):
         return self.run_transaction(lambda both: self.ledger.record_event(event, both), work)
 
 
-MOST_AT_ONCE = 1000
+MOST_EVENTS = 1000
 """Events per page of the audit log."""
 
 
@@ -142,14 +142,14 @@ class AuditLog:
         self._archive = archive
 
     def events(
-        self, who: Visitor, after: int = 0, limit: int = MOST_AT_ONCE, dataset: str | None = None
+        self, who: Visitor, after: int = 0, limit: int = MOST_EVENTS, dataset: str | None = None
     ) -> tuple[EventEntry, ...]:
         """Return the audit log in order of time: all of it for an auditor, the events of one dataset for its steward.
 
         Arguments:
             who: The visitor.
             after: The entry number after which the page begins.
-            limit: Events, at most `MOST_AT_ONCE`.
+            limit: Events, at most `MOST_EVENTS`.
             dataset: The dataset; None for the whole log.
 
         Raises:
@@ -159,7 +159,7 @@ class AuditLog:
             require(who, Right.AUDIT, NOTHING)
         else:
             require(who, Right.SEE_LOG, Subject(dataset))
-        return self._archive.ledger.events(after, min(max(limit, 1), MOST_AT_ONCE), dataset)
+        return self._archive.ledger.events(after, min(max(limit, 1), MOST_EVENTS), dataset)
 
     def latest_events(self, who: Visitor, limit: int, dataset: str) -> tuple[EventEntry, ...]:
         """Return the last `limit` events of a dataset, in order of time.

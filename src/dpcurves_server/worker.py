@@ -30,7 +30,7 @@ from .releases import render_csv, render_svg
 from .store import Archive
 from .visitors import MACHINE
 
-UNREADABLE = "the records cannot be read now"
+UNREADABLE = "the records cannot be read now, and nothing was charged; ask again later"
 
 
 class TamperedQuestion(InvalidArgument):
@@ -145,7 +145,7 @@ class Worker:
 
 
 # The worker process. A line on standard input wakes it up; when standard input closes, the server has ended.
-PATIENCE = 0.2
+POLL_SECONDS = 0.2
 """Seconds between polls; the server does not signal charged questions."""
 
 STORE = frozenset({"ledger", "store"})
@@ -189,8 +189,8 @@ def format_error(error: Exception) -> str:
 
 
 def _wait_for_signal() -> bool:
-    """Wait for a signal or `PATIENCE` seconds. Returns False if the server has ended."""
-    ready, _, _ = select.select([sys.stdin.fileno()], [], [], PATIENCE)
+    """Wait for a signal or `POLL_SECONDS` seconds. Returns False if the server has ended."""
+    ready, _, _ = select.select([sys.stdin.fileno()], [], [], POLL_SECONDS)
     if not ready:
         return True
     return bool(os.read(sys.stdin.fileno(), 4096))

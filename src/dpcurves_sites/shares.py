@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from dpcurves.arguments import InvalidArgument, require_draw_count, require_positive_fraction
 from dpcurves.noise import discrete_gaussian
-from dpcurves.noise.exponential import WORD, Bracket, InversionTable, bound_exp_neg
+from dpcurves.noise.exponential import WORD_BITS, Bracket, InversionTable, bound_exp_neg
 from dpcurves.noise.randomness import Randomness
 
 # The difference of two Polya variables of a rational shape, sampled exactly.
@@ -157,7 +157,7 @@ def _sample_geometric(size: int, randomness: Randomness) -> NDArray[np.int64]:
     while pending.size:
         words = ~randomness.sample_words(pending.size)
         lowest = words & -words
-        numbers[pending] += np.where(words == 0, WORD, np.frexp(lowest.astype(np.float64))[1] - 1)
+        numbers[pending] += np.where(words == 0, WORD_BITS, np.frexp(lowest.astype(np.float64))[1] - 1)
         pending = pending[words == 0]
     return numbers
 
@@ -165,7 +165,7 @@ def _sample_geometric(size: int, randomness: Randomness) -> NDArray[np.int64]:
 def _sample_integers(blocks: NDArray[np.int64], randomness: Randomness) -> NDArray[np.int64]:
     """Draw a uniform integer from ``2**block`` to below ``2**(block + 1)`` for each block number."""
     places = blocks.astype(np.uint64)
-    low = (randomness.sample_words(blocks.size) >> np.uint64(1)) >> (np.uint64(WORD - 1) - places)
+    low = (randomness.sample_words(blocks.size) >> np.uint64(1)) >> (np.uint64(WORD_BITS - 1) - places)
     return (np.uint64(1) << places | low).astype(np.int64)
 
 
@@ -176,7 +176,7 @@ def _sample_acceptances(
     words = randomness.sample_words(blocks.size)
     factors = np.ldexp(1.0 / integers, (blocks + np.maximum(0, blocks - law.first_tail_block + 1)).astype(np.intc))
     probabilities = factors * np.exp(integers / -float(law.scale))
-    uniform = words / 2.0**WORD
+    uniform = words / 2.0**WORD_BITS
     accepted: NDArray[np.bool_] = uniform < probabilities
     for index in np.flatnonzero(np.abs(uniform - probabilities) < SURE):
         accepted[index] = decide_acceptance(
@@ -189,14 +189,14 @@ def decide_acceptance(law: PolyaBlocks, block: int, integer: int, word: int, ran
     """Return True if a uniform number with leading bits `word` is below the acceptance probability of a point; exact,
     by further random bits where needed.
     """
-    bits = WORD
+    bits = WORD_BITS
     while True:
         low, high = law.bound_acceptance(block, integer, bits)
         if word + 1 <= low:
             return True
         if word >= high:
             return False
-        word, bits = word << WORD | int(randomness.sample_words(1)[0]), bits + WORD
+        word, bits = word << WORD_BITS | int(randomness.sample_words(1)[0]), bits + WORD_BITS
 
 
 # Sums of discrete Gaussians: close to a discrete Gaussian, by a proven bound.

@@ -287,7 +287,8 @@ class DriftOptions:
                 yield replace(step, drift=watch.compare_window(reading).to_dicts())
 
 
-SHOWN_LIVE = 20  # states that --live shows
+SHOWN_LIVE = 20
+"""States. The most that --live shows."""
 ENDS = ("low", "high")
 HIDDEN_ENDS = (*ENDS, "unbiased")
 """Suffixes of fields that the live table shows within the cell of their number, or not at all."""

@@ -449,11 +449,11 @@ def _variance_factors(decays: tuple[Fraction, ...], weights: tuple[int, ...], ti
     return np.cumsum(np.square(differences))
 
 
-PARTS = 64
+WEIGHT_PARTS = 64
 """Parts. Weights of a node's noise in its estimate are multiples of 1/64."""
 
 
-ROUNDING = 1 / 12
+ROUNDING_VARIANCE = 1 / 12
 """Squared tuples. Variance of rounding a continuous value to an integer."""
 
 
@@ -490,12 +490,14 @@ class PrefixTree:
 
     @cached_property
     def block_denominator(self) -> int:
-        """Denominator of the noise of the whole block: a power of `PARTS`, with one factor per level of inner nodes."""
-        return prod(PARTS for _ in self.radices)
+        """Denominator of the noise of the whole block: a power of `WEIGHT_PARTS`, with one factor per level of inner
+        nodes.
+        """
+        return prod(WEIGHT_PARTS for _ in self.radices)
 
     @cached_property
     def weights(self) -> tuple[int, ...]:
-        """Nearly optimal weight of a node's noise in its estimate, in units of ``1 / PARTS``.
+        """Nearly optimal weight of a node's noise in its estimate, in units of ``1 / WEIGHT_PARTS``.
 
         Computed in exact fractions.
         """
@@ -504,8 +506,8 @@ class PrefixTree:
         for level in range(len(self.radices) - 1, -1, -1):
             own, children = self._relative_variance(level), self.radices[level] * below
             best = children / (own + children)
-            chosen.insert(0, min(max(round(best * PARTS), 1), PARTS - 1))
-            weight = Fraction(chosen[0], PARTS)
+            chosen.insert(0, min(max(round(best * WEIGHT_PARTS), 1), WEIGHT_PARTS - 1))
+            weight = Fraction(chosen[0], WEIGHT_PARTS)
             below = weight**2 * own + (1 - weight) ** 2 * children
         return tuple(chosen)
 
@@ -514,7 +516,7 @@ class PrefixTree:
         """Variance of a node's bottom-up estimate, on each level."""
         below = [self.noises[-1].variance]
         for level in range(len(self.radices) - 1, -1, -1):
-            weight = self.weights[level] / PARTS
+            weight = self.weights[level] / WEIGHT_PARTS
             own, children = self.noises[level].variance, self.radices[level] * below[0]
             below.insert(0, weight**2 * own + (1 - weight) ** 2 * children)
         return tuple(below)
@@ -649,7 +651,7 @@ class TreeCounts(PrefixLaw):
         tuples.
         """
         position = tick - window if window is not None and window < tick else 0
-        total = ROUNDING * (1 if position == 0 else 2)
+        total = ROUNDING_VARIANCE * (1 if position == 0 else 2)
         while position < tick:
             start, tree = self.block(position + 1)
             first, last, width = position - start, min(tick - start, tree.widths[0]), tree.widths[0]
@@ -678,19 +680,21 @@ class TreeCounts(PrefixLaw):
             tree, whole = self.block(position + 1).tree, self._count_whole_blocks(position, ticks)
             prefix_variances, width = tree.prefix_variances[: ticks - position], tree.widths[0]
             if whole == 0:
-                return (total + float(prefix_variances.sum()) + carried * len(prefix_variances)) / ticks + ROUNDING
+                return (
+                    total + float(prefix_variances.sum()) + carried * len(prefix_variances)
+                ) / ticks + ROUNDING_VARIANCE
             before = carried * whole + tree.node_variances[0] * whole * (whole - 1) / 2
             total += whole * float(prefix_variances.sum()) + width * before
             position, carried = position + whole * width, carried + whole * tree.node_variances[0]
-        return total / ticks + ROUNDING
+        return total / ticks + ROUNDING_VARIANCE
 
 
 def prefix_noise(tree: PrefixTree, noises: Sequence[Any]) -> tuple[Any, Any]:
     """SECRET if the noises are: return the noises of a block's prefixes, as numerators, and the noise of the whole
     block.
 
-    The result is linear in the noises and exact: integers over ``prefix_denominator(tree)``, and over ``PARTS**depth``
-    for the whole block.
+    The result is linear in the noises and exact: integers over ``prefix_denominator(tree)``, and over
+    ``WEIGHT_PARTS**depth`` for the whole block.
 
     Args:
         tree: Tree of the block.
@@ -701,11 +705,13 @@ def prefix_noise(tree: PrefixTree, noises: Sequence[Any]) -> tuple[Any, Any]:
     for level in range(depth - 1, -1, -1):
         below, weight = estimates[0], tree.weights[level]
         sums = below.reshape(-1, tree.radices[level], below.shape[-1]).sum(axis=1)
-        estimates.insert(0, weight * PARTS ** (depth - level - 1) * noises[level] + (PARTS - weight) * sums)
+        estimates.insert(
+            0, weight * WEIGHT_PARTS ** (depth - level - 1) * noises[level] + (WEIGHT_PARTS - weight) * sums
+        )
     final = estimates[0]
     before, scale = final - final, 1
     for level, radix in enumerate(tree.radices):
-        children = estimates[level + 1] * PARTS ** (level + 1) * scale
+        children = estimates[level + 1] * WEIGHT_PARTS ** (level + 1) * scale
         grouped = children.reshape(-1, radix, children.shape[-1])
         gap = (final - grouped.sum(axis=1))[:, None]
         finals = radix * grouped + gap
@@ -717,7 +723,7 @@ def prefix_noise(tree: PrefixTree, noises: Sequence[Any]) -> tuple[Any, Any]:
 
 def prefix_denominator(tree: PrefixTree) -> int:
     """Return the denominator of `prefix_noise` of prefixes."""
-    return int(PARTS ** len(tree.radices)) * prod(tree.radices)
+    return int(WEIGHT_PARTS ** len(tree.radices)) * prod(tree.radices)
 
 
 class RunningTotalEstimator:

@@ -118,8 +118,10 @@ def _flatten_hierarchy(node: Any, depth: int) -> dict[str, list[str]]:
     return flat
 
 
-MOST_TICKS = 2**40  # time steps
-MOST_DEVIATION = 2000  # in units of `GroupedTickQuery.deviation`
+MOST_TICKS = 2**40
+"""Steps. Largest number of steps of a stream."""
+MOST_DEVIATION = 2000
+"""Largest `GroupedTickQuery.deviation`, in its unit."""
 
 
 @dataclass(frozen=True, slots=True)

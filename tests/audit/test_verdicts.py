@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from dpcurves.cli.app import build
-from dpcurves.cli.status import NO_VERDICT, PARTIAL
+from dpcurves.cli.status import ExitStatus
 from dpcurves_audit import audit
 from dpcurves_audit.confidence_limits import Claim
 from dpcurves_audit.report import Report
@@ -103,13 +103,13 @@ def test_failing_commands_and_partial_searches_have_statuses_of_their_own(
     run: Callable[..., Result], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     failed = run("command", "false {data} {out}", "--family", "values:0:1:2", "--epsilon", 1, "--seconds", 30)
-    assert failed.exit_code == NO_VERDICT, failed.output
+    assert failed.exit_code == ExitStatus.NO_VERDICT, failed.output
     assert failed.output.count("\n") == 1
     script = tmp_path / "release.sh"
     script.write_text("#!/bin/sh\necho 1\n")
     script.chmod(0o700)
     partial = run("command", f"{script} {{data}}", "--family", "values:0:1:64", "--epsilon", 1, "--seconds", 0.5)
-    assert partial.exit_code == PARTIAL, partial.output
+    assert partial.exit_code == ExitStatus.PARTIAL, partial.output
     assert partial.output.startswith("Only ")
 
 

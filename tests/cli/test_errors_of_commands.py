@@ -66,7 +66,7 @@ USAGE = [
     ((*DELAY, *ONE, "--by", "carrier=UA", "--by", "carrier=AA"), "by: each column is named once"),
     ((*DELAY, *ONE, "--delta", "1e-6"), "delta: nothing in this question uses a delta; leave it out"),
     ((*DELAY, *ONE, "--categories", "UA"), "by: name the column of the categories, as in --by NAME"),
-    ((*DELAY, *ONE, "--by", "carrier", "--categories", "UA,UA"), "categories: each category must be declared once"),
+    ((*DELAY, *ONE, "--by", "carrier", "--categories", "UA,UA"), "categories: a category is declared twice"),
     ((*DELAY, *ONE, "--by", "carrier", "--categories", "UA,,"), "categories: labels with commas between them"),
     ((*DELAY, *ONE, "--level", "95"), "level: a number between 0 and 1 is needed, as in 0.95, got '95'"),
     ((*DELAY, *ONE, "--level", "0.9999"), "level: must be at most 0.998 (noise is simulated 1000 times), got 0.9999"),
@@ -247,7 +247,7 @@ def test_a_wrong_column_of_labels_or_scores_is_named(
             "and-smallest: 64 doublings of the unit",
         ),
         ("quantiles", (*DELAY, "--at", "half"), "at: numbers with commas between them are needed"),
-        ("residuals", (*PLANE[:3], "score", *PLANE[4:], *UNITS), "residual: must differ from --predicted"),
+        ("residuals", (*PLANE[:3], "score", *PLANE[4:], *UNITS), "residual: name another column than --predicted"),
         ("quantiles", (*DELAY, "--at", "0.5", "--level", "0.999"), "level: must be at most 0.998"),
         ("roc", ("--label", "late", "--score", "score", "--level", "0.999"), "level: must be at most 0.998"),
         (

@@ -16,7 +16,9 @@ from free_ports import free_port
 
 import dpcurves
 from dpcurves.cli.app import Commands
-from dpcurves.cli.status import DATA, USAGE
+from dpcurves.cli.status import ExitStatus
+
+DATA, USAGE = ExitStatus.DATA, ExitStatus.USAGE
 
 pytest.importorskip("rbcl")
 LONG = 120

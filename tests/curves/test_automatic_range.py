@@ -294,7 +294,7 @@ def test_bands_hold_the_curve_of_the_records() -> None:
 def test_edges_are_decimals_as_people_write_them() -> None:
     assert round_numbers_between(1.0, 2.0, 4) == [1.2, 1.4, 1.6, 1.8]
     assert round_numbers_between(-1e6, -1e5, 3) == [-500000.0, -200000.0]
-    for low, high in ((1e-3, 1e-2), (1e5, 1e6), (1.6e9, 1.8e9), (1e21, range_search.LARGEST), (1e-300, 1e-9)):
+    for low, high in ((1e-3, 1e-2), (1e5, 1e6), (1.6e9, 1.8e9), (1e21, range_search.LARGEST_EDGE), (1e-300, 1e-9)):
         for cells in (2, 10, 333):
             edges = np.array([low, *round_numbers_between(low, high, cells), high])
             assert (np.diff(edges) > 0).all()

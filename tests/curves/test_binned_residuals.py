@@ -202,7 +202,7 @@ def test_what_is_left_over_belongs_to_the_last_bin() -> None:
 
 
 def test_what_makes_no_sense_is_refused_in_one_line() -> None:
-    with pytest.raises(TypeError, match="^model: say PUBLIC_MODEL"):
+    with pytest.raises(TypeError, match="^model: say where the model comes from: PUBLIC_MODEL"):
         BinnedResidualsQuestion("y", "s", "public")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="^bins: at least 2"):
         BinnedResidualsQuestion("y", "s", PUBLIC_MODEL, bins=1)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.special import expit
 
 from dpcurves.data import Grid, Outside, Spacing
-from dpcurves.data.grid import FEW_CELLS, MOST_LAID_OUT, MOST_LOG_ODDS
+from dpcurves.data.grid import CELLS_PER_VALUE, MOST_LAID_OUT, MOST_LOG_ODDS
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
 anything = st.floats(width=64)
@@ -303,5 +303,5 @@ def test_few_values_lie_in_the_cells_in_which_they_lie_among_many(spaced: Spacin
     edges = grid.edge(np.arange(0, 9001, 900))
     values = np.concatenate([edges, np.nextafter(edges, 0), np.nextafter(edges, 2), [np.nan, np.inf, -np.inf, 0, 3]])
     together = grid.cell_of(values)
-    assert len(values) * FEW_CELLS > grid.cells
+    assert len(values) * CELLS_PER_VALUE > grid.cells
     assert [int(grid.cell_of(np.array([each]))[0]) for each in values] == together.tolist()

@@ -20,7 +20,7 @@ from dpcurves.arguments import MissingPackage
 from dpcurves.data import Axis, Categories, Grid
 from dpcurves.privacy import EACH_RECORD, Unit
 from dpcurves.records import Records, open_records
-from dpcurves.records.source import BATCH, read_batches
+from dpcurves.records.source import ROWS_PER_BATCH, read_batches
 
 WITHOUT = """
 import sys
@@ -110,8 +110,8 @@ def test_nested_values_in_memory_are_not_read() -> None:
 @pytest.mark.usefixtures("no_pyarrow")
 def test_a_batch_of_a_relation_has_room_for_its_text() -> None:
     with duckdb.connect() as connection:
-        rows = connection.sql(f"SELECT i FROM range({2 * BATCH + 1}) t(i)")
-        assert max(len(column) for (column,) in read_batches(rows)) <= BATCH
+        rows = connection.sql(f"SELECT i FROM range({2 * ROWS_PER_BATCH + 1}) t(i)")
+        assert max(len(column) for (column,) in read_batches(rows)) <= ROWS_PER_BATCH
         texts = connection.sql("SELECT repeat('a', n) AS x FROM (VALUES (1), (16383), (16384)) t(n)")
         with opened(texts, Unit("x", 1)) as records:
             assert records.units() == 3  # of 3 texts one is too long, and its unit is missing

@@ -196,7 +196,7 @@ def test_a_whole_server_that_is_killed_is_one_line_in_every_phase(
         line_of(caught.value)
         assert session.remaining == CAP
     with (
-        pytest.raises(ValueError, match="was not reached: nobody listens there") as caught,
+        pytest.raises(ValueError, match="was not reached: no server listens there") as caught,
         opened(server.url, "lived", ledger) as session,
     ):
         session.ask(QUESTION, LOSS, "once")

@@ -75,8 +75,8 @@ def test_a_reader_needs_the_columns_that_are_asked_and_nothing_else(admin: Any, 
 
 
 WRONG_URLS = {
-    "postgresql://reader:{word}@127.0.0.1:1/db": "nobody listens there",
-    "postgresql://reader:{word}@host.invalid/db": "no such host|host, port|nobody listens",
+    "postgresql://reader:{word}@127.0.0.1:1/db": "no server listens there",
+    "postgresql://reader:{word}@host.invalid/db": "no such host|host, port|no server listens",
     "postgresql://reader:{word}@host.invalid/db?sslmode=prefer": "TLS is required except on loopback",
     "postgresql://reader:{word}@host.invalid/db?sslmode=disable": "TLS is required except on loopback",
     "postgresql://reader:{word}@[/db": "a URL as postgresql://reader@host/database is needed",

@@ -258,7 +258,7 @@ def test_values_of_groups_are_declared_once_or_found(connection: Any) -> None:
         "wage", by=dp.UnlistedCategories("region")
     )
     for text, declared, rule in (
-        ("count(wage) FROM people GROUP BY region", {}, "GROUP BY region: its values are declared"),
+        ("count(wage) FROM people GROUP BY region", {}, "GROUP BY region: declare its values"),
         ("count(wage) FROM people GROUP BY region", {"sex": ("F",)}, "categories: 'sex' is not a column of GROUP BY"),
         ("count(x) FROM t WHERE y = 1 GROUP BY y", {"y": (1,)}, "listed in WHERE already"),
         ("roc(x, s) FROM t GROUP BY y", {"y": (1,)}, "takes no GROUP BY; these do: dp_cdf"),

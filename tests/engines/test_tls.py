@@ -114,8 +114,8 @@ def test_a_verified_server_is_counted(encrypted: Encrypted, mode: str) -> None:
     [
         ("?sslmode=disable", "TLS is required except on loopback: give sslmode=verify-full and sslrootcert=FILE"),
         ("?sslmode=prefer", "TLS is required except on loopback: give sslmode=verify-full and sslrootcert=FILE"),
-        ("?sslrootcert={0.stranger}", "PostgreSQL was not reached: the certificate of the server is not verified"),
-        ("", "PostgreSQL was not reached: the certificate of the server is not verified"),
+        ("?sslrootcert={0.stranger}", "PostgreSQL was not reached: the certificate of the server cannot be verified"),
+        ("", "PostgreSQL was not reached: the certificate of the server cannot be verified"),
     ],
 )  # fmt: skip
 def test_who_is_not_verified_is_refused_in_one_line(encrypted: Encrypted, more: str, line: str) -> None:
@@ -137,5 +137,5 @@ def test_a_name_that_the_certificate_does_not_bear_is_refused(encrypted: Encrypt
             pytest.skip("this machine has no address but loopback")
         address = str(probe.getsockname()[0])
     url = encrypted._replace(host=address).url(f"?sslrootcert={encrypted.authority}")
-    with pytest.raises(ValueError, match="the certificate of the server is not verified"):
+    with pytest.raises(ValueError, match="the certificate of the server cannot be verified"):
         open_records(dp.postgres(url, table="visits"), unit=EACH_RECORD, key=b"k")

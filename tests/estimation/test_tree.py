@@ -48,7 +48,7 @@ def test_tilings_that_are_not_nested_are_refused(bounds: list[np.ndarray[tuple[i
 
 
 def test_a_law_without_levels_is_refused() -> None:
-    with pytest.raises(ValueError, match="law: must have at least one level"):
+    with pytest.raises(ValueError, match="law: a law needs at least one level"):
         build_layers([], [])
 
 

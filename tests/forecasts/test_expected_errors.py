@@ -170,7 +170,7 @@ def test_the_same_generator_says_the_same() -> None:
 
 
 def test_no_more_than_a_million_records_are_made_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dpcurves.forecasts.expected_errors.MOST_RECORDS", 200)
+    monkeypatch.setattr("dpcurves.forecasts.expected_errors.MOST_SIMULATED_RECORDS", 200)
     asked = dp.HistogramQuestion("x", SMALL), LOSS, dp.ADD_REMOVE
     assert dp.forecast(*asked, records=10**12, rehearsals=2).size == 200
 

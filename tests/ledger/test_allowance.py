@@ -102,7 +102,7 @@ def test_who_has_no_allowance_is_charged_nothing(flights: Account) -> None:
     ledger = shared("sqlite://", flights)
     with pytest.raises(ValueError, match=r"^project: 'x' has no allowance in 'flights';"):
         charge(ledger, Member("x", "ann"), "0.1")
-    with pytest.raises(ValueError, match=r"^analyst: 'eve' has no allowance in project 'delays' of 'flights'$"):
+    with pytest.raises(ValueError, match=r"^analyst: 'eve' has no allowance in project 'delays' of 'flights';"):
         charge(ledger, Member("delays", "eve"), "0.1")
     with pytest.raises(ValueError, match=r"^analyst: "):
         Allowance("flights", "delays", PrivacyLoss.pure(1), "")

@@ -30,7 +30,7 @@ def test_a_pure_loss_is_paid_in_rho_by_half_its_square() -> None:
 
 
 def test_a_loss_without_epsilon_is_never_paid_in_epsilon() -> None:
-    with pytest.raises(ValueError, match="pure converts to rho, never back"):
+    with pytest.raises(ValueError, match="a loss in rho has no epsilon"):
         Currency.EPSILON.price(PrivacyLoss.zcdp(0.1))
 
 

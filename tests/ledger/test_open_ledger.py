@@ -215,13 +215,17 @@ def test_a_ledger_that_was_moved_away_is_not_begun_again(tmp_path: Path, flights
 def test_a_file_that_is_no_ledger_is_refused_and_left_alone(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "budget.db"
     path.write_bytes(content)
-    assert refusal(f"sqlite:///{path}", KEY).startswith(f"ledger: '{path}': the file is not a")
+    assert refusal(f"sqlite:///{path}", KEY).startswith(
+        (f"ledger: '{path}': the file is not an SQLite database", f"ledger: '{path}': this database holds no ledger")
+    )
     assert path.read_bytes() == content
 
 
 def test_a_database_of_another_program_is_refused(tmp_path: Path) -> None:
     edit(tmp_path / "other.db", "CREATE TABLE records (name)")
-    assert refusal(f"sqlite:///{tmp_path}/other.db", KEY) == f"ledger: '{tmp_path}/other.db': not a ledger"
+    assert refusal(f"sqlite:///{tmp_path}/other.db", KEY).startswith(
+        f"ledger: '{tmp_path}/other.db': this database holds"
+    )
 
 
 def test_a_folder_is_no_ledger_and_its_absence_is_named(tmp_path: Path) -> None:
@@ -248,13 +252,13 @@ def test_a_newer_schema_asks_for_a_newer_program(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("url", "line"),
     [
-        ("budget.db", "ledger: a URL like sqlite:///budget.db, "),
-        ("", "ledger: a URL like sqlite:///budget.db, "),
-        ("postgresql+psycopg://user:hunter2@host:port/db", "ledger: a URL like sqlite:///budget.db, "),
-        ("mysql://user:hunter2@host/db", "ledger: a URL like sqlite:///budget.db, "),
-        ("postgresql+pg8000://user:hunter2@host/db", "ledger: a URL like sqlite:///budget.db, "),
-        ("sqlite://host/budget.db", "ledger: an SQLite URL is sqlite:/// and the path of a file, "),
-        ("sqlite:///budget.db?mode=memory", "ledger: an SQLite URL is sqlite:/// and the path of a file, "),
+        ("budget.db", "ledger: give a URL, one of sqlite:///budget.db, "),
+        ("", "ledger: give a URL, one of sqlite:///budget.db, "),
+        ("postgresql+psycopg://user:hunter2@host:port/db", "ledger: give a URL, one of sqlite:///budget.db, "),
+        ("mysql://user:hunter2@host/db", "ledger: give a URL, one of sqlite:///budget.db, "),
+        ("postgresql+pg8000://user:hunter2@host/db", "ledger: give a URL, one of sqlite:///budget.db, "),
+        ("sqlite://host/budget.db", "ledger: write an SQLite URL as sqlite:/// and the path of a file, "),
+        ("sqlite:///budget.db?mode=memory", "ledger: write an SQLite URL as sqlite:/// and the path of a file, "),
     ],
 )
 def test_a_url_that_names_no_place_is_refused_and_not_repeated(url: str, line: str) -> None:

@@ -383,7 +383,7 @@ def test_edits_on_a_server_are_found(new_database: Callable[[], str], flights: A
         ledger.verify()
     with create_engine(url, poolclass=NullPool).begin() as connection:
         connection.exec_driver_sql("DROP TABLE dpcurves_answers")
-    with pytest.raises(ValueError, match=r"^ledger: PostgreSQL database 'postgres': not a ledger$"):
+    with pytest.raises(ValueError, match=r"^ledger: PostgreSQL database 'postgres': this database holds no ledger;"):
         ledger.verify()
 
 

@@ -13,7 +13,7 @@ from scipy.special import logsumexp
 
 from dpcurves.laws import Family, Noise
 from dpcurves_streams.laws import GroupedCounts, PrefixTree, prefix_denominator, prefix_noise
-from dpcurves_streams.mechanisms.pegasus import UNIT
+from dpcurves_streams.mechanisms.pegasus import PARTS_OF_TUPLE
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -59,7 +59,9 @@ def deviations(values: IntArray) -> IntArray:
         members = values[:length]
         total = int(members.sum())
         below = members * length <= total
-        found[length - 1] = 2 * UNIT * (total * int(below.sum()) - length * int(members[below].sum())) // length
+        found[length - 1] = (
+            2 * PARTS_OF_TUPLE * (total * int(below.sum()) - length * int(members[below].sum())) // length
+        )
     return found
 
 

@@ -15,7 +15,7 @@ from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss
 from dpcurves_streams.laws import LATTICE, BufferedPrefixes
 from dpcurves_streams.mechanisms import STREAMS, BufferedCounter
-from dpcurves_streams.mechanisms.counters import BITS, Buffers, choose_buffers, squared_sensitivity, update_buffers
+from dpcurves_streams.mechanisms.counters import WORD_BITS, Buffers, choose_buffers, squared_sensitivity, update_buffers
 from dpcurves_streams.readings import Totals
 
 ONE, HALF = AddRemove(EACH_RECORD), PrivacyLoss.zcdp("0.5")
@@ -64,14 +64,14 @@ def test_one_tuple_moves_the_values_of_long_streams_within_the_bound_and_upwards
 def test_rounding_of_coarse_buffers_is_within_the_bound_of_the_proof() -> None:
     """Each buffer stays within ``1 / (1 - decay)`` units of what one tuple leaves, whatever else came."""
     generator = np.random.default_rng(2)
-    decay, one = 15 * 2**BITS // 16, 2**BITS
+    decay, one = 15 * 2**WORD_BITS // 16, 2**WORD_BITS
     for _ in range(200):
         low = high = int(generator.integers(0, 2**60)) << 8
         high += one
         for tick in range(1, 40):
-            low, high = (each * decay >> BITS for each in (low, high))
+            low, high = (each * decay >> WORD_BITS for each in (low, high))
             assert abs(high - low - one * Fraction(15, 16) ** tick) < 16
-            more = int(generator.integers(0, 9)) << BITS
+            more = int(generator.integers(0, 9)) << WORD_BITS
             low, high = low + more, high + more
 
 

@@ -23,9 +23,9 @@ from dpcurves_streams.mechanisms import STREAMS, Pegasus, pegasus
 from dpcurves_streams.mechanisms.pegasus import (
     CHANGE,
     COLUMNS,
-    LARGEST,
-    LONGEST,
-    UNIT,
+    LARGEST_GROUPED_COUNT,
+    LONGEST_GROUP,
+    PARTS_OF_TUPLE,
     GroupingState,
     build_fenwick_trees,
     decide_groups,
@@ -40,7 +40,7 @@ STATES = (Categories("state", ("a",)),)
 def deviation(values: tuple[int, ...]) -> int:
     """On the lattice, rounded down."""
     mean = Fraction(sum(values), len(values))
-    return floor(UNIT * sum(abs(value - mean) for value in values))
+    return floor(PARTS_OF_TUPLE * sum(abs(value - mean) for value in values))
 
 
 def chance_below(noise: Noise, limit: IntArray) -> FloatArray:
@@ -54,7 +54,7 @@ def chance_below(noise: Noise, limit: IntArray) -> FloatArray:
 class Exact:
     """The law of decisions, exactly: a sum over the noise of each group's threshold. Values above `largest` are it."""
 
-    def __init__(self, law: GroupedCounts, largest: int = LARGEST) -> None:
+    def __init__(self, law: GroupedCounts, largest: int = LARGEST_GROUPED_COUNT) -> None:
         reach = 45 * int(law.threshold_noise.parameter + 1)
         noise = np.arange(-reach, reach + 1)
         rate = 1 / float(law.threshold_noise.parameter)
@@ -207,22 +207,22 @@ def test_steps_hide_a_tuple_behind_a_threshold_and_a_test_that_are_larger_as_the
     law, generator, kinds = plan.law.require_type(GroupedCounts), np.random.default_rng(5), set()
     assert (
         1 / law.noise.parameter
-        + CHANGE * UNIT / law.threshold_noise.parameter
-        + 2 * CHANGE * UNIT / law.test_noise.parameter
+        + CHANGE * PARTS_OF_TUPLE / law.threshold_noise.parameter
+        + 2 * CHANGE * PARTS_OF_TUPLE / law.test_noise.parameter
         == 5
     )
     for _ in range(100):
-        stream = generator.poisson(generator.choice((0.5, 3, LARGEST)), 12)
+        stream = generator.poisson(generator.choice((0.5, 3, LARGEST_GROUPED_COUNT)), 12)
         noises, tick = generator.integers(-90, 91, (12, 3)), int(generator.integers(12))
         told = shown(plan, stream, noises)
         (ticks,) = (ticks for ticks in groups_of([decided for _, decided in told]) if tick in ticks)
         more, shifted = stream.copy(), noises.copy()
         more[tick] += 1
         shifted[tick, 0] -= 1
-        shifted[ticks[0], 1] += CHANGE * UNIT
+        shifted[ticks[0], 1] += CHANGE * PARTS_OF_TUPLE
         closes = len(ticks) > 1 and not told[ticks[-1]][1]
         if closes:
-            shifted[ticks[-1], 2] += 2 * CHANGE * UNIT
+            shifted[ticks[-1], 2] += 2 * CHANGE * PARTS_OF_TUPLE
         assert shown(plan, more, shifted) == told
         kinds.add((tick == ticks[0], tick == ticks[-1], closes))
     assert len(kinds) > 5
@@ -230,19 +230,19 @@ def test_steps_hide_a_tuple_behind_a_threshold_and_a_test_that_are_larger_as_the
 
 def test_a_group_closes_when_it_is_longest_whatever_it_holds_and_deviations_fit_till_then() -> None:
     """The largest values, by turns: the deviation of the longest group is the exact one, to the last digit."""
-    by_turns = np.tile([0, LARGEST], LONGEST // 2)[:, None]
+    by_turns = np.tile([0, LARGEST_GROUPED_COUNT], LONGEST_GROUP // 2)[:, None]
     nothing = np.zeros((1, 1), np.int64)
 
     def found(values: IntArray, threshold: int, own: IntArray) -> IntArray:
-        kept, trees = np.zeros((1, COLUMNS), np.int64), build_fenwick_trees(nothing, LARGEST + 1)
+        kept, trees = np.zeros((1, COLUMNS), np.int64), build_fenwick_trees(nothing, LARGEST_GROUPED_COUNT + 1)
         return decide_groups(values, np.full(values.shape, threshold), own, kept, trees)[:, 0]
 
     for values in (by_turns, 0 * by_turns):
         longer = np.append(values, [[0], [0]], axis=0)
         joined = found(longer, 2**58, 0 * longer)
-        assert joined[1:LONGEST].all()
-        assert joined[LONGEST:].tolist() == [0, 0]
-    limit, own = UNIT * LONGEST * LARGEST // 2, np.full(by_turns.shape, -(2**59))
+        assert joined[1:LONGEST_GROUP].all()
+        assert joined[LONGEST_GROUP:].tolist() == [0, 0]
+    limit, own = PARTS_OF_TUPLE * LONGEST_GROUP * LARGEST_GROUPED_COUNT // 2, np.full(by_turns.shape, -(2**59))
     own[-1] = 0
     assert [int(found(by_turns, over, own)[-1]) for over in (limit, limit + 1)] == [0, 1]
 
@@ -277,7 +277,7 @@ def test_example_7_of_the_paper() -> None:
     values = np.array([[5], [5], [6], [9], [10]])
     exact = np.zeros((5, 1), np.int64)
     found = decide_groups(
-        values, exact + 2 * UNIT, exact, np.zeros((1, COLUMNS), np.int64), build_fenwick_trees(exact[:1], 64)
+        values, exact + 2 * PARTS_OF_TUPLE, exact, np.zeros((1, COLUMNS), np.int64), build_fenwick_trees(exact[:1], 64)
     )
     assert found[:, 0].tolist() == [0, 1, 1, 0, 0]  # {1, 2, 3}, {4}, {5}
 
@@ -304,7 +304,7 @@ def test_states_come_back_grow_and_may_be_stepped_again_but_not_once_two_steps_w
             with pytest.raises(ValueError, match="state: two steps were taken after this state"):
                 mechanism.step(table, tick, before, plan, Randomness.from_seed(0))
     assert isinstance(state, GroupingState)
-    assert int(state.columns[:, 3].max()) <= LARGEST
+    assert int(state.columns[:, 3].max()) <= LARGEST_GROUPED_COUNT
 
 
 def test_what_it_cannot_do_is_refused() -> None:

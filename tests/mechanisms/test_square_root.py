@@ -15,7 +15,7 @@ from dpcurves.laws import ToeplitzSums
 from dpcurves.laws.toeplitz_sums import root_weights
 from dpcurves.mechanisms import SquareRoot, TreeSums
 from dpcurves.mechanisms.linear import compute_exact_sums
-from dpcurves.mechanisms.wavelets import BITS, squared_lengths
+from dpcurves.mechanisms.wavelets import WEIGHT_BITS, squared_lengths
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss, ReplaceOne
 from dpcurves.queries import CountUse
@@ -55,7 +55,7 @@ def test_lengths_and_distances_of_columns_are_the_largest_there_are(points: int,
 
 @pytest.mark.parametrize(("points", "length"), [(2**10, 5.423), (2**12, 6.306), (2**15, 7.629)])
 def test_a_moved_record_costs_less_than_two_records(points: int, length: float) -> None:
-    alone, moved = (squared / 4**BITS for squared in squared_lengths(points, BITS))
+    alone, moved = (squared / 4**WEIGHT_BITS for squared in squared_lengths(points, WEIGHT_BITS))
     assert moved == pytest.approx(length, abs=6e-4)
     assert moved < 2 * alone
 
@@ -64,7 +64,7 @@ def test_values_are_exact_convolutions_of_the_intervals_of_every_row() -> None:
     law = law_of(SquareRoot(2).plan(counts(2, 5), RHO, PUBLIC))
     table = np.array([1, 2, 4, 8, 16, 10, 20, 40, 80, 160, 7])
     (values, _), (missing, _) = compute_exact_sums(table, law)
-    one, half, more = root_weights(3, BITS).tolist()
+    one, half, more = root_weights(3, WEIGHT_BITS).tolist()
     row = [3 * one, 12 * one + 3 * half, 16 * one + 12 * half + 3 * more]
     assert values.tolist() == [*row, *(10 * value for value in row)]
     assert missing.tolist() == [7]

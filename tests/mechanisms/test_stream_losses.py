@@ -40,7 +40,7 @@ from dpcurves_streams.mechanisms import (
     hierarchy as perturber,
 )
 from dpcurves_streams.mechanisms.counters import (
-    BITS,
+    WORD_BITS,
     TreeCounterState,
     choose_buffers,
     sample_block_noise,
@@ -149,7 +149,7 @@ def test_the_bound_of_buffers_holds_at_long_horizons(length: int) -> None:
     ages = np.arange(1, length, dtype=np.longdouble)
     bounds = np.zeros(length - 1, dtype=np.longdouble)
     for decay, weight in zip(buffers.decays, buffers.weights, strict=True):
-        bounds += weight * np.exp(ages * np.log1p(-np.longdouble(2**BITS - decay) / 2**BITS))
+        bounds += weight * np.exp(ages * np.log1p(-np.longdouble(2**WORD_BITS - decay) / 2**WORD_BITS))
     exact = np.longdouble(4**LATTICE) + np.square(bounds).sum()
     assert 1 - 1e-12 < np.longdouble(squared_sensitivity(buffers, length)) / exact < 1.001
     for adjacency in ADJACENCIES:

@@ -23,7 +23,7 @@ from dpcurves.laws import Family, Noise
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss
 from dpcurves_streams.laws import GroupedCounts, PrefixTree
 from dpcurves_streams.mechanisms import Pegasus
-from dpcurves_streams.mechanisms.pegasus import COLUMNS, UNIT, build_fenwick_trees, decide_groups
+from dpcurves_streams.mechanisms.pegasus import COLUMNS, PARTS_OF_TUPLE, build_fenwick_trees, decide_groups
 from dpcurves_streams.queries import GroupedTickQuery
 
 STATES = (Categories("state", ("a",)),)
@@ -79,7 +79,7 @@ def test_no_group_loses_more_than_the_ceiling(epsilon: str) -> None:
         values = np.append(values, chance.integers(0, 4 * length))
         more = values + (np.arange(length + 1) == chance.integers(0, length + 1))
         worst = max(worst, abs(log_chance_of_group(values, law) - log_chance_of_group(more, law)) / float(share))
-    assert 0.3 < worst < CEILING + 4 / UNIT / 8  # each deviation is rounded down by less than a step
+    assert 0.3 < worst < CEILING + 4 / PARTS_OF_TUPLE / 8  # each deviation is rounded down by less than a step
 
 
 @pytest.mark.parametrize(("widths", "variances"), [((1,), (1,)), ((3, 1), ("1", "1/2")), ((3, 1), ("1/2", "1/2"))])

@@ -19,8 +19,8 @@ from dpcurves.laws import Family, Noise
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss
 from dpcurves_streams.laws import (
-    PARTS,
-    ROUNDING,
+    ROUNDING_VARIANCE,
+    WEIGHT_PARTS,
     Block,
     Epoch,
     PrefixTree,
@@ -38,7 +38,7 @@ from dpcurves_streams.mechanisms.counters import (
     round_noise,
     sample_block_noise,
 )
-from dpcurves_streams.mechanisms.sequential import FORMAT
+from dpcurves_streams.mechanisms.sequential import STATE_FORMAT
 from dpcurves_streams.queries import TickQuery
 
 ONE = AddRemove(EACH_RECORD)
@@ -75,7 +75,7 @@ def test_exact_sums_of_nodes_give_exact_prefixes(widths: tuple[int, ...]) -> Non
     left, whole = estimator(tree)
     lower = prefix_denominator(tree) * np.tril(np.ones((widths[0], widths[0]), dtype=int))
     assert np.array_equal(left.dot(strategy(tree)), lower)
-    assert np.array_equal(whole.dot(strategy(tree)), [PARTS ** len(tree.radices)] * widths[0])
+    assert np.array_equal(whole.dot(strategy(tree)), [WEIGHT_PARTS ** len(tree.radices)] * widths[0])
     assert [each * prod(tree.radices) for each in whole] == list(left[-1])
 
 
@@ -90,9 +90,9 @@ def test_variances_are_those_of_the_estimator(widths: tuple[int, ...]) -> None:
     width = widths[0]
     window = np.square(rows[-1] - rows[width // 2 - 1] if width > 1 else rows[-1]).dot(noises)
     ends = 1 if width == 1 else 2  # each is rounded
-    assert law.variance(width, width - width // 2) == pytest.approx(window + ends * ROUNDING)
+    assert law.variance(width, width - width // 2) == pytest.approx(window + ends * ROUNDING_VARIANCE)
     twice = 2 * tree.node_variances[0] + tree.prefix_variances[0]
-    assert law.variance(2 * width + 1) == pytest.approx(twice + ROUNDING)
+    assert law.variance(2 * width + 1) == pytest.approx(twice + ROUNDING_VARIANCE)
     blocks = [law.variance(tick) for tick in range(1, 2 * width + 2)]
     assert law.mean_variance(2 * width + 1) == pytest.approx(np.mean(blocks))
 
@@ -109,7 +109,7 @@ def test_variances_over_many_blocks_are_those_of_the_blocks_one_by_one() -> None
             counted = np.arange(block.start + 1, block.start + block.tree.widths[0] + 1)
             parts += block.tree.variance(((counted > before) & (counted <= tick)).astype(float))
         ends = 1 if window is None else 2
-        assert law.variance(tick, window) == pytest.approx(parts + ends * ROUNDING)
+        assert law.variance(tick, window) == pytest.approx(parts + ends * ROUNDING_VARIANCE)
 
 
 def test_no_weights_are_better_by_much_than_those_in_sixty_fourths() -> None:
@@ -251,7 +251,7 @@ def test_the_noise_of_a_secret_never_changes() -> None:
         tree = PrefixTree((64, 8, 1), tuple(Noise(family, Fraction(number, 7)) for number in (100, 900, 5000)))
         noise = sample_block_noise(Block(128, tree), 3, bytes(range(32)))
         found.append(sha256(str([noise.prefixes.tolist(), noise.whole_block.tolist()]).encode()).hexdigest()[:16])
-    assert (found, FORMAT) == (["1c39d38e2f3d558d", "b3e81123c63e8709"], 1)
+    assert (found, STATE_FORMAT) == (["1c39d38e2f3d558d", "b3e81123c63e8709"], 1)
 
 
 def test_where_keys_are_many_blocks_are_short_and_the_plan_says_what_that_costs() -> None:
@@ -288,4 +288,4 @@ def test_errors_meet_what_is_asked_for() -> None:
     assert sqrt(mean_window_variance(tree, 1024)) < 19
     law = TreeCounts(1, (Epoch(1, tree),))
     exact = np.mean([law.variance(2000 + end, 256) for end in range(tree.widths[0])])
-    assert mean_window_variance(tree, 256) + 2 * ROUNDING == pytest.approx(exact)
+    assert mean_window_variance(tree, 256) + 2 * ROUNDING_VARIANCE == pytest.approx(exact)

@@ -12,7 +12,14 @@ from canonne_kamath_steinke import discrete_gaussian as as_printed
 from scipy.stats import norm
 
 from dpcurves.noise import Randomness
-from dpcurves.noise.discrete_gaussian import CERTAIN, RejectionSampler, StepEnvelope, _accept, _build_sampler, sample
+from dpcurves.noise.discrete_gaussian import (
+    ONE_PROBABILITY,
+    RejectionSampler,
+    StepEnvelope,
+    _accept,
+    _build_sampler,
+    sample,
+)
 
 VARIANCES = [Fraction(1, 9), Fraction(2, 3), Fraction(1), Fraction(10, 3), Fraction(100), Fraction(120**2)]
 
@@ -37,14 +44,14 @@ def test_no_excess_is_beyond_its_doubt(parameter: Fraction) -> None:
     stairs = _build_sampler(parameter)
     doubts, furthest = stairs._doubts.tolist(), (1 << stairs._steps.bits) - 1
     for outcome in range(len(doubts) - 1):
-        assert stairs._steps.exponent_excess(outcome, furthest) * CERTAIN <= doubts[outcome] < CERTAIN
-    assert doubts[-1] == CERTAIN
+        assert stairs._steps.exponent_excess(outcome, furthest) * ONE_PROBABILITY <= doubts[outcome] < ONE_PROBABILITY
+    assert doubts[-1] == ONE_PROBABILITY
 
 
 @pytest.mark.parametrize("excess", [Fraction(0), Fraction(1, 7), Fraction(1, 4), Fraction(9, 4)])
 def test_a_number_is_kept_with_the_exponential_of_its_excess(excess: Fraction) -> None:
     source, tosses = Randomness.from_seed(3), 40_000
-    doubt = CERTAIN if excess > 1 else CERTAIN // 4
+    doubt = ONE_PROBABILITY if excess > 1 else ONE_PROBABILITY // 4
     first = source.sample_halfwords(tosses) < doubt
     kept = sum(1 if not heads else int(_accept(excess, doubt, source)) for heads in first)
     assert agree(np.array([kept, tosses - kept]), np.array([exp(-excess), 1 - exp(-excess)]))

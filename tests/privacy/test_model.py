@@ -15,5 +15,5 @@ def test_three_things_may_be_said_of_a_model() -> None:
 
 @pytest.mark.parametrize("said", [None, "public", "the model is fine", 1])
 def test_anything_else_is_refused_in_one_line(said: object) -> None:
-    with pytest.raises(TypeError, match="^model: say PUBLIC_MODEL, DISJOINT_RECORDS or PRIVATE_MODEL"):
+    with pytest.raises(TypeError, match="^model: say where the model comes from: PUBLIC_MODEL, DISJOINT"):
         require_model_origin(said)

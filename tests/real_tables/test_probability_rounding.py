@@ -9,7 +9,7 @@ import pytest
 
 import dpcurves as dp
 from dpcurves.data import HUNDREDTHS, UNIT_INTERVAL, Axis, Grid, Outside
-from dpcurves.data.grid import ROUNDING
+from dpcurves.data.grid import PROBABILITY_ROUNDING
 from dpcurves.privacy import EACH_RECORD
 from dpcurves.records.table_sources import open_records
 from dpcurves_engines.conformance import collect_test_numbers
@@ -24,8 +24,9 @@ PROBABILITIES = [
     Grid.from_edges([0, 0.3, 1], outside=Outside.APART),
 ]
 NEAR = np.array([
-    -1.0, -2 * ROUNDING, np.nextafter(-ROUNDING, -1), -ROUNDING, -1e-17, -0.0, 0.0, 0.5, 1.0, 1.00000012, 1 + ROUNDING,
-    np.nextafter(1 + ROUNDING, 2), 1 + 2 * ROUNDING, 1.02, 50.0, np.inf, -np.inf, np.nan,
+    -1.0, -2 * PROBABILITY_ROUNDING, np.nextafter(-PROBABILITY_ROUNDING, -1), -PROBABILITY_ROUNDING,
+    -1e-17, -0.0, 0.0, 0.5, 1.0, 1.00000012, 1 + PROBABILITY_ROUNDING,
+    np.nextafter(1 + PROBABILITY_ROUNDING, 2), 1 + 2 * PROBABILITY_ROUNDING, 1.02, 50.0, np.inf, -np.inf, np.nan,
 ])  # fmt: skip
 
 
@@ -52,7 +53,9 @@ def test_the_slot_of_a_rounded_probability_is_an_end_cell_in_numpy_in_sql_and_am
 
 def test_engines_prove_the_cells_of_rounded_probabilities() -> None:
     ends = collect_test_numbers(HUNDREDTHS)
-    assert {-ROUNDING, 1 + ROUNDING, np.nextafter(1 + ROUNDING, 2)} <= set(ends.tolist())
+    assert {-PROBABILITY_ROUNDING, 1 + PROBABILITY_ROUNDING, np.nextafter(1 + PROBABILITY_ROUNDING, 2)} <= set(
+        ends.tolist()
+    )
 
 
 @pytest.mark.parametrize(

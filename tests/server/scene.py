@@ -19,8 +19,11 @@ from dpcurves_server import MACHINE, Role, Services, Visitor, people
 from dpcurves_server.datasets import Relation, Source
 from dpcurves_server.declared_columns import Declared
 
-WORK = people.MEMORY, people.TIMES
-people.MEMORY, people.TIMES = 64, 1  # each scene has six people, whose passwords would take as long as all else
+WORK = people.MEMORY_KIBIBYTES, people.TIMES
+people.MEMORY_KIBIBYTES, people.TIMES = (
+    64,
+    1,
+)  # each scene has six people, whose passwords would take as long as all else
 PASSWORD = "correct horse battery"
 ROWS = 1000
 HISTOGRAM: dict[str, Any] = {"ask": "histogram", "column": "delay", "grid": "-60:600:66"}

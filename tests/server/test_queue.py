@@ -148,7 +148,7 @@ def test_who_looks_is_not_kept_from_a_picture_that_no_worker_draws(
     Queue(scene.gate.archive).publish_states()
     assert not scene.gate.releases.get(scene.ann, asked.id).is_drawn
     assert not scene.gate.releases.is_drawn(asked.id)
-    monkeypatch.setattr(awaiting, "PATIENCE", 0.0)
+    monkeypatch.setattr(awaiting, "LONGEST_WAIT", 0.0)
     asyncio.run(awaiting.wait_until_drawn(scene.gate.releases, asked.id))
     drawn = scene.gate.releases.get_with_drawing(scene.ann, asked.id)  # nobody came: drawn here
     assert drawn.stored_svg.startswith("<svg")
@@ -165,7 +165,7 @@ def test_who_waits_for_a_picture_has_it_when_a_worker_has_drawn_it(
     counting = Worker(scene.url, "one")
     assert counting.work_once()
     Queue(scene.gate.archive).publish_states()
-    monkeypatch.setattr(awaiting, "PATIENCE", 600.0)
+    monkeypatch.setattr(awaiting, "LONGEST_WAIT", 600.0)
     monkeypatch.setattr(awaiting, "POLL", 0.01)
 
     async def both() -> bool:
@@ -233,7 +233,7 @@ def test_where_the_records_lie_is_told_to_nobody(scene: Scene) -> None:
     Queue(scene.gate.archive).publish_states()
     refused = scene.gate.questions.get(scene.ann, asked.id)
     assert refused.state is State.REFUSED
-    assert refused.refusal == "the records cannot be read now"
+    assert refused.refusal == "the records cannot be read now, and nothing was charged; ask again later"
 
 
 def test_nothing_that_the_records_have_is_told_to_who_asks_them(scene: Scene) -> None:

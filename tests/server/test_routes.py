@@ -17,7 +17,7 @@ from dpcurves.privacy import EACH_RECORD, Neighbours, PrivacyLoss
 from dpcurves_parties.serving import task_app
 from dpcurves_server import MACHINE, Role
 from dpcurves_server.api import ERRORS, PREFIX, ROUTER
-from dpcurves_server.authentication import COOKIE, CSRF_HEADER, LARGEST, Authenticator
+from dpcurves_server.authentication import COOKIE, CSRF_HEADER, LARGEST_REQUEST, Authenticator
 from dpcurves_server.datasets import Relation, Source
 from dpcurves_server.launch import create_app
 from dpcurves_server.people import RateLimiter
@@ -200,8 +200,11 @@ def test_what_is_no_question_is_refused_in_one_line(site: Site, body: bytes) -> 
 
 def test_long_bodies_long_paths_and_strange_paths_are_refused(site: Site) -> None:
     signed, path = site.signed("ann"), site.path("/projects/{project}/plan")
-    assert asked(site.app, "POST", path, b" " * (LARGEST + 1), signed).status == 413
-    assert asked(site.app, "POST", path, b" " * (LARGEST + 1), {**signed, "content-length": "3"}).status in (400, 413)
+    assert asked(site.app, "POST", path, b" " * (LARGEST_REQUEST + 1), signed).status == 413
+    assert asked(site.app, "POST", path, b" " * (LARGEST_REQUEST + 1), {**signed, "content-length": "3"}).status in (
+        400,
+        413,
+    )
     for strange in (f"{PREFIX}/projects/{'a' * 3000}", f"{PREFIX}/projects/a\0b", f"{PREFIX}/nowhere"):
         assert asked(site.app, "GET", strange, headers=signed).status == 404
 

@@ -18,7 +18,7 @@ from starlette.testclient import TestClient
 
 from dpcurves.data import Categories
 from dpcurves.models import NumericColumn
-from dpcurves_server.authentication import COOKIE, LARGEST, LARGEST_FILE, Authenticator
+from dpcurves_server.authentication import COOKIE, LARGEST_FILE, LARGEST_REQUEST, Authenticator
 from dpcurves_server.datasets import Source
 from dpcurves_server.declared_columns import MOST_ROWS, NO_TABLE, pack_table, repack_table
 from dpcurves_server.launch import create_app
@@ -168,7 +168,7 @@ def test_long_files_and_forms_that_are_none_are_refused(uploads: Uploads) -> Non
         headers = {**cookie, "content-type": kind, "content-length": str(length)}
         heard = asked(uploads.app, "POST", SYNTHETIC, b"none", headers)
         assert heard.status == status, kind
-    assert asked(uploads.app, "POST", "/manage/flights/people", b" " * (LARGEST + 1), cookie).status == 413
+    assert asked(uploads.app, "POST", "/manage/flights/people", b" " * (LARGEST_REQUEST + 1), cookie).status == 413
 
 
 def test_a_file_that_grows_a_millionfold_ends_the_process_that_reads_it_and_no_other() -> None:

@@ -42,7 +42,7 @@ def test_a_signal_is_low_if_its_sum_is_below_and_no_event_happens_before_its_win
 
 
 def test_what_cannot_be_read_is_refused() -> None:
-    with pytest.raises(ValueError, match="events: must have different names"):
+    with pytest.raises(ValueError, match="events: two events have the same name"):
         Counts(STATES, events=(Jump(1, 2), Jump(1, 2.0)))
     with pytest.raises(TypeError, match="events"):
         Counts(STATES, events=("jump",))  # type: ignore[arg-type]

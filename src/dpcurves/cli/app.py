@@ -21,7 +21,7 @@ from .accounts import ALLOWANCE_COMMANDS, LEDGER_COMMANDS
 from .one_table import QUESTIONS
 from .options import NOTHING, Argument, Command, parameters_in, with_options
 from .released import RELEASED_COMMANDS
-from .status import COMPLETING, SIGNALLED, STOPPED
+from .status import COMPLETING, ExitStatus
 from .studies import STANDING, make_plan_commands
 from .terminal import ChargedFailure, Misuse, describe_error, print_to_stderr, print_to_stdout
 
@@ -178,14 +178,14 @@ class Commands(click.Group):
             except Exit as leaving:
                 status = leaving.exit_code
             except (click.Abort, EOFError, KeyboardInterrupt):
-                status = STOPPED
+                status = ExitStatus.STOPPED
             except Exception as error:
                 failure = _to_interrupt(error) if stopped_by() else error
                 line, status = describe_error(failure)
                 if not isinstance(failure, KeyboardInterrupt):
                     print_to_stderr(line)
             signal = stopped_by()
-        return SIGNALLED + signal if signal and status == STOPPED else int(status)
+        return ExitStatus.SIGNALLED + signal if signal and status == ExitStatus.STOPPED else int(status)
 
 
 class OneCommand(click.Command):
@@ -250,7 +250,7 @@ class OneCommand(click.Command):
         leading = 0 if positional & given else len(positional & set(missing))  # arguments keep their order
         line = " ".join([ctx.command_path, *examples[:leading], *typed, *examples[leading:]])
         arguments = ", ".join(name.partition(" or ")[0].replace("_", "-") for name in missing)
-        raise Misuse(arguments, f"{listing} are missing; a complete line: {line}")
+        raise Misuse(arguments, f"{listing} are missing; type a complete line such as: {line}")
 
 
 def _example_of(parameter: Any) -> str:

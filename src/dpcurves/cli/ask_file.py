@@ -34,7 +34,10 @@ if TYPE_CHECKING:
 
 LARGE_FILE = 10**7
 """Bytes above which the size of a written file is printed."""
-FORGETFUL = "no --ledger was given: this privacy loss is not recorded, and not added to the loss of other calls"
+FORGETFUL = (
+    "no --ledger was given, so this privacy loss is not recorded and not added to the loss of other"
+    " calls; give --ledger URL to record it"
+)
 UNTYPED = (
     "a CSV file declares no types: each line is a record, dates such as 2020-01-31 are days since 1970 (--measured-in "
     "date shows them as dates), and other text, such as $5, is missing"

@@ -620,7 +620,10 @@ class FormattedSourceOptions(SourceOptions):
         if self.data != STANDARD_INPUT and (self.encoding, self.decimal, self.dates) == ("utf-8", ".", None):
             return source
         if not self.is_file:
-            raise Misuse("encoding, decimal, dates", "these describe CSV files, and DATA is the URL of a database")
+            raise Misuse(
+                "encoding, decimal, dates",
+                "these options describe CSV files, and DATA is the URL of a database; leave them out",
+            )
         import sys
 
         from ..data import CsvFile
@@ -716,7 +719,7 @@ def _make_categories(column: str, values: tuple[Category, ...]) -> Categories:
     from ..data import Categories
 
     if len(set(values)) < len(values):
-        raise Misuse("categories", "each category must be declared once")
+        raise Misuse("categories", "a category is declared twice; list each once")
     return Categories(column, values)
 
 

@@ -64,7 +64,7 @@ def _read_comparable(file: str) -> Any:
         (result_class,) = (measured_class for measured_class in MEASURES if kind == measured_class.KIND)
     except ValueError:
         kinds = ", ".join(measured_class.KIND for measured_class in MEASURES)
-        raise Misuse("curve", f"must be the file of a released {kinds}") from None
+        raise Misuse("curve", f"give the file of a released {kinds}, as --json writes it") from None
     return result_class.from_json(text)
 
 
@@ -88,7 +88,9 @@ def _read_cdf(argument: str, file: str) -> CDF:
             return CDF.from_json(text)
     except ValueError:
         pass
-    raise Misuse(argument, f"must be a released distribution function, as `dpcurves cdf --json` writes it: {file!r}")
+    raise Misuse(
+        argument, f"{file!r} is no released distribution function; give a file that `dpcurves cdf --json` wrote"
+    )
 
 
 class QuantileQuantileView(ResultView):
@@ -230,7 +232,9 @@ def _read_results(files: Sequence[str]) -> dict[str, ReleasedResult]:
         try:
             results.append((Path(file).stem, result_from_json(text)))
         except InvalidArgument as error:
-            raise Misuse("results", f"{file!r} holds no released result, as --json writes it ({error})") from None
+            raise Misuse(
+                "results", f"{file!r} holds no released result ({error}); give a file that --json wrote"
+            ) from None
     return dict(assign_file_names(results))
 
 
@@ -269,7 +273,9 @@ def _compute_margin(result: ReleasedResult, columns: list[str]) -> Any:
     """Return the result summed over these columns. Raises `Misuse` if it has no such margin."""
     sum_over = getattr(result, "sum_over", None)
     if sum_over is None:
-        raise Misuse("over", "--over needs a result by category or a two-way table")
+        raise Misuse(
+            "over", "--over needs a result by category or a two-way table; give the file of one, or leave --over out"
+        )
     try:
         return sum_over(*columns)
     except InvalidArgument as error:
@@ -281,7 +287,9 @@ def _rank_categories(result: ReleasedResult) -> ReleasedResult:
     from ..curves import SummaryByCategory, ranking
 
     if not isinstance(result, SummaryByCategory):
-        raise Misuse("rank", "--rank needs counts, sums or summaries by category")
+        raise Misuse(
+            "rank", "--rank needs counts, sums or summaries by category; give the file of one, or leave --rank out"
+        )
     return ranking(result)
 
 
@@ -323,7 +331,7 @@ def _read_tree(path: str) -> dict[str, Any]:
             "tree", f'{path!r} cannot be read as JSON; give a file with {{"levels": ..., "nested": ...}}'
         ) from None
     if not isinstance(stored, dict) or set(stored) != {"levels", "nested"}:
-        raise Misuse("tree", 'must be a file with {"levels": ["region", "district"], "nested": {"north": ["a", "b"]}}')
+        raise Misuse("tree", 'give a file with {"levels": ["region", "district"], "nested": {"north": ["a", "b"]}}')
     return stored
 
 
@@ -395,7 +403,9 @@ def publish(
     try:
         files = published(saved, out, title=title, **settings._asdict())
     except OSError as error:
-        raise Misuse("out", f"{out!r} cannot be written ({error.strerror})") from None
+        raise Misuse(
+            "out", f"{out!r} cannot be written ({error.strerror}); name one in a folder where you may write"
+        ) from None
     print_to_console(make_console(), f"written: {len(files)} files in {out!r}")
 
 

@@ -73,7 +73,11 @@ class ShowOptions:
             raise Misuse("show", "gaps compare groups: name them with --by and --categories")
         compute_metric = parse_choice("show", self.show, {**READ, GAPS: READ["confusion"]})
         if self.show in OF_PROBABILITIES and (grid is None or grid.lower < 0 or grid.upper > 1):
-            raise Misuse("show", f"{self.show} needs probabilities, and the grid is not within [0, 1]")
+            raise Misuse(
+                "show",
+                f"{self.show} needs probabilities, and the grid is not within [0, 1];"
+                " give scores that are probabilities, or leave --show out",
+            )
         threshold, simultaneous = (
             parse_number("threshold", self.threshold),
             parse_choice("bands", self.bands, {"each": False, "all": True}),
@@ -219,7 +223,7 @@ class ResidualPlotOptions(QuestionOptions):
 
     def __post_init__(self) -> None:
         if self.predicted == self.residual:
-            raise Misuse("residual", "must differ from --predicted")
+            raise Misuse("residual", "name another column than --predicted")
 
     def question_fields(self, defaults: Mapping[str, Any]) -> dict[str, Any]:
         """Return the fields of the question; with a model in a file, its predictions and residuals."""

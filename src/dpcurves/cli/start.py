@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from .status import COMPLETING, STOPPED
+from .status import COMPLETING, ExitStatus
 
 
 def main() -> None:
@@ -20,4 +20,4 @@ def main() -> None:
             build()()
         build(sys.argv[1:])()
     except KeyboardInterrupt:
-        raise SystemExit(STOPPED) from None
+        raise SystemExit(ExitStatus.STOPPED) from None

@@ -268,7 +268,7 @@ def study(
         text = Path(study).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "not a text file"
-        raise Misuse("study", f"{study!r} cannot be read ({reason})") from None
+        raise Misuse("study", f"{study!r} cannot be read ({reason}); give the path of a study in TOML") from None
     parsed_study = Study.from_text(text)
     references = {
         question.name: _read_reference(question) for question in parsed_study.questions if question.since is not None

@@ -19,7 +19,7 @@ import click
 
 from ..arguments import ArgumentError, InvalidArgument
 from ..foreign_text import escape_for_terminal
-from .status import AWAY, BUDGET, DATA, FAULT, OUTPUT, STOPPED, UNREAD, USAGE
+from .status import ExitStatus
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -33,8 +33,9 @@ if TYPE_CHECKING:
 OPTIONS = {"request": "request-id"}
 """Options whose argument in the library has another name."""
 STATUS = {
-    "BudgetExceeded": BUDGET, "UnsupportedQuery": USAGE, "Misuse": USAGE, "OutputError": OUTPUT,
-    "UnreadOutput": UNREAD, "ServiceUnavailable": AWAY,
+    "BudgetExceeded": ExitStatus.BUDGET, "UnsupportedQuery": ExitStatus.USAGE, "Misuse": ExitStatus.USAGE,
+    "OutputError": ExitStatus.OUTPUT,
+    "UnreadOutput": ExitStatus.UNREAD, "ServiceUnavailable": ExitStatus.AWAY,
 }  # fmt: skip
 """Exit statuses by class name of the exception. Importing the classes would slow down every start."""
 REWORDED = tuple(
@@ -152,17 +153,17 @@ def describe_error(error: BaseException) -> Refusal:
         line, status = describe_error(error.cause)
         return Refusal(f"{line}; {error.RETRY_HINT.format(error.request)}", status)
     if isinstance(error, KeyboardInterrupt):
-        return Refusal("stopped", STOPPED)
+        return Refusal("stopped", ExitStatus.STOPPED)
     if isinstance(error, click.ClickException):
-        return Refusal(_on_one_line(_describe_usage_error(error)), USAGE)
+        return Refusal(_on_one_line(_describe_usage_error(error)), ExitStatus.USAGE)
     if isinstance(error, ArgumentError):
         names = (name.replace("_", "-") for name in error.argument.split(", "))
         line = f"{', '.join(OPTIONS.get(name, name) for name in names)}: {error.rule}"
-        status = STATUS.get(type(error).__name__, DATA if error.argument in OF_DATA else USAGE)
-        hint = "; run the same again later" if status == AWAY and " again" not in line else ""
+        status = STATUS.get(type(error).__name__, ExitStatus.DATA if error.argument in OF_DATA else ExitStatus.USAGE)
+        hint = "; run the same again later" if status == ExitStatus.AWAY and " again" not in line else ""
         return Refusal(_on_one_line(line + hint), status)
     location = f"{type(error).__name__} in {_locate_failure(error.__traceback__)}"
-    return Refusal(f"{location}: this is a bug of dpcurves; please report it", FAULT)
+    return Refusal(f"{location}: this is a bug of dpcurves; please report it", ExitStatus.FAULT)
 
 
 def _locate_failure(traceback: TracebackType | None) -> str:

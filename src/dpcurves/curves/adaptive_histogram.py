@@ -27,7 +27,7 @@ from ..data.axis import TypedAxis
 from ..display import format_number
 from ..laws.law import Family
 from ..strategies.contribution_bounds import expected_error
-from ..strategies.range_search import CLOSE, DECADES, LARGEST, TENTHS, PilotCounts
+from ..strategies.range_search import DECADES, EVEN_RATIO, LARGEST_EDGE, ROUND_DIGITS, PilotCounts
 from .automatic_range import LOOKED, NOTHING, note_on_pilot_queries
 from .by_category import build_by_category, describe_question, format_axis_label, split_rows
 from .histogram import Histogram, HistogramQuestion
@@ -156,7 +156,7 @@ class PilotEstimate(NamedTuple):
         """The mean value of each interval: for uniform values, or for log-uniform values if the interval is wide."""
         low, high = self.edges[:-1], self.edges[1:]
         inner, outer = np.minimum(np.abs(low), np.abs(high)), np.maximum(np.abs(low), np.abs(high))
-        wide = (inner > 0) & (outer > CLOSE * inner)
+        wide = (inner > 0) & (outer > EVEN_RATIO * inner)
         ratio = np.log(np.where(wide, outer, exp(1)) / np.where(wide, inner, 1.0))
         middle = low / 2 + high / 2
         return np.where(wide, np.sign(middle) * (outer - inner) / ratio, middle)
@@ -250,7 +250,7 @@ def choose_even_cells(pilot: PilotEstimate, max_cells: int) -> Grid:
         low, high = low - radius, high + radius
     width = (high - low) / max(max_cells - 2, 1)
     power = floor(log10(width))
-    digit, power = next(((digit, power) for digit in TENTHS if digit * 10.0**power >= width), (1, power + 1))
+    digit, power = next(((digit, power) for digit in ROUND_DIGITS if digit * 10.0**power >= width), (1, power + 1))
     first, last = floor(low / (digit * 10.0**power)), ceil(high / (digit * 10.0**power))
     if max(abs(first), abs(last)) * digit >= LARGEST_WHOLE:
         return Grid(low, high, cells=max_cells, outside=Outside.APART)
@@ -498,7 +498,7 @@ def _choose_upper_tail_points(pilot: PilotEstimate, low: float, high: float, noi
         )
     points_before = [origin + distance for distance in reversed(distances[1:])]
     points_beyond = [origin + factor * bound for factor in TUNING.farther_points]
-    points = np.clip([*points_before, high, *points_beyond], -LARGEST, LARGEST)
+    points = np.clip([*points_before, high, *points_beyond], -LARGEST_EDGE, LARGEST_EDGE)
     points_kept = [high, *(float(distance) for distance in points if distance > origin)]
     increasing = sorted(set(points_kept))
     return TailPoints(origin, tuple(increasing), increasing.index(high))

@@ -27,11 +27,11 @@ from ..strategies.range_search import (
     FEWEST_TURNS,
     FIRST,
     MOST_TURNS,
-    STANDS_OUT,
     PilotCounts,
     are_multiples,
     find_value_step,
 )
+from ..strategies.range_search import TUNING as RANGE_TUNING
 from .by_category import describe_question, format_axis_label
 from .cdf import CDF
 from .outside import thresholds_without_notes
@@ -228,9 +228,8 @@ def _find_occupied_intervals(prefixes: PrefixShares, bounds: IntArray) -> BoolAr
     if len(last_levels) == 1:
         last_bounds, noise = last_levels[0].bounds(prefixes.grid.slots), sqrt(last_levels[0].noise.variance)
         counts = np.diff(prefixes.unbiased_prefix_counts[last_bounds])
-        for start, end in zip(
-            last_bounds[:-1][counts > STANDS_OUT * noise], last_bounds[1:][counts > STANDS_OUT * noise], strict=True
-        ):
+        is_occupied = counts > RANGE_TUNING.occupied_z * noise
+        for start, end in zip(last_bounds[:-1][is_occupied], last_bounds[1:][is_occupied], strict=True):
             inside = (bounds[1:-2] < end) & (bounds[2:-1] > start)
             occupied |= inside & (start > 0) & (end < prefixes.grid.slots)
     return occupied

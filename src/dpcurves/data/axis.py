@@ -19,7 +19,7 @@ from ..expressions import Expression, find_column_names, parse_expression
 from .grid import Grid
 from .universe import HashUniverse, Universe, require_universe
 
-LONGEST_NAME = 60
+LONGEST_AXIS_NAME = 60
 """Characters of a model's name, which is printed in plots and ledgers."""
 MOST_JSON = 2**24
 """Characters of a model's JSON text; a longer one is refused."""
@@ -121,9 +121,9 @@ def require_name(name: object) -> None:
     """
     require_type("name", name, str, "a text")
     text = str(name)
-    if not (0 < len(text) <= LONGEST_NAME and text.isprintable() and text.strip() == text):
+    if not (0 < len(text) <= LONGEST_AXIS_NAME and text.isprintable() and text.strip() == text):
         raise InvalidArgument(
-            "name", f"1 to {LONGEST_NAME} printable characters are needed, got {describe_value(name)}"
+            "name", f"1 to {LONGEST_AXIS_NAME} printable characters are needed, got {describe_value(name)}"
         )
 
 

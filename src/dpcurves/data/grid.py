@@ -34,7 +34,7 @@ class Outside(Enum):
 
 EXACT_IN_DOUBLES = 2**53
 """Integers below this number are exact in doubles."""
-ROUNDING = 2.0**-20
+PROBABILITY_ROUNDING = 2.0**-20
 """Probability by which a number may leave [0, 1] and still count as 0 or 1. Rounding to float32 is off by up to 2**-24,
 a few operations on it by some more; a wrong unit, such as 1.02, is far larger.
 """
@@ -101,7 +101,7 @@ MOST_LAID_OUT = 2**20
 
 EDGES_TRIED = 1000
 """Edges. Number of neighbouring edges of a very fine grid that are compared at each of three places."""
-FEW_CELLS = 1000
+CELLS_PER_VALUE = 1000
 """Cells per value below which looking up all edges is faster than bisection."""
 WIDTH = "width="
 FORMS = "lower:upper:cells, as in 0:100:1024, or lower:upper:width=W, as in 0:120:width=5"
@@ -393,12 +393,12 @@ class Grid:
         """Return the smallest and the largest number that is not counted apart.
 
         These are `lower` and `upper`, except for a grid of probabilities, from 0 to 1: a number beyond an end by no
-        more than rounding (`ROUNDING`) counts as the end.
+        more than rounding (`PROBABILITY_ROUNDING`) counts as the end.
 
         >>> Grid(0, 1, cells=4, outside=Outside.APART).cell_of(np.array([-1e-17, 1.00000012, 1.02]))
         array([1, 4, 5])
         """
-        rounding = ROUNDING if (self.lower, self.upper) == (0.0, 1.0) else 0.0
+        rounding = PROBABILITY_ROUNDING if (self.lower, self.upper) == (0.0, 1.0) else 0.0
         return self.lower - rounding, self.upper + rounding
 
     @property
@@ -435,7 +435,9 @@ class Grid:
 
         Bisection is used if all edges are too many for memory, or for so few values.
         """
-        if self.spacing is Spacing.EXPLICIT or (self._has_few_edges and self.cells < FEW_CELLS * max(values.size, 1)):
+        if self.spacing is Spacing.EXPLICIT or (
+            self._has_few_edges and self.cells < CELLS_PER_VALUE * max(values.size, 1)
+        ):
             return np.searchsorted(self.edges[1:-1], values, side="right").astype(np.int64)
         lowest, highest = np.zeros(values.shape, dtype=np.int64), np.full(values.shape, self.cells - 1)
         for _ in range(self.cells.bit_length()):

@@ -13,9 +13,9 @@ MOST_BYTES = 200
 """Bytes of UTF-8 that a name may have."""
 FAKES = Fraction(1, 10)
 """Names. Upper bound on the expected number of released names that no record has, split evenly over the ranks."""
-LEAST_BITS = 16
+LEAST_HASH_BITS = 16
 """Bits of the shortest hash."""
-MOST_BITS = 256
+MOST_HASH_BITS = 256
 """Bits of the longest hash: SHA-256."""
 BITS_A_DIGIT = 4
 """Bits of a hexadecimal digit."""
@@ -104,8 +104,8 @@ class HashUniverse:
 
     def __post_init__(self) -> None:
         convert_to_integers(self, bits="bits")
-        if not LEAST_BITS <= self.bits <= MOST_BITS or self.bits % BITS_A_DIGIT:
-            raise InvalidArgument("bits", f"a multiple of 4 from {LEAST_BITS} to {MOST_BITS} is needed")
+        if not LEAST_HASH_BITS <= self.bits <= MOST_HASH_BITS or self.bits % BITS_A_DIGIT:
+            raise InvalidArgument("bits", f"a multiple of 4 from {LEAST_HASH_BITS} to {MOST_HASH_BITS} is needed")
 
     @property
     def digits(self) -> int:
@@ -168,7 +168,7 @@ def _expand_letters(alphabet: str) -> str:
     for match in finditer("(?s)(.)-(.)|(.)", alphabet):
         first, last, single = match.groups()
         if single is None and first > last:
-            raise InvalidArgument("alphabet", "a range must increase, as in a-z")
+            raise InvalidArgument("alphabet", "a range of letters must increase; write it as in a-z")
         letters.update([single] if single is not None else map(chr, range(ord(first), ord(last) + 1)))
     if not letters:
         raise InvalidArgument("alphabet", "give at least one letter, as in a-z")

@@ -18,7 +18,7 @@ from .axis import Axis
 from .grid import MOST_LAID_OUT, Grid, Outside, Spacing
 
 FORMS = "first:last, as in 0:120, first:last:step, as in 0:120:5, or the values, as in 300,350,400"
-DIGITS = 400
+DECIMAL_DIGITS = 400
 """Decimal digits of exact arithmetic: more than distinguish a double from its neighbours at any magnitude."""
 
 
@@ -178,14 +178,14 @@ def _midpoint(left: float, right: float) -> float:
     """
     midpoint = left / 2 + right / 2
     if not (left.is_integer() and right.is_integer() and 2 * midpoint == left + right):
-        with localcontext(prec=DIGITS):
+        with localcontext(prec=DECIMAL_DIGITS):
             midpoint = float((Decimal(repr(left)) + Decimal(repr(right))) / 2)
     return midpoint if left < midpoint <= right else right
 
 
 def _outer_edge(value: float, inner: float, towards: float) -> float:
     """Return an outer edge: as far from the value as its inner edge, and at least the next double."""
-    with localcontext(prec=DIGITS):
+    with localcontext(prec=DECIMAL_DIGITS):
         edge = float(2 * Decimal(repr(value)) - Decimal(repr(inner)))
     return edge if edge not in {value, inner} else nextafter(value, towards)
 
@@ -198,7 +198,7 @@ def _list_steps(first: Decimal, last: Decimal, step: Decimal) -> list[float]:
         raise InvalidArgument(
             "values", f"the first value must not be above the last, and the step must be above zero: write {FORMS}"
         )
-    with localcontext(prec=DIGITS):
+    with localcontext(prec=DECIMAL_DIGITS):
         steps = (last - first) / step
         if steps != steps.to_integral_value():
             raise InvalidArgument(

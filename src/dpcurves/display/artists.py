@@ -17,11 +17,11 @@ from .numerals import IN_UTC, format_date, format_label, format_number, format_n
 from .styles import is_dark, scale_font_size
 from .text import footer
 
-MOST_TICKS = 6
+MOST_AXIS_TICKS = 6
 """Ticks. The most ticks along x."""
-PARTS = (1.0, 2.0, 5.0)
+LEADING_DIGITS = (1.0, 2.0, 5.0)
 """Ratios. Multiples of powers of ten for ticks between them."""
-DIGIT = 0.085
+DIGIT_WIDTH = 0.085
 """Inches. Width of a digit of a tick label."""
 
 
@@ -48,10 +48,10 @@ def _make_log_locator(ax: Axes, axis: Axis) -> ticker.LogLocator:
     """Return ticks of a logarithmic axis: as many as fit, also between powers of ten if the range is small."""
     low, high = sorted(axis.get_view_interval())
     if low > 0 and high / low < 60.0:  # below this ratio of the limits, ticks between powers of ten are drawn
-        return ticker.LogLocator(subs=PARTS, numticks=3 * MOST_TICKS)
+        return ticker.LogLocator(subs=LEADING_DIGITS, numticks=3 * MOST_AXIS_TICKS)
     inches = ax.get_position().width * float(ax.figure.bbox.width) / ax.figure.dpi
-    room = int(inches / 0.6) if axis is ax.xaxis else MOST_TICKS + 1  # a label is 0.6 inches wide
-    return ticker.LogLocator(numticks=max(2, min(MOST_TICKS + 1, room)))
+    room = int(inches / 0.6) if axis is ax.xaxis else MOST_AXIS_TICKS + 1  # a label is 0.6 inches wide
+    return ticker.LogLocator(numticks=max(2, min(MOST_AXIS_TICKS + 1, room)))
 
 
 class DateFormatter(PlainFormatter):
@@ -81,7 +81,7 @@ def format_axes(ax: Axes, across: str = "") -> None:
             axis.set_major_formatter(PowerFormatter())
             axis.set_minor_formatter(ticker.NullFormatter())
     if isinstance(ax.xaxis.get_major_locator(), ticker.AutoLocator):
-        ticks = ticker.MaxNLocator(MOST_TICKS, steps=[1, 2, 2.5, 5, 10])  # room for long numbers
+        ticks = ticker.MaxNLocator(MOST_AXIS_TICKS, steps=[1, 2, 2.5, 5, 10])  # room for long numbers
         ax.xaxis.set_major_locator(ticker.MaxNLocator(_fit_tick_count(ax, ticks), steps=[1, 2, 2.5, 5, 10]))
 
 
@@ -93,16 +93,20 @@ def _fit_tick_count(ax: Axes, ticks: ticker.MaxNLocator) -> int:
     inches = ax.get_position().width * float(ax.figure.bbox.width) / ax.figure.dpi
     if ax.get_aspect() != "auto":
         inches = min(inches, ax.get_position().height * float(ax.figure.bbox.height) / ax.figure.dpi)
-    return MOST_TICKS if len(visible) * letters * DIGIT <= inches else max(2, int(inches / (letters * DIGIT)) - 1)
+    return (
+        MOST_AXIS_TICKS
+        if len(visible) * letters * DIGIT_WIDTH <= inches
+        else max(2, int(inches / (letters * DIGIT_WIDTH)) - 1)
+    )
 
 
-SIZE = 7.0
+LETTER_SIZE = 7.0
 """Points. Font size of a footnote."""
-GAP = 4.0
+LABEL_GAP = 4.0
 """Points. Distance between the axis label and a footnote."""
-LINE = 1.25 * SIZE
+LINE_HEIGHT = 1.25 * LETTER_SIZE
 """Points. Height of a line of a footnote."""
-LETTER = 0.5 * SIZE
+LETTER = 0.5 * LETTER_SIZE
 """Points. Mean width of a letter of a footnote."""
 NOTE_GREY = "#6b6b6b"
 PALE_NOTE = "#a8adb3"
@@ -124,8 +128,9 @@ class Footnote(Annotation):
     def __init__(self, ax: Axes) -> None:
         below_label, grey = (ax.transAxes, ax.xaxis.label), PALE_NOTE if is_dark(ax) else NOTE_GREY
         super().__init__(
-            "", xy=(0, 0), xycoords=below_label, xytext=(0, -GAP), textcoords="offset points", annotation_clip=False,
-            verticalalignment="top", horizontalalignment="left", fontsize=scale_font_size(SIZE), color=grey,
+            "", xy=(0, 0), xycoords=below_label, xytext=(0, -LABEL_GAP), textcoords="offset points",
+            annotation_clip=False,
+            verticalalignment="top", horizontalalignment="left", fontsize=scale_font_size(LETTER_SIZE), color=grey,
             linespacing=1.25, parse_math=False,
         )  # fmt: skip
         self.claims: dict[str, list[str]] = {}
@@ -138,7 +143,7 @@ class Footnote(Annotation):
         names = max((len(text.get_text()) for text in ax.get_yticklabels()), default=0)
         is_laid_out = ax.figure.get_layout_engine() is not None
         # y tick labels are 8 points large, and 6 characters of them fit by default
-        narrowed = max(names - 6, 0) * 8.0 / SIZE if is_laid_out else 0
+        narrowed = max(names - 6, 0) * 8.0 / LETTER_SIZE if is_laid_out else 0
         # at least 24 characters a line
         self._letters = max(24, int(across * 72 / ax.figure.dpi / scale_font_size(LETTER) - narrowed))
         self._warning = PALE_WARNING if is_dark(ax) else WARNING
@@ -169,7 +174,7 @@ class Footnote(Annotation):
     def height(self) -> float:
         """Height of the footnote in points."""
         text = self.get_text()
-        return GAP + scale_font_size(LINE) * (text.count("\n") + 1) if text else 0.0
+        return LABEL_GAP + scale_font_size(LINE_HEIGHT) * (text.count("\n") + 1) if text else 0.0
 
 
 def _prefix_names(texts: Mapping[str, Sequence[str]]) -> list[str]:

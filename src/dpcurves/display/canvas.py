@@ -264,7 +264,10 @@ RECORDS = "for these records"
 """Label of intervals that cover the noise."""
 POPULATION = "for the population"
 """Label of intervals that cover noise and sampling."""
-DEEP, PALE = 0.34, 0.15
+DEEP = 0.34
+"""Opacity, from 0 to 1, of a band for the records of the table."""
+PALE = 0.15
+"""Opacity, from 0 to 1, of a band for the population."""
 DENSER = 1.7
 """Ratio. Opacity of a shade on a dark background over that on a light one."""
 UNNAMED = "_nolegend_"

@@ -124,7 +124,7 @@ def _finish_shares(picture: Picture, label: str, upwards: str) -> Axes:
 
 QUANTILE_ROOM = -0.03, 1.09
 """Shares. Limits of an axis of shares, with room for text above."""
-BEYOND = 0.12
+ROOM_BEYOND = 0.12
 """Share of the axis. Length of the arrow of an unbounded interval."""
 
 
@@ -175,10 +175,10 @@ def _draw_bars_across(picture: Picture, shares: FloatArray, points: FloatArray, 
     low, high = shade.endpoints
     known = np.concatenate([end[np.isfinite(end)] for end in (low, high, points)])
     first, last = (known.min(), known.max()) if len(known) else (0.0, 1.0)
-    beyond = BEYOND * ((last - first) or abs(last) or 1.0)
+    beyond = ROOM_BEYOND * ((last - first) or abs(last) or 1.0)
     before, after = first - beyond, last + beyond
     if picture.ax.get_xscale() == "log":
-        ratio = (last / first or 1.0) ** BEYOND
+        ratio = (last / first or 1.0) ** ROOM_BEYOND
         before, after = first / ratio, last * ratio
     limits = np.where(np.isfinite(low), low, before), np.where(np.isfinite(high), high, after)
     alpha = shade_opacity(shade.label, picture.ax)
@@ -364,7 +364,7 @@ def draw_plane(
     return picture.label_axes(labels[0], format_label(labels[1])).add_statement()
 
 
-MARGIN = 1.3
+AXIS_RATIO = 1.3
 """Ratio. Half width of an axis, as a multiple of the upper endpoint."""
 LINE_WIDTH = 48
 """Characters of a line of a wrapped legend entry."""
@@ -435,7 +435,7 @@ def draw_plane_bounds(
         ax.axhline(0, color=GREY, linewidth=0.8)
         ax.axvline(0, color=GREY, linewidth=0.8)
         # room for the legend above the rectangle
-        ax.set(xlim=(-MARGIN * across, MARGIN * across), ylim=(-MARGIN * upwards, 2.8 * upwards))
+        ax.set(xlim=(-AXIS_RATIO * across, AXIS_RATIO * across), ylim=(-AXIS_RATIO * upwards, 2.8 * upwards))
         ax.set_xlabel(format_label(labels[0]), parse_math=False)
         ax.set_ylabel(format_label(labels[1]), parse_math=False)
     words = f"± {format_number(across)} by ± {format_number(upwards)}"
@@ -448,7 +448,7 @@ def draw_plane_bounds(
     return picture.label_axes().add_statement()
 
 
-WITHIN = 0.75
+PLOT_SHARE = 0.75
 """Share of the width of the plot that the cells get beside the colour bar."""
 
 
@@ -502,7 +502,7 @@ def draw_contingency(
             color = "white" if deep != is_dark(ax) else "black"
             ax.text(column, row, words, ha="center", va="center", fontsize=letters, color=color)
     ax.set_yticks(range(len(rows)), rows, parse_math=False)
-    room = WITHIN * ax.get_position().width * ax.figure.bbox.width / ax.figure.dpi / len(columns)
+    room = PLOT_SHARE * ax.get_position().width * ax.figure.bbox.width / ax.figure.dpi / len(columns)
     turned: Any = {"rotation": 40, "ha": "right", "rotation_mode": "anchor"} if below > room else {}  # degrees
     ax.set_xticks(range(len(columns)), columns, parse_math=False, **turned)
     ax.set_ylabel(format_label(labels[0]), parse_math=False)
@@ -518,8 +518,8 @@ def _fit_letter_size(ax: Axes, shape: tuple[int, ...], words: Sequence[str]) -> 
     longest = max(len(line) for text in words for line in text.splitlines())
     lines = max(text.count("\n") + 1 for text in words)
     cell_width, cell_height = (
-        WITHIN * box.width * figure_width / shape[1],
-        WITHIN * box.height * figure_height / shape[0],
+        PLOT_SHARE * box.width * figure_width / shape[1],
+        PLOT_SHARE * box.height * figure_height / shape[0],
     )
     # a letter is 0.62 font sizes wide, a line 1.3 high
     return float(min(cell_width / (0.62 * (longest + 1)), cell_height / (1.3 * lines)))

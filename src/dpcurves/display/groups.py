@@ -119,11 +119,14 @@ def draw_means(
 
 MOST_TOGETHER = 4
 """Curves. Largest number of curves with bands on common axes."""
-EACH = (2.1, 1.6)
+PANEL_SIZE = (2.1, 1.6)
 """Inches. Width and height of a panel of small multiples."""
 LEAST_SIZE = (5.6, 4.0)
 """Inches. Least width and height of a figure of small multiples."""
-TITLE, TICK = 8, 7
+TITLE_SIZE = 8
+"""Points. Font size of the title of a panel."""
+TICK_SIZE = 7
+"""Points. Font size of the ticks and axis labels of a panel."""
 
 
 def draw_small_multiples(
@@ -143,7 +146,7 @@ def draw_small_multiples(
 
     across = ceil(sqrt(len(draw)))
     down = ceil(len(draw) / across)
-    size = max(LEAST_SIZE[0], across * EACH[0]), max(LEAST_SIZE[1], down * EACH[1] + 1.0)
+    size = max(LEAST_SIZE[0], across * PANEL_SIZE[0]), max(LEAST_SIZE[1], down * PANEL_SIZE[1] + 1.0)
     whole = prepare_axes(ax, size)
     if len(whole.figure.axes) == 1:
         whole.figure.set_size_inches(*size)  # type: ignore[union-attr]
@@ -201,14 +204,14 @@ def _format_panel(ax: Axes, name: str) -> None:
     """Set the title, small labels and few ticks of a panel; inner panels have no axis labels."""
     from matplotlib.ticker import LogLocator, MaxNLocator
 
-    ax.set_title(name, fontsize=scale_font_size(TITLE), parse_math=False)
-    ax.tick_params(labelsize=scale_font_size(TICK))
+    ax.set_title(name, fontsize=scale_font_size(TITLE_SIZE), parse_math=False)
+    ax.tick_params(labelsize=scale_font_size(TICK_SIZE))
     if ax.get_xscale() == "log":
         ax.xaxis.set_major_locator(LogLocator(numticks=4))
     else:
         ax.xaxis.set_major_locator(MaxNLocator(3))
-    ax.xaxis.label.set_fontsize(scale_font_size(TICK))
-    ax.yaxis.label.set_fontsize(scale_font_size(TICK))
+    ax.xaxis.label.set_fontsize(scale_font_size(TICK_SIZE))
+    ax.yaxis.label.set_fontsize(scale_font_size(TICK_SIZE))
     ax.xaxis.label.set_visible(ax.xaxis.get_tick_params()["labelbottom"])
     ax.yaxis.label.set_visible(ax.yaxis.get_tick_params()["labelleft"])
 
@@ -221,7 +224,7 @@ def _add_shared_legend(small: Sequence[Axes]) -> None:
             legend.remove()
     handles, words = small[0].get_legend_handles_labels()
     if handles:
-        figure, letters = small[0].figure, scale_font_size(TITLE)
+        figure, letters = small[0].figure, scale_font_size(TITLE_SIZE)
         inches = letters / 72 * (0.56 * sum(sorted(map(len, words))[-2:]) + 8)  # width of a letter over its height
         ncols = 2 if inches < figure.bbox.width / figure.dpi else 1
         figure.legend(handles, words, loc="outside upper center", ncols=ncols, fontsize=letters, frameon=False)

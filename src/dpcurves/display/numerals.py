@@ -84,7 +84,7 @@ MOST_DECIMALS = 12
 """Digits. The most decimals of a rounded number, and the most digits of a number that is shown in full."""
 MOST_LABELLED = 12
 """Points or rows. Largest number of them whose numbers are written on a plot."""
-ROUNDING = 1e-6
+OUTWARD_TOLERANCE = 1e-6
 """Units of the last digit. Rounding error of an endpoint that rounding outward ignores."""
 ENDLESS = "no end"
 
@@ -161,7 +161,7 @@ def format_interval(lower: float, upper: float, known_to: float = 0.0) -> str:
     if known_to > 0:
         digits = min(digits, max(1 - floor(log10(known_to) + 1e-9), 0))
     scale = 10.0**digits
-    low, high = floor(lower * scale + ROUNDING) / scale, ceil(upper * scale - ROUNDING) / scale
+    low, high = floor(lower * scale + OUTWARD_TOLERANCE) / scale, ceil(upper * scale - OUTWARD_TOLERANCE) / scale
     return f"{_round_to_power(low, -digits)} to {_round_to_power(high, -digits)}"
 
 

@@ -296,8 +296,10 @@ def draw_confusion(
 
 
 UNKNOWN = "anything from 0 to 1"
-FLOOR = -0.16
+COUNT_FLOOR = -0.16
+"""Share of the height. Foot of the bars that count scores, below the axis."""
 TALLEST = 0.12
+"""Share of the height. Height of the tallest bar that counts scores."""
 
 
 def draw_calibration(
@@ -326,7 +328,7 @@ def draw_calibration(
         ax.axhline(0, color=GREY, linewidth=0.6)
         ax.set_yticks(np.linspace(0, top, 6))
         ax.set(xlabel="mean predicted probability", ylabel="share of positives")
-        floor = UNIT[0] if count is None else FLOOR
+        floor = UNIT[0] if count is None else COUNT_FLOOR
         ax.set(xlim=(UNIT[0] * top, UNIT[1] * top), ylim=(floor * top, 1.02 * top), aspect="equal")
     known = np.ones(len(observed), dtype=bool)
     for shade in picture.shades:
@@ -339,9 +341,9 @@ def draw_calibration(
     if count is not None:
         sizes = np.asarray(count, dtype=float)
         largest = np.fmax.reduce(sizes, initial=1.0)
-        tops = FLOOR + TALLEST * np.clip(sizes, 0, None) / largest
+        tops = COUNT_FLOOR + TALLEST * np.clip(sizes, 0, None) / largest
         words, width = f"records per group, up to {largest:,.0f}", _bar_width(predicted / top)
-        ax.vlines(predicted, FLOOR * top, tops * top, color=color, alpha=0.35, linewidth=width, label=words)
+        ax.vlines(predicted, COUNT_FLOOR * top, tops * top, color=color, alpha=0.35, linewidth=width, label=words)
     return picture.label_axes(place="above", plainly=False).add_statement()
 
 

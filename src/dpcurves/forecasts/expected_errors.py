@@ -190,7 +190,9 @@ def require_column_name(column: Any) -> str:
     """Return the name of a column; outputs of models cannot be simulated."""
     if not isinstance(column, str):
         raise InvalidArgument(
-            "question", f"a forecast needs names of columns, not a model; got {describe_value(column)}"
+            "question",
+            "a forecast needs names of columns instead of a model; name the column of its scores;"
+            f" got {describe_value(column)}",
         )
     return column
 
@@ -403,7 +405,9 @@ def find_forecast_kind(question: Any) -> ForecastKind:
             *(question_type for module in import_forecast_modules() for question_type in getattr(module, FORECASTS)),
         ]
         names = ", ".join(question_type.__name__ for question_type in question_types)
-        raise InvalidArgument("question", f"there is a forecast of {names}; got {describe_value(question)}")
+        raise InvalidArgument(
+            "question", f"only {names} can be forecast, got {describe_value(question)}; ask for one of these"
+        )
     if getattr(question, "by", None) is not None:
         raise InvalidArgument("question", BY)
     return kind
@@ -442,7 +446,7 @@ SAYS_NOTHING = (
     "be uninformative"
 )
 SOMETIMES_NOTHING = "for {} the interval would be as wide as half of all that is possible, or wider"
-MOST_RECORDS = 1_000_000
+MOST_SIMULATED_RECORDS = 1_000_000
 """Records. Largest number of simulated records: with more, relative errors hardly change."""
 GIVEN = "the given records"
 LIKE = "columns of public records, a released curve, or a function of a generator and a number of records"
@@ -698,13 +702,13 @@ def _choose_laws(question: Any, kind: ForecastKind, records: int | None, like: A
                 "give records=N, the number of records to simulate, or like=, public records or a released curve",
             )
         simulated = {name: _build_law(question, kind, law) for name, law in kind.laws.items()}
-        return min(_require_positive(records), MOST_RECORDS), simulated
+        return min(_require_positive(records), MOST_SIMULATED_RECORDS), simulated
     if callable(like):
         if records is None:
             raise InvalidArgument("records, like", "give records=N, the number of records to draw from the law")
-        return min(_require_positive(records), MOST_RECORDS), {"the given law": like}
+        return min(_require_positive(records), MOST_SIMULATED_RECORDS), {"the given law": like}
     law, number = law_from_curve(question, like, LIKE)
-    size = min(_require_positive(max(round(number), 1) if records is None else records), MOST_RECORDS)
+    size = min(_require_positive(max(round(number), 1) if records is None else records), MOST_SIMULATED_RECORDS)
     return size, {f"the released {type(like).__name__}": law}
 
 

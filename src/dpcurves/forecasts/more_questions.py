@@ -25,14 +25,17 @@ from .expected_errors import (
 )
 from .reference_laws import CLASSES, PLACES, interpolate_grid
 
-LEAST = 0.1
+LEAST_WEIGHT_SHARE = 0.1
 """Ratio. Least simulated weight, as a fraction of the cap; weights are uniform and independent of values."""
 
 
 def synthesise_weights(question: Any, size: int) -> FloatArray:
     """Return simulated weights of `size` records, from a tenth to half of the cap, evenly spread."""
     # weights are spread evenly from a tenth to half of the cap, by the golden ratio
-    return np.asarray(question.weight_cap * (LEAST + (0.5 - LEAST) * (np.arange(size) * 0.6180339887498949 % 1)))
+    return np.asarray(
+        question.weight_cap
+        * (LEAST_WEIGHT_SHARE + (0.5 - LEAST_WEIGHT_SHARE) * (np.arange(size) * 0.6180339887498949 % 1))
+    )
 
 
 def weight_steps(question: Any, records: read.Columns) -> FloatArray:
@@ -133,13 +136,13 @@ WEIGHTED_NUMBER = ForecastKind(
 
 DECILES = np.linspace(0.1, 0.9, 9)
 """Levels at which errors of curves are measured."""
-SPREAD = 999.0
+VALUE_RANGE = 999.0
 """Units of the column. Range of the simulated values."""
 
 
 def _fill_unbounded_column(question: Any, places: FloatArray) -> Table:
     """Return the column of values from 1 to 1000 at these positions."""
-    return {question.column: 1 + SPREAD * places}
+    return {question.column: 1 + VALUE_RANGE * places}
 
 
 def _rank_error(question: Any, result: curves.CDF | curves.Quantiles, records: read.Columns) -> float:
@@ -173,10 +176,10 @@ UNBOUNDED_HISTOGRAM = ForecastKind(
     lambda question, size: size / 4,
 )
 NUMBERS: Mapping[type[Any], Callable[[Any, int], float]] = {
-    curves.AutoRangeSumQuestion: lambda question, size: size * SPREAD / 4,
-    curves.AutoRangeMeanQuestion: lambda question, size: SPREAD / 4,
-    curves.AutoRangeVarianceQuestion: lambda question, size: (SPREAD / 4) ** 2,
-    curves.AutoRangeSummaryQuestion: lambda question, size: SPREAD / 4,
+    curves.AutoRangeSumQuestion: lambda question, size: size * VALUE_RANGE / 4,
+    curves.AutoRangeMeanQuestion: lambda question, size: VALUE_RANGE / 4,
+    curves.AutoRangeVarianceQuestion: lambda question, size: (VALUE_RANGE / 4) ** 2,
+    curves.AutoRangeSummaryQuestion: lambda question, size: VALUE_RANGE / 4,
 }
 UNBOUNDED_SCORES = ForecastKind(
     CLASSES,

@@ -243,7 +243,7 @@ class HaarTensorSums(CountLaw):
     def __post_init__(self) -> None:
         if len(self.noises) != prod(len(band_sizes(side)) for side in self.sides):
             raise InvalidArgument(
-                "noises", f"must be one per combination of bands of {self.sides} cells, got {len(self.noises)}"
+                "noises", f"give one noise for each combination of bands of {self.sides} cells, got {len(self.noises)}"
             )
 
     @property
@@ -295,7 +295,10 @@ class HaarTensorSums(CountLaw):
         """
         law = STORED.decode_fields(cls, stored, missing=STORED.decode(Noise, stored["missing"]))
         if (law.rows, law.cells) != (stored["rows"], stored["cells"]):
-            raise InvalidArgument("evidence", f"must be a table of {law.cells} cells")
+            raise InvalidArgument(
+                "evidence",
+                f"the released values must fill a table of {law.cells} cells; take the file as dpcurves wrote it",
+            )
         return law
 
 

@@ -151,7 +151,9 @@ def _first_children(level: Tier, finer: Tier) -> IntArray:
     starts, inner = level.first_cells, finer.first_cells
     first_child = np.searchsorted(inner, starts)
     if first_child[-1] == len(inner) or not np.array_equal(inner[first_child], starts):
-        raise InvalidArgument("levels", "every interval must be a union of intervals of the next level")
+        raise InvalidArgument(
+            "levels", "every interval must be a union of intervals of the next level; list levels from coarse to fine"
+        )
     return first_child.astype(np.int64)
 
 
@@ -434,7 +436,7 @@ def build_layers(bounds: Sequence[IntArray], variances: Sequence[float]) -> tupl
         ValueError: there is no level, or an interval is not a union of intervals of the next level.
     """
     if not bounds:
-        raise InvalidArgument("law", "must have at least one level")
+        raise InvalidArgument("law", "a law needs at least one level of intervals; give one")
     layers: list[Layer] = []
     parents = [bounds[0][[0, -1]], *bounds[:-1]]
     for level_bounds, parent, variance in reversed(list(zip(bounds, parents, variances, strict=True))):
@@ -449,7 +451,9 @@ def _build_layer(bounds: IntArray, parent: IntArray, own_variance: float, childr
     """
     first_child = np.searchsorted(bounds, parent)
     if not np.array_equal(bounds.take(first_child, mode="clip"), parent) or np.any(np.diff(bounds) < 1):
-        raise InvalidArgument("law", "every interval must be a union of intervals of the next level")
+        raise InvalidArgument(
+            "law", "every interval must be a union of intervals of the next level; list levels from coarse to fine"
+        )
     variance = 1 / (1 / own_variance + 1 / children_variance)
     return Layer(
         width=np.diff(bounds),

@@ -43,12 +43,8 @@ LEAST_VARIANCE = 1e-100
 """Squared records. Replaces variance 0, so that exact values of equal rank share a residual evenly."""
 MOST_PARTIES = 2**22
 """Parties. Largest number of parties in a stored law; more are refused when it is read."""
-TOGETHER = 64
+MOST_SUMMED_PARTIES = 64
 """Parties. Largest number of parties whose draws are simulated at once, which bounds memory."""
-TINY = 1e-300
-"""Squared records. Replaces 0 in denominators."""
-RATES = 64
-"""Rates. Number of rates that are tried for a Chernoff bound."""
 POSITIVE = "^[1-9][0-9]*(/[1-9][0-9]*)?$"
 """Pattern of positive fractions in JSON."""
 LAPLACE_EXCESS = 3.0
@@ -194,7 +190,7 @@ def simulate_noise(noise: Noise, shape: tuple[int, ...], generator: np.random.Ge
     """Simulate integers of a noise law, as floats. Not for protection, because `generator` is predictable."""
     if not isinstance(noise.parties, int):
         return _simulate_fractional_parties(noise, float(noise.parties), shape, generator)
-    if noise.parties > TOGETHER:
+    if noise.parties > MOST_SUMMED_PARTIES:
         return _simulate_many_parties(noise, noise.parties, shape, generator)
     if noise.parties > 1:
         return np.asarray(simulate_noise(noise.sum_over_parties(1), (noise.parties, *shape), generator).sum(axis=0))
@@ -224,8 +220,8 @@ def _simulate_many_parties(
         return np.rint(generator.normal(0, sqrt(parties * parameter), shape))
     remaining, total = parties, np.zeros(shape)
     while remaining:
-        total += simulate_noise(noise.sum_over_parties(min(remaining, TOGETHER)), shape, generator)
-        remaining -= min(remaining, TOGETHER)
+        total += simulate_noise(noise.sum_over_parties(min(remaining, MOST_SUMMED_PARTIES)), shape, generator)
+        remaining -= min(remaining, MOST_SUMMED_PARTIES)
     return total
 
 
@@ -693,7 +689,7 @@ class NoisySums(CountLaw):
         """Return, for each combination of values, a bound that its noise exceeds with at most this probability.
 
         Formal guarantees: a Chernoff bound. For each rate s > 0, ``(sum of log-moments at s * weights -
-        log(probability)) / s`` is such a bound; the least of `RATES` is returned.
+        log(probability)) / s`` is such a bound; the least of 64 is returned.
 
         Arguments:
             weights: Weights of the values in their order, one row per combination.
@@ -705,13 +701,13 @@ class NoisySums(CountLaw):
             part_weights = weights[:, start:end]
             variance += noise.variance * (part_weights**2).sum(axis=1)
             largest_rates = np.minimum(
-                largest_rates, noise.largest_rate / np.maximum(np.abs(part_weights).max(axis=1, initial=0.0), TINY)
+                largest_rates, noise.largest_rate / np.maximum(np.abs(part_weights).max(axis=1, initial=0.0), 1e-300)
             )
             parts.append((noise, part_weights))
-        scale = np.minimum(largest_rates, np.sqrt(-2 * log(probability) / np.maximum(variance, TINY)))
+        scale = np.minimum(largest_rates, np.sqrt(-2 * log(probability) / np.maximum(variance, 1e-300)))
         bound = np.full(len(weights), inf)
-        for step in range(1, RATES + 1):
-            rate = scale * (step / (RATES + 0.5))
+        for step in range(1, 65):
+            rate = scale * (step / 64.5)
             moments = sum(
                 (noise.log_moments(rate[:, None] * part_weights).sum(axis=1) for noise, part_weights in parts),
                 -log(probability),
@@ -771,7 +767,7 @@ def sum_over_intervals(cells: Any, starts: IntArray) -> Any:
 
 MOST_CELLS = 2**22
 """Cells. Largest number of cells in all rows of a stored law together, as for counting by a curator."""
-MOST_BITS = 256
+MOST_STORED_BITS = 256
 """Bits or blocks. Largest `bits` and `blocks` of a stored law."""
 GROUP = "dpcurves.laws"
 """Entry point group of other packages: the `KEY` of a law, and the location of its class."""
@@ -793,8 +789,8 @@ def law_from_json(stored: Mapping[str, Any]) -> Law:
     """
     laws = _find_laws(stored)
     for name in ("bits", "blocks"):
-        if not 0 <= int(stored.get(name, 0)) <= MOST_BITS:
-            raise InvalidArgument(f"evidence.{name}", f"must be at most {MOST_BITS}")
+        if not 0 <= int(stored.get(name, 0)) <= MOST_STORED_BITS:
+            raise InvalidArgument(f"evidence.{name}", f"must be at most {MOST_STORED_BITS}")
     for cells in (law.count_stored_cells(stored) for law in laws):
         if not 0 < cells <= MOST_CELLS:
             raise InvalidArgument("evidence.cells", f"must be from 1 to {MOST_CELLS} in all rows together, got {cells}")

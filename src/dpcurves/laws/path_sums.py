@@ -125,7 +125,9 @@ class PathSums(CountLaw):
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
         """Return the law that `to_json` wrote. Raises `InvalidArgument` if it has more than one row."""
         if stored["rows"] != 1:
-            raise InvalidArgument("evidence", "must have one row, because it counts prefixes")
+            raise InvalidArgument(
+                "evidence", "a release of prefixes must have one row; take the file as dpcurves wrote it"
+            )
         return STORED.decode_fields(
             cls, stored, cells=int(stored["cells"]), missing=STORED.decode(Noise | None, stored["missing"])
         )
@@ -163,7 +165,9 @@ class ThresholdSums(NoisySums):
         expected = (length + row * places // self.rows for row in range(self.rows) for length in row_lengths)
         if not 0 < places <= MOST_PLACES or not lengths or lengths != tuple(expected) or lengths[-1] != places:
             raise InvalidArgument(
-                "evidence", "must have counts below the same thresholds in all rows, and of all cells"
+                "evidence",
+                "all rows must be counted below the same thresholds, and all cells must be counted;"
+                " take the file as dpcurves wrote it",
             )
 
     @classmethod

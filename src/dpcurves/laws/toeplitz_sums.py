@@ -61,7 +61,7 @@ def causal_convolution(signal: Integers, weights: NDArray[np.int64]) -> NDArray[
     """
     length = len(weights)
     if length > MOST_VALUES or weights.min() < 0 or weights.max() > HEAVIEST:
-        raise InvalidArgument("weights", "must be at most 2**23 numbers from 0 to 2**36")
+        raise InvalidArgument("weights", "give at most 2**23 weights, each from 0 to 2**36")
     if signal.dtype == np.object_:
         exact = weights.astype(np.object_)
         return np.array([np.convolve(row, exact)[:length] for row in signal], dtype=np.object_)

@@ -73,7 +73,7 @@ class Currency(Enum):
         if exact is None:
             raise InvalidArgument(
                 "rho",
-                "this account is kept in epsilon, and a zCDP loss has no epsilon (pure converts to rho, never back)",
+                "this account is kept in epsilon, and a loss in rho has no epsilon; give a loss in epsilon",
             )
         if exact <= 0:
             raise InvalidArgument(self.value, f"a number above zero is needed, got {loss}")
@@ -246,7 +246,7 @@ class QuestionBudget:
         return fraction if billionths < LEAST_ROUNDED else billionths / (exact * BILLION)
 
 
-LONGEST_NAME = 200
+LONGEST_ACCOUNT_NAME = 200
 """Characters of a name of a dataset, project or person: names are indexed, and databases index short texts only."""
 
 
@@ -256,8 +256,8 @@ def require_name(argument: str, name: str) -> None:
     Raises:
         ValueError: names the argument.
     """
-    if not (isinstance(name, str) and 0 < len(name) <= LONGEST_NAME and name.isprintable()):
-        raise InvalidArgument(argument, f"1 to {LONGEST_NAME} printable characters are needed")
+    if not (isinstance(name, str) and 0 < len(name) <= LONGEST_ACCOUNT_NAME and name.isprintable()):
+        raise InvalidArgument(argument, f"1 to {LONGEST_ACCOUNT_NAME} printable characters are needed")
 
 
 def require_text(argument: str, text: str) -> None:

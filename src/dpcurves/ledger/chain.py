@@ -94,7 +94,7 @@ def make_tampering_error(finding: str) -> InvalidArgument:
     )
 
 
-SIZE = 32
+KEY_BYTES = 32
 """Bytes of a key: the output size of SHA-256."""
 _OF_STATES = b"dpcurves: states of streams"
 """HKDF context of the key that encrypts stream states."""
@@ -115,14 +115,14 @@ class Key:
     __slots__ = ("_secret",)
 
     def __init__(self, secret: bytes) -> None:
-        if len(secret) < SIZE:
-            raise InvalidArgument("key", f"at least {SIZE} bytes are needed, got {len(secret)}")
+        if len(secret) < KEY_BYTES:
+            raise InvalidArgument("key", f"at least {KEY_BYTES} bytes are needed, got {len(secret)}")
         self._secret = bytes(secret)
 
     @classmethod
     def generate(cls) -> Key:
         """Return a new key of 32 bytes from the operating system's randomness."""
-        return cls(secrets.token_bytes(SIZE))
+        return cls(secrets.token_bytes(KEY_BYTES))
 
     @classmethod
     def from_hex(cls, text: str, location: str) -> Key:
@@ -134,7 +134,7 @@ class Key:
         try:
             return cls(bytes.fromhex(text.strip()))
         except ValueError:
-            rule = f"at least {2 * SIZE} hexadecimal digits are needed in {location}"
+            rule = f"at least {2 * KEY_BYTES} hexadecimal digits are needed in {location}"
         raise InvalidArgument("key", rule)
 
     @property
@@ -222,7 +222,7 @@ def make_key(path: Path) -> Key:
 
 def generate_key_digits() -> str:
     """Return a new random key as 64 hexadecimal digits."""
-    return secrets.token_hex(SIZE)
+    return secrets.token_hex(KEY_BYTES)
 
 
 def write_key(path: Path, digits: str) -> bool:
@@ -247,7 +247,7 @@ def write_key(path: Path, digits: str) -> bool:
 # the secret state of a stream, and the book, which holds the number of entries and the seal of the last entry.
 
 
-VERSION = 1
+SCHEMA_VERSION = 1
 """Version number of this schema, stored in the book; another version is refused."""
 
 METADATA = sql.MetaData()
@@ -380,13 +380,13 @@ WAIT_SECONDS = 60
 
 _ALONE = sql.text("SELECT pg_advisory_xact_lock(:number)").bindparams(sql.bindparam("number", type_=sql.BigInteger))
 
-_BUSY = f"other processes held the lock for {WAIT_SECONDS} seconds; nothing was written"
+_BUSY = f"other processes held the lock for {WAIT_SECONDS} seconds, and nothing was written; try again"
 _LOCKS = "the disk supports no locks, as some network disks: use a disk of this machine, or PostgreSQL"
 # SQLite reports the same error for a disk without locks and for a lock that another process holds.
 _BUSY_FILE = f"other processes held the lock for {WAIT_SECONDS} seconds, or {_LOCKS}; nothing was written"
 _NO_LOCKS = f"{_LOCKS}; nothing was written"
-_NO_LEDGER = "not a ledger"
-_BROKEN_RULE = "a row that breaks the ledger's rules was refused; nothing was written"
+_NO_LEDGER = "this database holds no ledger; create one with `dpcurves ledger create`, or correct the URL"
+_BROKEN_RULE = "a row that breaks the ledger's rules was refused, and nothing was written; run `dpcurves ledger verify`"
 _TROUBLES = {
     "SQLITE_NOTADB": "the file is not an SQLite database; name the file of a ledger",
     "SQLITE_ERROR": _NO_LEDGER,
@@ -569,7 +569,7 @@ class Book:
     def from_key(cls, key: Key) -> Book:
         """Return the book of a new ledger: a random name, no entries, the identifier of this key."""
         name = secrets.token_hex(16)
-        return cls(VERSION, name, key.identity, entries=0, head=key.seal("beginning", name))
+        return cls(SCHEMA_VERSION, name, key.identity, entries=0, head=key.seal("beginning", name))
 
     def beginning(self, key: Key) -> str:
         """Return the seal that the first entry takes as its predecessor's; it depends on the key and the ledger's
@@ -622,10 +622,10 @@ def require_version(connection: sql.Connection) -> None:
         ValueError: names both versions.
     """
     version = connection.execute(sql.select(BOOK.c.version)).scalars().first()
-    if version not in (None, VERSION):
+    if version not in (None, SCHEMA_VERSION):
         raise InvalidArgument(
             "ledger",
-            f"the ledger has schema {version}, and this dpcurves reads schema {VERSION}:"
+            f"the ledger has schema {version}, and this dpcurves reads schema {SCHEMA_VERSION}:"
             " upgrade dpcurves on this machine",
         )
 

@@ -52,7 +52,7 @@ _SERVED = 8
 """Bytes. Offset, in the queue's file, of the number below which no writer is waited for."""
 _LOCK = struct.Struct("hhqqi0q")
 """C structure `flock` of fcntl."""
-_TRIES = 1000
+_MOST_TRIES = 1000
 """Attempts to claim a number before the writer gives up its place in the queue."""
 
 
@@ -124,11 +124,11 @@ class _QueuePosition:
             os.close(self._file)
 
     def _claim_number(self) -> None:
-        """Lock the byte of the next free number and store the number after it. Raises `BlockingIOError` after `_TRIES`
-        attempts.
+        """Lock the byte of the next free number and store the number after it. Raises `BlockingIOError` after
+        `_MOST_TRIES` attempts.
         """
         # Two writers that read the same number: one gets the lock, the other takes the next number.
-        for _ in range(_TRIES):
+        for _ in range(_MOST_TRIES):
             with suppress(BlockingIOError):
                 self._call_lock(fcntl.F_OFD_SETLK, fcntl.F_WRLCK, self._number, self._number + 1)
                 self._write_number(_NEXT, self._number + 1)
@@ -492,7 +492,7 @@ def _has_ledger(connection: sql.Connection) -> bool:
     return sql.inspect(connection).has_table(chain.BOOK.name)
 
 
-_KNOWN = "sqlite:///budget.db, postgresql+psycopg://user@host/database or sqlite:// is needed"
+_KNOWN = "sqlite:///budget.db, postgresql+psycopg://user@host/database or sqlite:// for one in memory"
 
 
 class Storage(Protocol):
@@ -534,11 +534,13 @@ def parse_storage_url(url: str) -> Storage:
     except (SQLAlchemyError, ValueError):
         parsed = None
     if parsed is None:  # raised outside the except block, so that the error does not chain one that quotes the URL
-        raise InvalidArgument("ledger", f"a URL like {_KNOWN}")
+        raise InvalidArgument("ledger", f"give a URL, one of {_KNOWN}")
     if parsed.drivername in ("postgresql", "postgresql+psycopg"):
         return ServerStorage(parsed)
     if parsed.drivername not in ("sqlite", "sqlite+pysqlite"):
-        raise InvalidArgument("ledger", f"a URL like {_KNOWN}, got one of {parsed.drivername!r}")
+        raise InvalidArgument("ledger", f"give a URL, one of {_KNOWN}, got one of {parsed.drivername!r}")
     if parsed.query or parsed.host:
-        raise InvalidArgument("ledger", "an SQLite URL is sqlite:/// and the path of a file, without host and options")
+        raise InvalidArgument(
+            "ledger", "write an SQLite URL as sqlite:/// and the path of a file, without host and options"
+        )
     return MemoryStorage() if parsed.database in (None, "", ":memory:") else FileStorage(str(parsed.database))

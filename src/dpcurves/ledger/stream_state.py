@@ -70,7 +70,10 @@ def store_ticks(chain: Chain, grant: Grant, ticks: Mapping[int, str], state: byt
     if first < next_tick:
         return _read_answers(chain, grant, range(first, min(next_tick, first + len(ticks))))
     if first > next_tick:
-        raise InvalidArgument("ticks", f"the next tick is {next_tick}, got {first}: no tick may be left out")
+        raise InvalidArgument(
+            "ticks",
+            f"the next tick is {next_tick}, got {first}; go on with the next one, because no tick may be left out",
+        )
     if stored is None:
         _require_no_answers(chain, grant, row)
     else:

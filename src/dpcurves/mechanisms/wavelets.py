@@ -323,7 +323,7 @@ def _price_of_move(along: tuple[MovePrices, ...], family: Family) -> Fraction:
     return apart - (shared + signed if family is Family.LAPLACE else 2 * signed)
 
 
-BITS = 20
+WEIGHT_BITS = 20
 """Bits. Binary digits of weights after the point. The estimate inverts the rounded weights, so rounding causes no
 bias.
 """
@@ -356,7 +356,7 @@ class SquareRoot(FixedWidthMechanism, PrefixMechanism):
             raise UnsupportedQuery(
                 "epsilon", "prefix sums by a square root of their matrix have Gaussian noise; give a loss in rho"
             )
-        alone, moved = squared_lengths(-(-query.cells // self.width), BITS)
+        alone, moved = squared_lengths(-(-query.cells // self.width), WEIGHT_BITS)
         unit, missing = calibrate_prices(
             Fraction(alone), Fraction(moved if query.rows == 1 else 2 * alone), loss, adjacency
         )
@@ -364,7 +364,7 @@ class SquareRoot(FixedWidthMechanism, PrefixMechanism):
             query.rows,
             query.cells,
             self.width,
-            BITS,
+            WEIGHT_BITS,
             calibrate_to_price(unit, loss),
             missing=calibrate_to_price(missing, loss),
         )

@@ -28,7 +28,7 @@ LARGEST_VARIANCE = 2**110
 """Squared records. Largest variance: up to it all but exp(-2**14) of the law fits 64 bits."""
 LARGEST_INTEGER = 2**63 - 1
 """Records. Largest 64-bit integer, to which larger magnitudes are clipped."""
-CERTAIN = 1 << 16
+ONE_PROBABILITY = 1 << 16
 """Units of ``2**-16``: the probability 1."""
 
 
@@ -150,10 +150,10 @@ def _sample_low_bits(size: int, bits: int, randomness: Randomness) -> NDArray[np
 def _bound_excesses(steps: StepEnvelope, outcomes: int) -> NDArray[np.uint32]:
     """Return for each outcome a bound on its excess, in units of 2**-16; the last entry, for rarer outcomes, is 1."""
     last_low = (1 << steps.bits) - 1
-    slope = steps.rate * last_low * CERTAIN
+    slope = steps.rate * last_low * ONE_PROBABILITY
     top, bottom = slope.numerator, slope.denominator
     bounds = (top * (2 * steps.step_start(outcome) + last_low) // bottom + 1 for outcome in range(outcomes))
-    return np.array([*(min(bound, CERTAIN) for bound in bounds), CERTAIN], dtype=np.uint32)
+    return np.array([*(min(bound, ONE_PROBABILITY) for bound in bounds), ONE_PROBABILITY], dtype=np.uint32)
 
 
 def _accept(excess: Fraction, excess_bound: int, randomness: Randomness) -> bool:
@@ -163,7 +163,7 @@ def _accept(excess: Fraction, excess_bound: int, randomness: Randomness) -> bool
     The first variable of `sample_alternating_series` is 1 with probability `excess`. If `excess` is at most the bound,
     it can be sampled as the product of the passed test and a variable of probability ``excess * 2**16 / excess_bound``.
     """
-    if excess_bound == CERTAIN:
+    if excess_bound == ONE_PROBABILITY:
         return sample_bernoulli_exp(excess, randomness)
     is_first_one = randomness.sample_below(excess.denominator * excess_bound) < excess.numerator << 16
     return sample_alternating_series(excess, 2, randomness) if is_first_one else True

@@ -21,13 +21,13 @@ from .randomness import Randomness
 # exp(-x) for rational x: proven bounds in integers, and exact Bernoulli samples.
 
 
-GUARD = 24
+GUARD_BITS = 24
 """Bits. Additional bits of intermediate results of `bound_exp_neg`, of which squaring uses up at most 10."""
 LEAST_EPSILON = Fraction(1, 2**20)
 """Natural-log units. Least epsilon of one randomised answer of a person, or of a pair."""
 MOST_EPSILON = Fraction(64)
 """Natural-log units. Largest epsilon of one randomised answer of a person, or of a pair."""
-PRECISE = 256
+EPSILON_BITS = 256
 """Bits. Precision of `bound_exp_neg_above`."""
 
 Bracket = tuple[int, int]
@@ -57,17 +57,17 @@ def bound_exp_neg(exponent: Fraction, bits: int) -> Bracket:
     """
     if exponent >= bits:  # exp(-bits) is below 2**-bits
         return 0, 1
-    fine = bits + GUARD
+    fine = bits + GUARD_BITS
     halvings = max(0, exponent.numerator.bit_length() - exponent.denominator.bit_length() + 9)
     bounds = _sum_exp_series((exponent.numerator << fine) // (exponent.denominator << halvings), fine)
     for _ in range(halvings):
         bounds = multiply_brackets(bounds, bounds, fine)
-    return bounds[0] >> GUARD, (bounds[1] >> GUARD) + 1
+    return bounds[0] >> GUARD_BITS, (bounds[1] >> GUARD_BITS) + 1
 
 
 def bound_exp_neg_above(epsilon: Fraction) -> Fraction:
     """Return an upper bound of ``exp(-epsilon)`` with an error below ``2**-250``."""
-    return Fraction(bound_exp_neg(epsilon, PRECISE)[1], 1 << PRECISE)
+    return Fraction(bound_exp_neg(epsilon, EPSILON_BITS)[1], 1 << EPSILON_BITS)
 
 
 def geometric_terms(first: Bracket, ratio: Bracket, count: int, bits: int) -> list[Bracket]:
@@ -131,11 +131,11 @@ def _sum_exp_series(small: int, bits: int) -> Bracket:
 
 PREFIX = 16
 """Bits of a uniform number that are looked up in a table of 2**16 entries."""
-WORD = 64
+WORD_BITS = 64
 """Bits of a uniform number that are drawn at once."""
-TOP = (1 << WORD) - 1
+TOP = (1 << WORD_BITS) - 1
 """Largest 64-bit word."""
-REST = np.uint64(WORD - PREFIX)
+REST = np.uint64(WORD_BITS - PREFIX)
 """Bits of a word behind its prefix, 48."""
 
 
@@ -164,13 +164,13 @@ def bound_cumulative(law: InvertedLaw, bits: int) -> tuple[list[int], list[int]]
 
 def sample_by_inversion(law: InvertedLaw, randomness: Randomness) -> int:
     """Sample one outcome of a law exactly, from one uniform word and more if the word leaves it open."""
-    return refine_until_proven(law, int(randomness.sample_words(1)[0]), WORD, randomness)
+    return refine_until_proven(law, int(randomness.sample_words(1)[0]), WORD_BITS, randomness)
 
 
 def refine_until_proven(law: InvertedLaw, word: int, bits: int, randomness: Randomness) -> int:
     """Return the outcome for a uniform number with first `bits` binary digits `word`; draw more digits if needed."""
     while (outcome := _find_proven_outcome(law, word, bits)) is None:
-        word, bits = word << WORD | int(randomness.sample_words(1)[0]), bits + WORD
+        word, bits = word << WORD_BITS | int(randomness.sample_words(1)[0]), bits + WORD_BITS
     return outcome
 
 
@@ -193,7 +193,7 @@ class InversionTable:
     __slots__ = ("_by_prefix", "_law", "_lower", "_upper")
 
     def __init__(self, law: InvertedLaw) -> None:
-        lower, upper = bound_cumulative(law, WORD)
+        lower, upper = bound_cumulative(law, WORD_BITS)
         # 2**64 does not fit into a word. TOP replaces it, and a word that equals TOP goes to `refine_until_proven`.
         self._lower = np.array([*(min(bound, TOP) for bound in lower), 0], dtype=np.uint64)
         self._upper = np.array([min(bound, TOP) for bound in upper], dtype=np.uint64)
@@ -221,19 +221,16 @@ class InversionTable:
         """Return the outcomes for uniform numbers with first 64 binary digits `words`."""
         outcomes = self._upper.searchsorted(words, side="right")
         for index in np.flatnonzero(words >= self._lower[outcomes]):
-            outcomes[index] = refine_until_proven(self._law, int(words[index]), WORD, randomness)
+            outcomes[index] = refine_until_proven(self._law, int(words[index]), WORD_BITS, randomness)
         return outcomes
 
     def _build_prefix_table(self) -> NDArray[np.int16]:
         """Return the outcome that each prefix of 16 bits proves, (2**16,); -1 if it proves none."""
         first = np.arange(1 << PREFIX, dtype=np.uint64) << REST
-        last = first | np.uint64((1 << WORD - PREFIX) - 1)
+        last = first | np.uint64((1 << WORD_BITS - PREFIX) - 1)
         outcomes = self._upper.searchsorted(first, side="right")
         return np.where(last < self._lower[outcomes], outcomes, -1).astype(np.int16)
 
-
-LAST_BIN = 256
-"""Index of the last bin. Bins are at least 1 / (4 * rate) wide, so candidates in it have weights below exp(-64)."""
 
 Penalties = NDArray[np.int64] | Sequence[int]
 
@@ -324,18 +321,16 @@ def _subtract_least(penalties: Penalties) -> NDArray[np.uint64]:
 def _bin_penalties(distances: NDArray[np.uint64], rate: Fraction) -> SelectionBins:
     """SECRET: put candidates into bins of ``2**bits`` penalties, at most ``1 / (2 * rate)`` wide."""
     bits = 63 if rate == 0 else min(63, max(0, int(1 / (2 * rate)).bit_length() - 1))
-    binned = np.minimum(distances >> np.uint64(bits), np.uint64(LAST_BIN)).astype(np.int64)
+    binned = np.minimum(distances >> np.uint64(bits), np.uint64(256)).astype(np.int64)  # bin 256 holds all larger ones
     return SelectionBins(rate, bits, distances, binned, np.bincount(binned).tolist())
 
 
-DIGIT = 11
+DIGIT_BITS = 11
 """Bits of a digit of a penalty: its table of weights has 2**11 entries."""
-DIGITS = 3
+PENALTY_DIGITS = 3
 """Digits. Number of digits of a penalty of 32 bits."""
-FINE = 192
+POWER_BITS = 192
 """Bits of powers of exp(-rate) before they are rounded to 53 bits."""
-EXACT = 53
-"""Bits of the mantissa of a floating-point number."""
 STEEPEST = Fraction(64)
 """Natural-log units per unit of penalty. Largest rate that is used: smaller weights than ``exp(-64)`` times another
 never matter.
@@ -441,7 +436,7 @@ class PartitionLaw:
             scale += int(sums.weight_exponents[number, digit])
         before = place - (1 << power)
         mantissa, shift = frexp(mantissa * float(sums.mantissas[before]))
-        return int(mantissa * 2**EXACT), shift - EXACT + scale + int(sums.exponents[before])
+        return int(mantissa * 2**53), shift - 53 + scale + int(sums.exponents[before])
 
     def last_interval_weights(self, place: int) -> list[Scaled]:
         """Return, from the shortest last interval to the longest, the weights of `last_interval_weight` for the first
@@ -461,7 +456,7 @@ class PartitionLaw:
             end, count, used = _sample_backwards(self.sums, words, end, first, count)
             if end and used < len(words):
                 end -= 1 << refine_until_proven(
-                    LastIntervalLaw(self.last_interval_weights(end)), int(words[used]), WORD, randomness
+                    LastIntervalLaw(self.last_interval_weights(end)), int(words[used]), WORD_BITS, randomness
                 )
                 first[count] = end
                 count += 1
@@ -490,7 +485,7 @@ class LastIntervalLaw:
 
 def _split_digits(penalty: int) -> list[int]:
     """Return the three digits of 11 bits of a 32-bit penalty, the lowest first."""
-    return [penalty >> DIGIT * number & (1 << DIGIT) - 1 for number in range(DIGITS)]
+    return [penalty >> DIGIT_BITS * number & (1 << DIGIT_BITS) - 1 for number in range(PENALTY_DIGITS)]
 
 
 @lru_cache(maxsize=64)  # a pure function of a public number
@@ -499,12 +494,15 @@ def _digit_weights(rate: Fraction) -> tuple[FloatArray, IntArray]:
 
     The initial relative error of at most ``2**-190`` doubles with each squaring and adds up along a row.
     """
-    mantissas, exponents = np.empty((DIGITS, 1 << DIGIT)), np.empty((DIGITS, 1 << DIGIT), dtype=np.int64)
-    base = _normalise(bound_exp_neg(min(rate, STEEPEST), 2 * FINE)[0], -2 * FINE)
-    for number in range(DIGITS):
+    mantissas, exponents = (
+        np.empty((PENALTY_DIGITS, 1 << DIGIT_BITS)),
+        np.empty((PENALTY_DIGITS, 1 << DIGIT_BITS), dtype=np.int64),
+    )
+    base = _normalise(bound_exp_neg(min(rate, STEEPEST), 2 * POWER_BITS)[0], -2 * POWER_BITS)
+    for number in range(PENALTY_DIGITS):
         power = _normalise(1, 0)
-        for digit in range(1 << DIGIT):
-            mantissas[number, digit], exponents[number, digit] = power[0] / (1 << FINE), power[1] + FINE
+        for digit in range(1 << DIGIT_BITS):
+            mantissas[number, digit], exponents[number, digit] = power[0] / (1 << POWER_BITS), power[1] + POWER_BITS
             power = _normalise(power[0] * base[0], power[1] + base[1])
         base = power
     mantissas.flags.writeable = exponents.flags.writeable = False
@@ -512,8 +510,8 @@ def _digit_weights(rate: Fraction) -> tuple[FloatArray, IntArray]:
 
 
 def _normalise(mantissa: int, scale: int) -> Scaled:
-    """Return a number, rounded down, as an integer of `FINE` bits times a power of two."""
-    excess = mantissa.bit_length() - FINE
+    """Return a number, rounded down, as an integer of `POWER_BITS` bits times a power of two."""
+    excess = mantissa.bit_length() - POWER_BITS
     return (mantissa >> excess if excess > 0 else mantissa << -excess), scale + excess
 
 

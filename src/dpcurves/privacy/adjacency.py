@@ -146,7 +146,9 @@ Adjacency = AddRemove | ReplaceOne
 def _require_bounded(unit: Unit) -> None:
     """Raise `InvalidArgument` if the unit has no contribution bound."""
     if not unit.is_bounded:
-        raise InvalidArgument("rows_per_unit", f"say how many records of each {unit.column} are used at most")
+        raise InvalidArgument(
+            "rows_per_unit", f"give the largest number of records that are used of each {unit.column}"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,5 +255,8 @@ def require_model_origin(model: object) -> ModelOrigin:
         TypeError: `model` is not a `ModelOrigin`.
     """
     if not isinstance(model, ModelOrigin):
-        raise WrongArgumentType("model", "say PUBLIC_MODEL, DISJOINT_RECORDS or PRIVATE_MODEL; there is no default")
+        raise WrongArgumentType(
+            "model",
+            "say where the model comes from: PUBLIC_MODEL, DISJOINT_RECORDS or PRIVATE_MODEL; there is no default",
+        )
     return model

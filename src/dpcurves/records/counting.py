@@ -279,6 +279,9 @@ def apply_filter(method: Method) -> Method:
 
     @wraps(method)
     def apply(records: Records, axes: Axes, *arguments: Any) -> Any:
+        """Return the method's result for the rows that pass the filter of the axes, or for all rows without one. Raises
+        `InvalidArgument` if axes have different filters.
+        """
         filters = {axis.where for axis in axes if getattr(axis, "where", "")}
         if not filters:
             return method(records, axes, *arguments)

@@ -285,7 +285,7 @@ for _each in (*_FUNCTIONS, _LET_GO):
 # Columns of a schema, and the SQL that reads them. No value is read here.
 
 
-MOST_NAMED = 40
+MOST_NAMED_COLUMNS = 40
 """Column names that an error message lists."""
 DELIMITERS = ",;\t|"
 """Delimiters that an error message suggests."""
@@ -433,8 +433,8 @@ def find_column(name: object, columns: Sequence[Column], argument: str = "column
     positions = [position for position, column in enumerate(columns) if column.name == name]
     if not positions:
         names = [repr(column.name) for column in columns]
-        omitted = [f"{len(names) - MOST_NAMED} more"] if len(names) > MOST_NAMED else []
-        listed = ", ".join(names[:MOST_NAMED] + omitted) or "no columns"
+        omitted = [f"{len(names) - MOST_NAMED_COLUMNS} more"] if len(names) > MOST_NAMED_COLUMNS else []
+        listed = ", ".join(names[:MOST_NAMED_COLUMNS] + omitted) or "no columns"
         near = get_close_matches(str(name), [column.name for column in columns], n=1)
         nearest = f"; the nearest is {near[0]!r}" if near and len(names) > 1 else ""
         raise InvalidArgument(
@@ -465,7 +465,10 @@ def _delimiter_hint(columns: Sequence[Column]) -> str:
 
 
 Result = TypeVar("Result")
-FAILURE = "the records could not be read (the engine's message is not shown, because it may quote a record)"
+FAILURE = (
+    "the records could not be read; check the file and its types (the engine's message is not shown,"
+    " because it may quote a record)"
+)
 
 
 def hide_failure(action: Callable[[], Result], rule: str, argument: str = "data") -> Result:
@@ -832,7 +835,7 @@ def _is_text(data_type: DataType) -> bool:
     )  # fmt: skip
 
 
-BATCH = 2**17
+ROWS_PER_BATCH = 2**17
 """Rows of a batch."""
 SCANNED = "scanned"
 """Table name of registered batches."""

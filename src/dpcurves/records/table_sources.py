@@ -256,7 +256,7 @@ def _make_binary_array(offsets: IntArray, text: Bytes, valid: NDArray[np.bool_])
 
 ROWS_AT_ONCE = 2**16
 """Rows of a batch that pyarrow reads."""
-NO_PARQUET = "{!r} cannot be read as a Parquet file"
+NO_PARQUET = "{!r} cannot be read as a Parquet file; write it again"
 NUMBERS = {
     "BOOLEAN", "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "FLOAT",
     "DOUBLE",
@@ -479,7 +479,7 @@ TEXTS = {"varchar", "uuid", "blob"}
 TIMES = {"time with time zone", "interval"}
 TEXTS_AT_ONCE = 2**10
 """Rows of a batch with texts, so that texts of the maximum length fit into an Arrow array."""
-LONGEST_OF_MANY = 2**31 // sources.BATCH - 1
+LONGEST_OF_MANY = 2**31 // sources.ROWS_PER_BATCH - 1
 """Bytes of a text, so that a batch of the usual number of rows fits into an Arrow array (2 GiB of text)."""
 
 
@@ -534,7 +534,9 @@ def _make_column(name: str, kind: str, declared: DataType) -> sources.Column:
 # SENSITIVE. Records in memory: data frames, Arrow tables, and mappings from names to arrays.
 
 
-UNREAD = "a column cannot be read (the message is not shown, because it may quote a record)"
+UNREAD = (
+    "a column cannot be read; check its values and their type (the message is not shown, because it may quote a record)"
+)
 NAMES_OF_TEXT = {"str", "string", "large_string"}
 """Type names of text in pandas."""
 KINDS_OF_NUMPY = MappingProxyType(
@@ -578,7 +580,7 @@ def _align_batches(columns: Sequence[Sequence[Array]]) -> Iterator[Sequence[Arra
     """Yield batches that each lie within one array of every column."""
     ends = [np.cumsum([len(array) for array in column], dtype=np.int64) for column in columns]
     (rows,) = {int(column_ends[-1]) if len(column_ends) else 0 for column_ends in ends}
-    edges = np.unique(np.concatenate([[0], *ends, np.arange(0, rows, sources.BATCH)])).tolist()
+    edges = np.unique(np.concatenate([[0], *ends, np.arange(0, rows, sources.ROWS_PER_BATCH)])).tolist()
     for start, stop in pairwise(edges):
         chunk_indices = [int(np.searchsorted(column_ends, start, side="right")) for column_ends in ends]
         chunks = (

@@ -216,14 +216,14 @@ def describe_uncounted_categories(
     ]
     if not uncounted:
         return None
-    omitted = f" and {len(uncounted) - MOST_NAMED} more" if len(uncounted) > MOST_NAMED else ""
+    omitted = f" and {len(uncounted) - MOST_NAMED_GROUPS} more" if len(uncounted) > MOST_NAMED_GROUPS else ""
     return (
         f"groups of {unlisted.column} that were found, of which about no record is counted: "
-        f"{', '.join(uncounted[:MOST_NAMED])}{omitted}; their records have no value that this question counts"
+        f"{', '.join(uncounted[:MOST_NAMED_GROUPS])}{omitted}; their records have no value that this question counts"
     )
 
 
-MOST_NAMED = 5
+MOST_NAMED_GROUPS = 5
 """Categories. Largest number of categories that a note lists by name."""
 
 

@@ -119,11 +119,9 @@ TUNING = Tuning()
 """The tuning that is used."""
 LEAST_WEIGHT = 1e-12
 """Units. Lower limit of sums of weights that are divided by, so that empty tables give 0."""
-SLOPE_OFFSET = 1e-6
-"""log2 units per cell. Added to slopes of 0 and -1, at which the closed form of a mean divides by 0."""
-PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71, 73, 79)
-"""Prime numbers. Multiples of the square roots of primes fill the unit cube evenly: quasi-random draws, equal on all
-machines.
+PRIMES = tuple(number for number in range(2, 80) if all(number % divisor for divisor in range(2, number)))
+"""Prime numbers below 80. Multiples of the square roots of primes fill the unit cube evenly: quasi-random draws, equal
+on all machines.
 """
 
 
@@ -156,8 +154,8 @@ class UnitSizes(NamedTuple):
         [[1.0, 2.0, 2.89, 5.33]]
         """
         lowest = np.append([1.0, 2.0], 2.0 ** np.arange(1, units.shape[1] - 1))
-        is_singular = np.minimum(np.abs(slopes), np.abs(slopes + 1)) < SLOPE_OFFSET
-        slopes = np.where(is_singular, slopes + SLOPE_OFFSET, slopes)
+        is_singular = np.minimum(np.abs(slopes), np.abs(slopes + 1)) < 1e-6  # where the closed form divides by 0
+        slopes = np.where(is_singular, slopes + 1e-6, slopes)
         integrals = [(2.0**exponent - 1) / exponent for exponent in (slopes + 1, slopes)]
         records = lowest * integrals[0] / integrals[1]
         records[:, :2] = lowest[:2]

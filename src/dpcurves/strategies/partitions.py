@@ -199,7 +199,7 @@ def _halve_fullest(starts: list[int], counts: FloatArray, slots: int) -> None:
 
 PARTITION_SHARE = Fraction(1, 5)
 """Ratio. Fraction of the loss for the private partition; the counts of its leaves get the rest."""
-MOST_PARTS = 2**20
+LARGEST_FAN = 2**20
 """Intervals. Largest fan-out of a partition."""
 
 
@@ -232,8 +232,8 @@ class GrownPartition:
 
     def __post_init__(self) -> None:
         convert_to_integers(self, fan="fan", least="least")
-        if not 2 <= self.fan <= MOST_PARTS:
-            raise InvalidArgument("fan", f"must be an integer from 2 to {MOST_PARTS}, got {self.fan}")
+        if not 2 <= self.fan <= LARGEST_FAN:
+            raise InvalidArgument("fan", f"must be an integer from 2 to {LARGEST_FAN}, got {self.fan}")
         self._partition_query(Axis("any", Grid(0, 1, cells=1)))  # raises what the query raises for `least`
 
     def ask_rounds(self, axes: Axes, setting: Setting) -> Strategy[TableCounts]:

@@ -78,9 +78,9 @@ SECOND_TURN = Fraction(1, 10)
 """Ratio. Fraction of the loss for the second of three rounds."""
 CLOSER = Fraction(1, 10)
 """Ratio. Fraction of the loss for each round except the last of a search for quantiles."""
-MOST_TURNS = 4
+MOST_QUANTILE_ROUNDS = 4
 """Rounds. Largest number of rounds of a search for quantiles."""
-FEWEST = 100
+FEWEST_CELLS = 100
 """Cells. Number of cells from which several rounds are more accurate than one, whatever the number of records."""
 
 
@@ -774,10 +774,10 @@ def search_quantiles(axis: Axis, shares: tuple[float, ...], setting: Setting) ->
     """Count a fixed partition, then intervals that are short where the quantiles may lie, until these are few.
 
     Formal guarantees: each round has the price of a `PartitionQuery` for all earlier answers; its intervals are
-    functions of earlier answers and of public facts. There are three rounds or `MOST_TURNS`; each has `CLOSER` of the
-    loss except the last, which has the remainder. *Proof by induction from the last round*: for all earlier answers,
-    the remaining rounds together lose the remaining loss, spent in one round, or in one round of `CLOSER` followed by
-    rounds that spend the rest. So the conversation is at each round the adaptive composition of
+    functions of earlier answers and of public facts. There are three rounds or `MOST_QUANTILE_ROUNDS`; each has
+    `CLOSER` of the loss except the last, which has the remainder. *Proof by induction from the last round*: for all
+    earlier answers, the remaining rounds together lose the remaining loss, spent in one round, or in one round of
+    `CLOSER` followed by rounds that spend the rest. So the conversation is at each round the adaptive composition of
     two mechanisms of fixed losses, the second of which is one of several with the same price: pure losses and rho add
     up to the granted loss (Dwork and Roth 2014, section 3.5; Bun and Steinke 2016, Lemma 2.3).
     """
@@ -795,7 +795,7 @@ def search_quantiles(axis: Axis, shares: tuple[float, ...], setting: Setting) ->
             splits, last_noise, shares, total_variance, TUNING.last_ratio, population=single_records
         )
         is_fine = round_number > 1 and len(starts) <= TUNING.few_intervals * len(shares)
-        if round_number == MOST_TURNS - 1 or is_fine:
+        if round_number == MOST_QUANTILE_ROUNDS - 1 or is_fine:
             query = PartitionQuery((axis,), (starts,), round_number=round_number)
             releases.append((yield Step(query, remaining)))
             return _combine_rounds(tuple(releases))
@@ -834,8 +834,8 @@ def has_many_cells(axis: Axis, total: int | None, noise: Noise) -> bool:
         noise: Noise of a count if the whole loss were spent on a single tiling.
     """
     if total is None or axis.grid.values is not None:
-        return axis.slots >= FEWEST
-    return axis.slots >= min(float(FEWEST), TUNING.many_cells * balanced_intervals(total, noise))
+        return axis.slots >= FEWEST_CELLS
+    return axis.slots >= min(float(FEWEST_CELLS), TUNING.many_cells * balanced_intervals(total, noise))
 
 
 def are_worth_counting(values: int, total: int | None, noise: Noise) -> bool:

@@ -17,8 +17,8 @@ The search has three to eight rounds, each of which counts intervals of one colu
 The tuning constants were chosen on the distributions of `benchmarks/unknown.py` under add-remove. The data on which
 that benchmark measures coverage of bands were not used to choose them.
 
-No record is clipped: coarse cells beyond the fine ones reach up to `LARGEST`, and the two outermost cells count all
-values beyond, including infinities.
+No record is clipped: coarse cells beyond the fine ones reach up to `LARGEST_EDGE`, and the two outermost cells count
+all values beyond, including infinities.
 
 Formal guarantees: each round is a `PartitionQuery`, whose price does not depend on its intervals, because a record lies
 in one interval of each tiling. Intervals, grids, the number of rounds and their budget fractions are functions of
@@ -71,10 +71,10 @@ from ..queries import PartitionQuery
 from .prefixes import TUNING as REFINEMENT
 from .prefixes import Tilings, find_atom_tilings, has_atoms, refine_last_tilings
 
-LARGEST = 1e300
+LARGEST_EDGE = 1e300
 """Units of the column. The last edge. Values beyond are counted in the outermost cells, with the infinities."""
 MAGNITUDES = (
-    1e-300, 1e-9, 1e-6, *(float(f"1e{power}") for power in range(-3, 13)), 1e15, 1e18, 1e21, LARGEST,
+    1e-300, 1e-9, 1e-6, *(float(f"1e{power}") for power in range(-3, 13)), 1e15, 1e18, 1e21, LARGEST_EDGE,
 )  # fmt: skip
 """Units of the column. Positive edges of the first pilot query: decades from 0.001 to 10**12, and coarser intervals
 beyond.
@@ -89,17 +89,15 @@ LOOKS_ALONE = 3
 """Rounds. Number of pilot queries, with equal budget fractions, if nothing but a range is asked for."""
 FEWEST_TURNS = 3
 """Rounds. Least number of rounds of a search followed by a count."""
-STANDS_OUT = 7.0
-"""z-score of the noisy count of a decade above which the decade is occupied; smaller counts are taken for noise."""
-TENTHS = (1, 2, 5)
+ROUND_DIGITS = (1, 2, 5)
 """Digits. Leading digits of round numbers."""
-CLOSE = 2.6
+EVEN_RATIO = 2.6
 """Ratio of two endpoints up to which an interval is cut into cells of equal width, else evenly on a log scale."""
-NEARLY = 1e-6
+INTEGER_TOLERANCE = 1e-6
 """Absolute distance, in steps or units of a logarithm. Numbers closer than this count as equal, or as integers, when
 cells are chosen.
 """
-SMALLEST = 1e-290
+LEAST_CELL_WIDTH = 1e-290
 """Units of the column. Least width of cells: below it, powers of ten are not exact enough."""
 
 
@@ -123,6 +121,10 @@ class Tuning:
     """
     target_fraction: float = 0.1
     """Fraction of the loss. Largest fraction that `target_ratio` is aimed at with."""
+    occupied_z: float = 7.0
+    """z-score of the noisy count of a decade above which the decade is occupied; smaller counts are taken for
+    noise.
+    """
     concentration: tuple[float, float] = (0.0, 0.25)
     """Shares of the records in one interval above which a second and a third pilot query are made. The first is 0: the
     second query is always made, because nothing is known of the distribution within a decade.
@@ -290,7 +292,7 @@ class PilotCounts:
     def occupied_decades(self) -> NDArray[np.bool_]:
         """Mark the intervals of the first pilot query that hold records: significant counts, and likely ones beside."""
         totals, noises, _ = self.decade_counts
-        return extend_to_runs(totals > STANDS_OUT * noises, totals > TUNING.beside_z * noises)
+        return extend_to_runs(totals > TUNING.occupied_z * noises, totals > TUNING.beside_z * noises)
 
     @property
     def wide_cells(self) -> NDArray[np.bool_]:
@@ -439,15 +441,15 @@ def find_value_step(edges: FloatArray, below: FloatArray, noise: float, records:
     first = np.where(numbers > 0, np.maximum(first, np.minimum(zero + 1, singletons)), first)
     last = np.where(numbers < 0, np.minimum(last, np.maximum(zero, singletons + 1)), last)
     nearby, widths = below[last] - below[first], edges[last] - edges[first]
-    is_significant = (nearby > TUNING.step_z * noise * np.sqrt(last - first)) & (widths > SMALLEST)
+    is_significant = (nearby > TUNING.step_z * noise * np.sqrt(last - first)) & (widths > LEAST_CELL_WIDTH)
     numbers, records_on = numbers[is_significant], records_on[is_significant]
     density = float((nearby[is_significant] / widths[is_significant]).sum())
     if records_on.sum() <= max(TUNING.heap_z * noise * sqrt(len(records_on)), TUNING.heap_share * records):
         return 0.0
     spacing = TUNING.step_slack * float(records_on.sum()) / density
-    power = floor(log10(spacing)) if spacing > SMALLEST else 0
+    power = floor(log10(spacing)) if spacing > LEAST_CELL_WIDTH else 0
     powers = range(power, power - TUNING.step_powers, -1)
-    for step in (digit * 10.0**exponent for exponent in powers for digit in reversed(TENTHS)):
+    for step in (digit * 10.0**exponent for exponent in powers for digit in reversed(ROUND_DIGITS)):
         is_off = ~are_whole_multiples(numbers, step)
         if step <= spacing and records_on[is_off].sum() <= TUNING.off_share * records_on.sum():
             return float(f"{step:.0e}")
@@ -513,7 +515,7 @@ def dilate_mask(marked: NDArray[np.bool_], radius: int) -> NDArray[np.bool_]:
     [False, True, True, True, False]
     """
     neighbours = np.convolve(marked, np.ones(2 * radius + 1))[radius : radius + len(marked)]
-    return np.asarray(neighbours > NEARLY)
+    return np.asarray(neighbours > INTEGER_TOLERANCE)
 
 
 def extend_to_runs(marked: NDArray[np.bool_], likely: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -707,7 +709,7 @@ def _count_on_cells(
         slot_bounds = np.concatenate([[-inf], np.array(pilot_counts.edges) / (step or 1.0), [inf]])
     lower_counts, multiples = (
         np.concatenate([records_below[:1], records_below, records_below[-1:]]),
-        np.ceil(slot_bounds.clip(-LARGEST, LARGEST) - NEARLY),
+        np.ceil(slot_bounds.clip(-LARGEST_EDGE, LARGEST_EDGE) - INTEGER_TOLERANCE),
     )
     lower_counts = lower_counts[layout.begin + layout.width] - lower_counts[layout.begin]
     may_split = multiples[layout.begin + layout.width] - multiples[layout.begin] > 1 if step else layout.width > 1
@@ -807,8 +809,8 @@ def _select_singletons(edges: list[float], singletons: SingletonRule) -> list[fl
     if singletons is SingletonRule.ROUNDER:
         widths = np.diff(starts)
         steps = np.minimum(np.append(widths, inf), np.append(inf, widths))
-        tens = starts / 10.0 ** np.ceil(np.log10(np.maximum(steps, SMALLEST)) - NEARLY)
-        selected += starts[np.abs(tens - np.rint(tens)) < NEARLY].tolist()
+        tens = starts / 10.0 ** np.ceil(np.log10(np.maximum(steps, LEAST_CELL_WIDTH)) - INTEGER_TOLERANCE)
+        selected += starts[np.abs(tens - np.rint(tens)) < INTEGER_TOLERANCE].tolist()
     return selected
 
 
@@ -826,10 +828,12 @@ def round_numbers_between(low: float, high: float, cells: float) -> list[float]:
         return [-edge for edge in reversed(round_numbers_between(-high, -low, cells))]
     if cells < TUNING.least_cells or low <= 0:
         return []
-    if high <= CLOSE * low:
+    if high <= EVEN_RATIO * low:
         return _decimal_multiples_between(low, high, cells)
     powers = range(floor(log10(low)), ceil(log10(high)) + 1)
-    marks = [edge for edge in (float(f"{digit}e{power}") for power in powers for digit in TENTHS) if low < edge < high]
+    marks = [
+        edge for edge in (float(f"{digit}e{power}") for power in powers for digit in ROUND_DIGITS) if low < edge < high
+    ]
     if 2 * cells < len(marks):
         step = ceil(len(marks) / cells)
         return marks[step // 2 :: step]
@@ -859,7 +863,7 @@ def are_whole_multiples(numbers: FloatArray, step: float) -> NDArray[np.bool_]:
     """Mark multiples of the step up to rounding; numbers too large for digits of this size are marked."""
     with np.errstate(over="ignore"):
         steps = np.clip(numbers / step, -(2.0**53), 2.0**53)
-    return np.asarray(np.abs(steps - np.rint(steps)) < NEARLY)
+    return np.asarray(np.abs(steps - np.rint(steps)) < INTEGER_TOLERANCE)
 
 
 def _decimal_multiples_between(low: float, high: float, cells: float) -> list[float]:
@@ -869,10 +873,10 @@ def _decimal_multiples_between(low: float, high: float, cells: float) -> list[fl
     if cells < TUNING.least_cells:
         return []
     width = (high - low) / cells
-    if not width >= SMALLEST:
+    if not width >= LEAST_CELL_WIDTH:
         return []
     power = floor(log10(width))
-    digit = max(digit for digit in TENTHS if digit == 1 or digit * 10.0**power <= width)
+    digit = max(digit for digit in ROUND_DIGITS if digit == 1 or digit * 10.0**power <= width)
     lowest, highest = floor(low / (digit * 10.0**power)), ceil(high / (digit * 10.0**power))
     if max(abs(lowest), abs(highest)) >= 2**53:
         return []

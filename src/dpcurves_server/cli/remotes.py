@@ -164,7 +164,11 @@ def model(file: ModelFile, asking: ProjectOption) -> None:
     try:
         predictor = predictor_from_json(Path(file.model).read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
-        raise Misuse("model", f"{file.model!r} cannot be read ({getattr(error, 'strerror', 'no text')})") from None
+        raise Misuse(
+            "model",
+            f"{file.model!r} cannot be read ({getattr(error, 'strerror', 'no text')});"
+            " give the path of a model file in JSON",
+        ) from None
     with asking.open_remote() as remote:
         print_to_console(make_console(), f"kept: {predictor.name}, {remote.add_model(predictor)}")
 

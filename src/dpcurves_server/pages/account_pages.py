@@ -15,7 +15,7 @@ from dpcurves_parties.serving.messages import ProtocolError
 from ..authentication import COOKIE, LARGEST_FILE
 from ..datasets import Dataset
 from ..issuer import AuthorizationRequest, Issuer
-from ..people import SHORTEST, BrowserSession
+from ..people import SHORTEST_PASSWORD, BrowserSession
 from ..projects import Project
 from ..questions import redact_question
 from ..synthetic import DESPITE
@@ -95,7 +95,7 @@ def sign_out(visit: Visit) -> Response:
 
 def show_account(visit: Visit) -> Response:
     """Page of the visitor's account."""
-    return visit.render("account.html", who=visit.visitor, shortest=SHORTEST)
+    return visit.render("account.html", who=visit.visitor, shortest=SHORTEST_PASSWORD)
 
 
 def change_password(visit: Visit) -> Response:
@@ -364,7 +364,7 @@ def show_people(visit: Visit) -> Response:
         }
         for person in visit.services.people.all(visit.visitor)
     ]
-    return visit.render("people.html", people=rows, shortest=SHORTEST)
+    return visit.render("people.html", people=rows, shortest=SHORTEST_PASSWORD)
 
 
 def change_person(visit: Visit) -> Response:

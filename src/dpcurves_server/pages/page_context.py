@@ -317,7 +317,7 @@ def download(text: str | bytes, media: str, name: str = "") -> Response:
 
 
 # Multipart forms: fields, and one file whose name is ignored.
-MOST_AT_ONCE = 2**16
+CHUNK_BYTES = 2**16
 """Bytes per chunk of a parsed body."""
 UNREADABLE = "send one file and at most 20 fields, from a page of this server"
 
@@ -353,5 +353,5 @@ async def _parse_multipart(headers: Headers, body: bytes) -> tuple[str, bytes]:
 
 async def _stream_body(body: bytes) -> AsyncGenerator[bytes, None]:
     """Yield the body in chunks."""
-    for start in range(0, len(body), MOST_AT_ONCE):
-        yield body[start : start + MOST_AT_ONCE]
+    for start in range(0, len(body), CHUNK_BYTES):
+        yield body[start : start + CHUNK_BYTES]

@@ -18,7 +18,7 @@ from dpcurves.curves.question_json import question_to_json
 from dpcurves.privacy import PrivacyLoss
 from dpcurves_parties.serving.messages import ProtocolError
 
-from ..form_inputs import MOST_CELLS, build_inputs, complete_fields
+from ..form_inputs import MOST_FORM_CELLS, build_inputs, complete_fields
 from ..forms import Form, Given
 from ..projects import Project
 from ..questions import AskedQuestion, QuestionPlan, State, redact_question
@@ -180,7 +180,7 @@ def _render_form(
         opened=is_open,
         first=first,
         others=others,
-        most_cells=MOST_CELLS,
+        most_cells=MOST_FORM_CELLS,
         **facts,
     )
 

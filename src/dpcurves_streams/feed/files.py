@@ -33,8 +33,9 @@ from .windows import PLACE_OF, RELEASED, DropReason, OpenWindows, StreamSpec, Wi
 
 Given = Mapping[str, Any] | None
 """A tuple as a mapping of field names to values; None if it could not be parsed."""
-_WAITING = 2**16  # tuples in the queue before the reading thread blocks
-_FAILED = "reading failed (the error is not shown, because it may quote a tuple)"
+_WAITING = 2**16
+"""Tuples in the queue before the reading thread blocks."""
+_FAILED = "reading failed; check the file (the error is not shown, because it may quote a tuple)"
 
 
 class LiveWindows:
@@ -170,7 +171,8 @@ async def _read_async(tuples: AsyncIterable[Given], take: Callable[[Given], obje
 # SENSITIVE. Finished sources and pipes: files, Parquet, data frames, DuckDB relations.
 
 
-LONGEST_LINE = 2**20  # characters or bytes; longer lines count as unreadable
+LONGEST_LINE = 2**20
+"""Characters or bytes of a line; longer lines count as unreadable."""
 
 
 class CsvLines:
@@ -255,7 +257,8 @@ def _read_lines(file: IO[Any]) -> Iterator[str]:
             yield text
 
 
-LARGEST = 2**60  # microseconds; keeps differences of timestamps within 64 bits
+LARGEST_TIMESTAMP = 2**60
+"""Microseconds since 1970. Largest timestamp; keeps differences of timestamps within 64 bits."""
 _PLACED = "placed"
 _MICROSECONDS = "TRY_CAST(round({number} * 1000000) AS BIGINT)"
 # Text that parses as a number is seconds since 1970; other text is ISO 8601, in UTC unless it names a zone.
@@ -414,7 +417,7 @@ def _timestamp_sql(column: Column, column_index: int) -> str:
     The range is far from the limits of 64 bits, so nothing overflows.
     """
     timestamp = _unbounded_timestamp_sql(column, column_index)
-    return f"CASE WHEN ({timestamp}) BETWEEN -{LARGEST} AND {LARGEST} THEN ({timestamp}) END"
+    return f"CASE WHEN ({timestamp}) BETWEEN -{LARGEST_TIMESTAMP} AND {LARGEST_TIMESTAMP} THEN ({timestamp}) END"
 
 
 def _unbounded_timestamp_sql(column: Column, column_index: int) -> str:
@@ -581,7 +584,8 @@ class _JsonLinesWindows:
 
 STATES = ("cafeteria", "gym", "library")
 START, END, EVERY = "2026-03-02T06:00", "2026-03-02T22:00", "10m"
-_SECONDS = 600  # seconds of a step
+_SECONDS = 600
+"""Seconds of a step of the example."""
 _PEAKS = {"cafeteria": (38, 60), "gym": (82, 25), "library": (55, 90)}  # step of the peak, tuples at the peak
 
 

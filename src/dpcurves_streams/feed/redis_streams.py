@@ -15,8 +15,13 @@ from dpcurves.arguments import InvalidArgument, MissingPackage
 from .reading import StepReading
 from .windows import OpenWindows, StreamSpec, Window, Windows
 
-AT_ONCE = 10_000  # entries per request
-_TROUBLE = "Redis cannot be reached, or the key is not a stream (its error is not shown, because it may quote an entry)"
+ENTRIES_PER_REQUEST = 10_000
+"""Entries of a stream that one request to Redis reads."""
+_TROUBLE = (
+    "Redis cannot be reached, or the key is not a stream;"
+    " check the URL and the key (its error is not shown, because it may quote an"
+    " entry)"
+)
 
 LEASE_SECONDS = 10.0
 """Seconds. Lease timeout of a reader, after which another process may take over."""
@@ -212,7 +217,7 @@ class _GroupConsumer:
         start: bytes | str = "0"
         while True:
             claimed = partial(self._client.xautoclaim, self._stream, self._group, self._consumer, 0, start_id=start)
-            start, *_ = _call_server(partial(claimed, count=AT_ONCE, justid=False))
+            start, *_ = _call_server(partial(claimed, count=ENTRIES_PER_REQUEST, justid=False))
             if start in (b"0-0", "0-0"):
                 break
         name: bytes | str = "0"
@@ -227,8 +232,8 @@ class _GroupConsumer:
 
     def acknowledge(self, names: Sequence[bytes]) -> None:
         """Acknowledge the entries with these ids, so that the server does not deliver them again."""
-        for start in range(0, len(names), AT_ONCE):
-            batch = names[start : start + AT_ONCE]
+        for start in range(0, len(names), ENTRIES_PER_REQUEST):
+            batch = names[start : start + ENTRIES_PER_REQUEST]
             _call_server(lambda batch=batch: self._client.xack(self._stream, self._group, *batch))  # type: ignore[misc]
 
     def _has_group(self) -> bool:
@@ -244,7 +249,7 @@ class _GroupConsumer:
         """
         streams = {self._stream: name}
         reply = _call_server(
-            lambda: self._client.xreadgroup(self._group, self._consumer, streams, count=AT_ONCE, block=wait)
+            lambda: self._client.xreadgroup(self._group, self._consumer, streams, count=ENTRIES_PER_REQUEST, block=wait)
         )
         if isinstance(reply, Mapping):  # RESP3
             return [entry for batches in reply.values() for batch in batches for entry in batch]

@@ -28,8 +28,9 @@ from dpcurves.arguments import (
 from dpcurves.data.axis import Axis, Categories
 from dpcurves.privacy import EACH_RECORD, AddRemove, Unit
 
-SECOND = 1_000_000  # microseconds
-LARGEST = 2**60
+SECOND = 1_000_000
+"""Microseconds in a second."""
+LARGEST_LENGTH = 2**60
 """Microseconds. Largest timestamp and span: about 36,500 years."""
 _UNITS = {"ms": 1000, "s": SECOND, "m": 60 * SECOND, "h": 3600 * SECOND, "d": 86_400 * SECOND, "": SECOND}
 _ZERO = datetime(1970, 1, 1, tzinfo=UTC)
@@ -117,7 +118,7 @@ def _require_whole(name: str, microseconds: Fraction) -> int:
     """Return whole microseconds. Raises `InvalidArgument` under this argument name for fractions and for more than
     about 36,500 years.
     """
-    if microseconds.denominator != 1 or abs(microseconds) > LARGEST:
+    if microseconds.denominator != 1 or abs(microseconds) > LARGEST_LENGTH:
         raise InvalidArgument(name, "must be whole microseconds, and less than about 36,500 years")
     return int(microseconds)
 
@@ -140,7 +141,8 @@ class SystemClock:
 
 
 # The cell of a tuple among the declared states. Arguments are SECRET values.
-LARGEST_MOMENT = 2**60  # microseconds since 1970
+LARGEST_MOMENT = 2**60
+"""Microseconds since 1970. Largest moment of a schedule."""
 
 
 class CellFinder:
@@ -263,9 +265,9 @@ class Schedule:
         object.__setattr__(self, "end", None if end is None else parse_timestamp("end", end))
         object.__setattr__(self, "grace", parse_span("grace", grace))
         if self.every <= 0:
-            raise InvalidArgument("every", "must be above 0")
+            raise InvalidArgument("every", "give a step longer than 0, such as 5m")
         if self.grace < 0:
-            raise InvalidArgument("grace", "must be at least 0")
+            raise InvalidArgument("grace", "give a grace period of at least 0 seconds")
         if self.end is not None and (self.end <= self.start or (self.end - self.start) % self.every):
             raise InvalidArgument("end", "must be a whole number of steps after start")
 
@@ -328,7 +330,7 @@ class Fields:
     def __post_init__(self) -> None:
         require_type("time", self.time, str, "the name of a field")
         if (self.user is None) != (self.tuples_per_user is None):
-            raise InvalidArgument("tuples_per_user", "must be given together with user")
+            raise InvalidArgument("tuples_per_user", "give tuples_per_user together with user, or neither")
         if self.user is not None:
             require_type("user", self.user, str, "the name of a field")
             convert_to_integers(self, tuples_per_user="tuples_per_user")

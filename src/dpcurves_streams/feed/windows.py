@@ -20,7 +20,8 @@ from dpcurves.data.axis import Axis, Categories
 from ..queries import UncountedReason, released_reasons
 from .schedule import CellFinder, Clock, Fields, Schedule, read_timestamp
 
-MOST = 2**60  # largest count
+LARGEST_COUNT = 2**60
+"""Tuples. Largest count of a window."""
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -53,7 +54,7 @@ class Window:
                 raise InvalidArgument(
                     "source", f"a window must have {size} {label} of an integer type; pass an array of that length"
                 )
-            checked.append(np.clip(exact, 0, MOST).astype(np.int64))
+            checked.append(np.clip(exact, 0, LARGEST_COUNT).astype(np.int64))
         return np.concatenate(checked)
 
 
@@ -323,7 +324,8 @@ def _user_text(user: Any) -> str:
         return ""
 
 
-_MOST_CELLS = 2**20  # counts stored together
+_MOST_CELLS = 2**20
+"""Counts that are stored together."""
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)

@@ -36,7 +36,7 @@ from .hierarchy import TickMechanism, add_noise
 from .sequential import decode_state, encode_state, require_next
 
 # Shapes of small consecutive trees that minimise the error of sums over sliding windows.
-STEPS = 20
+FRACTION_STEPS = 20
 """Steps. Budget fractions that are tried are multiples of 1/20."""
 
 
@@ -53,7 +53,8 @@ def best_window_shape(windows: tuple[int, ...], family: Family) -> TreeShape:
     shapes = [TreeShape((1,), (Fraction(1),))]
     for power in range(1, max(windows).bit_length()):
         shapes += [
-            TreeShape((2**power, 1), (Fraction(part, STEPS), Fraction(STEPS - part, STEPS))) for part in range(1, STEPS)
+            TreeShape((2**power, 1), (Fraction(part, FRACTION_STEPS), Fraction(FRACTION_STEPS - part, FRACTION_STEPS)))
+            for part in range(1, FRACTION_STEPS)
         ]
     return min(shapes, key=lambda shape: (_relative_window_error(shape, windows, family), len(shape.widths), shape))
 
@@ -89,9 +90,11 @@ def _partial_block_variance(tree: PrefixTree, ticks: IntArray) -> FloatArray:
 
 
 TREE_KIND = "tree counter"
-FIRST_EPOCH = 64  # steps
-FITTING = 2**62  # bound on integers that fit into 64 bits
-MOST_AT_ONCE = 2**22
+FIRST_EPOCH = 64
+"""Steps of the first epoch of a stream without a horizon; each later epoch is twice as long."""
+FITTING = 2**62
+"""Bound on integers that fit into 64 bits."""
+MOST_STEPS_AT_ONCE = 2**22
 """Steps of a block times keys: the most whose noise is in memory at once."""
 
 
@@ -213,7 +216,7 @@ class TreeCounter(TickMechanism):
 
 def epoch_shapes(query: TickQuery, family: Family) -> list[tuple[int, TreeShape]]:
     """Return the number of blocks of each epoch and their shape, from public facts. Many keys make blocks shorter."""
-    longest = max(MOST_AT_ONCE // query.keys, 1)
+    longest = max(MOST_STEPS_AT_ONCE // query.keys, 1)
     if query.windows:
         return [(1, best_window_shape(query.windows, family))]
     if query.ticks is not None:
@@ -278,19 +281,23 @@ def round_noise(
 
 
 BUFFER_KIND = "buffered counter"
-SPACING = 12  # ratio of the memories, in steps, of successive buffers
-REACH = 4  # longest memory of a buffer, in horizons
-SHORTEST = Fraction(1, 8)  # shortest memory of a buffer, in steps
-BITS = 64
+MEMORY_RATIO = 12
+"""Ratio of the memories, in steps, of successive buffers."""
+LONGEST_MEMORY = 4
+"""Horizons. Longest memory of a buffer."""
+SHORTEST = Fraction(1, 8)
+"""Steps. Shortest memory of a buffer."""
+WORD_BITS = 64
 """Bits. Buffers and decays are multiples of ``2**-64``."""
-PRECISE = 192  # bits of intermediate fractions
+FRACTION_BITS = 192
+"""Bits of intermediate fractions."""
 
 
 class Buffers(NamedTuple):
     """Weights of earlier steps in a released value: a sum of exponentials.
 
     Attributes:
-        decays: Integers over ``2**BITS``.
+        decays: Integers over ``2**WORD_BITS``.
         weights: Integers in units of the lattice.
     """
 
@@ -300,7 +307,7 @@ class Buffers(NamedTuple):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class BufferedCounterState:
-    """SECRET: the step, and all buffers of each key, over ``2**BITS``."""
+    """SECRET: the step, and all buffers of each key, over ``2**WORD_BITS``."""
 
     tick: int
     buffers: tuple[tuple[int, ...], ...]
@@ -318,9 +325,10 @@ class BufferedCounter(TickMechanism):
 
     The square root of the prefix-sum matrix weights a count of k steps before by ``binomial(2 k, k) / 4**k``, which is
     the integral of ``u**k / (pi * sqrt(u * (1 - u)))`` from 0 to 1. The trapezoidal rule in ``log(u / (1 - u))``, with
-    step ``log(SPACING)``, approximates it by a sum of exponentials, one buffer each (buffered linear Toeplitz, after
-    McMahan, Moitra and others). If the longest ``1 / (1 - u)`` is about `REACH` times the horizon, the mean squared
-    error is 1 % to 2 % below the square root's, which must remember all counts (Henzinger, Upadhyay and Upadhyay 2023).
+    step ``log(MEMORY_RATIO)``, approximates it by a sum of exponentials, one buffer each (buffered linear Toeplitz,
+    after McMahan, Moitra and others). If the longest ``1 / (1 - u)`` is about `LONGEST_MEMORY` times the horizon, the
+    mean squared error is 1 % to 2 % below the square root's, which must remember all counts (Henzinger, Upadhyay and
+    Upadhyay 2023).
 
     Formal guarantees: zero-concentrated, including streams chosen after releases. Buffers m_j hold integers: at each
     step ``m_j <- floor(decay_j * m_j)``; the released value is the count, in units of the lattice, plus
@@ -352,7 +360,7 @@ class BufferedCounter(TickMechanism):
         buffers = choose_buffers(query.ticks)
         squares = adjacency.squared_l2_sensitivity * squared_sensitivity(buffers, query.ticks)
         noise = require_drawable(Noise(Family.GAUSSIAN, squares / (2 * loss.rho)), loss)
-        decays = tuple(Fraction(decay, 2**BITS) for decay in buffers.decays)
+        decays = tuple(Fraction(decay, 2**WORD_BITS) for decay in buffers.decays)
         law = BufferedPrefixes(query.keys, query.ticks, decays, buffers.weights, noise)
         error = round_error(sqrt(law.mean_variance(query.ticks)))
         return Plan(query, loss, adjacency, f"Gaussian noise through {len(decays)} buffers", law, error)
@@ -372,7 +380,7 @@ class BufferedCounter(TickMechanism):
             raise UnsupportedQuery(
                 "tick", f"this stream was planned for {law.ticks} steps, which are released; begin a new stream"
             )
-        buffers = Buffers(tuple(int(decay * 2**BITS) for decay in law.decays), law.weights)
+        buffers = Buffers(tuple(int(decay * 2**WORD_BITS) for decay in law.decays), law.weights)
         exact, new_buffers = update_buffers(table.tolist(), state.buffers, buffers)
         noise = sample_noise(law.noise, law.keys, randomness)
         return add_noise(np.array(exact, dtype=object), noise.tolist()), BufferedCounterState(tick, new_buffers)
@@ -391,10 +399,10 @@ def update_buffers(
     """SECRET: return the exact values of a step, on the lattice, and the buffers after it, for each key."""
     values, after = [], []
     for count, row in zip(counts, state, strict=True):
-        decayed = [decay * number >> BITS for decay, number in zip(buffers.decays, row, strict=True)]
-        carried = sum(weight * number for weight, number in zip(buffers.weights, decayed, strict=True)) >> BITS
+        decayed = [decay * number >> WORD_BITS for decay, number in zip(buffers.decays, row, strict=True)]
+        carried = sum(weight * number for weight, number in zip(buffers.weights, decayed, strict=True)) >> WORD_BITS
         values.append((count << LATTICE) + carried)
-        after.append(tuple(number + (count << BITS) for number in decayed))
+        after.append(tuple(number + (count << WORD_BITS) for number in decayed))
     return values, tuple(after)
 
 
@@ -402,17 +410,17 @@ def update_buffers(
 def choose_buffers(ticks: int) -> Buffers:
     """Return exponentials whose sum approximates the square-root weights, as integers that are equal on every machine.
 
-    With ``x = u / (1 - u)`` the nodes of the rule are ``x = REACH * ticks / SPACING**j``, ``u = x / (1 + x)``, and the
-    weights ``log(SPACING) / pi * sqrt(u * (1 - u))``, where the root equals ``sqrt(x) / (1 + x)``.
+    With ``x = u / (1 - u)`` the nodes of the rule are ``x = LONGEST_MEMORY * ticks / MEMORY_RATIO**j``, ``u = x / (1 +
+    x)``, and the weights ``log(MEMORY_RATIO) / pi * sqrt(u * (1 - u))``, where the root equals ``sqrt(x) / (1 + x)``.
     """
     decays, weights = [], []
-    odds = Fraction(REACH * ticks)
+    odds = Fraction(LONGEST_MEMORY * ticks)
     while odds >= SHORTEST:
-        decays.append(int(odds / (1 + odds) * 2**BITS))
-        root = Fraction(isqrt(int(odds * 4**BITS)), 2**BITS)
-        # log(12) / pi in units of 10**-19; 12 is SPACING
+        decays.append(int(odds / (1 + odds) * 2**WORD_BITS))
+        root = Fraction(isqrt(int(odds * 4**WORD_BITS)), 2**WORD_BITS)
+        # log(12) / pi in units of 10**-19; 12 is MEMORY_RATIO
         weights.append(int(Fraction(7909703528713629648, 10**19) * 2**LATTICE * root / (1 + odds)))
-        odds /= SPACING
+        odds /= MEMORY_RATIO
     return Buffers(tuple(decays), tuple(weights))
 
 
@@ -422,7 +430,7 @@ def squared_sensitivity(buffers: Buffers, ticks: int) -> int:
 
     ``bound_k`` is a sum of geometric series, with `slack` as one that does not decay; so is its square.
     """
-    one = 1 << BITS
+    one = 1 << WORD_BITS
     slack = 1 + sum(
         Fraction(weight, one) / (1 - Fraction(decay, one))
         for decay, weight in zip(buffers.decays, buffers.weights, strict=True)
@@ -437,9 +445,9 @@ def squared_sensitivity(buffers: Buffers, ticks: int) -> int:
 
 def _bound_geometric_series(ratio: Fraction, length: int) -> Fraction:
     """Return a number that is at least ``ratio + ratio**2 + ... + ratio**length``: the last power is rounded down."""
-    power, base = 1 << PRECISE, int(ratio * (1 << PRECISE))
+    power, base = 1 << FRACTION_BITS, int(ratio * (1 << FRACTION_BITS))
     for bit in bin(length)[2:]:
-        power = power * power >> PRECISE
+        power = power * power >> FRACTION_BITS
         if bit == "1":
-            power = power * base >> PRECISE
-    return ratio * (1 - Fraction(power, 1 << PRECISE)) / (1 - ratio)
+            power = power * base >> FRACTION_BITS
+    return ratio * (1 - Fraction(power, 1 << FRACTION_BITS)) / (1 - ratio)

@@ -103,7 +103,7 @@ def add_noise(table: ExactTable, noise: list[int]) -> tuple[int, ...]:
 
 
 # Noisy counts of states and of their aggregations, with the loss split among levels.
-STEPS = 20
+FRACTION_STEPS = 20
 """Steps. Budget fractions of levels are multiples of 1/20."""
 
 
@@ -173,7 +173,7 @@ def best_budget_fractions(forest: Forest, family: Family) -> tuple[Fraction, ...
     depth = max(forest.depths)
     level_steps = [0] * depth
     least = mean_deviation(forest, _node_budget_fractions(forest, level_steps), family)
-    while sum(level_steps) + 1 < STEPS:
+    while sum(level_steps) + 1 < FRACTION_STEPS:
         candidates = [
             [*level_steps[:level], level_steps[level] + 1, *level_steps[level + 1 :]] for level in range(depth)
         ]
@@ -195,12 +195,12 @@ def mean_deviation(forest: Forest, budget_fractions: tuple[Fraction, ...], famil
 def _node_budget_fractions(forest: Forest, level_steps: list[int]) -> tuple[Fraction, ...]:
     """Return the fraction of each node from the steps of the aggregations of each depth; states have the rest."""
     depths, groups = forest.depths, len(forest.names)
-    aggregation_fractions = [Fraction(level_steps[depth], STEPS) for depth in depths[:groups]]
-    state_fractions = [1 - Fraction(sum(level_steps[:depth]), STEPS) for depth in depths[groups:]]
+    aggregation_fractions = [Fraction(level_steps[depth], FRACTION_STEPS) for depth in depths[:groups]]
+    state_fractions = [1 - Fraction(sum(level_steps[:depth]), FRACTION_STEPS) for depth in depths[groups:]]
     return (*aggregation_fractions, *state_fractions)
 
 
-MOST = 2**60
+LARGEST_NODE_COUNT = 2**60
 """Tuples at which counts are clipped before the decision to divide; clipping does not raise the sensitivity."""
 
 
@@ -249,7 +249,7 @@ class PrunedHierarchy(Memoryless):
         query: PrunedQuery = self.require_query(plan)
         law = plan.law.require_type(PrunedCounts)
         rule, counts = division_rule(query, plan.loss, plan.adjacency), query.forest.count_nodes(table.tolist())
-        clipped = np.array([min(count, MOST) for count in counts[: law.groups]], dtype=np.int64)
+        clipped = np.array([min(count, LARGEST_NODE_COUNT) for count in counts[: law.groups]], dtype=np.int64)
         scores = np.maximum(clipped - rule.offsets, -rule.decay)
         divided = law.mark_reached(is_noisily_above_zero(scores, rule.noise, randomness))
         frontier = law.mark_frontier(divided)

@@ -26,20 +26,20 @@ from .hierarchy import add_noise
 from .sequential import decode_state, encode_state, require_next
 
 # Absolute deviations of growing groups from their mean, by Fenwick trees over values: a loop over SECRET counts.
-UNIT = 16
+PARTS_OF_TUPLE = 16
 """Parts of a tuple. Deviations are rounded down to multiples of 1/16 tuple."""
-LARGEST = 2**16 - 1
+LARGEST_GROUPED_COUNT = 2**16 - 1
 """Tuples. Counts are clipped to this value for grouping."""
-LONGEST = 2**18
+LONGEST_GROUP = 2**18
 """Steps after which a group is closed, so that products of lengths and sums fit into 64 bits."""
-# What is pending for the last value of a key.
-NOTHING, JOIN, BEGIN, CLOSE = 0, 1, 2, 3
+NOTHING, JOIN, BEGIN, CLOSE = range(4)
+"""What is pending for the last value of a key: nothing, to join its group, to begin a group, to close its group."""
 LENGTH, SUM, TOP, LAST, TASK, OPEN, THRESHOLD = range(7)
 """Columns of a key's state: length, sum and largest value of its group; the last value and what is pending for it;
 whether the group is open; its noisy threshold."""
 COLUMNS = 7
 """Columns of a key's state."""
-NUMBERS, SUMS, PLAIN = 0, 1, 2
+NUMBERS, SUMS, PLAIN = range(3)
 """Layers of a group's trees: Fenwick tree of numbers by value, Fenwick tree of sums, and plain numbers."""
 
 
@@ -98,8 +98,8 @@ def decide_groups(
                 below += tree[NUMBERS, index - 1]
                 sum_below += tree[SUMS, index - 1]
                 index -= index & -index
-            deviation = 2 * UNIT * (total * below - length * sum_below) // length
-            joins = length <= LONGEST and deviation + test_noise[tick, key] < row[THRESHOLD]
+            deviation = 2 * PARTS_OF_TUPLE * (total * below - length * sum_below) // length
+            joins = length <= LONGEST_GROUP and deviation + test_noise[tick, key] < row[THRESHOLD]
             row[TASK], row[OPEN], joined[tick, key] = JOIN if joins else CLOSE, joins, joins
     return joined
 
@@ -130,7 +130,7 @@ def build_fenwick_trees(value_counts: IntArray, size: int) -> IntArray:
 
 
 KIND = "groups"
-LARGEST_SCALE = 2**50
+LARGEST_NOISE_SCALE = 2**50
 """Lattice units. Largest noise scale, so that thresholds and tests, up to 2,000 times as large, stay within 64 bits."""
 CHANGE = 2
 """Tuples. Bound on the change of a group's deviation when one tuple is added or removed (Lemma 16)."""
@@ -202,15 +202,16 @@ class Pegasus(QueryMechanism):
     Decisions before s do not depend on it. At s it is in one group, or in the step that closes one; later groups have
     other steps and fresh thresholds, and it is tested in none of them. Decisions of its group are a run of steps that
     join and at most one that does not. The deviation of integers changes by less than 2 if one of them changes by 1
-    (Lemma 16); rounded down to multiples of ``1 / UNIT``, by at most 2. On the other side, let the threshold be 2
+    (Lemma 16); rounded down to multiples of ``1 / PARTS_OF_TUPLE``, by at most 2. On the other side, let the threshold
+    be 2
     larger: this costs ``2 / b``, where b is the scale of its noise. Steps that joined still join, as their deviation
     rose by at most 2, at no cost, however many they are. The step that did not join still does not if the noise of its
     test is 4 larger: this costs ``4 / d``, where d is the scale of that noise. With ``b = 4 / epsilon`` and ``d = 8 /
     epsilon`` both together cost epsilon. Integrating over all thresholds gives the ratio of the probabilities. A group
-    of `LONGEST` steps closes whatever it holds, which costs nothing. Counts are clipped to `LARGEST` for grouping,
-    which does not raise the sensitivity. Later counts may depend on releases, so the proof holds for streams chosen
-    after releases. Both releases together: Theorem 15. Several tuples multiply the cost (group privacy), so scales are
-    multiplied by ``adjacency.l1_sensitivity``.
+    of `LONGEST_GROUP` steps closes whatever it holds, which costs nothing. Counts are clipped to
+    `LARGEST_GROUPED_COUNT` for grouping, which does not raise the sensitivity. Later counts may depend on releases, so
+    the proof holds for streams chosen after releases. Both releases together: Theorem 15. Several tuples multiply the
+    cost (group privacy), so scales are multiplied by ``adjacency.l1_sensitivity``.
 
     Under a zero-concentrated loss the Grouper has the epsilon whose rho is its fraction.
 
@@ -230,15 +231,16 @@ class Pegasus(QueryMechanism):
         noise = calibrate_noise(query, level_loss * (1 - query.budget_fraction), adjacency)
         tuple_epsilon = pure_epsilon(level_loss * query.budget_fraction) / adjacency.l1_sensitivity
         threshold_noise, test_noise = (
-            require_drawable(Noise(Family.LAPLACE, UNIT * factor * CHANGE / tuple_epsilon), loss) for factor in (2, 4)
+            require_drawable(Noise(Family.LAPLACE, PARTS_OF_TUPLE * factor * CHANGE / tuple_epsilon), loss)
+            for factor in (2, 4)
         )
-        if test_noise.parameter > LARGEST_SCALE:
+        if test_noise.parameter > LARGEST_NOISE_SCALE:
             raise UnsupportedQuery(
                 "epsilon, rho",
                 f"{loss} is too small for grouping, because its noise would hide all groups;"
                 " give a larger loss, or choose another mechanism",
             )
-        threshold = round(UNIT * query.deviation / tuple_epsilon)
+        threshold = round(PARTS_OF_TUPLE * query.deviation / tuple_epsilon)
         law = GroupedCounts(query.nodes, noise, threshold_noise, test_noise, threshold)
         return Plan(query, loss, adjacency, "noise on every tick, and groups", law, round_error(sqrt(noise.variance)))
 
@@ -258,7 +260,7 @@ class Pegasus(QueryMechanism):
         require_next(tick, state)
         law, table = plan.law.require_type(GroupedCounts), _count_nodes(table, self.require_query(plan))
         counts = add_noise(table, sample_noise(law.noise, law.keys, randomness).tolist())
-        values = np.minimum(table, LARGEST).astype(np.int64)
+        values = np.minimum(table, LARGEST_GROUPED_COUNT).astype(np.int64)
         state.require_not_superseded()
         shared, largest = state.shared_trees, int(values.max())
         if largest >= shared.trees.shape[2]:

@@ -12,7 +12,7 @@ from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import Adjacency, PrivacyLoss
 from dpcurves.queries import Query
 
-FORMAT = 1
+STATE_FORMAT = 1
 """Version number of the serialised states. A change of the encoding needs a new number."""
 
 
@@ -98,7 +98,7 @@ def require_next(tick: int, state: State) -> None:
 
 def encode_state(kind: str, facts: dict[str, Any]) -> bytes:
     """Return a state's kind and facts as canonical JSON in bytes. SECRET if the facts are."""
-    return json.dumps({"state": kind, "format": FORMAT, **facts}, sort_keys=True, separators=(",", ":")).encode()
+    return json.dumps({"state": kind, "format": STATE_FORMAT, **facts}, sort_keys=True, separators=(",", ":")).encode()
 
 
 def decode_state(kind: str, state_bytes: bytes) -> dict[str, Any]:
@@ -107,11 +107,11 @@ def decode_state(kind: str, state_bytes: bytes) -> dict[str, Any]:
     """
     try:
         facts: dict[str, Any] = json.loads(state_bytes)
-        if isinstance(facts, dict) and facts.pop("state") == kind and facts.pop("format") == FORMAT:
+        if isinstance(facts, dict) and facts.pop("state") == kind and facts.pop("format") == STATE_FORMAT:
             return facts
     except (ValueError, KeyError):
         pass
     raise InvalidArgument(
         "state",
-        f"the stored bytes are not a state of {kind} in format {FORMAT}; restore the bytes that the last step stored",
+        f"the stored bytes are not a state of {kind} in format {STATE_FORMAT}; restore those of the last step",
     )

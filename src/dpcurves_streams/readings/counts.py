@@ -42,9 +42,9 @@ zero.
 """
 SLOWEST = float(RATES[-2])
 """Ratio. The smallest weight of the newest value above 0, 1/512."""
-MEMORY = 2000
+MEMORY_STEPS = 2000
 """Steps after which a risk counts 1/e as much as the newest risk."""
-KEPT = 1 - 1 / MEMORY
+KEPT = 1 - 1 / MEMORY_STEPS
 """Ratio. Weight of a risk after one more step."""
 
 
@@ -185,7 +185,7 @@ class AdaptiveSmoother:
     The candidates are the noisy count itself, exponential smoothers of many rates, and zero. As the noise variance is
     known, the squared error of each candidate has an unbiased estimate (Stein's, for linear estimates). At each step
     the candidate with the least discounted sum of these estimates is shown, but zero unless another candidate is better
-    by a standard error; counts are clipped at zero. Sums are discounted over `MEMORY` steps. On sparse or slowly
+    by a standard error; counts are clipped at zero. Sums are discounted over `MEMORY_STEPS` steps. On sparse or slowly
     changing streams the error is a small fraction of the noise; where counts exceed the noise it equals the noise,
     because the noisy count is a candidate.
 

@@ -24,14 +24,29 @@ from dpcurves.summaries.two_classes import project_to_simplex
 from .counts import TickReading
 from .question import NoisyValues
 
-EXPECTED = 60  # simulated draws beyond a threshold, which keeps its Monte Carlo error small
-LEAST_DRAWS = 2000  # simulated draws at least
-MOST_DRAWS = 2**16  # simulated draws at most
-MOST_VALUES = 2**22  # simulated counts at most: draws times cells
-STEP = log1p(0.1)
-"""Natural-log units. Log ratio of window sizes that share a threshold; it is simulated for the smallest size."""
-PLACE = 70  # first index of the numbered generators used here
+FIRST_GENERATOR = 70
+"""Index of the first of the three numbered generators that are used here."""
 Thresholds: TypeAlias = Mapping[str, tuple[float, FloatArray]]
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """Numbers that steer the simulation of thresholds. Privacy does not depend on them."""
+
+    beyond: int = 60
+    """Draws. Simulated draws that are expected beyond a threshold, which keeps its Monte Carlo error small."""
+    least_draws: int = 2000
+    """Draws. The least that are simulated."""
+    most_draws: int = 2**16
+    """Draws. The most that are simulated."""
+    most_values: int = 2**22
+    """Counts. The most that are simulated: draws times cells."""
+    size_step: float = log1p(0.1)
+    """Natural-log units. Log ratio of window sizes that share a threshold; it is simulated for the smallest size."""
+
+
+TUNING = Tuning()
+"""The tuning that is used unless another one is passed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +98,7 @@ class DriftWatch:
         false_alarm_rate: Probability of a false alarm in a year, for each statistic.
         width: Steps of a window: 1, or the width of a window of the question.
         reference_width: Steps of the reference.
+        tuning: Numbers that steer the simulation of thresholds.
 
     Raises:
         ValueError: values outside the grid are counted separately; the reading has no such window, or other cells; or
@@ -93,9 +109,9 @@ class DriftWatch:
     ...     noisy = NoisyValues(Family.LAPLACE, np.array(counts), 2.0)
     ...     return TickReading(tick, noisy.values, {}, {}, noisy=noisy, noisy_windows={})
     >>> watch = DriftWatch(Grid(0, 4, cells=4), counted(1, [500.0, 400, 300, 200]), windows_per_year=52)
-    >>> watch.compare_window(counted(2, [255.0, 198, 148, 101])).false_alarm_rate
+    >>> watch.compare_window(counted(2, [255.0, 198, 148, 101])).alarms
     ()
-    >>> watch.compare_window(counted(3, [100.0, 200, 150, 250])).false_alarm_rate
+    >>> watch.compare_window(counted(3, [100.0, 200, 150, 250])).alarms
     ('psi', 'ks', 'wasserstein', 'auc')
     """
 
@@ -108,11 +124,13 @@ class DriftWatch:
         false_alarm_rate: float = 0.05,
         width: int = 1,
         reference_width: int = 1,
+        tuning: Tuning = TUNING,
     ) -> None:
+        self._tuning = tuning
         self._places, self._width = middles_of(require_clamped("grid", grid)), require_integer("width", width)
-        self._level, self._draws = alarm_level_and_draws(grid, windows_per_year, false_alarm_rate)
+        self._level, self._draws = alarm_level_and_draws(grid, windows_per_year, false_alarm_rate, tuning)
         noisy, total = self._noisy_window(reference, require_integer("reference_width", reference_width))
-        noise = _sample_noise(noisy, reference_width, self._draws, numbered_generator(PLACE))
+        noise = _sample_noise(noisy, reference_width, self._draws, numbered_generator(FIRST_GENERATOR))
         self._before = ReleasedSample(noisy.values, project_to_simplex(noisy.values, total), noise)
         self._thresholds: dict[int, Thresholds] = {}
 
@@ -124,9 +142,9 @@ class DriftWatch:
         """
         noisy, size = self._noisy_window(reading, self._width)
         cells = DriftCells.from_places(self._places, self._before, self._before)
-        group = floor(log(size) / STEP)
+        group = floor(log(size) / self._tuning.size_step)
         if group not in self._thresholds:
-            self._thresholds[group] = self._simulate_thresholds(cells, noisy, exp(group * STEP))
+            self._thresholds[group] = self._simulate_thresholds(cells, noisy, exp(group * self._tuning.size_step))
         shifts = {}
         for statistic, (threshold, null_values) in self._thresholds[group].items():
             value = float(STATISTIC_FUNCTIONS[statistic](self._before.cells, noisy.values, cells))
@@ -136,9 +154,9 @@ class DriftWatch:
     def _simulate_thresholds(self, cells: DriftCells, noisy: NoisyValues, size: float) -> Thresholds:
         """Return the threshold of each statistic and its simulated null values, for windows of this size."""
         expected_counts = self._before.likely / self._before.likely.sum() * size
-        noise = _sample_noise(noisy, self._width, self._draws, numbered_generator(PLACE + 1))
+        noise = _sample_noise(noisy, self._width, self._draws, numbered_generator(FIRST_GENERATOR + 1))
         null = cells._replace(second=ReleasedSample(expected_counts, expected_counts, noise)).simulate_null(
-            numbered_generator(PLACE + 2)
+            numbered_generator(FIRST_GENERATOR + 2)
         )
         null_values = {statistic: compute(*null, cells) for statistic, compute in STATISTIC_FUNCTIONS.items()}
         return {statistic: (upper_quantile(values, self._level), values) for statistic, values in null_values.items()}
@@ -159,7 +177,9 @@ class DriftWatch:
         return noisy, max(float(noisy.values.sum()), 1.0)
 
 
-def alarm_level_and_draws(grid: Grid, windows_per_year: int, false_alarm_rate: float) -> tuple[float, int]:
+def alarm_level_and_draws(
+    grid: Grid, windows_per_year: int, false_alarm_rate: float, tuning: Tuning = TUNING
+) -> tuple[float, int]:
     """Return the level of the threshold of one window, and the number of draws from which it is simulated.
 
     Raises:
@@ -171,7 +191,8 @@ def alarm_level_and_draws(grid: Grid, windows_per_year: int, false_alarm_rate: f
     false_alarm = SAFE * float(
         -np.expm1(log1p(-require_probability("false_alarm_rate", false_alarm_rate)) / windows_per_year)
     )
-    draws = min(max(LEAST_DRAWS, ceil(EXPECTED / false_alarm)), MOST_DRAWS, MOST_VALUES // grid.cells)
+    needed = max(tuning.least_draws, ceil(tuning.beyond / false_alarm))
+    draws = min(needed, tuning.most_draws, tuning.most_values // grid.cells)
     safe_rank(draws, 1 - false_alarm)
     return 1 - false_alarm, draws
 

@@ -33,7 +33,8 @@ LEVEL = 0.95
 """Probability. Default confidence level of intervals in files and plots."""
 STATED: Mapping[str, float | str] = MappingProxyType({"level": LEVEL, "covers": RECORDS})
 """Label of intervals: their level, and that they cover the noise only."""
-TINY = 1e-9  # guards divisions and logarithms against zero
+LEAST_DIVISOR = 1e-9
+"""Ratio. Guards divisions and logarithms against zero."""
 
 Interval = tuple[FloatArray, FloatArray]
 """Lower and upper bounds, (keys,) each."""
@@ -88,10 +89,10 @@ def _laplace_reach(deviations: FloatArray, level: float) -> FloatArray:
     If the ratio of successive probabilities is r, the variance is ``2 r / (1 - r)**2``, and the probability of
     exceeding m is ``2 r**(m + 1) / (1 + r)``.
     """
-    variance = np.maximum(np.square(deviations, dtype=np.float64), TINY)
+    variance = np.maximum(np.square(deviations, dtype=np.float64), LEAST_DIVISOR)
     ratio = (variance + 1 - np.sqrt(2 * variance + 1)) / variance
-    within = np.log((1 - level) * (1 + ratio) / 2) / np.log(np.maximum(ratio, TINY)) - 1
-    return np.asarray(np.maximum(np.ceil(within - TINY), 0.0))
+    within = np.log((1 - level) * (1 + ratio) / 2) / np.log(np.maximum(ratio, LEAST_DIVISOR)) - 1
+    return np.asarray(np.maximum(np.ceil(within - LEAST_DIVISOR), 0.0))
 
 
 class NoisySums:
@@ -340,7 +341,7 @@ class StreamQuestion:
         for event in self.events:
             require_type("events", event, (Jump, Low, Event), "a Jump, a Low or an Event")
         if len({event.name for event in self.events}) < len(self.events):
-            raise InvalidArgument("events", "must have different names")
+            raise InvalidArgument("events", "two events have the same name; give each its own")
         _ = self.query  # raises if the query is invalid
 
     @property

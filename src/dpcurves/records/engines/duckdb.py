@@ -547,9 +547,13 @@ class DuckEngine:
         return self._source.columns
 
     def derive(self, text: str, is_numeric: bool, argument: str) -> tuple[Column, int]:
+        """Return the column that an expression defines, and its place among the source's and the derived columns."""
         return self._derived.add(text, is_numeric, argument)
 
     def filtered(self, where: str, keeps_failing_rows: bool) -> DuckEngine:
+        """Return an engine of the same table and connection in which only rows that pass the condition `where` have
+        values; the others are missing if `keeps_failing_rows`, else left out.
+        """
         position = self._derived.add_condition(where)
         engine = copy(self)  # shares the connection and the derived columns, not the used rows
         engine._filter = RowFilter(position, keeps_failing_rows)
