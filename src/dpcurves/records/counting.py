@@ -279,6 +279,7 @@ def apply_filter(method: Method) -> Method:
 
     @wraps(method)
     def apply(records: Records, axes: Axes, *arguments: Any, **keywords: Any) -> Any:
+        """Call the method on the records that pass the filter of the axes."""
         filters = {axis.where for axis in axes if getattr(axis, "where", "")}
         if not filters:
             return method(records, axes, *arguments, **keywords)

@@ -766,7 +766,10 @@ def _column_from_texts(name: str, kind: sources.ColumnKind, values: Callable[[],
 # SENSITIVE. Opening of data by kind.
 
 
-KINDS = "a path to a .csv, .tsv, .txt or .parquet file, a data frame, an Arrow table, a mapping of arrays or a DuckDB relation"
+KINDS = (
+    "a path to a .csv, .tsv, .txt or .parquet file, a data frame, an Arrow table, a mapping of arrays or a DuckDB "
+    "relation"
+)
 
 
 def open_records(
