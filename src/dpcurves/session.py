@@ -18,7 +18,7 @@ from .conversation.release import fingerprint
 from .curves import AutoRangeCdfQuestion, AutoRangeHistogramQuestion, AutoRangeQuantilesQuestion, Question
 from .curves.question import HasPlanNotes, describe_published_texts, find_charged_query
 from .curves.result import Result, check_source, warn_about_notes
-from .data import CsvFile
+from .data import CsvFile, is_text_file
 from .display.numerals import UNITS
 from .ledger import LARGEST_AMOUNT, Account, Allotment, Currency, Grant, Member, QuestionBudget
 from .mechanisms.partition_selection import bound_units_below
@@ -858,9 +858,7 @@ def _resolve_trust(trust: TrustModel[Curator] | None, table: object) -> TrustMod
 
 def _is_csv(table: object) -> bool:
     """Return whether a table is a CSV file, by type or name: lines may be malformed, and fields may hold any text."""
-    return isinstance(table, CsvFile) or (
-        isinstance(table, str | PathLike) and str(table).lower().endswith((".csv", ".csv.gz"))
-    )
+    return isinstance(table, CsvFile) or (isinstance(table, str | PathLike) and is_text_file(table))
 
 
 def _require_version_suffix(dataset: str, table: Any) -> str:

@@ -6,7 +6,7 @@ records lose the sum of their losses, which you must track yourself. For more th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import wraps
 from inspect import Parameter, Signature, signature
@@ -100,9 +100,14 @@ def ask_once(
     epsilon: Exact | None = None,
     rho: Exact | None = None,
     randomness: Randomness | None = None,
+    column: str | Expression | None = None,
+    where: str | Expression | None = None,
 ) -> Curve:
     """Return the answer to one question about a table, from a ledger in memory whose budget is the loss of the
-    question."""
+    question.
+
+    The arguments `column` and `where` are those of a call, which `add_privacy_arguments` has put into the table.
+    """
     loss = parse_loss(epsilon, rho)
     if isinstance(table, ColumnOfTable):
         question = replace(cast("Any", question), where=table.where)
@@ -116,13 +121,15 @@ def ask_once(
 def add_privacy_arguments(function: Call) -> Call:
     """Return the function with a signature that lists the arguments of `ask_once` too, and that rejects unknown and
     missing arguments."""
-    parameters = (
+    parameters: Iterable[Parameter] = (
         parameter
         for parameter in signature(function).parameters.values()
         if parameter.kind is not Parameter.VAR_KEYWORD
     )
     privacy_parameters = (
-        parameter for parameter in signature(ask_once).parameters.values() if parameter.kind is Parameter.KEYWORD_ONLY
+        parameter
+        for parameter in signature(ask_once).parameters.values()
+        if parameter.kind is Parameter.KEYWORD_ONLY and parameter.name not in {COLUMN, WHERE}
     )
     if next(iter(signature(function).parameters)) == VALUES:
         parameters = chain(parameters, TABLE_PARAMETERS)

@@ -17,6 +17,7 @@ from dpcurves.data import Axis, Categories, Grid, UnlistedCategories, Weights
 from dpcurves.privacy import EACH_RECORD, Unit
 from dpcurves.queries import CountQuery, CountUse, SubsetQuery, UnitSizesQuery, WeightQuery
 from dpcurves.records import Records, open_records, tabulate
+from dpcurves.records.source import Column, ColumnKind
 
 KEY = b"a secret key"
 GRID = Grid(0, 2, cells=2)
@@ -204,3 +205,32 @@ def test_a_logarithm_counts_the_rows_by_its_edges(tmp_path: Path) -> None:
             records.counts([Axis("ln(wage)", Grid(0, 3000, cells=3))])
         with pytest.raises(InvalidArgument, match="not summed"):
             records.sums([Axis("ln(wage)", Grid(0, 3, cells=3))], 4)
+
+
+def test_text_files_have_three_endings_and_tabs_separate_the_fields_of_one(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"place": ["Nord", "Süd, West", "Nord"], "hours": [1, 2, 3]})
+    for name, delimiter in (("t.tsv", "\t"), ("t.txt", ","), ("t.TSV", "\t"), ("t.csv", ",")):
+        frame.to_csv(tmp_path / name, sep=delimiter, index=False)
+        (tmp_path / f"{name}.gz").write_bytes(gzip.compress((tmp_path / name).read_bytes()))
+        for file in (name, f"{name}.gz"):
+            with open_records(tmp_path / file, unit=EACH_RECORD, key=KEY, keeps_failing_rows=False) as records:
+                axis = Axis("hours", Grid(0, 4, cells=4), where="place = 'Süd, West' OR hours = 1")
+                assert records.counts([axis]).tolist() == [0, 1, 1, 0, 0]
+    with pytest.raises(InvalidArgument, match=r"must end in \.csv, \.tsv, \.txt"):
+        open_records(__file__, unit=EACH_RECORD, key=KEY)
+
+
+def test_an_engine_without_expressions_refuses_them_by_the_schema() -> None:
+    class Engine:
+        """An engine that counts columns alone."""
+
+        columns = (Column("x", ColumnKind.NUMBERS, "x"),)
+        failure, moment = "failed", None
+
+    records = Records(Engine())  # type: ignore[arg-type]
+    for axis, rule in (
+        (Axis("x", GRID, where="x > 1"), "this engine evaluates no filters and expressions"),
+        (Axis("x / 2", GRID), "x / 2: this engine evaluates no filters and expressions"),
+    ):
+        with pytest.raises(InvalidArgument, match=rule):
+            records.check([axis])

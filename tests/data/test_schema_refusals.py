@@ -119,7 +119,11 @@ def test_many_columns_are_not_all_listed() -> None:
             b"PAR1" + SECRET.encode() + b"PAR1",
             "data: 'a.parquet' cannot be read as a Parquet file; write it again",
         ),
-        ("a.xlsx", SECRET.encode(), "data: the name of a file must end in .csv, .csv.gz or .parquet, got 'a.xlsx'"),
+        (
+            "a.xlsx",
+            SECRET.encode(),
+            "data: the name of a file must end in .csv, .tsv, .txt, these with .gz, or .parquet, got 'a.xlsx'",
+        ),
     ],
 )
 def test_a_file_that_cannot_be_used_is_refused(name: str, content: bytes | None, said: str, tmp_path: Path) -> None:
@@ -149,7 +153,7 @@ def test_a_delimiter_is_one_plain_character(delimiter: str, tmp_path: Path) -> N
 
 @pytest.mark.parametrize("data", [None, 3, object(), np.zeros(3), [0.1, 0.2], pl.Series([1.0]), pd.Series([1.0])])
 def test_what_is_no_table_is_refused(data: object) -> None:
-    assert refusal(lambda: opened(data), TypeError).startswith("data: a path to a .csv, .csv.gz or .parquet file")
+    assert refusal(lambda: opened(data), TypeError).startswith("data: a path to a .csv, .tsv, .txt or .parquet file")
 
 
 @pytest.mark.parametrize("values", ["text", 3, {1: 2}, None])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -14,7 +16,7 @@ from dpcurves_local.task import Task
 from dpcurves_sites.columns import parse_schema, require_known_columns
 
 WHERE = "sex = 'F' AND age >= 18"
-PEOPLE = [
+PEOPLE: list[dict[str, Any]] = [
     {"age": 60, "sex": "F", "wage": 20.0},
     {"age": 60, "sex": "M", "wage": 20.0},
     {"age": 17, "sex": "F", "wage": 20.0},
@@ -34,7 +36,9 @@ PEOPLE = [
     ],
 )
 def test_a_device_and_a_table_place_each_person_alike(axis: Axis | Categories) -> None:
-    table = {name: np.array([person[name] for person in PEOPLE], dtype=object) for name in ("age", "sex", "wage")}
+    table: dict[str, Any] = {
+        name: np.array([person[name] for person in PEOPLE], dtype=object) for name in ("age", "sex", "wage")
+    }
     table |= {name: table[name].astype(float) for name in ("age", "wage")}
     with open_records(table, unit=dp.EACH_RECORD, key=bytes(32)) as records:
         slots = records.places([axis]).tolist()

@@ -22,6 +22,10 @@ from .result import notes_on_missing
 Curve = TypeVar("Curve", covariant=True)
 
 
+Where: TypeAlias = str | Expression | None
+"""SQL text of a condition, or an `Expression`; None: all rows."""
+
+
 @dataclass(frozen=True, slots=True)
 class TableQuestion:
     """Base of questions about a table, of which all have a filter of the rows.
@@ -34,7 +38,7 @@ class TableQuestion:
     disjoint; for disjoint groups at the loss of one, declare them by `by`. For the sensitivity see `Query.with_filter`.
     """
 
-    where: str | Expression | None = field(default=None, kw_only=True)
+    where: Where = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         """Convert expressions to text: for subclasses without checks of their own."""
@@ -47,6 +51,7 @@ class TableQuestion:
         if own_checks is not None and not getattr(own_checks, "converts_expressions", False):
 
             def __post_init__(self: Any) -> None:
+                """Convert expressions to text, and make the checks of the class."""
                 _convert_expressions(self)
                 own_checks(self)
 
@@ -56,6 +61,7 @@ class TableQuestion:
         if own_text is not None and not getattr(own_text, "tells_filter", False):
 
             def __str__(self: Any) -> str:
+                """Return the text of the class with the filter."""
                 return f"{own_text(self)}, where {self.where}" if self.where else str(own_text(self))
 
             __str__.tells_filter = True  # type: ignore[attr-defined]

@@ -44,6 +44,7 @@ from .outside import count_beyond_bounds, thresholds_for_clipping
 from .question import (
     By,
     TableQuestion,
+    Where,
     build_privacy_statement,
     format_key,
     parse_grouping,
@@ -644,9 +645,13 @@ class _BoundedQuestion(TableQuestion):
     if TYPE_CHECKING:
 
         @overload
-        def __init__(self, column: str, lower: float, upper: float, by: By = None, measured_in: str = "") -> None: ...
+        def __init__(
+            self, column: str, lower: float, upper: float, by: By = None, measured_in: str = "", *, where: Where = None
+        ) -> None: ...
         @overload
-        def __init__(self, column: str, *, bounds: Sequence[float], by: By = None, measured_in: str = "") -> None: ...
+        def __init__(
+            self, column: str, *, bounds: Sequence[float], by: By = None, measured_in: str = "", where: Where = None
+        ) -> None: ...
         def __init__(self, *args: Any, **named: Any) -> None: ...
 
     def __post_init__(self) -> None:
@@ -842,11 +847,26 @@ class SummaryQuestion(_BoundedQuestion):
 
         @overload
         def __init__(
-            self, column: str, lower: float, upper: float, by: By = None, measured_in: str = "", moments: int = 2
+            self,
+            column: str,
+            lower: float,
+            upper: float,
+            by: By = None,
+            measured_in: str = "",
+            moments: int = 2,
+            *,
+            where: Where = None,
         ) -> None: ...
         @overload
         def __init__(
-            self, column: str, *, bounds: Sequence[float], by: By = None, measured_in: str = "", moments: int = 2
+            self,
+            column: str,
+            *,
+            bounds: Sequence[float],
+            by: By = None,
+            measured_in: str = "",
+            moments: int = 2,
+            where: Where = None,
         ) -> None: ...
         def __init__(self, *args: Any, **named: Any) -> None: ...
 

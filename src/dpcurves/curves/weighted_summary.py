@@ -21,7 +21,7 @@ from ..inference import public_generator, simulate_cell_noise, upper_quantile
 from ..queries import COARSE, CountUse, SquaredWeightQuery, WeightedSpreadQuery, WeightedSumQuery, WeightQuery
 from .by_category import describe_question, format_axis_label
 from .outside import count_beyond_bounds, thresholds_for_clipping
-from .question import TableQuestion, build_privacy_statement, require_independent
+from .question import TableQuestion, Where, build_privacy_statement, require_independent
 from .summary import COUNT, MEAN, SUM, WATCHED, Summary, accept_bounds, build_bounds_cell
 from .weighted import SquaredWeights, note_on_weights
 
@@ -343,12 +343,12 @@ class WeightedSummaryQuestion(TableQuestion):
         @overload
         def __init__(
             self, column: str, lower: float, upper: float, weight: str, weight_cap: float, measured_in: str = "",
-            statistic: str = MEAN,
+            statistic: str = MEAN, *, where: Where = None,
         ) -> None: ...  # fmt: skip
         @overload
         def __init__(
             self, column: str, *, bounds: Sequence[float], weight: str, weight_cap: float, measured_in: str = "",
-            statistic: str = MEAN,
+            statistic: str = MEAN, where: Where = None,
         ) -> None: ...  # fmt: skip
         def __init__(self, *args: Any, **named: Any) -> None: ...
 

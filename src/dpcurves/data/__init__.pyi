@@ -12,7 +12,7 @@ from .axis import (
     find_input_columns,
     parse_category,
 )
-from .csv_file import CsvFile, parse_delimiter
+from .csv_file import CsvFile, is_text_file, parse_delimiter
 from .grid import (
     DOUBLINGS,
     HUNDREDTHS,
@@ -60,6 +60,7 @@ __all__ = [
     "Weights",
     "doubling_grid",
     "find_input_columns",
+    "is_text_file",
     "middles_of",
     "parse_category",
     "parse_delimiter",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from datetime import date
+from os import PathLike
 from pathlib import Path
 
 from ..arguments import InvalidArgument, WrongArgumentType, describe_value
@@ -117,3 +118,16 @@ def _parse_day(text: object) -> tuple[date, str]:
             except ValueError:
                 break
     raise InvalidArgument("dates", f"day zero is needed, as 2020-01-01 or 01.01.2020, got {describe_value(text)}")
+
+
+TEXT_ENDINGS = (".csv", ".tsv", ".txt")
+"""Endings of files of text with a delimiter; `.gz` may follow. Fields of a `.tsv` are separated by tabs."""
+
+
+def is_text_file(path: str | PathLike[str]) -> bool:
+    """Return True if the name of a file says that it is text with a delimiter.
+
+    >>> is_text_file("visits.tsv"), is_text_file("Visits.CSV.gz"), is_text_file("visits.parquet")
+    (True, True, False)
+    """
+    return str(path).lower().removesuffix(".gz").endswith(TEXT_ENDINGS)

@@ -39,71 +39,93 @@ class Expression:
         self.node = node
 
     def __str__(self) -> str:
+        """Return the canonical SQL text."""
         return format_expression(self.node)
 
     def __repr__(self) -> str:
+        """Return the class with the SQL text."""
         return f"Expression({str(self)!r})"
 
     def __bool__(self) -> NoReturn:
+        """Raise `TypeError`: Python would ask this of conditions joined by `and` or `or`."""
         raise WrongArgumentType(
             "expression", "join conditions by & and |, and negate them by ~, with brackets around each"
         )
 
     def __add__(self, other: Operand) -> Expression:
+        """Return the sum, as an expression."""
         return _call("add", self, other)
 
     def __radd__(self, other: Operand) -> Expression:
+        """Return the sum, as an expression."""
         return _call("add", other, self)
 
     def __sub__(self, other: Operand) -> Expression:
+        """Return the difference, as an expression."""
         return _call("sub", self, other)
 
     def __rsub__(self, other: Operand) -> Expression:
+        """Return the difference, as an expression."""
         return _call("sub", other, self)
 
     def __mul__(self, other: Operand) -> Expression:
+        """Return the product, as an expression."""
         return _call("mul", self, other)
 
     def __rmul__(self, other: Operand) -> Expression:
+        """Return the product, as an expression."""
         return _call("mul", other, self)
 
     def __truediv__(self, other: Operand) -> Expression:
+        """Return the quotient of doubles, as an expression."""
         return _call("div", self, other)
 
     def __rtruediv__(self, other: Operand) -> Expression:
+        """Return the quotient of doubles, as an expression."""
         return _call("div", other, self)
 
     def __neg__(self) -> Expression:
+        """Return the negative value, as an expression."""
         return _call("neg", self)
 
     def __abs__(self) -> Expression:
+        """Return the absolute value, as an expression."""
         return _call("abs", self)
 
     def __eq__(self, other: object) -> Expression:  # type: ignore[override]
+        """Return whether both are equal, as an expression."""
         return _call("eq", self, other)
 
     def __ne__(self, other: object) -> Expression:  # type: ignore[override]
+        """Return whether both differ, as an expression."""
         return _call("ne", self, other)
 
     def __lt__(self, other: Operand) -> Expression:
+        """Return whether the first is below the second, as an expression."""
         return _call("lt", self, other)
 
     def __le__(self, other: Operand) -> Expression:
+        """Return whether the first is at most the second, as an expression."""
         return _call("le", self, other)
 
     def __gt__(self, other: Operand) -> Expression:
+        """Return whether the first is above the second, as an expression."""
         return _call("gt", self, other)
 
     def __ge__(self, other: Operand) -> Expression:
+        """Return whether the first is at least the second, as an expression."""
         return _call("ge", self, other)
 
     def __and__(self, other: Operand) -> Expression:
+        """Return whether both conditions are true, as an expression."""
         return _call("and", self, other)
 
     def __or__(self, other: Operand) -> Expression:
+        """Return whether one of the conditions is true, as an expression."""
         return _call("or", self, other)
 
     def __invert__(self) -> Expression:
+        """Return whether the condition is false, as an expression."""
         return _call("not", self)
 
     def evaluate(self, table: Mapping[str, Any]) -> NDArray[Any]:

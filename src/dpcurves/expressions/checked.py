@@ -137,9 +137,11 @@ class _TypeChecker:
         )
 
     def _refuse(self, node: Node, rule: str) -> NoReturn:
+        """Raise `InvalidArgument` about a part of the expression."""
         raise InvalidArgument(self.argument, f"{format_expression(node)[:60]}: {rule}")
 
     def _check(self, node: Node, expected: ValueType | None) -> Checked:
+        """Return a node with its own type, which the expected one may decide for fields without a type."""
         match node:
             case Literal():
                 return self._check_literal(node, expected)
@@ -152,6 +154,7 @@ class _TypeChecker:
         return special(node, expected)
 
     def _check_literal(self, node: Literal, expected: ValueType | None) -> Checked:
+        """Return a literal with its type; a text is a date where a date is expected."""
         value = node.value
         if value is None:
             return Checked("literal", expected or TEXT, value=None)
@@ -164,6 +167,9 @@ class _TypeChecker:
         return Checked("literal", kinds.get(type(value), DATE), value=value)
 
     def _check_column(self, node: ColumnName, expected: ValueType | None) -> Checked:
+        """Return a column with its declared type, or as the expected one if none is declared. Raises `InvalidArgument`
+        if there is no such column.
+        """
         declared = self.schema.get(node.name)
         if declared is None:
             near = get_close_matches(node.name, self.schema, n=1, cutoff=0.5)
@@ -175,6 +181,7 @@ class _TypeChecker:
         return Checked("column", (expected or TEXT) if declared is FIELD else declared, value=node.name)
 
     def _check_signature(self, node: Call, signature: Signature) -> Checked:
+        """Return a call of a function whose arguments have one type each."""
         types = signature.arguments
         if not len(types) - signature.optional <= len(node.arguments) <= len(types):
             self._refuse(node, f"{node.function} takes {len(types)} argument{'s' if len(types) > 1 else ''}")
@@ -249,11 +256,13 @@ class _TypeChecker:
         return Checked(name, TRUTH if is_comparison else common, checked)
 
     def _require_listed(self, node: Call) -> None:
+        """Refuse IN of anything but public values."""
         for argument in node.arguments[1:]:
             if not isinstance(argument, Literal):
                 self._refuse(node, "IN takes a list of values, as in region IN ('north', 'south')")
 
     def _check_case(self, node: Call, expected: ValueType | None) -> Checked:
+        """Return CASE with conditions that are true or false, and values of one type."""
         if len(node.arguments) < 3:
             self._refuse(node, "CASE needs WHEN and THEN")
         common = self._common_type(node, self._values_of(node), expected) or TEXT
@@ -264,9 +273,11 @@ class _TypeChecker:
         return Checked("case", common, checked)
 
     def _check_is_null(self, node: Call, expected: ValueType | None) -> Checked:
+        """Return IS NULL of a value of any type."""
         return Checked("is_null", TRUTH, (self.check(node.arguments[0], None),))
 
     def _check_is_not_null(self, node: Call, expected: ValueType | None) -> Checked:
+        """Return IS NOT NULL of a value of any type."""
         return Checked("is_not_null", TRUTH, (self.check(node.arguments[0], None),))
 
     def _check_sub(self, node: Call, expected: ValueType | None) -> Checked:

@@ -51,6 +51,7 @@ class _Compiler:
         return self._compile(checked)[0]
 
     def _compile(self, checked: Checked) -> tuple[str, int]:
+        """Return the name or literal of a part, and the first layer that can use it."""
         if id(checked) not in self.compiled:
             if checked.function == "literal":
                 compiled = _literal(checked), 0

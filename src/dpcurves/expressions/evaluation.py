@@ -84,6 +84,7 @@ class _Evaluation:
         return self.values[id(checked)][1]
 
     def _evaluate(self, checked: Checked) -> Array:
+        """Return the values of a node that was not evaluated before."""
         if checked.function == "column":
             return self.columns[str(checked.value)]
         if checked.function == "literal":
@@ -99,6 +100,7 @@ class _Evaluation:
         return ALIKE[checked.function](arguments, kind if checked.function != "case" else checked.type)
 
     def _fill(self, checked: Checked) -> Array:
+        """Return a literal for each row."""
         value = checked.value
         if checked.type is ValueType.TEXT:
             filled = np.empty(self.rows, dtype=object)
@@ -110,6 +112,7 @@ class _Evaluation:
 
 
 def _is_null(values: Array) -> Array:
+    """Return which values are missing."""
     if values.dtype == object:
         return np.array([value is None for value in values], dtype=bool)
     return np.isnan(values) if values.dtype.kind == "f" else values == NO_MOMENT
@@ -167,31 +170,37 @@ FUNCTIONS: Mapping[str, Callable[..., Array]] = MappingProxyType({
 
 
 def _map_texts(values: Array, function: Callable[[str], str]) -> Array:
+    """Return a function of each text; missing texts stay missing."""
     mapped = np.empty(len(values), dtype=object)
     mapped[:] = [None if value is None else function(value) for value in values]
     return mapped
 
 
 def _map_numbers(values: Array, function: Callable[[str], float]) -> Array:
+    """Return a number for each text; NaN for missing ones."""
     return np.array([np.nan if value is None else function(value) for value in values], dtype=np.float64)
 
 
 def _parse_number(text: str) -> float:
+    """Return the number that a text spells in decimal digits; NaN for any other text."""
     return float(text) if re.fullmatch(DECIMAL_NUMBER, text) and abs(float(text)) < np.inf else np.nan
 
 
 def _parse_days(text: str) -> float:
+    """Return the days since 1970-01-01 of a text as in 2024-01-31; NaN for any other text."""
     day = parse_day(text) if re.fullmatch("[0-9]{4}-[0-9]{2}-[0-9]{2}", text) else None
     return np.nan if day is None else float((day - EPOCH).days)
 
 
 def _substr(values: Array, start: Any, length: Any = None) -> Array:
+    """Return parts of texts, counted in code points from 1."""
     first = int(start) - 1
     last = None if length is None else first + int(length)
     return _map_texts(values, lambda text: text[first:last])
 
 
 def _starts_with(values: Array, prefix: Any) -> Array:
+    """Return which texts begin with a prefix."""
     return _map_numbers(values, lambda text: float(text.startswith(str(prefix))))
 
 
@@ -199,6 +208,7 @@ TEXT_FUNCTIONS: Mapping[str, Callable[..., Array]] = MappingProxyType({"substr":
 
 
 def _count_periods(moments: Array, period: int) -> Array:
+    """Return the number of the period of so many microseconds in which each timestamp lies."""
     return np.where(moments == NO_MOMENT, np.nan, np.floor_divide(moments, period).astype(np.float64))
 
 
@@ -221,6 +231,7 @@ def _compare(name: str, left: Array, right: Array) -> Array:
 
 
 def _in(arguments: Sequence[Array], kind: ValueType) -> Array:
+    """Return which values equal one of the others, in three-valued logic."""
     value, *listed = arguments
     answer = _compare("eq", value, listed[0])
     for other in listed[1:]:
@@ -229,11 +240,13 @@ def _in(arguments: Sequence[Array], kind: ValueType) -> Array:
 
 
 def _between(arguments: Sequence[Array], kind: ValueType) -> Array:
+    """Return which values lie between two others, bounds included."""
     value, lower, upper = arguments
     return _and(_compare("ge", value, lower), _compare("le", value, upper))
 
 
 def _coalesce(arguments: Sequence[Array], kind: ValueType) -> Array:
+    """Return the first value that is not missing."""
     chosen = arguments[0]
     for other in arguments[1:]:
         chosen = np.where(_is_null(chosen), other, chosen)
@@ -241,11 +254,13 @@ def _coalesce(arguments: Sequence[Array], kind: ValueType) -> Array:
 
 
 def _nullif(arguments: Sequence[Array], kind: ValueType) -> Array:
+    """Return the value, missing where it equals the other."""
     value, other = arguments
     return np.where(_compare("eq", value, other) == 1, _null_of(value), value)
 
 
 def _case(arguments: Sequence[Array], kind: ValueType) -> Array:
+    """Return the value of the first condition that is true, else the last value."""
     chosen = arguments[-1]
     for condition, value in reversed(list(zip(arguments[0:-1:2], arguments[1:-1:2], strict=True))):
         chosen = np.where(condition == 1, value, chosen)
@@ -253,6 +268,7 @@ def _case(arguments: Sequence[Array], kind: ValueType) -> Array:
 
 
 def _null_of(values: Array) -> Any:
+    """Return the missing value of an array of this type."""
     if values.dtype == object:
         return None
     return np.nan if values.dtype.kind == "f" else NO_MOMENT
@@ -272,6 +288,7 @@ ALIKE: Mapping[str, Callable[[Sequence[Array], ValueType], Array]] = MappingProx
 
 
 def _reduce(function: Callable[[Array, Array], Array], arguments: Sequence[Array]) -> Array:
+    """Return the values of a function of two arguments, applied from left to right."""
     chosen = arguments[0]
     for other in arguments[1:]:
         chosen = function(chosen, other)

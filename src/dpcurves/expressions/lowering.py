@@ -41,6 +41,7 @@ class _Lowering:
         return self.lowered[id(checked)][1]
 
     def _lower(self, checked: Checked) -> Checked:  # noqa: PLR0911  # noqa: PLR0911
+        """Return the replacement of a node that was not replaced before."""
         name, value = checked.function, checked.value
         if name == "literal" and isinstance(value, date):
             return _number((value - EPOCH).days)
@@ -135,22 +136,27 @@ def _days_from_civil(year: Checked, month: Checked) -> Checked:
 
 
 def _number(value: float) -> Checked:
+    """Return a number as a literal."""
     return Checked("literal", NUMBER, value=float(value))
 
 
 def _add_nodes(left: Checked, right: Checked) -> Checked:
+    """Return a sum of two values."""
     return Checked("add", NUMBER, (left, right))
 
 
 def _add(left: Checked, number: float) -> Checked:
+    """Return the sum of a value and a number."""
     return _add_nodes(left, _number(number))
 
 
 def _sub(left: Checked, right: Checked) -> Checked:
+    """Return a difference of two values."""
     return Checked("sub", NUMBER, (left, right))
 
 
 def _mul(left: Checked, number: float) -> Checked:
+    """Return the product of a value and a number."""
     return Checked("mul", NUMBER, (left, _number(number)))
 
 
@@ -160,10 +166,12 @@ def _floor_div(left: Checked, number: float) -> Checked:
 
 
 def _modulo(left: Checked, number: float) -> Checked:
+    """Return the remainder of the whole quotient, from 0 up."""
     return _sub(left, _mul(_floor_div(left, number), number))
 
 
 def _case(condition: Checked, value: Checked, other: Checked) -> Checked:
+    """Return the value where a condition is true, else the other."""
     return Checked("case", NUMBER, (condition, value, other))
 
 
@@ -173,4 +181,5 @@ def _times_zero_plus(value: Checked, number: float) -> Checked:
 
 
 def _periods(unit: str, moment: Checked) -> Checked:
+    """Return the number of the unit of the clock in which a timestamp lies."""
     return Checked("count_periods", NUMBER, (moment,), value=float(MICROSECONDS[unit]))

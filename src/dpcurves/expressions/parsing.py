@@ -188,23 +188,27 @@ class _Parser:
         return node
 
     def _parse_or(self) -> Node:
+        """Return conditions joined by OR."""
         node = self._parse_and()
         while self._take("OR"):
             node = Call("or", (node, self._parse_and()))
         return node
 
     def _parse_and(self) -> Node:
+        """Return conditions joined by AND."""
         node = self._parse_not()
         while self._take("AND"):
             node = Call("and", (node, self._parse_not()))
         return node
 
     def _parse_not(self) -> Node:
+        """Return a condition, negated or not."""
         if self._take("NOT"):
             return Call("not", (self._deeper(self._parse_not),))
         return self._parse_comparison()
 
     def _parse_comparison(self) -> Node:
+        """Return a comparison, a test, or a value alone."""
         value = self._parse_sum()
         word = self._next
         if sign := self._take(*SIGNS):
@@ -224,11 +228,13 @@ class _Parser:
         return Call("not", (node,)) if is_negated else node
 
     def _parse_between(self, value: Node) -> Node:
+        """Return BETWEEN of a value, whose bounds come next."""
         lower = self._parse_sum()
         self._expect("AND")
         return Call("between", (value, lower, self._parse_sum()))
 
     def _parse_in(self, value: Node) -> Node:
+        """Return IN of a value, whose list comes next."""
         self._expect("(")
         if self._next.text == ")":
             self._refuse(self._next, "IN needs a value, as in region IN ('north', 'south')")
@@ -239,6 +245,7 @@ class _Parser:
         return Call("in", (value, *listed))
 
     def _parse_like(self, value: Node) -> Node:
+        """Return the test of a prefix, whose pattern comes next."""
         word = self._next
         pattern = self._parse_text()
         if not pattern.endswith("%") or set(pattern[:-1]) & set("%_\\") or pattern == "%":
@@ -246,18 +253,21 @@ class _Parser:
         return Call("starts_with", (value, Literal(pattern[:-1])))
 
     def _parse_sum(self) -> Node:
+        """Return a sum or difference of products."""
         node = self._parse_product()
         while sign := self._take("+", "-"):
             node = Call(_ARITHMETIC_NAMES[sign], (node, self._parse_product()))
         return node
 
     def _parse_product(self) -> Node:
+        """Return a product or quotient of values."""
         node = self._parse_signed()
         while sign := self._take("*", "/"):
             node = Call(_ARITHMETIC_NAMES[sign], (node, self._parse_signed()))
         return node
 
     def _parse_signed(self) -> Node:
+        """Return a value with or without a minus sign."""
         if not self._take("-"):
             return self._parse_cast()
         node = self._deeper(self._parse_signed)
@@ -354,6 +364,7 @@ class _Parser:
         return Call(name, tuple(arguments))
 
     def _parse_case(self) -> Node:
+        """Return CASE, whose first word was taken."""
         compared = None if self._next.text.upper() == "WHEN" else self._parse_or()
         arguments: list[Node] = []
         self._expect("WHEN")
@@ -370,6 +381,7 @@ class _Parser:
         return Call("case", (*arguments, default))
 
     def _parse_cast_call(self) -> Node:
+        """Return CAST, whose opening bracket was taken."""
         node = self._parse_or()
         self._expect("AS")
         node = self._cast(node)
@@ -377,6 +389,7 @@ class _Parser:
         return node
 
     def _parse_extract(self) -> Node:
+        """Return EXTRACT, whose opening bracket was taken."""
         word = self._next
         name = word.text.lower()
         if name not in DATE_PARTS:
@@ -397,6 +410,7 @@ class _Parser:
         return unit
 
     def _parse_difference(self) -> Node:
+        """Return a difference of two times in a unit, whose opening bracket was taken."""
         unit = self._parse_unit((*UNITS, *CLOCK_UNITS))
         earlier = self._parse_or()
         self._expect(",")
@@ -405,12 +419,14 @@ class _Parser:
         return Call(f"diff_{unit}", (earlier, later))
 
     def _parse_truncation(self) -> Node:
+        """Return the first day of a period, whose opening bracket was taken."""
         unit = self._parse_unit(UNITS)
         node = self._parse_or()
         self._expect(")")
         return Call(f"trunc_{unit}", (node,))
 
     def _parse_date(self) -> Node:
+        """Return the literal of a date, whose first word was taken."""
         word = self.words[self.position - 1]
         return self._parse_day(word, self._parse_text())
 

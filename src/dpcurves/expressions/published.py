@@ -36,6 +36,7 @@ def rename_columns(text: str, names: Mapping[str, str]) -> str:
     """
 
     def rename(node: Node) -> Node:
+        """Return a node with other names of columns."""
         match node:
             case ColumnName():
                 return ColumnName(names.get(node.name, node.name))

@@ -278,17 +278,17 @@ def apply_filter(method: Method) -> Method:
     """
 
     @wraps(method)
-    def apply(records: Records, axes: Axes, *arguments: Any) -> Any:
+    def apply(records: Records, axes: Axes, *arguments: Any, **keywords: Any) -> Any:
         """Return the method's result for the rows that pass the filter of the axes, or for all rows without one. Raises
         `InvalidArgument` if axes have different filters.
         """
         filters = {axis.where for axis in axes if getattr(axis, "where", "")}
         if not filters:
-            return method(records, axes, *arguments)
+            return method(records, axes, *arguments, **keywords)
         if len(filters) > 1:
             raise InvalidArgument("where", "all columns of a question have one filter")
         unfiltered = [replace(axis, where="") for axis in axes]
-        return method(records.with_filter(*filters), unfiltered, *arguments)
+        return method(records.with_filter(*filters), unfiltered, *arguments, **keywords)
 
     return cast("Method", apply)
 
@@ -649,8 +649,7 @@ class Records:
         """
         engine = self._engine
         if not isinstance(engine, DerivesColumns):
-            find_column(text, engine.columns)  # names the columns
-            raise InvalidArgument("column", NO_EXPRESSIONS, text)
+            raise InvalidArgument("column", f"{text}: {NO_EXPRESSIONS}", text)
         try:
             return engine.derive(self._rename_columns(text), is_numeric, "column")
         except InvalidArgument as error:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from ..arguments import InvalidArgument, WrongArgumentType
 from ..arrays import IntArray
-from ..data import CsvFile
+from ..data import CsvFile, is_text_file
 from ..privacy import EACH_RECORD, Unit
 from . import csv_header
 from . import source as sources
@@ -769,7 +769,8 @@ def _column_from_texts(name: str, kind: sources.ColumnKind, values: Callable[[],
 
 
 KINDS = (
-    "a path to a .csv, .csv.gz or .parquet file, a data frame, an Arrow table, a mapping of arrays or a DuckDB relation"
+    "a path to a .csv, .tsv, .txt or .parquet file, a data frame, an Arrow table, a mapping of arrays or a DuckDB "
+    "relation"
 )
 
 
@@ -873,6 +874,10 @@ def _open_file(path: Path, form: str | CsvFile) -> sources.Source:
         if isinstance(form, CsvFile):
             raise InvalidArgument("data", f"{path.name!r} is a Parquet file; leave out the format of a CSV file")
         return source_of_parquet(path)
-    if path.name.lower().endswith((".csv", ".csv.gz")):
-        return source_of_csv(form if isinstance(form, CsvFile) else CsvFile(path, form))
-    raise InvalidArgument("data", f"the name of a file must end in .csv, .csv.gz or .parquet, got {path.name!r}")
+    if is_text_file(path):
+        file = form if isinstance(form, CsvFile) else CsvFile(path, form)
+        is_tabbed = path.name.lower().removesuffix(".gz").endswith(".tsv") and file.delimiter == ","
+        return source_of_csv(replace(file, delimiter="\t") if is_tabbed else file)
+    raise InvalidArgument(
+        "data", f"the name of a file must end in .csv, .tsv, .txt, these with .gz, or .parquet, got {path.name!r}"
+    )
