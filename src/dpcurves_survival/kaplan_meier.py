@@ -183,7 +183,13 @@ class Survival(IntervalResult):
         return cls(label, privacy, evidence, grid)._add_notes()
 
     def _add_notes(self) -> Self:
-        """Return the curve with notes on wide cells and on wide bands in its privacy statement."""
+        """Return the curve with notes on wide cells and on wide bands in its privacy statement.
+
+        Blank values of a planned question have no notes, which would take most of the time of a plan. The width is that
+        of the band before it is extended to the curve, which is slow to compute: the band is at least as wide.
+        """
+        if not self.privacy.grant:
+            return self
         known, released, noises = self._known_cells, self._event_table, self._simulated_noise
         # Declared values have a fixed order of ties.
         wide = (
@@ -191,13 +197,8 @@ class Survival(IntervalResult):
             if self.grid.values is not None
             else notes_on_wide_cells(released.select_subset(known), noises.select_subset((..., known)))
         )
-        noted = self.privacy.with_notes(*wide)
-        lower, upper = self.band(LEVEL)
-        done = replace(self, privacy=noted.with_notes(*notes_on_width((upper - lower)[1:], EVERYWHERE)))
-        done.__dict__["_shrunken_hazards"] = (
-            self._shrunken_hazards
-        )  # computed from the same counts, and slow to compute
-        return done
+        lower, upper = inference.survival_band(*self._simulate_tie_orders(population=False), LEVEL)
+        return replace(self, privacy=self.privacy.with_notes(*wide, *notes_on_width(upper - lower, EVERYWHERE)))
 
     @cached_property
     def x(self) -> FloatArray:

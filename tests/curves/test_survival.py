@@ -12,7 +12,7 @@ from by_hand import answer, both
 import dpcurves as dp
 from dpcurves.curves import ByCategory
 from dpcurves.privacy import AddRemove, PrivacyLoss, Unit
-from dpcurves_survival import Survival, SurvivalQuestion
+from dpcurves_survival import Survival, SurvivalQuestion, kaplan_meier
 
 HUGE = PrivacyLoss.pure(10**9)
 GRID = dp.Grid(0, 40, cells=40)
@@ -91,6 +91,23 @@ def test_declared_times_have_the_curve_and_the_median_of_the_textbook_with_no_or
         assert found.median_cell == (median, median)
         assert found.median_interval(0.9) == (median, median)
         assert f"median {median:g}, epsilon" in repr(Survival.from_json(found.to_json()))
+
+
+def test_hazards_are_fitted_when_the_curve_is_read_and_not_for_plans_or_notes(monkeypatch: pytest.MonkeyPatch) -> None:
+    fit, fits = kaplan_meier.estimate_shrunken_hazards, list[int]()
+
+    def count_fits(*arguments: Any) -> Any:
+        fits.append(1)
+        return fit(*arguments)
+
+    monkeypatch.setattr(kaplan_meier, "estimate_shrunken_hazards", count_fits)
+    given = columns(300, seed=4)
+    curve = dp.survival(given["t"], given["e"], grid=GRID, epsilon=1, adjacency=dp.REPLACE_ONE)
+    assert not fits
+    lower, upper = curve.band(0.9)
+    assert len(fits) == 1
+    assert np.nanmin(curve.y - lower) >= 0
+    assert np.nanmin(upper - curve.y) >= 0
 
 
 def test_of_few_records_curves_are_nearer_than_a_straight_line() -> None:

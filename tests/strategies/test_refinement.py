@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise, product
 
@@ -219,6 +220,14 @@ def test_the_last_look_also_splits_what_holds_much_however_well_that_is_known() 
     )  # a narrow interval may hold more than a wide one
     atom.counts[1:] = np.minimum(atom.counts[1:], 60)
     assert refine_last_tilings(atom, alone) == (range(0, 64, 64),)
+
+
+def test_the_last_round_divides_even_records_into_wider_intervals() -> None:
+    alone, cells = Noise(Family.LAPLACE, Fraction(4)), [25.0] * 64
+    sizes = [
+        len(refine_last_tilings(replace(known(cells, 0.0), even_probability=even), alone)[-1]) for even in (0.4, 0.6)
+    ]
+    assert sizes == [32, 16]
 
 
 @given(sampled_from(Family))

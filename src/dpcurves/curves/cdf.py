@@ -680,8 +680,8 @@ class CdfQuestion(TableQuestion):
 
     Three rounds count a few wide intervals and twice divide those that appear to hold many records, with most of the
     budget in the last round; the curve is computed from all answers. One round counts all cells: if cells hold many
-    records each, if there are few cells or several categories, or if the trust model allows a single round. The choice
-    depends on public facts alone: grid, loss, adjacency and hint.
+    records each, if there are few cells for the records or several categories, or if the trust model allows a single
+    round. The choice depends on public facts alone: grid, loss, adjacency and hint.
 
     Attributes:
         column: A column of numbers.
