@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import sha256
+from math import ceil
 from threading import Lock
 
 from argon2 import PasswordHasher
@@ -351,7 +352,7 @@ class SignInThrottle:
                 while len(self._failures) > 20_000:  # clients; the oldest is dropped
                     self._failures.popitem(last=False)
                 return
-        raise ProtocolError("sign-in", f"too many failed attempts; try again in {remaining:.0f} seconds", 429)
+        raise ProtocolError("sign-in", f"too many failed attempts; try again in {ceil(remaining)} seconds", 429)
 
     def reset(self, client: Hashable) -> None:
         """Clear the failures of a client that succeeded."""

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from sqlalchemy import Connection, RowMapping, Table, func, select
 
 from ..arguments import InvalidArgument
-from ..privacy import PrivacyLoss, format_loss
+from ..privacy import PrivacyLoss, format_loss, format_remaining
 from . import account as accounts
 from .balance import Owner, Spending, all_balances, every_allowance
 from .chain import ANSWERS, ENTRIES, EVENTS, GRANTS, PAYMENTS, Chain, make_tampering_error
@@ -168,7 +168,8 @@ class Charge:
         remaining = cap - delta_spent(chain, self.account.dataset)
         if self.loss.delta > remaining:
             price = f"{self.purpose!r} costs {format_loss(self.loss.delta)}"
-            raise accounts.BudgetExceeded("delta", f"{price}; {float(remaining):g} of {float(cap):g} is left")
+            left = f"{format_remaining(remaining)} of {format_remaining(cap)} is left"
+            raise accounts.BudgetExceeded("delta", f"{price}; {left}")
 
     def enter_grant(self, chain: Chain) -> accounts.Grant:
         """Append the charge to the ledger as a new entry; return its grant."""

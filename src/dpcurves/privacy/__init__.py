@@ -15,7 +15,7 @@ from .adjacency import (
     Unit,
     require_model_origin,
 )
-from .loss import PrivacyLoss, delta_of_zcdp, epsilon_of_zcdp, format_loss, rho_for
+from .loss import PrivacyLoss, delta_of_zcdp, epsilon_of_zcdp, format_loss, format_remaining, rho_for
 
 __all__ = [
     "DISJOINT_RECORDS",
@@ -34,6 +34,7 @@ __all__ = [
     "delta_of_zcdp",
     "epsilon_of_zcdp",
     "format_loss",
+    "format_remaining",
     "require_model_origin",
     "rho_for",
 ]  # fmt: skip

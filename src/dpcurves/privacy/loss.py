@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal, Inexact
 from fractions import Fraction
 from importlib import import_module
 from math import ceil, exp, gcd, isfinite, lcm, log, log1p, sqrt
@@ -39,8 +39,39 @@ def format_loss(amount: Fraction | float, figures: int = 6) -> str:  # significa
     exact_amount = Fraction(amount)
     if isinstance(amount, float):
         exact_amount *= 1 - ROUNDING_OF_DOUBLES
-    up = Context(prec=figures, rounding=ROUND_CEILING)
-    decimal = up.divide(Decimal(exact_amount.numerator), Decimal(exact_amount.denominator))
+    rounding = Context(prec=figures, rounding=ROUND_CEILING)
+    return _write_decimal(rounding.divide(Decimal(exact_amount.numerator), Decimal(exact_amount.denominator)), figures)
+
+
+def format_remaining(amount: Fraction) -> str:
+    """Return what remains of a budget as text, rounded down: a text never promises more than remains.
+
+    >>> format_remaining(Fraction(2, 3)), format_remaining(Fraction("1e-6"))
+    ('0.666666', '1e-06')
+    """
+    rounding = Context(prec=6, rounding=ROUND_FLOOR)  # significant digits, as of a loss
+    return _write_decimal(rounding.divide(Decimal(amount.numerator), Decimal(amount.denominator)), rounding.prec)
+
+
+def _format_exact_loss(amount: Fraction) -> str:
+    """Return a loss as text: in full if it is a short decimal, as what remains in a ledger always is; else rounded up.
+
+    >>> _format_exact_loss(Fraction("0.333333333")), _format_exact_loss(Fraction(1, 3))
+    ('0.333333333', '0.333334')
+    """
+    rounded = format_loss(amount)
+    is_amount_of_ledger = (amount / Fraction(BILLIONTH)).denominator == 1
+    most_figures = 19  # significant digits of 1e9, the largest amount of a ledger, in billionths
+    exact = Context(prec=most_figures if is_amount_of_ledger else 12, traps=[Inexact])  # digits that are read easily
+    try:
+        decimal = exact.divide(Decimal(amount.numerator), Decimal(amount.denominator))
+    except Inexact:
+        return rounded
+    return rounded if Fraction(Decimal(rounded)) == amount else _write_decimal(decimal, most_figures)
+
+
+def _write_decimal(decimal: Decimal, figures: int) -> str:
+    """Return a decimal as text, with an exponent if it is below 1e-4 or has more than these digits before the point."""
     if not decimal or -4 <= decimal.adjusted() < figures:
         return f"{decimal.normalize():f}"
     digits, _, power = f"{decimal.normalize():e}".partition("e")
@@ -321,7 +352,7 @@ class PrivacyLoss:
         """
         delta = require_number("delta", delta)
         if self.delta and not self.delta < delta:
-            raise InvalidArgument("delta", f"choose more than {float(self.delta):g}, the delta of the loss itself")
+            raise InvalidArgument("delta", f"choose more than {format_loss(self.delta)}, the delta of the loss itself")
         delta -= float(self.delta)
         converted = epsilon_of_zcdp(self.rho, delta)
         bound = converted if self.epsilon is None else min(converted, float(self.epsilon))
@@ -338,8 +369,9 @@ class PrivacyLoss:
         printer.text(f"PrivacyLoss({self})")
 
     def __str__(self) -> str:
-        loss = f"rho {format_loss(self.rho)}" if self.epsilon is None else f"epsilon {format_loss(self.epsilon)}"
-        return f"{loss}, delta {format_loss(self.delta)}" if self.delta else loss
+        name, amount = ("rho", self.rho) if self.epsilon is None else ("epsilon", self.epsilon)
+        loss = f"{name} {_format_exact_loss(Fraction(amount))}"
+        return f"{loss}, delta {_format_exact_loss(self.delta)}" if self.delta else loss
 
 
 def _parse_loss(stored: Mapping[str, str]) -> PrivacyLoss:

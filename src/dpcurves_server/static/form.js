@@ -7,7 +7,10 @@
     const field = document.getElementById(slider.dataset.slides);
     const follow = () => { if (field.value !== "") slider.value = field.value; };
     slider.hidden = false;
-    slider.addEventListener("input", () => { field.value = String(Number(Number(slider.value).toPrecision(3))); });
+    slider.addEventListener("input", () => {
+      const rounded = Number(Number(slider.value).toPrecision(3));
+      field.value = rounded > Number(slider.max) ? slider.max : String(rounded);  // no more than remains
+    });
     field.addEventListener("input", follow);
     follow();
   }
