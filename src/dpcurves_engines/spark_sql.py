@@ -26,6 +26,8 @@ ELAPSED = {
 }
 """SQL of days or seconds since 1970. Timestamps without a time zone are left out: not all engines convert them."""
 TIME_UNITS = {"date": "date", "timestamp": "moment"}
+CHAR_TYPE = "__CHAR_VARCHAR_TYPE_STRING"
+"""Key of the declared type of a text in the metadata of a column: `CharVarcharUtils` of Spark 3.1 and later."""
 _UNIT_OF_DOUBLES = "CASE WHEN isnan({0}) THEN NULL WHEN {0} = 0 THEN CAST(0 AS DOUBLE) ELSE CAST({0} AS DOUBLE) END"
 _UNIT_OF_TEXT = f"CASE WHEN octet_length({{0}}) <= {LONGEST_TEXT} THEN {{0}} END"
 
@@ -55,7 +57,10 @@ def make_column(name: str, declared: str) -> Column:
             name, ColumnKind.NUMBERS, number, text, declared_value_type=ValueType.DECIMAL, declared_type=declared
         )
     if declared == "string" or declared.startswith(("varchar", "char")):
-        return Column(name, ColumnKind.TEXT, "CAST(NULL AS DOUBLE)", "{0}", unit=_UNIT_OF_TEXT)
+        # Spark pads char(n) with blanks when it reads, which are no part of the value, as in PostgreSQL.
+        text = "rtrim({0})" if declared.startswith("char") else "{0}"
+        unit = _UNIT_OF_TEXT.replace("{0}", text)
+        return Column(name, ColumnKind.TEXT, "CAST(NULL AS DOUBLE)", text, unit=unit)
     unit, kind = "{0}" if declared in TIMES else NO_UNIT, ColumnKind.TIMES if declared in TIMES else ColumnKind.OTHER
     return Column(
         name,
@@ -205,5 +210,7 @@ def _text_literal(text: str) -> str:
 def format_type(field: Any) -> str:
     """Format a type as Spark does, with the collation of text that is not compared byte by byte."""
     declared = str(field.dataType.simpleString())
+    if declared == "string":  # the schema of a table says in its metadata that a text is char(n)
+        declared = str((field.metadata or {}).get(CHAR_TYPE, declared))
     compared = getattr(field.dataType, "collation", None) or "UTF8_BINARY"
     return declared if compared == "UTF8_BINARY" else f"{declared} collate {compared}"

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from test_value_names import require_names
 
@@ -100,3 +101,18 @@ def test_types_that_a_server_declares_have_one_name_of_each_value(
                 require_names(records, "x", names, missing)
         with opened(dp.postgres(url, table=table), Unit("x", 100)) as records:  # the column names persons
             assert records.units() == len(names) + 1, declared  # and the row without one
+
+
+@pytest.mark.parametrize("declared", ["char(6)", "varchar(6)"])
+def test_blanks_at_the_end_mean_nothing_in_a_char_column_of_spark(sail: Any, declared: str) -> None:
+    """Spark pads char(n) when it reads. Before, declared categories without the blanks counted 0."""
+    padded = declared == "char(6)"
+    values = [value and value.ljust(6) if padded else value for value in BLANKS]
+    names: dict[str, int] = dict(COLUMNS[declared.partition("(")[0]][2])
+    frame = sail.createDataFrame(pa.table({"x": values, "who": list(range(len(values)))}))
+    marked = frame.withMetadata("x", {"__CHAR_VARCHAR_TYPE_STRING": declared})
+    for unit in (EACH_RECORD, Unit("who", 1)):
+        with opened(dp.spark(marked), unit) as records:
+            require_names(records, "x", names, 1)
+    with opened(dp.spark(marked), Unit("x", 100)) as records:
+        assert records.units() == len(names) + 1
