@@ -9,6 +9,7 @@ is then not below the tail beyond the second point.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf
 from typing import NamedTuple
@@ -25,6 +26,7 @@ class Tuning:
 
     significant_z: float = 3.5  # z-score above which a count is used for the slope of the tail
     excess_draws: int = 1000  # draws of the excess; also the most records simulated per draw, larger sums are scaled
+    least_index: float = 1.05  # Pareto index: the least one by which power laws are compared; 1 has no mean
 
 
 TUNING = Tuning()
@@ -58,24 +60,28 @@ class TailCounts(NamedTuple):
 
         Notes:
             Each draw subtracts simulated noise from the counts and adds simulated sampling error. A power law through
-            the last significant count and each earlier one is extrapolated beyond the later point; likewise a power law
-            through the last significant count and each insignificant one up to the bound. Each pair gives a limit, and
-            the smallest one is returned; because of this choice each limit uses half of the error probability. Records
-            between two points beyond the bound are counted at the farther point.
+            the last significant count and each earlier one is extrapolated beyond the later point. Under the assumption
+            each of these expects at least the excess that the tail does, so each draw takes the one that expects least,
+            and the quantile of the draws is a limit. A power law through the last significant count and an
+            insignificant one up to the bound gives another limit: in half of the draws it may expect nothing, so it is
+            not compared draw by draw; its limit uses half of the error probability. The smallest limit is returned.
+            Records between two points beyond the bound are counted at the farther point.
         """
         deviations = self.noise.std(axis=0)
         significant = np.flatnonzero(self.counts > tuning.significant_z * np.maximum(deviations, 1.0))
         if not len(significant):
             return inf
         last = int(significant[-1])
-        records = self._draw_expected(generator)
         hidden = range(last + 1, min(max(self.bound_index, last + 1) + 1, len(self.counts)))
-        pairs = [*((first, last) for first in range(last)), *((last, second) for second in hidden)]
-        one_sided_level = (1 + level) / 2
-        limits = [
-            self._power_law_limit(records, *pair, one_sided_level, generator, population=population, tuning=tuning)
-            for pair in pairs
-        ]
+        records = self._draw_expected(generator)[: tuning.excess_draws]
+        choices = [([(first, last) for first in range(last)], level)]
+        choices += [([(last, second)], (1 + level) / 2) for second in hidden]
+        limits = []
+        for pairs, one_sided_level in choices:
+            if pairs:
+                power_law = PowerLaw.with_least_excess([self._extrapolate(records, *pair) for pair in pairs], tuning)
+                excess = power_law.expect() if population else power_law.draw_excess(generator, tuning)
+                limits.append(upper_quantile(np.nan_to_num(excess, nan=inf, posinf=inf), one_sided_level))
         return min(limits, default=inf)
 
     def _draw_expected(self, generator: np.random.Generator) -> FloatArray:
@@ -87,40 +93,61 @@ class TailCounts(NamedTuple):
         scatter = np.cumsum(sampled[:, ::-1], axis=1)[:, ::-1]
         return np.asarray(np.maximum(self.counts - self.noise + scatter, 0.0))
 
-    def _power_law_limit(
-        self,
-        records: FloatArray,
-        first: int,
-        second: int,
-        level: float,
-        generator: np.random.Generator,
-        *,
-        population: bool,
-        tuning: Tuning,
-    ) -> float:
-        """Return the upper confidence limit of the sum of distances beyond the bound that the power law through the
-        points `first` and `second` gives."""
-        distances, ratio = self.distances, float(np.diff(np.log(self.distances[[first, second]]))[0])
+    def _extrapolate(self, records: FloatArray, first: int, second: int) -> PowerLaw:
+        """Return the power law through two points of each draw, from the farther of its second point and the bound."""
+        distances, start = self.distances, max(second, self.bound_index)
         begin, end = np.maximum(records[:, first], 1e-9), np.maximum(records[:, second], 1e-9)
-        index = np.log(np.maximum(begin / end, 1.0)) / ratio
-        start = max(second, self.bound_index)
+        index = np.log(np.maximum(begin / end, 1.0)) / np.log(distances[second] / distances[first])
+        with np.errstate(over="ignore"):
+            beyond = end * np.exp(-index * np.log(distances[start] / distances[second]))
+        widths = np.diff(distances[self.bound_index : start + 1])
+        between = (records[:, self.bound_index : start] * widths).sum(axis=1)
+        return PowerLaw(between, beyond, index, np.full(len(records), distances[start]))
+
+
+class PowerLaw(NamedTuple):
+    """A power law of the tail in each draw, (draws,) each.
+
+    Attributes:
+        between: The sum of distances beyond the clipping bound, as far as the start of the power law.
+        beyond: The expected number of records beyond this start.
+        index: The Pareto index.
+        start: The distance of the start from the origin.
+    """
+
+    between: FloatArray
+    beyond: FloatArray
+    index: FloatArray
+    start: FloatArray
+
+    @classmethod
+    def with_least_excess(cls, power_laws: Sequence[PowerLaw], tuning: Tuning) -> PowerLaw:
+        """Return in each draw the power law that expects the least excess; those without a mean are compared, too."""
+        with np.errstate(over="ignore"):
+            excess = [
+                law.between + law.beyond * law.start / (np.maximum(law.index, tuning.least_index) - 1)
+                for law in power_laws
+            ]
+        least = np.argmin(excess, axis=0)[None]
+        return cls(
+            *(np.take_along_axis(np.array(numbers), least, axis=0)[0] for numbers in zip(*power_laws, strict=True))
+        )
+
+    def expect(self) -> FloatArray:
+        """Return the expected sum of distances beyond the bound; infinite for a law without a mean."""
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-            beyond = end * np.exp(-index * float(np.diff(np.log(distances[[second, start]]))[0]))
-            between = (records[:, self.bound_index : start] * np.diff(distances[self.bound_index : start + 1])).sum(
-                axis=1
-            )
-            if population:
-                excess = np.where(index > 1, beyond * distances[start] / (index - 1), np.where(beyond > 1e-6, inf, 0.0))
-            else:
-                excess = distances[start] * _draw_sums(beyond, index, generator, tuning)
-                between = between[: len(excess)]
-        return upper_quantile(np.nan_to_num(between + excess, nan=inf, posinf=inf), level)
+            beyond = np.where(self.index > 1, self.beyond * self.start / (self.index - 1), inf)
+        return np.asarray(self.between + np.where((self.index > 1) | (self.beyond > 1e-6), beyond, 0.0))
+
+    def draw_excess(self, generator: np.random.Generator, tuning: Tuning) -> FloatArray:
+        """Return random sums of distances beyond the bound, (draws,)."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            return np.asarray(self.between + self.start * _draw_sums(self.beyond, self.index, generator, tuning))
 
 
 def _draw_sums(expected: FloatArray, index: FloatArray, generator: np.random.Generator, tuning: Tuning) -> FloatArray:
     """Return random sums of Pareto excesses over 1, each of a Poisson number of records: (draws,). `index` is the
     tail index of each draw."""
-    expected, index = expected[: tuning.excess_draws], index[: tuning.excess_draws]
     scale = np.maximum(expected / tuning.excess_draws, 1.0)
     records: IntArray = generator.poisson(expected / scale)
     draw = np.repeat(np.arange(len(records)), records)
