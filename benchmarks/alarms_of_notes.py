@@ -342,7 +342,7 @@ CHECKS: Mapping[str, Check] = {
     ),
     "swapped looks": Check("by the released counts", partial(looked, swapped=False), partial(looked, swapped=True)),
     "no range found": Check(
-        "not known", partial(without_range, records=RECORDS, epsilon="1"),
+        "no range was significant", partial(without_range, records=RECORDS, epsilon="1"),
         partial(without_range, records=FEW, epsilon="0.01"),
     ),
 }  # fmt: skip

@@ -19,8 +19,9 @@ its share lies below 0.86 or, where the width exceeds 1.3 times the error, above
 Where values lie anywhere inside cells, events and censored records may come in any order, so widths exceed that.
 
 `notes` prints how often each note of a result appears on ordinary data of its question, and on data that must have it;
-see `alarms_of_notes.py`. `--quick` draws ten releases of each setting, in about ten minutes on two idle cores. The
-stored table stands in `comparing_readings.json`, with its commit.
+see `alarms_of_notes.py`. `--quick` draws five releases of each setting: at most 20 minutes of one core, so ten of two
+idle ones. `--json` stores each family when it is measured. The stored table stands in `comparing_readings.json`, each
+row with its commit.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ import subprocess
 import sys
 import warnings
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import lru_cache
 from itertools import product
@@ -63,7 +64,7 @@ HERE = Path(__file__).resolve().parent
 STORED = HERE / "comparing_readings.json"
 SIZE = 40_000  # records of a population, from which samples are drawn with replacement
 LEVEL, EPSILON = 0.9, "1"
-RELEASES, QUICK_RELEASES = 40, 10
+RELEASES, QUICK_RELEASES = 40, 5
 NOTED, QUICK_NOTED, ALARMING = 400, 80, 20  # releases of ordinary data, and of data that must have a note
 LEAST_HELD, MOST_HELD, MOST_WIDTH = 0.86, 0.95, 1.3
 RECORDS = 300, 1_000, 3_000, 30_000
@@ -763,17 +764,19 @@ BEGIN, FINISH = "<!-- comparing readings -->", "<!-- end of comparing readings -
 
 def to_page(stored: Mapping[str, Any], before: str) -> str:
     """The page of the documentation with the tables of a stored run in the place of those before."""
-    rows = [Row(**{**row, "setting": Setting(*row["setting"])}) for row in stored["rows"]]
+    rows = [Row(**{**without_commit(row), "setting": Setting(*row["setting"])}) for row in stored["rows"]]
+    drawn, commits = sorted({row.drawn for row in rows}), sorted({row["commit"] for row in stored["rows"]})
+    releases = f"{drawn[0]} to {drawn[-1]}" if len(drawn) > 1 else str(drawn[0])
     pooled, columns = pool(rows), [f"{records:,}" for records in RECORDS]
     lines = [
         BEGIN, "", "## Readings that compare", "",
-        f"`python benchmarks/comparing_readings.py` at level {LEVEL}, epsilon {EPSILON}: {stored['releases']} releases "
-        f"of each of 40 settings, commit {stored['commit']}. Effects are 0.4 and 2.5, arms 20/80 and 50/50, follow-up "
-        "ends inside the grid and at its end, values are declared, tied and smooth. Each cell: share that held / width "
-        "over error; of tests the share that accepts at 0.1 / that of the exact test. The last columns count settings "
-        "that fail: low is a share below 0.86, wide one above 0.95 where the width exceeds 1.3 times the error, both "
-        "by more than two standard errors. Where values are not declared, the order of events inside cells is open: "
-        "that is wide.",
+        f"`python benchmarks/comparing_readings.py` at level {LEVEL}, epsilon {EPSILON}: {releases} releases "
+        f"of each of 40 settings, commit {', '.join(commits)}. Effects are 0.4 and 2.5, arms 20/80 and 50/50, "
+        "follow-up ends inside the grid and at its end, values are declared, tied and smooth. Each cell: share that "
+        "held / width over error; of tests the share that accepts at 0.1 / that of the exact test. The last columns "
+        "count settings that fail: low is a share below 0.86, wide one above 0.95 where the width exceeds 1.3 times "
+        "the error, both by more than two standard errors. Where values are not declared, the order of events inside "
+        "cells is open: that is wide.",
         "", f"| reading | for | {' | '.join(columns)} | low | wide |", "|---|---|" + "---|" * (len(columns) + 2),
     ]  # fmt: skip
     for name, whom in dict.fromkeys((row.name, row.whom) for row in rows):
@@ -788,7 +791,7 @@ def to_page(stored: Mapping[str, Any], before: str) -> str:
         "data that must have it:", "", "| note | on ordinary data | where it must |", "|---|---|---|",
     ]  # fmt: skip
     for plain in stored["notes"]:
-        row = Alarms(**plain)
+        row = Alarms(**without_commit(plain))
         ordinary, alarming = f"{row.ordinary} of {row.releases}", f"{row.alarming} of {row.alarming_releases}"
         lines.append(f"| {row.name} | {ordinary} | {alarming} |")
     lines += ["", FINISH, ""]
@@ -811,24 +814,35 @@ def measure_all(asked: argparse.Namespace, settings: tuple[Setting, ...]) -> Non
     families = tuple(name for name in FAMILIES if name in (asked.family or FAMILIES))
     releases, noted = (QUICK_RELEASES, QUICK_NOTED) if asked.quick else (asked.releases, NOTED)
     rows, console = list[Row](), Console(width=200)
-    if families:
-        rows = measure(families, settings, releases, asked.workers, asked.first)
+    for family in families:
+        of_family = measure((family,), settings, releases, asked.workers, asked.first)
+        rows += of_family
+        store(asked.json, rows=of_family)
+    if rows:
         print_tables(rows, console)
     alarms = measure_notes(noted, asked.workers) if not asked.family or NOTES in asked.family else []
     if alarms:
         print_notes(alarms, console)
-    if asked.json:
-        before = (
-            json.loads(asked.json.read_text(encoding="utf-8")) if asked.json.exists() else {"rows": [], "notes": []}
-        )
-        measured = {(row.name, row.whom, row.setting) for row in rows}
-        kept = [row for row in before["rows"] if (row["name"], row["whom"], Setting(*row["setting"])) not in measured]
-        plain = {
-            "commit": commit(), "releases": releases if rows else before["releases"],
-            "rows": [*kept, *(row._asdict() for row in rows)],
-            "notes": [row._asdict() for row in alarms] or before["notes"],
-        }  # fmt: skip
-        asked.json.write_text(json.dumps(plain) + "\n", encoding="utf-8")
+        store(asked.json, alarms=alarms)
+
+
+def store(file: Path | None, rows: Sequence[Row] = (), alarms: Sequence[Alarms] = ()) -> None:
+    """Put rows and alarms, with the commit, in the place of those that the file had of these readings and settings."""
+    if file is None:
+        return
+    stored = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {"rows": [], "notes": []}
+    measured = {(row.name, row.whom, row.setting) for row in rows}
+    others = [row for row in stored["rows"] if (row["name"], row["whom"], Setting(*row["setting"])) not in measured]
+    plain = {
+        "rows": [*others, *({**row._asdict(), "commit": commit()} for row in rows)],
+        "notes": [{**row._asdict(), "commit": commit()} for row in alarms] or stored["notes"],
+    }
+    file.write_text(json.dumps(plain) + "\n", encoding="utf-8")
+
+
+def without_commit(plain: Mapping[str, Any]) -> dict[str, Any]:
+    """A stored row without its commit."""
+    return {name: value for name, value in plain.items() if name != "commit"}
 
 
 NOTES = "notes"

@@ -423,3 +423,20 @@ def test_labels_that_were_declared_as_numbers_are_numbers_in_files() -> None:
 def test_the_escape_of_formulas_is_undone(text: str) -> None:
     assert display.unescape_formula(display.escape_formula(text)) == text
     assert not re.match(r"[=+\-@\t\r]", display.escape_formula(text))
+
+
+@pytest.mark.parametrize("labels", [("all", "b"), ("ALL", "all categories", "all categories (2)"), ("a", "b")])
+def test_a_category_called_all_is_no_total(labels: tuple[str, ...]) -> None:
+    """Before, the category and the sum of all categories had one name in a table that adds up."""
+    table = {"region": list(labels) * 100, "sex": ["f", "m"] * (50 * len(labels)), "x": [1.0] * (100 * len(labels))}
+    loss, by = dp.PrivacyLoss.pure(100), (dp.Categories("region", labels), dp.Categories("sex", ("f", "m")))
+    with dp.Session(table, budget=loss, adjacency=dp.ADD_REMOVE, randomness=dp.Randomness.from_seed(1)) as session:
+        parts, regions, sexes = (
+            session.ask(dp.CountQuestion("x", by=each), dp.PrivacyLoss.pure(10)) for each in (by, *by)
+        )
+    rows = dp.consistent({"parts": parts, "regions": regions, "sexes": sexes}).to_frame()
+    named = set(rows["region"][rows["table"] != "sexes"])
+    (total,) = set(rows["region"][rows["table"] == "sexes"])
+    assert named == set(labels)
+    assert total.casefold() not in {label.casefold() for label in labels}
+    assert set(rows["sex"][rows["table"] == "regions"]) == {"all"}

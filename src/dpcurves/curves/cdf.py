@@ -685,7 +685,8 @@ class CdfQuestion(TableQuestion):
 
     Attributes:
         column: A column of numbers.
-        grid: Public cells. Values outside are clipped into the end cells, unless they are counted apart.
+        grid: Public cells. Values outside are clipped into the end cells, unless they are counted apart. Quantiles of
+            values that are heaped on zero or other round numbers are more exact from a `QuantilesQuestion`.
         by: Publicly declared categories: one curve for each, at the privacy loss of one curve. A tuple of several
             columns gives one curve per combination.
         measured_in: The measuring unit of the column, for the axis.

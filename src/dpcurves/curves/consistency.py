@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
+from itertools import chain, count, pairwise
 from math import inf
 from typing import Any, NamedTuple, Self, Unpack, cast
 
@@ -55,7 +55,7 @@ CONTRADICTION = 0.001
 """p-value up to which a note says that releases contradict each other; of consistent sets of releases about 1 in 1,000
 gets it."""
 EVERYTHING = "all"
-"""Category of a column that was added up."""
+"""Category of a column that was added up, unless a released category has this name: see `name_totals`."""
 TINY = 1e-12
 """Ratio: relative tolerance of comparisons of doubles."""
 MOST_MOVES = 500
@@ -198,11 +198,11 @@ class _Table(NamedTuple):
         keys = self.keys[:: self.slots]
         return list(keys) if self.grid is None else [key[:-1] for key in keys]
 
-    def format_category(self, column: str, key: tuple[Any, ...], tree: CategoryHierarchy) -> str:
-        """Return the category of a number in one column as text; `EVERYTHING` if the column was added up."""
+    def format_category(self, column: str, key: tuple[Any, ...], tree: CategoryHierarchy) -> str | None:
+        """Return the category of a number in one column as text; None if the column was added up."""
         determining = tree.find_determining_column(column, self.columns)
         if determining is None:
-            return EVERYTHING
+            return None
         label = key[self.columns.index(determining)]
         if self.grid is not None and column == self.columns[-1]:
             return str(_name_cells(self.grid)[label])
@@ -222,6 +222,19 @@ class _Table(NamedTuple):
         ]
 
 
+def name_totals(categories: Sequence[str | None]) -> list[str]:
+    """Return the categories of a column, with a name that none of them has where the column was added up.
+
+    >>> name_totals(["a", None]), name_totals(["all", "ALL categories", None])
+    (['a', 'all'], ['all', 'ALL categories', 'all categories (2)'])
+    """
+    taken = {category.casefold() for category in categories if category is not None}
+    numbered = (f"{EVERYTHING} categories ({number})" for number in count(2))
+    names = chain((EVERYTHING, f"{EVERYTHING} categories"), numbered)
+    total = next(name for name in names if name not in taken)
+    return [total if category is None else category for category in categories]
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Consistent(CompositeResult):
     """Counts, or sums, of several releases that add up; created by `dpcurves.consistent`.
@@ -237,8 +250,8 @@ class Consistent(CompositeResult):
     Pictures show the parts without totals, which would dominate the scale.
 
     Data frame: a row for each number of each table, with its name in the column ``table``, the categories (``all`` if a
-    column was added up), the ``released`` number and the ``consistent`` one. Cells of histograms of ``age`` are in a
-    column ``cell of age``.
+    column was added up, or ``all categories`` if it has a category ``all``), the ``released`` number and the
+    ``consistent`` one. Cells of histograms of ``age`` are in a column ``cell of age``.
     """
 
     TITLE = "Totals that add up"
@@ -390,10 +403,11 @@ class Consistent(CompositeResult):
         tables = sorted(self._tables.values(), key=lambda table: -len(table.columns))
         columns = dict.fromkeys(column for table in tables for column in table.columns)
         wider = [level for level in self.hierarchy.levels if level in columns]
-        labels = [
-            (column, [table.format_category(column, key, self.hierarchy) for _, table, key in rows])
+        categories = {
+            column: [table.format_category(column, key, self.hierarchy) for _, table, key in rows]
             for column in dict.fromkeys((*wider, *columns))
-        ]
+        }
+        labels = [(column, name_totals(names)) for column, names in categories.items()]
         joined = display.join_columns(
             labels, {"released": self.released_values, "consistent": self.values}, reserved=["table"]
         )

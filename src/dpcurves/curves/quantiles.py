@@ -147,7 +147,9 @@ class QuantilesQuestion(TableQuestion):
     A single quantile, or up to three of many records, are counted in three or four adaptive rounds that narrow in on
     them: their intervals are mostly half as wide as those of a distribution function, whose steps are then wide
     elsewhere, and their errors smaller; but in a thin tail of a few thousand records whose number is private, errors
-    are up to 1.7 times as large. Other quantiles are computed from the distribution function of a `CdfQuestion`.
+    are up to 1.7 times as large. Other quantiles are computed from a distribution function. For both, zero and other
+    round numbers of the grid have cells of their own, since values are heaped there: see `split_at_round_numbers`. A
+    `CdfQuestion` has no such cells, because each one adds noise to all steps.
 
     On a grid with too many cells to count each, or if `search` is given, they are found by bisection: each round halves
     the cells that may contain a quantile, or an end of its interval, and depends on the answers before. All counts

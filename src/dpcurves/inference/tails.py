@@ -111,21 +111,23 @@ class PowerLaw(NamedTuple):
     Attributes:
         between: The sum of distances beyond the clipping bound, as far as the start of the power law.
         beyond: The expected number of records beyond this start.
-        index: The Pareto index.
+        pareto_index: Its index.
         start: The distance of the start from the origin.
     """
 
     between: FloatArray
     beyond: FloatArray
-    index: FloatArray
+    pareto_index: FloatArray
     start: FloatArray
 
     @classmethod
     def with_least_excess(cls, power_laws: Sequence[PowerLaw], tuning: Tuning) -> PowerLaw:
         """Return in each draw the power law that expects the least excess; those without a mean are compared, too."""
-        excess = [
-            law.between + law.beyond * law.start / (np.maximum(law.index, tuning.least_index) - 1) for law in power_laws
-        ]
+        with np.errstate(over="ignore"):
+            excess = [
+                law.between + law.beyond * law.start / (np.maximum(law.pareto_index, tuning.least_index) - 1)
+                for law in power_laws
+            ]
         least = np.argmin(excess, axis=0)[None]
         return cls(
             *(np.take_along_axis(np.array(numbers), least, axis=0)[0] for numbers in zip(*power_laws, strict=True))
@@ -133,13 +135,14 @@ class PowerLaw(NamedTuple):
 
     def expect(self) -> FloatArray:
         """Return the expected sum of distances beyond the bound; infinite for a law without a mean."""
-        with np.errstate(divide="ignore", invalid="ignore"):
-            beyond = np.where(self.index > 1, self.beyond * self.start / (self.index - 1), inf)
-        return np.asarray(self.between + np.where((self.index > 1) | (self.beyond > 1e-6), beyond, 0.0))
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            beyond = np.where(self.pareto_index > 1, self.beyond * self.start / (self.pareto_index - 1), inf)
+        return np.asarray(self.between + np.where((self.pareto_index > 1) | (self.beyond > 1e-6), beyond, 0.0))
 
     def draw_excess(self, generator: np.random.Generator, tuning: Tuning) -> FloatArray:
-        """Draw sums of distances beyond the bound."""
-        return np.asarray(self.between + self.start * _draw_sums(self.beyond, self.index, generator, tuning))
+        """Return random sums of distances beyond the bound, (draws,)."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            return np.asarray(self.between + self.start * _draw_sums(self.beyond, self.pareto_index, generator, tuning))
 
 
 def _draw_sums(expected: FloatArray, index: FloatArray, generator: np.random.Generator, tuning: Tuning) -> FloatArray:

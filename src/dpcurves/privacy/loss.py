@@ -22,14 +22,6 @@ from ..arguments import (
 )
 from ..codec import STORED
 
-DIGITS = 12
-"""Significant digits of a loss that is written in full."""
-FIGURES_OF_LOSS = 6
-"""Significant digits of a loss in texts."""
-BILLION = 10**9
-"""Steps in 1 of the amounts of a ledger."""
-FIGURES_OF_LEDGER = 19
-"""Significant digits of 1e9, the largest amount of a ledger, in billionths."""
 BILLIONTH = Decimal("1e-9")
 """rho. The unit that a ledger stores."""
 
@@ -38,7 +30,7 @@ ROUNDING_OF_DOUBLES = Fraction(1, 2**50)
 """Ratio. Relative rounding error of a sum of doubles that is ignored in texts: 0.1 + 0.2 is written as 0.3."""
 
 
-def format_loss(amount: Fraction | float, figures: int = FIGURES_OF_LOSS) -> str:
+def format_loss(amount: Fraction | float, figures: int = 6) -> str:  # significant digits
     """Return a loss as text, rounded up: a text never states less than the loss.
 
     >>> format_loss(Fraction(1, 3)), format_loss(1.0000049), format_loss(0.1 + 0.2), format_loss(2.0)
@@ -57,8 +49,8 @@ def format_remaining(amount: Fraction) -> str:
     >>> format_remaining(Fraction(2, 3)), format_remaining(Fraction("1e-6"))
     ('0.666666', '1e-06')
     """
-    rounding = Context(prec=FIGURES_OF_LOSS, rounding=ROUND_FLOOR)
-    return _write_decimal(rounding.divide(Decimal(amount.numerator), Decimal(amount.denominator)), FIGURES_OF_LOSS)
+    rounding = Context(prec=6, rounding=ROUND_FLOOR)  # significant digits, as of a loss
+    return _write_decimal(rounding.divide(Decimal(amount.numerator), Decimal(amount.denominator)), rounding.prec)
 
 
 def _format_exact_loss(amount: Fraction) -> str:
@@ -68,13 +60,14 @@ def _format_exact_loss(amount: Fraction) -> str:
     ('0.333333333', '0.333334')
     """
     rounded = format_loss(amount)
-    is_amount_of_ledger = (amount * BILLION).denominator == 1
-    exact = Context(prec=FIGURES_OF_LEDGER if is_amount_of_ledger else DIGITS, traps=[Inexact])
+    is_amount_of_ledger = (amount / Fraction(BILLIONTH)).denominator == 1
+    most_figures = 19  # significant digits of 1e9, the largest amount of a ledger, in billionths
+    exact = Context(prec=most_figures if is_amount_of_ledger else 12, traps=[Inexact])  # digits that are read easily
     try:
         decimal = exact.divide(Decimal(amount.numerator), Decimal(amount.denominator))
     except Inexact:
         return rounded
-    return rounded if Fraction(Decimal(rounded)) == amount else _write_decimal(decimal, FIGURES_OF_LEDGER)
+    return rounded if Fraction(Decimal(rounded)) == amount else _write_decimal(decimal, most_figures)
 
 
 def _write_decimal(decimal: Decimal, figures: int) -> str:
