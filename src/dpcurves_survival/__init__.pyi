@@ -1,5 +1,6 @@
 from .competing_risks import CompetingRisks, CompetingRisksQuestion
 from .group_tests import median_difference, median_follow_up, multivariate_log_rank_test
+from .incidence_tests import GrayTest, gray_test
 from .kaplan_meier import Survival, SurvivalQuestion, log_rank_test
 from .shortcuts import survival
 from .survival_models import SurvivalModel, SurvivalModelQuestion
@@ -35,6 +36,7 @@ __all__ = [
     "DelayedEntry",
     "DelayedEntryQuestion",
     "Estimate",
+    "GrayTest",
     "IntervalCensoredQuestion",
     "IntervalCensoredSurvival",
     "Survival",
@@ -45,6 +47,7 @@ __all__ = [
     "WeightedSurvival",
     "WeightedSurvivalQuestion",
     "cumulative_hazard_at",
+    "gray_test",
     "hazard_ratio",
     "log_rank_test",
     "median_difference",
