@@ -1,3 +1,4 @@
+from .comparison_grids import ComparisonForecast, forecast_comparison
 from .competing_risks import CompetingRisks, CompetingRisksQuestion
 from .group_tests import median_difference, median_follow_up, multivariate_log_rank_test
 from .incidence_tests import GrayTest, gray_test
@@ -30,6 +31,7 @@ from .variants import (
 
 __all__ = [
     "AutoRangeSurvivalQuestion",
+    "ComparisonForecast",
     "CompetingRisks",
     "CompetingRisksQuestion",
     "CumulativeHazard",
@@ -47,6 +49,7 @@ __all__ = [
     "WeightedSurvival",
     "WeightedSurvivalQuestion",
     "cumulative_hazard_at",
+    "forecast_comparison",
     "gray_test",
     "hazard_ratio",
     "log_rank_test",
