@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dpcurves.arguments import InvalidArgument, require_integer, require_sequence, require_type
-from dpcurves.arrays import FloatArray
+from dpcurves.arrays import FloatArray, IntArray
 from dpcurves.data import Categories, Grid, Outside
 from dpcurves.forecasts.reference_laws import PLACES, interpolate_grid
 from dpcurves.forecasts.rehearsals import LEVEL
@@ -131,7 +131,7 @@ def forecast_comparison(
     return tuple(forecasts)
 
 
-def _count_expected_records(grid: Grid, time: FloatArray, event: FloatArray, records: float) -> FloatArray:
+def _count_expected_records(grid: Grid, time: FloatArray, event: IntArray, records: float) -> FloatArray:
     """Return expected counts of censored records and of events of an arm, (2, cells + 2).
 
     Args:
