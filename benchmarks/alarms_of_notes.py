@@ -428,6 +428,7 @@ SITES: Mapping[str, str | tuple[str, ...]] = {
     "dpcurves.strategies.choice:describe_category_price": FACT,
     "dpcurves.strategies.contribution_bounds:describe_bound_price": FACT,
     "dpcurves_judging.model_pairs:ModelPairQuestion.steps": FACT,
+    "dpcurves_judging.several_models:SeveralModelsQuestion.steps": FACT,
     "dpcurves_judging.pairwise_scorer:PairwiseScorerQuestion.steps": PASSED,
     "dpcurves_local.second_round:SecondRound._add_losses": FACT,
     "dpcurves_local.task:Task.compute_curve": FACT,

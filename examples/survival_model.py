@@ -1,6 +1,6 @@
 # %% [markdown]
 # # Judging a model of survival
-# Does a predicted chance of death within two years hold, where some patients are lost before? Calibration and area.
+# Does a predicted chance of death within two years hold, where some patients are lost before? And does it order them?
 
 # %%
 import numpy as np
@@ -23,5 +23,5 @@ with dp.Session(table, budget=dp.PrivacyLoss.pure(1), adjacency=dp.REPLACE_ONE) 
 judged.plot()
 
 # %%
-for number in (judged.auc, judged.brier):
+for number in (judged.auc, judged.brier, judged.concordance):
     print(number, number.interval(0.95, population=True))

@@ -9,6 +9,7 @@ from .model_report import model_card
 from .multiclass import Multiclass, MulticlassQuestion, OrdinalClasses, OrdinalClassesQuestion
 from .pairwise_scorer import PairwiseScorer, PairwiseScorerQuestion
 from .rates_by_group import GroupRates, SimultaneousCurves, group_curves, group_rates
+from .several_models import SeveralModels, SeveralModelsQuestion
 from .uplift import Uplift, UpliftQuestion
 
 __all__ = [
@@ -25,6 +26,8 @@ __all__ = [
     "PredictedObservedQuestion",
     "QuantileForecasts",
     "QuantileForecastsQuestion",
+    "SeveralModels",
+    "SeveralModelsQuestion",
     "SimultaneousCurves",
     "Uplift",
     "UpliftQuestion",

@@ -53,6 +53,26 @@ class ModelPairOptions(of.QuestionOptions):
         return {**fields, "at": fields["at"] or ()}
 
 
+@dataclass(frozen=True)
+class SeveralModelsOptions(of.QuestionOptions):
+    """Options for the labels and the scores of several models."""
+
+    label: str = of.option("NAME", "The column of true labels.")
+    scores: str = of.option("S,S,S", "The columns of scores, one for each model.", parse=parse_names)
+    grid: str = of.option("L:U:N", "Public cells of all scores.", "0:1:100", of.parse_grid)
+    cells: str | None = of.optional(
+        "N", "Cells that each score is merged to; chosen by a forecast if left out.", of.parse_integer
+    )
+    releases: str | None = of.optional(
+        "pairs|scores", "Scores of each pair together, or one by one; chosen by a forecast if left out."
+    )
+    pos_label: str = of.option("LABEL", "The positive label.", "1", of.parse_label)
+    neg_label: str | None = of.optional(
+        "LABEL", "The negative one; needed in a CSV file, and where the other is neither 1 nor 0.", of.parse_label
+    )
+    model: str = of.option("TEXT", MODEL, "the models are taken as public")
+
+
 class DeclaredClassOptions(of.QuestionOptions):
     """Base of options with declared classes of the label."""
 
@@ -257,6 +277,12 @@ COMMANDS = (
         title="Two models on the same records: differences of areas, average precision, Brier scores and net benefit.",
         example="scored.parquet --label late --first p_old --second p_new --at 0.2",
         more="Both scores are counted together, so intervals are those of paired models.",
+    ),
+    make_question_command(
+        "several-models", "SeveralModelsQuestion", [SeveralModelsOptions, PictureOptions], [NumbersView],
+        title="Several models on the same records: their areas under the ROC curve, and all differences.",
+        example="scored.parquet --label late --scores p_old,p_new,p_third",
+        more="Intervals of all areas hold together, and so do those of all differences.",
     ),
     make_question_command(
         "multiclass", "MulticlassQuestion", [MulticlassOptions, PictureOptions], [ClassesView],

@@ -21,6 +21,7 @@ from .forecasts_of_numbers import PredictedObservedQuestion, QuantileForecastsQu
 from .model_pairs import ModelPairQuestion
 from .multiclass import MulticlassQuestion, OrdinalClassesQuestion
 from .pairwise_scorer import PairwiseScorerQuestion
+from .several_models import SeveralModelsQuestion
 from .uplift import UpliftQuestion
 
 EXACT = PrivacyLoss.pure(10**9)
@@ -61,6 +62,20 @@ def _make_pair_columns(question: ModelPairQuestion, draw: Any) -> dict[str, Any]
         require_column_name(question.first): interpolate_grid(question.grid, records.score),
         require_column_name(question.second): interpolate_grid(question.grid_of_second, records.related_score),
     }
+
+
+def _make_several_model_columns(question: SeveralModelsQuestion, draw: Any) -> dict[str, Any]:
+    """Make labels, and scores of all models, of which each further one is less exact."""
+    records, names = (
+        _SimulatedRecords.from_draw(draw),
+        parse_class_labels(question.label, question.pos_label, question.neg_label).values,
+    )
+    columns = {question.label: np.array(names)[records.classes]}
+    for index, score in enumerate(question.scores):
+        fraction = index / len(question.scores)
+        mixed = (1 - fraction) * records.score + fraction * records.related_score
+        columns[score] = interpolate_grid(question.grid, mixed)
+    return columns
 
 
 def _make_uplift_columns(question: UpliftQuestion, draw: Any) -> dict[str, Any]:
@@ -175,6 +190,7 @@ FORECASTS: Mapping[type[Any], ForecastKind] = MappingProxyType(
         PairwiseScorerQuestion: _make_forecast(_make_feature_columns),
         PredictedObservedQuestion: _make_forecast(_make_prediction_columns),
         QuantileForecastsQuestion: _make_forecast(_make_quantile_forecast_columns),
+        SeveralModelsQuestion: _make_forecast(_make_several_model_columns),
         MulticlassQuestion: _make_forecast(_make_multiclass_columns),
         UpliftQuestion: _make_forecast(_make_uplift_columns),
     }

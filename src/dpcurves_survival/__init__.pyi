@@ -1,5 +1,7 @@
+from .comparison_grids import ComparisonForecast, forecast_comparison
 from .competing_risks import CompetingRisks, CompetingRisksQuestion
 from .group_tests import median_difference, median_follow_up, multivariate_log_rank_test
+from .incidence_tests import GrayTest, gray_test
 from .kaplan_meier import Survival, SurvivalQuestion, log_rank_test
 from .shortcuts import survival
 from .survival_models import SurvivalModel, SurvivalModelQuestion
@@ -29,12 +31,14 @@ from .variants import (
 
 __all__ = [
     "AutoRangeSurvivalQuestion",
+    "ComparisonForecast",
     "CompetingRisks",
     "CompetingRisksQuestion",
     "CumulativeHazard",
     "DelayedEntry",
     "DelayedEntryQuestion",
     "Estimate",
+    "GrayTest",
     "IntervalCensoredQuestion",
     "IntervalCensoredSurvival",
     "Survival",
@@ -45,6 +49,8 @@ __all__ = [
     "WeightedSurvival",
     "WeightedSurvivalQuestion",
     "cumulative_hazard_at",
+    "forecast_comparison",
+    "gray_test",
     "hazard_ratio",
     "log_rank_test",
     "median_difference",

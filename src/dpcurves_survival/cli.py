@@ -16,7 +16,7 @@ from dpcurves.cli.ask_file import (
     suppress_curve_warnings,
 )
 from dpcurves.cli.columns import build_weighted_question
-from dpcurves.cli.output import IntervalSettings, ResultView, ViewTable, plot_headless
+from dpcurves.cli.output import IntervalSettings, ResultView, ViewTable, columns_with_dates, plot_headless
 from dpcurves.cli.terminal import Misuse
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from dpcurves.curves import ByCategory
     from dpcurves.data import Grid
 
-    from . import Survival, SurvivalModel
+    from . import CompetingRisks, Survival, SurvivalModel
 
 
 def survival_question(**said: Any) -> Any:
@@ -335,15 +335,56 @@ class GroupedView(ResultView):
         return [table._replace(headline=f"{name}: {table.headline}") for name, table in found]
 
 
+class IncidenceView(ResultView):
+    """View of competing risks: incidences and hazards of all causes with bands, and numbers at risk."""
+
+    def tables(self, risks: CompetingRisks) -> list[ViewTable]:
+        """Return one table with a row for each cause and edge."""
+        columns = columns_with_dates(risks)
+        bounds = [*risks.at_risk_intervals(self.settings.level)] * len(risks.causes)
+        fewest, largest = zip(*bounds, strict=True)
+        after = {"at risk": columns.pop("at_risk"), "at least": fewest, "at most": largest}
+        return [self.make_table(risks, columns, risks._interval_limits, risks._interval_name(), after=after)]
+
+
+class GroupedIncidenceView(IncidenceView):
+    """View of the competing risks of several categories, below Gray's test of each cause."""
+
+    def tables(self, groups: Any) -> list[ViewTable]:
+        """Return the table of each category, with the category in its headline."""
+        lines = describe_gray_tests(groups, self.settings)
+        return [
+            table._replace(headline=f"{lines if index == 0 else ''}{groups.format_category(name)}: {table.headline}")
+            for index, (name, risks) in enumerate(groups.items())
+            for table in IncidenceView.tables(self, risks)
+        ]
+
+
+def describe_gray_tests(groups: ByCategory[CompetingRisks], settings: IntervalSettings) -> str:
+    """Return Gray's test of each cause as lines; empty unless one column has groups, and intervals are for the
+    population."""
+    if len(groups.columns) != 1 or len(groups) < 2 or not covers_population(groups, settings):
+        return ""
+    from .incidence_tests import gray_test
+
+    lines = list[str]()
+    for cause in next(iter(groups.values())).causes:
+        with suppress_curve_warnings():
+            test = gray_test(groups, cause)
+        statistic = "not known" if isnan(test.statistic) else f"{test.statistic:.3g}"
+        lines += [f"Gray's test of {cause}: chi-squared {statistic}, {describe_p_value(test.p_value)}", *test.notes]
+    return "".join(f"{line}\n" for line in lines)
+
+
 class SurvivalModelView(ResultView):
-    """View of a survival model: area and Brier score with intervals, and observed shares by group."""
+    """View of a survival model: area, Brier score and C-index with intervals, and observed shares by group."""
 
     def tables(self, model: SurvivalModel) -> list[ViewTable]:
         """Return the table of groups, below the statistics."""
         from dpcurves.display import format_interval, format_number
 
         lines = []
-        for number in (model.auc, model.brier):
+        for number in (model.auc, model.brier, model.concordance):
             for name, population in self.select_scopes(model.privacy).items():
                 ends = format_interval(*number.interval(self.settings.level, population=population))
                 lines.append(
@@ -366,10 +407,12 @@ COMMANDS = (
     ),
     make_question_command(
         "incidence", "CompetingRisksQuestion",
-        [CauseColumns, of.CellOptions, of.SplitOptions, CompetingRisksReadingOptions], VIEWS,
+        [CauseColumns, of.CellOptions, of.SplitOptions, CompetingRisksReadingOptions],
+        [IncidenceView, GroupedIncidenceView],
         title="Competing risks: the time until the first of several kinds of event, with censored records.",
         example="patients.csv --time months --event outcome --causes relapse,death --grid 0:60:60",
-        more="Cumulative incidence (Aalen and Johansen) and cumulative hazard of each cause. Shares with an event at "
+        more="Cumulative incidence (Aalen and Johansen) and cumulative hazard of each cause, numbers at risk, and "
+        "Gray's test of groups. Shares with an event at "
         "times, time lost to each cause, and of two groups differences and hazard ratios are read for nothing more: "
         "--show numbers.",
     ),
@@ -390,7 +433,7 @@ COMMANDS = (
     ),
     make_question_command(
         "survival-model", "SurvivalModelQuestion", [ScoreColumns, of.SplitOptions], [SurvivalModelView, GroupedView],
-        title="A model of survival at a horizon: calibration, time-dependent area and Brier score.",
+        title="A model of survival at a horizon: calibration, time-dependent area, Brier score, Harrell's C-index.",
         example="scored.parquet --score risk --time months --event died --times 0:24:12",
         more="Records that are censored before the horizon are made up for by inverse censoring weights.",
     ),

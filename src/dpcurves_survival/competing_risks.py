@@ -29,7 +29,7 @@ from dpcurves.data import Axis, Categories, Grid, Outside
 from dpcurves.data.axis import Category
 from dpcurves.display import format_number
 from dpcurves.display.numerals import describe_point
-from dpcurves.inference import public_generator
+from dpcurves.inference import public_generator, simultaneous_errors
 from dpcurves.inference.known_numbers import KNOWN_AT, known_curve
 from dpcurves.inference.simulation import choose_draws, simulate_cell_noise
 from dpcurves.summaries.two_classes import isotonic_projection
@@ -45,8 +45,8 @@ from .inference import (
     count_censored_inside,
     find_known_cells,
 )
-from .kaplan_meier import QUIET, require_times
-from .pictures import draw_steps
+from .kaplan_meier import LEVEL, QUIET, require_times
+from .pictures import AtRiskRow, draw_steps
 from .survival_readings import (
     CAME,
     MORE,
@@ -191,6 +191,33 @@ class CompetingRisks(IntervalResult):
         lower = np.fmin(np.maximum.accumulate(lower, axis=1).clip(0, 1), self.incidence)
         upper = np.minimum.accumulate(upper[:, ::-1], axis=1)[:, ::-1].clip(0, 1)
         return np.stack([lower.ravel(), np.fmax(upper, self.incidence).ravel()], axis=1)
+
+    def at_risk_intervals(self, level: float) -> FloatArray:
+        """Return lower and upper bounds of `at_risk`, simultaneous at `level`, of shape ``(cells + 1, 2)``.
+
+        They are for the numbers of these records, so they cover noise alone.
+
+        Raises:
+            ValueError: `level` is not between 0 and 1.
+        """
+        released, noise = self._at_risk_with_noise
+        error = simultaneous_errors([noise.records], require_probability("level", level))
+        ends = np.stack([released.records - error, released.records + error], axis=1)
+        return np.asarray(np.maximum(np.concatenate([ends[:1], ends]), 0.0))
+
+    def to_frame(self, *, level: float | None = None, population: bool = False) -> Any:
+        """Return the numbers as a data frame; with a `level`, also bounds of the bands and of the numbers at risk.
+
+        Bands are for these records or, with `population`, for the population. Numbers at risk are always of these
+        records.
+        """
+        return super().to_frame(level=level, population=population)
+
+    def _interval_columns(self, level: float, *, population: bool) -> dict[str, Any]:
+        """Return the bounds of the bands, and of the numbers at risk, repeated for each cause."""
+        lower, upper = np.tile(self.at_risk_intervals(level), (len(self.causes), 1)).T
+        bands = super()._interval_columns(level, population=population)
+        return {**bands, "at_risk_lower": lower, "at_risk_upper": upper}
 
     def incidence_at(self, cause: Category, time: float) -> Estimate:
         """Return the share with an event of this cause before `time`, rounded to the nearest edge of a cell.
@@ -371,6 +398,10 @@ class CompetingRisks(IntervalResult):
         for row, cause in enumerate(self.causes):
             cause_shades = [shade.select_rows(slice(row * size, (row + 1) * size)) for shade in shades]
             words: Any = {"label": self.label, "upwards": "share with an event", "share": True}
+            if row == 0:  # all causes have the same records at risk
+                error = np.diff(self.at_risk_intervals(LEVEL), axis=1)[1:, 0] / 2 if shades else None
+                words["at_risk"] = AtRiskRow(self.x, self.at_risk[1:], error)
+                words["at_risk_name"] = how["name"]
             plot_arguments: PlotArguments = {"privacy": how["privacy"], "ax": ax, "name": f"{before}{cause}"}
             ax = draw_steps(
                 self.x, self._known_curves["incidence"][row], shades=cause_shades, **words, **plot_arguments

@@ -302,10 +302,7 @@ def median_difference(first: Survival, second: Survival) -> Estimate:
         with np.errstate(invalid="ignore"):  # inf - inf: neither median is reached, so the difference may be anything
             low, high = earliest[0][:draws] - latest[1][:draws], latest[0][:draws] - earliest[1][:draws]
         low, high = np.where(np.isnan(low), -inf, low), np.where(np.isnan(high), inf, high)
-        return (
-            float(np.quantile(low, (1 - level) / 2, method="lower")),
-            float(np.quantile(high, (1 + level) / 2, method="higher")),
-        )
+        return inference.interval_over_orders(low, high, level, population=population)
 
     groups = first, second
     one, other = (float(find_median(ONE_CAUSE.read_curves(curve))) for curve in groups)

@@ -142,6 +142,8 @@ def draw_steps(
     label: str,
     upwards: str,
     share: bool,
+    at_risk: AtRiskRow | None = None,
+    at_risk_name: str | None = None,
     **on: Unpack[canvas.ShadedDrawingOptions],
 ) -> Axes:
     """Draw a nondecreasing curve as steps at the ends of cells, with its bands; return the axes.
@@ -152,6 +154,8 @@ def draw_steps(
         label: Label of the x axis.
         upwards: Label of the y axis.
         share: Whether values lie between 0 and 1.
+        at_risk: Numbers at risk, written below the axis if there is room.
+        at_risk_name: Name of the row of these numbers.
     """
     picture, edges = canvas.Picture(canvas.LANDSCAPE, privacy, **on), np.asarray(x, float)
     heights = np.asarray(y, float)
@@ -159,7 +163,10 @@ def draw_steps(
     picture.draw_steps(edges, heights, width=1.4)
     picture.ax.autoscale(axis="y")  # an earlier curve on these axes may be higher
     picture.ax.set(ylim=canvas.UNIT if share and not picture.shades else (0.0, None), xmargin=0.01)
-    return picture.label_axes(label, upwards, place="above").add_statement()
+    picture.label_axes(label, upwards, place="above")
+    if at_risk is not None:
+        write_at_risk(picture.ax, at_risk, at_risk_name, picture.style.color)
+    return picture.add_statement()
 
 
 ROW, HEAD = 0.34, 1.5

@@ -1,4 +1,4 @@
-"""Performance of survival models at a horizon: calibration, time-dependent area under the ROC curve, Brier score."""
+"""Performance of survival models at a horizon: calibration, time-dependent AUC, Brier score, Harrell's C-index."""
 
 from __future__ import annotations
 
@@ -32,6 +32,7 @@ from dpcurves.curves.result import EACH, IntervalResult, PlotArguments, notes_on
 from dpcurves.data import Axis, Grid, Outside
 from dpcurves.data.axis import Category, Predictor
 from dpcurves.display import format_number
+from dpcurves.inference import end_level
 from dpcurves.summaries.two_classes import project_to_simplex
 
 from . import inference
@@ -114,6 +115,42 @@ class HorizonCounts(NamedTuple):
         return np.asarray(np.divide(events, whole, out=np.full_like(whole, np.nan), where=whole > LEAST_RECORDS))
 
 
+def compute_concordance_index(counts: FloatArray, *, in_random_order: bool = False) -> FloatArray:
+    """Return Harrell's C-index: the share of comparable pairs in which the earlier event has the higher score, (...).
+
+    A pair is comparable if one record has an event, and the other an event in a later cell of time, or was censored in
+    the same cell or later (Harrell and others 1982), as in R's ``survival::concordance``, lifelines and
+    scikit-survival. Equal scores count one half. NaN without comparable pairs. The two records of a pair lie in
+    different cells of the table, so noise that is independent between cells leaves both numbers of pairs unbiased.
+
+    Args:
+        counts: By censored or event, by cell of time (below, inside and beyond the grid), and by increasing score,
+            (..., 2, cells + 2, scores). Events beyond the grid count as censored.
+        in_random_order: Whether times of one cell are in random order instead of tied. Half of the censored records of
+            a cell then come after its events. Two events of a cell are comparable, and have either order of scores
+            with probability one half, because both have the same hazards up to the same time.
+
+    >>> censored, events = np.zeros((3, 2)), np.array([[0.0, 0], [0, 1], [1, 0]])
+    >>> float(compute_concordance_index(np.stack([censored, events])))
+    1.0
+    """
+    inside = counts[..., 1:-1, :].copy()
+    inside[..., 0, :] += counts[..., 0, :]
+    censored, events = inside[..., 0, :, :], inside[..., 1, :, :]
+    leaving = np.concatenate([censored + events, counts[..., -1:, :].sum(axis=-3)], axis=-2)
+    later = np.cumsum(leaving[..., ::-1, :], axis=-2)[..., ::-1, :][..., 1:, :]
+    later = later + (censored / 2 if in_random_order else censored)
+    with_lower_score = np.cumsum(later, axis=-1) - later / 2
+    concordant = (events * with_lower_score).sum(axis=(-2, -1))
+    events_of_cells = events.sum(axis=-1)
+    comparable = (events_of_cells * later.sum(axis=-1)).sum(axis=-1)
+    if in_random_order:
+        pairs_of_events = (events_of_cells * (events_of_cells - 1) / 2).sum(axis=-1)
+        concordant, comparable = concordant + pairs_of_events / 2, comparable + pairs_of_events
+    is_known = comparable > LEAST_RECORDS
+    return np.asarray(np.divide(concordant, comparable, out=np.full_like(concordant, np.nan), where=is_known))
+
+
 MOST_COUNTS = 2**14
 """Counts of a table of scores, times and events, at most."""
 FIFTIETHS = Grid(0, 1, cells=50)
@@ -125,8 +162,9 @@ class SurvivalModel(IntervalResult):
 
     Records censored before the horizon have weight zero; the others have the inverse probability of being under
     observation (inverse probability of censoring weights). Statistics are NaN if the horizon lies past the end of
-    follow-up, where no record gives information. Scores are rounded to the middle of their cells; only the interval of
-    the area also holds for exact scores. Censoring must be independent of the score.
+    follow-up, where no record gives information; the C-index needs no such follow-up. Scores are rounded to the middle
+    of their cells; only the interval of the area also holds for exact scores. Censoring must be independent of the
+    score.
 
     Attributes:
         times: Public cells of time, whose end is the horizon.
@@ -147,7 +185,7 @@ class SurvivalModel(IntervalResult):
     COLUMNS = ("lower", "predicted", "observed", "records")
     INTERVAL_COLUMNS = "observed_lower", "observed_upper"  # lower edges of groups are distinct
     POSSIBLE_RANGES = MappingProxyType({"observed": (0.0, 1.0)})
-    JSON_SCHEMAS = MappingProxyType(dict.fromkeys(("auc", "brier"), display.NUMBER))
+    JSON_SCHEMAS = MappingProxyType(dict.fromkeys(("auc", "brier", "concordance"), display.NUMBER))
     SIZE = display.SQUARE
 
     times: Grid
@@ -182,6 +220,35 @@ class SurvivalModel(IntervalResult):
         """The Brier score at the horizon of scores that are event probabilities; see ``sksurv.metrics.brier_score``."""
         middles = self._score_midpoints
         return self._estimate_metric(f"Brier score at {self.horizon:g}", lambda found: found.brier_score(middles))
+
+    @cached_property
+    def concordance(self) -> Estimate:
+        """Harrell's C-index up to the horizon, of scores and times rounded to their cells.
+
+        Equal to ``sksurv.metrics.concordance_index_censored`` of these, with later times censored at the horizon. The
+        interval also holds for times in random order inside their cells; declared values are tied.
+        """
+
+        def find_endpoints(level: float, population: bool) -> tuple[float, float]:
+            drawn, intervals = self._cell_counts.simulate_counts(population), []
+            orders = [
+                [
+                    compute_concordance_index(counts, in_random_order=in_random_order)
+                    for counts in (self._cell_counts.counts, self._plausible_counts, drawn)
+                ]
+                for in_random_order in self._tie_orders
+            ]
+            known_draws = orders[0][2][np.isfinite(orders[0][2])]
+            deviation = float(known_draws.std()) if len(known_draws) else 0.0
+            apart = float(np.ptp([released for released, _, _ in orders]))
+            if apart > 0 and deviation > 0 and not population:
+                level = 2 * end_level(apart / deviation, level) - 1  # noise then misses at one end only
+            for released, likely, moved in orders:
+                intervals.append(_find_interval(float(released), moved - likely, level, population=population))
+            return max(min(low for low, _ in intervals), 0.0), min(max(high for _, high in intervals), 1.0)
+
+        value = float(np.clip(compute_concordance_index(self._cell_counts.counts), 0.0, 1.0))
+        return Estimate(f"C-index up to {self.horizon:g}", value, find_endpoints, self.privacy, SHARE)
 
     @property
     def lower(self) -> FloatArray:
@@ -326,8 +393,9 @@ class SurvivalModel(IntervalResult):
         return np.unique(np.append(0, cuts[cuts < len(below)]))
 
     def _arrays(self) -> Mapping[str, object]:
-        """Return the arrays of the JSON document: the columns of groups, `auc` and `brier`."""
-        return {**self._columns(), "auc": self.auc.value, "brier": self.brier.value}
+        """Return the arrays of the JSON document: the columns of groups, `auc`, `brier` and `concordance`."""
+        numbers = {"auc": self.auc.value, "brier": self.brier.value, "concordance": self.concordance.value}
+        return {**self._columns(), **numbers}
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
         """Draw observed shares against predicted probabilities, for groups that are not empty; return the axes."""
@@ -369,7 +437,9 @@ class SurvivalModel(IntervalResult):
             if self._is_followed
             else [("follow-up", "not known" if end is None else f"known up to {format_number(end)}")]
         )
-        return [(estimate.name, format_number(estimate.value)) for estimate in (self.auc, self.brier)] + ended
+        return [
+            (estimate.name, format_number(estimate.value)) for estimate in (self.auc, self.brier, self.concordance)
+        ] + ended
 
     @property
     def _follow_up_end(self) -> float | None:

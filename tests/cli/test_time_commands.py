@@ -41,6 +41,10 @@ def test_numbers_of_competing_risks_and_of_late_entries_are_shown_and_drawn(
     for words in ("time lost to 1 up to 200", "share with event 1 at 100", "difference of shares", "hazard ratio of 1"):
         assert words in numbers
     assert ">share with an event<" in (tmp_path / "numbers.svg").read_text()
+    shown = run(*causes, *GROUPS).stdout
+    assert "Gray's test of 1: chi-squared " in shown
+    assert "at risk" in shown
+    assert "Gray's test" not in run(*causes).stdout
     refused = run(*causes, "--at", 100)
     assert refused.stderr == "dpcurves: show: --until and --at need --show numbers\n"
     late = (

@@ -112,7 +112,8 @@ def test_a_picture_has_a_curve_for_each_cause_and_a_frame_a_row_for_each_edge() 
     ax = found.plot(name="all")
     assert {"all, died", "all, moved"} <= {text.get_text() for text in ax.get_legend().get_texts()}
     frame = found.to_frame(level=0.9)
-    assert list(frame.columns) == ["cause", "x", "incidence", "hazard", "at_risk", "lower", "upper"]
+    bounds = ["lower", "upper", "at_risk_lower", "at_risk_upper"]
+    assert list(frame.columns) == ["cause", "x", "incidence", "hazard", "at_risk", *bounds]
     assert len(frame) == 2 * 32
     with pytest.raises(ValueError, match="^population: independent units"):
         found.intervals(0.9, population=True)

@@ -46,7 +46,7 @@ def test_at_a_huge_epsilon_statistics_are_those_of_scipy(kind: Any) -> None:
 
 def test_alarms_are_as_rare_as_is_said_and_a_moved_column_raises_them() -> None:
     """At a chance of 0.1 at most 15 of 60 unchanged windows alarm, but for one run in 1000; all of 10 moved ones do."""
-    alarms, loss = np.zeros(4), PrivacyLoss.pure(1)
+    alarms, loss = np.zeros(5), PrivacyLoss.pure(1)
     for seed in range(60):
         reference, now = curve(window(2000, seed), loss, seed), curve(window(1000, seed), loss, seed + 1000)
         alarms += [each.alarm for each in dp.drift(reference, now, false_alarm_rate=0.1).shifts.values()]
@@ -55,6 +55,36 @@ def test_alarms_are_as_rare_as_is_said_and_a_moved_column_raises_them() -> None:
     moved = [curve(window(1000, seed, 2.2), loss, seed + 1000) for seed in range(10)]
     found = dp.drift(curve(window(2000, 1), loss, 1), {str(place): each for place, each in enumerate(moved)})
     assert sum(each.alarm for (_, word), each in found.shifts.items() if word == "ks") == 10
+
+
+def test_a_moved_share_of_missing_records_raises_its_alarm_alone() -> None:
+    """An unchanged share of 10 % alarms in at most 12 of 40 windows at a rate of 0.1; one of 20 % in each of 10."""
+    loss, alarms = PrivacyLoss.pure(1), dict.fromkeys(("equal", "more"), 0)
+    for seed in range(40):
+        draw = np.random.default_rng([5, seed])
+        for adjacency in both(2000):
+            values = {name: window(2000, seed + place) for place, name in enumerate(("reference", "equal", "more"))}
+            for name, share in (("reference", 0.1), ("equal", 0.1), ("more", 0.2)):
+                values[name] = np.where(draw.random(2000) < share, np.nan, values[name])
+            curves = {
+                name: answer(dp.HistogramQuestion("x", TENTHS), {"x": column}, loss, adjacency, seed + place)
+                for place, (name, column) in enumerate(values.items())
+                if name != "more" or seed < 5
+            }
+            found = dp.drift(curves.pop("reference"), curves, false_alarm_rate=0.1).shifts
+            for name in curves:
+                alarms[name] += found[name, "missing"].alarm
+    assert 0 < alarms["equal"] <= 17  # of 80
+    assert alarms["more"] == 10
+
+
+def test_at_a_huge_epsilon_the_missing_share_is_exact_and_no_record_is_no_alarm() -> None:
+    values = np.where(np.arange(1000) % 4 == 0, np.nan, window(1000, 1))
+    shifts = dp.drift(curve(window(1000, 2), HUGE, 1), {"now": curve(values, HUGE, 1)}).shifts
+    assert shifts["now", "missing"].value == pytest.approx(0.25, abs=1e-6)
+    assert shifts["now", "missing"].alarm
+    equal = dp.drift(curve(window(1000, 2), HUGE, 1), {"now": curve(window(1000, 3), HUGE, 1)}).shifts
+    assert not equal["now", "missing"].alarm
 
 
 def test_windows_go_to_json_and_are_drawn_and_asked_of_files(tmp_path: Path) -> None:

@@ -214,6 +214,22 @@ UNANSWERED = {
         ),
         "; the question needs ward (3 categories) by near (4 cells from 0 to 1, values outside apart)\n",
     ),
+    "several-models": (
+        (
+            "pair",
+            "--label",
+            "late",
+            "--neg-label",
+            "0",
+            "--scores",
+            "x,near,late",
+            "--grid",
+            "0:1:4",
+            "--releases",
+            "scores",
+        ),
+        "; the question needs late (2 categories) by near (4 cells from 0 to 1, values outside apart)\n",
+    ),
     "multiclass": (
         ("order", "--label", "kind", "--classes", "0,1,2", "--scores", "x,near,late", "--grid", "0:1:4"),
         "; the question needs kind (3 categories) by near (4 cells from 0 to 1, values outside apart)\n",

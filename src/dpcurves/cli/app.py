@@ -113,8 +113,8 @@ SECTIONS: Mapping[str, tuple[str, ...]] = MappingProxyType({
     "One column": ("cdf", "quantiles", "histogram", "summary", "count", "sum", "mean", "variance", "bounds"),
     "Two columns": ("contingency", "table", "residuals", "verify"),
     "Scores of a model": (
-        "scores", "roc", "calibration", "hosmer-lemeshow", "binned-residuals", "model-pair", "multiclass",
-        "ordinal-classes", "uplift", "quantile-forecasts", "predicted-observed", "pairwise-scorer",
+        "scores", "roc", "calibration", "hosmer-lemeshow", "binned-residuals", "model-pair", "several-models",
+        "multiclass", "ordinal-classes", "uplift", "quantile-forecasts", "predicted-observed", "pairwise-scorer",
     ),
     "Time until an event": ("survival", "incidence", "delayed-entry", "interval-censored", "survival-model"),
     "Many questions": ("study", "sql", "plan"),

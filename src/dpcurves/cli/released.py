@@ -161,7 +161,7 @@ def drift(
     false_alarm_rate: Annotated[str, Option(help="False-alarm probability of each window and statistic.")] = "0.05",
     output: Output,
 ) -> None:
-    """Drift of a column since a reference: stability index, KS, Wasserstein and area, with alarms.
+    """Drift of a column since a reference: stability index, KS, Wasserstein, area, missing share, with alarms.
 
     Released curves are read from files and no data are opened, so it costs no privacy.
 

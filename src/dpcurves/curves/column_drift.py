@@ -24,6 +24,7 @@ from ..inference.two_samples import (
     mann_whitney_statistic,
     simulate_null,
 )
+from ..laws.law import simulate_noise
 from ..summaries.two_classes import even_groups
 from .cdf import CDF
 from .comparison import require_comparable, simulate_samples
@@ -43,6 +44,8 @@ SAFE = 0.75
 noisy counts. At probability 0.05, 0.038 to 0.043 of 1,000 unchanged windows alarm (`benchmarks/judging_models.py`)."""
 FIRST_STREAM = 60
 """Index of the first random stream of a drift; each window uses two. Other statistics use other indices."""
+MISSING = "missing"
+"""Name of the statistic of missing records."""
 Curve = CDF | Histogram
 
 
@@ -89,7 +92,8 @@ class Drift(CompositeResult):
 
     Statistics are the population stability index (PSI) over ten bins that are about even in the reference, the largest
     difference of distribution functions (``ks``), the area between these (``wasserstein``, in units of the column), and
-    the distance from 1/2 of the area under the ROC curve that separates both (``auc``). Their thresholds are simulated:
+    the distance from 1/2 of the area under the ROC curve that separates both (``auc``). Where both releases count
+    records without a value, the difference of their shares is a further one (``missing``). Thresholds are simulated:
     windows with as many records, drawn from the pooled distribution, with the noise of both releases.
 
     Attributes:
@@ -106,7 +110,7 @@ class Drift(CompositeResult):
 
     TITLE = "Drift since the reference"
     DISTINGUISHING_FACT = "false_alarm_rate"
-    STATISTICS = "psi", "ks", "wasserstein", "auc"
+    STATISTICS = "psi", "ks", "wasserstein", "auc", MISSING
 
     def __init__(self, reference: Curve, windows: Mapping[str, Curve], false_alarm_rate: float = 0.05) -> None:
         self.reference, self.windows, self.false_alarm_rate = (
@@ -127,11 +131,20 @@ class Drift(CompositeResult):
         shifts = {}
         for index, (name, window) in enumerate(self.windows.items()):
             cells = _build_drift_cells(self.reference, window, numbered_generator(FIRST_STREAM + 2 * index))
-            null = cells.simulate_null(numbered_generator(FIRST_STREAM + 1 + 2 * index))
+            null_generator = numbered_generator(FIRST_STREAM + 1 + 2 * index)
+            null = cells.simulate_null(null_generator)
             for statistic, compute in STATISTIC_FUNCTIONS.items():
                 value, null_values = float(compute(cells.first.cells, cells.second.cells, cells)), compute(*null, cells)
                 threshold = upper_quantile(null_values, 1 - SAFE * self.false_alarm_rate)
                 shifts[name, statistic] = Shift(value, threshold, monte_carlo_p_value(value, null_values))
+            sides = [
+                _MissingCounts.from_curve(curve, sample, null_generator)
+                for curve, sample in ((self.reference, cells.first), (window, cells.second))
+            ]
+            if sides[0] is not None and sides[1] is not None:
+                value, null_values = _compare_missing_shares(sides[0], sides[1], null_generator)
+                threshold = upper_quantile(null_values, 1 - SAFE * self.false_alarm_rate)
+                shifts[name, MISSING] = Shift(value, threshold, monte_carlo_p_value(value, null_values))
         return MappingProxyType(shifts)
 
     @property
@@ -151,8 +164,9 @@ class Drift(CompositeResult):
         names, positions = list(self.windows), np.arange(len(self.windows), dtype=np.float64)
         ratios = {key: shift.value / max(shift.threshold, 1e-12) for key, shift in self.shifts.items()}
         curves = {
-            statistic: (positions, np.array([ratios[window, statistic] for window in names]))
+            statistic: (positions, np.array([ratios.get((window, statistic), np.nan) for window in names]))
             for statistic in self.STATISTICS
+            if any((window, statistic) in ratios for window in names)
         }
         curves["threshold"] = (positions, np.ones(len(positions)))
         axis_labels = "window", f"over the threshold of {self.false_alarm_rate:.1%} false alarms"
@@ -276,6 +290,53 @@ def _build_drift_cells(reference: Any, window: Any, generator: np.random.Generat
     first, second, bounds = simulate_samples(reference, window, generator)
     positions = np.array([middles[start:end].mean() for start, end in pairwise(bounds.tolist())])
     return DriftCells.from_places(positions, first, second)
+
+
+class _MissingCounts(NamedTuple):
+    """Released counts of records without and with a value, and draws of the noise.
+
+    Attributes:
+        missing: Noisy number of records without a value.
+        records: Public or noisy number of all records.
+        missing_noise: Noise of `missing`, (draws,).
+        records_noise: Noise of `records`, (draws,); 0 if it is public.
+    """
+
+    missing: float
+    records: float
+    missing_noise: FloatArray
+    records_noise: FloatArray
+
+    @classmethod
+    def from_curve(cls, curve: Curve, sample: ReleasedSample, generator: np.random.Generator) -> _MissingCounts | None:
+        """Return the counts of a curve, whose cells are `sample`; None if missing records were not counted."""
+        evidence = curve.evidence if isinstance(curve, Histogram) else curve.prefixes.evidence
+        counted, noise = evidence.law.count_missing_and_present(evidence.values, evidence.total), evidence.law.missing
+        if counted is None or noise is None:
+            return None
+        missing_noise = simulate_noise(noise, (len(sample.noise),), generator)
+        is_public = evidence.total is not None
+        records_noise = np.zeros(len(missing_noise)) if is_public else missing_noise + sample.noise.sum(axis=-1)
+        return cls(counted[0], max(sum(counted), 1.0), missing_noise, records_noise)
+
+
+def _compare_missing_shares(
+    first: _MissingCounts, second: _MissingCounts, generator: np.random.Generator
+) -> tuple[float, FloatArray]:
+    """Return the difference of the shares of missing records, without sign, and its draws for equal shares.
+
+    A draw has binomial numbers of missing records with the pooled share, and the noise of both releases.
+    """
+    sides = first, second
+    pooled = sum(side.missing for side in sides) / sum(side.records for side in sides)
+    share = min(max(pooled, 0.0), 1.0)
+    draws = min(len(side.missing_noise) for side in sides)
+    shares = []
+    for side in sides:
+        error = side.missing_noise[:draws] - share * side.records_noise[:draws]
+        shares.append((generator.binomial(round(side.records), share, size=draws) + error) / side.records)
+    value = abs(first.missing / first.records - second.missing / second.records)
+    return float(value), np.abs(shares[0] - shares[1])
 
 
 def _compute_bin_shares(cells: FloatArray) -> FloatArray:

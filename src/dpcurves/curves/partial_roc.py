@@ -7,7 +7,7 @@ true positive rate at a fixed false positive rate, recall at a fixed false alarm
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple, cast
+from typing import Any, ClassVar, NamedTuple, cast
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from ..arguments import InvalidArgument, require_type
 from ..arrays import FloatArray
 from ..conversation import PrivacyStatement
 from ..display import format_number
+from ..inference import end_level
 from ..summaries import two_classes
 from .class_table import (
     EITHER,
@@ -56,16 +57,26 @@ class BoundedFprEstimator(MetricEstimator):
 
     max_fpr: float
 
+    IS_SKEWED: ClassVar[bool] = False
+    """True if errors by noise are skewed, so that intervals take the outer ends where noise dominates."""
+
     def interval(self, table: ClassTable, errors: FloatArray, sure: ConfidenceSettings) -> Ends:
         """Return the interval from simulated noise, and sampling for the population; each end takes the order of
         scores inside cells that is worst for it."""
         likely, unbiased = table.counts.likely_counts, table.counts.unbiased_counts
-        ends = []
-        for order in (-1, 1):
-            estimate, center, moved = (
-                self.compute_in_order(table, cells, order) for cells in (unbiased, likely, likely + errors)
-            )
-            ends.append(compute_basic_interval(float(estimate), moved - center, sure.level, population=True))
+        estimates = {
+            order: [self.compute_in_order(table, cells, order) for cells in (unbiased, likely, likely + errors)]
+            for order in (-1, 1)
+        }
+        # Noise and sampling miss a number at one end only, if its ends lie far apart without them.
+        apart = float(estimates[1][1] - estimates[-1][1])
+        deviation = min(float(np.std(moved)) for _, _, moved in estimates.values())
+        level = 2 * end_level(apart / deviation, sure.level) - 1 if apart > 0 and deviation > 0 else sure.level
+        is_skewed = self.IS_SKEWED and apart < deviation
+        ends = [
+            compute_basic_interval(float(estimate), moved - center, level, sure.population or is_skewed)
+            for estimate, center, moved in estimates.values()
+        ]
         return ends[0][0], ends[1][1]
 
     def discretization_error(self, table: ClassTable) -> Ends:
@@ -115,6 +126,8 @@ class PartialArea(BoundedFprEstimator):
 
 class Sensitivity(BoundedFprEstimator):
     """The true positive rate of the ROC curve at the false positive rate `max_fpr`."""
+
+    IS_SKEWED = True
 
     def compute_in_order(self, table: ClassTable, cells: FloatArray, order: int) -> FloatArray:
         """Return the true positive rate at `max_fpr`, (...): interpolated along the segment that crosses this rate

@@ -1,0 +1,343 @@
+"""Several models on the same records: their areas under the ROC curve, and all pairwise differences.
+
+Also called: model comparison, model selection, leaderboard, DeLong test of several ROC curves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import combinations
+from math import hypot, sqrt
+from statistics import NormalDist
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dpcurves.arguments import InvalidArgument, require_integer, require_probability, require_sequence
+from dpcurves.arrays import FloatArray
+from dpcurves.conversation import ALL, CellWorkload, Needs, Setting
+from dpcurves.curves.outside import count_outside
+from dpcurves.curves.question import parse_class_labels
+from dpcurves.data import Axis, Grid, Values
+from dpcurves.data.axis import Category
+from dpcurves.data.grid import require_clamped
+from dpcurves.display.groups import draw_curves
+from dpcurves.inference.simulation import numbered_generator
+
+from .counted_numbers import PLACE, CountedNumbers, Tables, ask_tables, compute_auc, require_few_counts
+from .model_pairs import LEAST_CELLS, MOST_CELLS, TUNING, UNIT, Tuning, coarsen_grid
+from .rates_by_group import adjust_level
+
+MOST_MODELS = 8  # models, at most: 28 pairs
+FIRST, SECOND = -2, -1  # axes of both scores in a table of a pair
+
+
+class ComparedArea(NamedTuple):
+    """An area, or a difference of two, as a function of the counts of all tables.
+
+    Attributes:
+        compute: From tables (..., *shape) to numbers (...); NaN without a class.
+        sampled: The same number from one table that counts all models in it together, and the index of this table;
+            None: there is no such table.
+        least, most: Bounds of the number.
+        null_value: Its value without a difference; None: it is no difference.
+    """
+
+    compute: Callable[[Tables], FloatArray]
+    sampled: tuple[Callable[[FloatArray], FloatArray], int] | None
+    least: float = 0.0
+    most: float = 1.0
+    null_value: float | None = None
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SeveralModels(CountedNumbers):
+    """Areas under the ROC curves of several models of the same labels, and the difference of each pair.
+
+    Intervals of all areas hold together, and so do those of all differences: each is at the level of Sidak (1967),
+    which suffices for any correlation of normal errors. If the scores of each pair were counted together, the
+    covariance of their sampling errors is known; else intervals for the population assume the worst case. Scores are
+    rounded to their cells, and tied there; intervals are for these rounded scores.
+    """
+
+    KIND = "several-models"
+    TITLE = "Several models: areas under the ROC curves, and differences"
+    REPR_FACTS = "{models_text}, best {best}"
+    LABEL = "area, or first minus second"
+    INTERVAL_NAME = "simultaneous intervals"
+    CLIPS_OUTSIDE = False
+
+    @property
+    def models_text(self) -> str:
+        """The number of models, as text."""
+        return f"{len(self.question.scores)} models"
+
+    @property
+    def areas(self) -> Mapping[str, float]:
+        """The area of each model by its column, NaN where it is not known."""
+        return {score: self.value(f"auc, {score}") for score in self.question.scores}
+
+    @property
+    def best(self) -> str:
+        """The model with the largest area; "not known" if no area is known."""
+        known = {score: area for score, area in self.areas.items() if np.isfinite(area)}
+        return max(known, key=lambda score: known[score]) if known else "not known"
+
+    def difference(self, first: str, second: str) -> float:
+        """Return the area of one model minus the area of another.
+
+        Raises:
+            ValueError: a name is no column of scores, or both are equal.
+        """
+        name, sign = self._find_difference(first, second)
+        return sign * self.value(name)
+
+    def difference_interval(
+        self, first: str, second: str, level: float, *, population: bool = False
+    ) -> tuple[float, float]:
+        """Return the interval of the area of one model minus the area of another; those of all pairs hold together.
+
+        Raises:
+            ValueError: a name is no column of scores, both are equal, or `level` is not between 0 and 1.
+        """
+        name, sign = self._find_difference(first, second)
+        low, high = self.intervals(level, population=population)[self.names.tolist().index(name)].tolist()
+        return (low, high) if sign > 0 else (-high, -low)
+
+    def intervals(self, level: float, *, population: bool = False) -> FloatArray:
+        """Return the endpoints of all numbers in order: of areas together, and of differences together, at `level`.
+
+        Returns:
+            Lower and upper endpoints, of shape ``(numbers, 2)``.
+        """
+        level, models, quantile = require_probability("level", level), len(self.question.scores), NormalDist().inv_cdf
+        factors = {
+            is_difference: quantile((1 + adjust_level(count, level)) / 2) / quantile((1 + level) / 2)
+            for is_difference, count in ((False, models), (True, models * (models - 1) // 2))
+        }
+        ends = []
+        for name, statistic in self._statistics.items():
+            (low, high), value = self.interval(name, level, population=population), self.value(name)
+            # Widened as for normal errors, because a level this near to 1 needs more draws than there are.
+            factor = factors[statistic.null_value is not None]
+            if np.isfinite(value):
+                low, high = value - factor * (value - low), value + factor * (high - value)
+            ends.append((max(low, statistic.least), min(high, statistic.most)))
+        return np.array(ends)
+
+    def plot_roc(self, ax: Any = None) -> Any:
+        """Plot the ROC curve of each model."""
+        curves = {}
+        for index, score in enumerate(self.question.scores):
+            tables = self.question.find_tables(index)
+            counts = sum(_sum_to_margin(self._likely_tables[table], axis) for table, axis in tables)
+            rates = [np.append(0.0, np.cumsum(row[::-1])) for row in np.asarray(counts)]
+            curves[score] = tuple(rate / rate[-1] if rate[-1] > 0 else np.full_like(rate, np.nan) for rate in rates)
+        return draw_curves(curves, self.privacy, labels=("false positive rate", "true positive rate"), ax=ax)  # type: ignore[arg-type]
+
+    def _find_difference(self, first: str, second: str) -> tuple[str, int]:
+        """Return the name of a difference, and -1 if it is that of the second model minus the first."""
+        scores = self.question.scores
+        for name, score in (("first", first), ("second", second)):
+            if score not in scores:
+                raise InvalidArgument(name, f"must be one of {', '.join(scores)}")
+        if first == second:
+            raise InvalidArgument("second", "must differ from first")
+        is_in_order = scores.index(first) < scores.index(second)
+        names = (first, second) if is_in_order else (second, first)
+        return f"auc, {names[0]} minus {names[1]}", 1 if is_in_order else -1
+
+    def _simulate_errors(self, statistic: Any, *, population: bool) -> FloatArray:
+        """Return simulated errors; sampling errors are those of one table, because all tables have the same records."""
+        if not population or statistic.sampled is None:
+            return super()._simulate_errors(statistic, population=population)
+        compute, index = statistic.sampled
+        table = self._tables[index]
+        noise = super()._simulate_errors(statistic, population=False)
+        deviation = float(np.std(compute(table.likely_counts + table.sampling_noise)))
+        return np.asarray(noise + deviation * numbered_generator(PLACE - 1).standard_normal(len(noise)))
+
+
+@dataclass(frozen=True, slots=True)
+class SeveralModelsQuestion:
+    """Ask how well each of several models ranks the same records, and how their areas differ. One round for each table.
+
+    With ``releases="pairs"`` one table for each pair counts both scores of each record, so that the covariance of their
+    sampling errors is known. With ``releases="scores"`` one table counts each score; that has less noise, but intervals
+    of differences for the population assume the worst case. The way and the number of cells are those with the smallest
+    forecast error of a difference, from public facts alone.
+
+    Formal guarantees: a record lies in one cell of each table; tables have equal fractions of the loss, and their
+    losses add up to it. Cells and tables are chosen by public facts alone.
+
+    Attributes:
+        label: The column of true labels.
+        scores: The columns of the models' scores, 3 to 8; high scores are positive.
+        grid: Public cells of all scores. Records with a score outside are left out, and a note gives their number.
+        cells: The number of cells of each score after merging; None: chosen by the forecast. Declared values are never
+            merged.
+        releases: pairs, scores, or None: chosen by the forecast.
+        pos_label, neg_label: The two classes; records with another label are missing.
+        model: A statement about the models, printed with the result.
+
+    Raises:
+        ValueError: the number of scores lies outside its range, two are equal, both classes are equal, or a table has
+            over 32,768 counts.
+        TypeError: the grid is no `Grid`.
+
+    >>> import dpcurves as dp
+    >>> table = {"late": [0, 1] * 900, "a": [0.2, 0.8] * 900, "b": [0.4, 0.6] * 900, "c": [0.5, 0.5] * 900}
+    >>> question = dp.SeveralModelsQuestion("late", ("a", "b", "c"), dp.Grid(0, 1, cells=10))
+    >>> with dp.Session(table, budget=dp.PrivacyLoss.pure(1), adjacency=dp.REPLACE_ONE) as session:
+    ...     models = session.ask(question, dp.PrivacyLoss.pure(1))
+    >>> models.difference("a", "c") > 0.3
+    True
+    """
+
+    label: str
+    scores: tuple[str, ...]
+    grid: Grid = UNIT
+    cells: int | None = None
+    releases: str | None = None
+    pos_label: Category = 1
+    neg_label: Category | None = None
+    model: str = "the models are taken as public"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "scores", require_sequence("scores", self.scores, "columns, as in ('p_a', 'p_b')"))
+        require_clamped("grid", self.grid)
+        for score in self.scores:
+            Axis(score, self.grid)
+        if not 3 <= len(self.scores) <= MOST_MODELS:
+            raise InvalidArgument("scores", f"3 to {MOST_MODELS} columns are needed; of two, see ModelPairQuestion")
+        if len(set(self.scores)) < len(self.scores):
+            raise InvalidArgument("scores", "must be different columns")
+        negative, positive = parse_class_labels(self.label, self.pos_label, self.neg_label).values
+        object.__setattr__(self, "pos_label", positive)
+        object.__setattr__(self, "neg_label", negative if self.neg_label is not None else None)
+        if self.cells is not None:
+            object.__setattr__(self, "cells", require_integer("cells", self.cells))
+            if self.cells < 2:
+                raise InvalidArgument("cells", f"must be at least 2, got {self.cells}")
+        if self.releases not in (None, "pairs", "scores"):
+            raise InvalidArgument("releases", "must be pairs or scores")
+        if self.cells is not None or isinstance(self.grid, Values):
+            require_few_counts(self.shapes(), "grid")
+
+    @property
+    def has_pairs(self) -> bool:
+        """Whether the scores of each pair are counted together."""
+        return self.releases != "scores"
+
+    def members(self) -> tuple[tuple[int, ...], ...]:
+        """Return the indices of the scores that each table counts."""
+        models = range(len(self.scores))
+        return tuple(combinations(models, 2)) if self.has_pairs else tuple((index,) for index in models)
+
+    def find_tables(self, model: int) -> list[tuple[int, int | None]]:
+        """Return the indices of the tables that count a score, each with the axis of the other score, or None."""
+        return [
+            (table, None if len(group) == 1 else SECOND if group[0] == model else FIRST)
+            for table, group in enumerate(self.members())
+            if model in group
+        ]
+
+    def shapes(self) -> tuple[tuple[int, ...], ...]:
+        """Return the shapes of the tables: classes, and cells of the scores that are counted together."""
+        cells = coarsen_grid(self.grid, self.cells).cells
+        return tuple((2, *(cells for _ in group)) for group in self.members())
+
+    def grids(self) -> tuple[int, ...]:
+        """Return the number of last axes of each table that are grids, whose outside values are counted apart."""
+        return tuple(len(group) for group in self.members())
+
+    def statistics(self) -> Mapping[str, ComparedArea]:
+        """Return the area of each model, and the difference of each pair."""
+        return dict(self._list_statistics())
+
+    def _list_statistics(self) -> Iterator[tuple[str, ComparedArea]]:
+        """Yield each area and each difference with its name."""
+        areas = [partial(_compute_mean_area, places=self.find_tables(index)) for index in range(len(self.scores))]
+        for index, score in enumerate(self.scores):
+            table, axis = self.find_tables(index)[0]
+            yield f"auc, {score}", ComparedArea(areas[index], (partial(_compute_area, other_axis=axis), table))
+        for first, second in combinations(range(len(self.scores)), 2):
+            name = f"auc, {self.scores[first]} minus {self.scores[second]}"
+            pair = (_compute_pair_difference, self.members().index((first, second))) if self.has_pairs else None
+            compute = partial(_subtract_areas, first=areas[first], second=areas[second])
+            yield name, ComparedArea(compute, pair, -1.0, 1.0, 0.0)
+
+    def steps(self, setting: Setting) -> Needs[Any]:
+        """Ask for one table after another."""
+        design = choose_design(self, setting)
+        require_few_counts(design.shapes(), "grid")
+        grid = count_outside(coarsen_grid(self.grid, design.cells))
+        classes = parse_class_labels(self.label, self.pos_label, self.neg_label)
+        tables = [
+            CellWorkload((classes, *(Axis(self.scores[index], grid) for index in group))) for group in design.members()
+        ]
+        models: SeveralModels = yield from ask_tables(SeveralModels, design, tables)
+        if grid.cells >= self.grid.cells:
+            return models
+        note = f"scores are rounded to {design.cells} cells, and intervals are of such scores"
+        return replace(models, privacy=models.privacy.with_notes(note))
+
+    def __str__(self) -> str:
+        return f"models {', '.join(self.scores)} for {self.label}"
+
+
+def choose_design(question: SeveralModelsQuestion, setting: Setting, tuning: Tuning = TUNING) -> SeveralModelsQuestion:
+    """Return the question with the tables and cells of the smallest forecast error of a difference of areas.
+
+    The noise of an area grows with the root of the number of cells of its tables, and falls with the root of their
+    number. See `dpcurves_judging.model_pairs.choose_design`, which forecasts the error for two models.
+    """
+    records = max(setting.adjacency.public_record_count or tuning.usual_records, 1)
+    cells_tried = np.arange(LEAST_CELLS, min(max(question.grid.cells, LEAST_CELLS), MOST_CELLS) + 1)
+    if question.cells is not None:
+        cells_tried = np.array([question.cells])
+    designs = list[tuple[float, str, int]]()
+    for releases, axes, sampling_factor in (("pairs", 2, tuning.paired_error), ("scores", 1, tuning.worst_error)):
+        design = replace(question, cells=LEAST_CELLS, releases=releases)
+        deviation = sqrt(float(setting.count_noise(ALL / len(design.members())).variance))
+        noise = tuning.noise_factor * deviation / records / sqrt(len(design.find_tables(0)))
+        errors = np.hypot(noise * cells_tried ** (axes / 2), tuning.rounding_error / cells_tried**2)
+        sampling = sampling_factor / sqrt(records) if setting.adjacency.unit.records == 1 else 0.0
+        designs.append((hypot(float(errors.min()), sampling), releases, int(cells_tried[np.argmin(errors)])))
+    _, releases, cells = min(design for design in designs if question.releases in (None, design[1]))
+    return replace(question, cells=cells, releases=releases)
+
+
+def _sum_to_margin(table: FloatArray, other_axis: int | None) -> FloatArray:
+    """Return the counts of both classes along one score: (..., 2, cells).
+
+    Args:
+        table: Counts by class and by one score or two, (..., 2, cells) or (..., 2, cells, cells).
+        other_axis: The axis of the other score; None: there is none.
+    """
+    return table if other_axis is None else np.asarray(table.sum(axis=other_axis))
+
+
+def _compute_area(table: FloatArray, other_axis: int | None) -> FloatArray:
+    """Return the area of one score of a table, (...)."""
+    counts = _sum_to_margin(table, other_axis)
+    return compute_auc(counts[..., 0, :], counts[..., 1, :])
+
+
+def _compute_pair_difference(table: FloatArray) -> FloatArray:
+    """Return the area of the first score of a table minus that of the second, (...)."""
+    return np.asarray(_compute_area(table, SECOND) - _compute_area(table, FIRST))
+
+
+def _compute_mean_area(tables: Tables, places: list[tuple[int, int | None]]) -> FloatArray:
+    """Return the mean area of a score over the tables that count it, (...)."""
+    return np.asarray(sum(_compute_area(tables[table], axis) for table, axis in places) / len(places))
+
+
+def _subtract_areas(
+    tables: Tables, first: Callable[[Tables], FloatArray], second: Callable[[Tables], FloatArray]
+) -> FloatArray:
+    """Return the difference of two areas, (...)."""
+    return np.asarray(first(tables) - second(tables))

@@ -1,0 +1,187 @@
+"""Forecast of the number of cells of time at which the comparison of two arms is most exact.
+
+Narrow cells add noise to numbers at risk, and wide cells leave open when in them events came. The best number of cells
+depends on public numbers alone: the loss, the adjacency and the number of records.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from statistics import median
+from typing import NamedTuple
+
+import numpy as np
+
+from dpcurves.arguments import InvalidArgument, require_integer, require_sequence, require_type
+from dpcurves.arrays import FloatArray, IntArray
+from dpcurves.data import Categories, Grid, Outside
+from dpcurves.forecasts.reference_laws import PLACES, interpolate_grid
+from dpcurves.forecasts.rehearsals import LEVEL
+from dpcurves.inference import public_generator
+from dpcurves.inference.simulation import simulate_cell_noise
+from dpcurves.laws import NoisySums
+from dpcurves.privacy import EACH_RECORD, Neighbours, PrivacyLoss
+from dpcurves.session import plan_question
+
+from .forecasts import _censor_times
+from .inference import count_at_risk, count_censored_inside, find_known_cells, interval_over_orders
+from .kaplan_meier import EventTable, SurvivalQuestion
+from .survival_readings import risk_table_from_events
+
+
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """Numbers of the forecast of a comparison."""
+
+    cells: tuple[int, ...] = (6, 12, 24, 48, 96)  # cells that are tried besides those of the question
+    draws: int = 400  # simulated draws of the noise
+    releases: int = 9  # simulated releases for each number of cells; the median half width is taken
+    simulated_records: int = 20_000  # records of the public law, from which expected counts are taken
+    gain: float = 1.25  # ratio of half widths from which other cells are recommended
+
+
+TUNING = Tuning()
+ARM = Categories("arm", (0, 1))
+
+
+class ComparisonForecast(NamedTuple):
+    """Expected half width of a difference of restricted means, with one number of cells.
+
+    Attributes:
+        cells: The number of cells.
+        half_width: Half the width of its 95 % interval for these records, in the unit of time.
+    """
+
+    cells: int
+    half_width: float
+
+
+def forecast_comparison(
+    question: SurvivalQuestion,
+    loss: PrivacyLoss,
+    adjacency: Neighbours,
+    *,
+    records: int,
+    until: float | None = None,
+    cells: tuple[int, ...] | None = None,
+    generator: np.random.Generator | None = None,
+    tuning: Tuning = TUNING,
+) -> tuple[ComparisonForecast, ...]:
+    """Forecast how exactly two arms are compared with each number of cells, from public numbers alone.
+
+    Answers are simulated for two equal arms of records from a public law, half of whom may be censored. Nothing
+    confidential is read, and no budget is spent. `min` by `half_width` finds the best grid.
+
+    Args:
+        question: The question; its grid gives the range of times. Categories are not used.
+        loss: The loss of the question.
+        adjacency: Replace-one or add-remove.
+        records: The number of records of both arms together: public, or a guess of it.
+        until: The time up to which means are compared; None: the end of the grid.
+        cells: Numbers of cells that are tried; None: 6, 12, 24, 48, 96 and those of the question.
+        generator: Random numbers for records and noise.
+        tuning: Numbers that steer the forecast.
+
+    Returns:
+        The forecast of each number of cells, in increasing order.
+
+    Raises:
+        ValueError: the grid has declared values, or a number is below 2.
+        TypeError: `question` is no `SurvivalQuestion`, or a loss or an adjacency is something else.
+
+    >>> import dpcurves as dp
+    >>> question = dp.SurvivalQuestion("months", "died", dp.Grid(0, 24, cells=96))
+    >>> asked = {"records": 1000, "cells": (12, 96)}
+    >>> coarse, fine = dp.forecast_comparison(question, dp.PrivacyLoss.pure("0.5"), dp.REPLACE_ONE, **asked)
+    >>> coarse.half_width < fine.half_width
+    True
+    """
+    require_type("question", question, SurvivalQuestion, "a SurvivalQuestion")
+    require_type("loss", loss, PrivacyLoss, "a loss, as in PrivacyLoss.pure(0.5),")
+    require_type("adjacency", adjacency, Neighbours, "dp.REPLACE_ONE or dp.ADD_REMOVE")
+    if question.grid.values is not None:
+        raise InvalidArgument("grid", "must have cells; declared values leave nothing open and are not merged")
+    count = require_integer("records", records)
+    tried = (*tuning.cells, question.grid.cells) if cells is None else require_sequence("cells", cells, "whole numbers")
+    tried = tuple(sorted({require_integer("cells", number) for number in tried}))
+    for name, number in (("records", count), *(("cells", number) for number in tried)):
+        if number < 2:
+            raise InvalidArgument(name, f"must be at least 2, got {number}")
+    random = public_generator(generator)
+    time, event = _censor_times(PLACES["a hill"])(random, tuning.simulated_records)
+    end = float(question.grid.upper if until is None else until)
+    forecasts = []
+    for number in tried:
+        grid = Grid(question.grid.lower, question.grid.upper, cells=number)
+        released = adjacency.to_adjacency(EACH_RECORD, count if adjacency.has_public_units else None)
+        (plan,) = plan_question(replace(question, grid=grid, by=ARM), loss, released)
+        counts = _count_expected_records(grid, time, event, count / 2)
+        law = plan.law.require_type(NoisySums)  # type: ignore[type-abstract]
+        total = None if law.missing is None else plan.query.public_total(released.public_record_count)
+        noise = simulate_cell_noise(law, total, tuning.draws, random)
+        half_widths = []
+        for release in noise[: tuning.releases]:
+            arms = [
+                _bound_restricted_means(grid, counts + release[rows], noise[:, rows], end)
+                for rows in (slice(0, 2), slice(2, 4))
+            ]
+            low, high = interval_over_orders(arms[0][0] - arms[1][1], arms[0][1] - arms[1][0], LEVEL)
+            half_widths.append((high - low) / 2)
+        forecasts.append(ComparisonForecast(number, median(half_widths)))
+    return tuple(forecasts)
+
+
+def _count_expected_records(grid: Grid, time: FloatArray, event: IntArray, records: float) -> FloatArray:
+    """Return expected counts of censored records and of events of an arm, (2, cells + 2).
+
+    Args:
+        grid: Cells of time.
+        time: Simulated times, as fractions of the grid.
+        event: 1 for an event, 0 for a censored record.
+        records: Number of records of the arm.
+    """
+    cells = grid.with_outside(Outside.APART).cell_of(interpolate_grid(grid, time))
+    counts = np.stack(
+        [np.bincount(cells[event == kind], minlength=grid.cells + 2)[: grid.cells + 2] for kind in (0, 1)]
+    )
+    return np.asarray(counts * (records / counts.sum()))
+
+
+def _bound_restricted_means(
+    grid: Grid, counts: FloatArray, noise: FloatArray, until: float
+) -> tuple[FloatArray, FloatArray]:
+    """Return draws of the lowest and the highest restricted mean that noisy counts of an arm allow, (draws,) each.
+
+    Args:
+        grid: Cells of time.
+        counts: Released counts of censored records and of events, (2, cells + 2).
+        noise: Simulated noise of both, (draws, 2, cells + 2).
+        until: The time up to which means are restricted.
+    """
+    tables = [
+        EventTable(count_at_risk(part[1], part[0]), count_censored_inside(part[0]))
+        for part in (counts, noise.swapaxes(0, 1))
+    ]
+    released, moved = (risk_table_from_events(table, tied=False) for table in tables)
+    known = find_known_cells(tables[0].at_risk, tables[1].at_risk)
+    bounds = np.stack([grid.edges[:-1], grid.edges[1:]], axis=1)
+    edge = int(np.argmin(np.abs(grid.edges - until)))
+    lowest, highest = released.subtract_noise(moved, None).bound_curves(known, bounds)
+    return lowest.restricted_mean(until, edge), highest.restricted_mean(until, edge)
+
+
+def describe_grid_choice(
+    question: SurvivalQuestion, loss: PrivacyLoss, adjacency: Neighbours, records: int, tuning: Tuning = TUNING
+) -> tuple[str, ...]:
+    """Return a line that recommends another number of cells for a comparison of two arms, if it is clearly better."""
+    forecasts = forecast_comparison(question, loss, adjacency, records=records, tuning=tuning)
+    best = min(forecasts, key=lambda forecast: forecast.half_width)
+    (asked,) = (forecast for forecast in forecasts if forecast.cells == question.grid.cells)
+    if asked.half_width < tuning.gain * best.half_width:
+        return ()
+    grid = question.grid
+    return (
+        f"for a comparison of two groups, take {best.cells} cells instead of {asked.cells}, "
+        f"--grid {grid.lower:g}:{grid.upper:g}:{best.cells}: the interval of a difference of restricted means up to "
+        f"{grid.upper:g} is then expected to be {asked.half_width / best.half_width:.1f} times narrower",
+    )
