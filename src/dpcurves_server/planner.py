@@ -30,7 +30,7 @@ from dpcurves.curves.question_json import question_from_json, question_to_json
 from dpcurves.data import Categories, Grid, find_input_columns
 from dpcurves.data.axis import Category, Predictor
 from dpcurves.display.text import PlanLine, plan_lines
-from dpcurves.ledger.account import LONGEST_NAME
+from dpcurves.ledger.account import LONGEST_ACCOUNT_NAME
 from dpcurves.privacy import Adjacency, AdjacencyWithoutBound, PrivacyLoss
 from dpcurves.records.value_names import parse_number
 from dpcurves.session import plan_question
@@ -329,7 +329,11 @@ def require_declared(plans: Sequence[Plan], dataset: str, columns: Sequence[Decl
         for axis in plan.query.input_axes:
             for column in find_input_columns(axis, declared):
                 if column not in declared:
-                    raise InvalidArgument("column", f"{dataset!r} declares no column {column!r}"[:LONGEST_NAME], column)
+                    raise InvalidArgument(
+                        "column",
+                        f"{dataset!r} declares no column {column!r}"[:LONGEST_ACCOUNT_NAME],
+                        column,
+                    )
             if axis.column not in declared:  # of a model, or an expression, whose columns are declared
                 continue
             if not isinstance(axis, Categories | Predictor) and not isinstance(axis.column, Predictor):
@@ -337,7 +341,7 @@ def require_declared(plans: Sequence[Plan], dataset: str, columns: Sequence[Decl
             if isinstance(axis, Categories):
                 for name, category in zip(axis.argument_names, axis.values, strict=True):
                     if not _is_declared(category, declared[axis.column]):
-                        rule = f"{axis.column!r} declares no category {describe_value(category)}"[:LONGEST_NAME]
+                        rule = f"{axis.column!r} declares no category {describe_value(category)}"[:LONGEST_ACCOUNT_NAME]
                         raise InvalidArgument(name, rule, axis.column)
 
 

@@ -14,8 +14,9 @@ import numpy as np
 
 from dpcurves.arguments import InvalidArgument, require_integer, require_sequence, require_type
 from dpcurves.arrays import FloatArray, IntArray
+from dpcurves.curves.question import parse_grouping
 from dpcurves.data import Categories, Grid, Outside
-from dpcurves.forecasts.reference_laws import PLACES, interpolate_grid
+from dpcurves.forecasts.reference_laws import PLACES, censor_times, interpolate_grid
 from dpcurves.forecasts.rehearsals import LEVEL
 from dpcurves.inference import public_generator
 from dpcurves.inference.simulation import simulate_cell_noise
@@ -23,7 +24,6 @@ from dpcurves.laws import NoisySums
 from dpcurves.privacy import EACH_RECORD, Neighbours, PrivacyLoss
 from dpcurves.session import plan_question
 
-from .forecasts import _censor_times
 from .inference import count_at_risk, count_censored_inside, find_known_cells, interval_over_orders
 from .kaplan_meier import EventTable, SurvivalQuestion
 from .survival_readings import risk_table_from_events
@@ -108,7 +108,7 @@ def forecast_comparison(
         if number < 2:
             raise InvalidArgument(name, f"must be at least 2, got {number}")
     random = public_generator(generator)
-    time, event = _censor_times(PLACES["a hill"])(random, tuning.simulated_records)
+    time, event = censor_times(PLACES["a hill"])(random, tuning.simulated_records)
     end = float(question.grid.upper if until is None else until)
     forecasts = []
     for number in tried:
@@ -173,7 +173,13 @@ def _bound_restricted_means(
 def describe_grid_choice(
     question: SurvivalQuestion, loss: PrivacyLoss, adjacency: Neighbours, records: int, tuning: Tuning = TUNING
 ) -> tuple[str, ...]:
-    """Return a line that recommends another number of cells for a comparison of two arms, if it is clearly better."""
+    """Return a line that recommends another number of cells for a comparison of two groups, if it is clearly better.
+
+    It comes from public numbers alone; see `forecast_comparison`.
+    """
+    groups = parse_grouping(question.by)
+    if question.grid.values is not None or np.prod([len(group.values) for group in groups]) != 2 or records < 2:
+        return ()
     forecasts = forecast_comparison(question, loss, adjacency, records=records, tuning=tuning)
     best = min(forecasts, key=lambda forecast: forecast.half_width)
     (asked,) = (forecast for forecast in forecasts if forecast.cells == question.grid.cells)

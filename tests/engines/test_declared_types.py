@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from test_value_names import require_names
+from test_value_names import require_names  # type: ignore[import-not-found]
 
 import dpcurves as dp
 from dpcurves.privacy import EACH_RECORD, Unit

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -217,7 +218,7 @@ def as_csv(table: pa.Table) -> bytes:
     return drain.getvalue()
 
 
-COPIES = {
+COPIES: dict[str, Callable[[pa.Table, bytes], bytes]] = {
     "its bytes": lambda table, file: file,
     "its rows in another order": lambda table, file: as_csv(table.take(list(range(table.num_rows))[::-1])),
     "its declared columns alone": lambda table, file: as_csv(table.select(["late", "delay"])),
