@@ -181,7 +181,8 @@ def scripted(folder: Path) -> Iterator[None]:
 
 
 def _audited(event: str, given: tuple[Any, ...]) -> None:
-    if event == "open" and isinstance(given[1], str) and set(given[1]) & set("wax+"):
+    is_file = event == "open" and not isinstance(given[0], int)  # a number is that of a pipe to a process
+    if is_file and isinstance(given[1], str) and set(given[1]) & set("wax+"):
         OPENED.append(f"{given[0]} {given[1]}")
 
 

@@ -92,6 +92,8 @@ def test_a_restore_on_purpose_is_one_command_and_stands_in_the_chain(tmp_path: P
     )  # fmt: skip
     charge(url, "second")
     assert Ledger.open(url).verify().entries == 4
+    put_back(tmp_path, older)
+    assert str(Ledger.open(url).accept_restored()) == Ledger.open(url).head()
 
 
 def test_a_ledger_works_where_no_head_can_be_kept_and_heads_say_nothing_of_questions(
