@@ -18,7 +18,7 @@ from argon2.exceptions import InvalidHashError, VerificationError
 from sqlalchemy import Connection, delete, insert, select, update
 
 from dpcurves.ledger import Event
-from dpcurves.ledger.account import LONGEST_NAME, require_name
+from dpcurves.ledger.account import LONGEST_ACCOUNT_NAME, require_name
 from dpcurves_parties.serving.messages import ProtocolError
 from dpcurves_parties.serving.task_app import RateLimiter as RateLimiter
 
@@ -465,7 +465,7 @@ class FailureLog:
                 return
             unlogged, self._unlogged = self._unlogged, 0
         subject = f"{name}, after {unlogged} without a line" if unlogged else name
-        event = Event(name, "failed to sign in", subject[:LONGEST_NAME])
+        event = Event(name, "failed to sign in", subject[:LONGEST_ACCOUNT_NAME])
         self._archive.run_logged(event, lambda connection: None)
 
 
@@ -505,7 +505,7 @@ class Sessions:
         hashed, is_known_address = self._archive.read_snapshot(
             lambda connection: (
                 connection.execute(query).scalars().first(),
-                has_row(connection, ADDRESSES, person=name[:LONGEST_NAME], digest=digest),
+                has_row(connection, ADDRESSES, person=name[:LONGEST_ACCOUNT_NAME], digest=digest),
             )
         )
         if not is_known_address:

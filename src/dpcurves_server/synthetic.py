@@ -15,7 +15,7 @@ from sqlalchemy import Connection, Row, delete, insert, select
 
 from dpcurves.arguments import InvalidArgument
 from dpcurves.ledger import Event
-from dpcurves.ledger.account import LONGEST_NAME, require_name
+from dpcurves.ledger.account import LONGEST_ACCOUNT_NAME, require_name
 from dpcurves_parties.serving.messages import ProtocolError
 
 from .datasets import Dataset, Datasets
@@ -218,7 +218,7 @@ class SyntheticTables:
             connection.execute(insert(SYNTHETIC), {**version, **facts})
             connection.execute(delete(PROPOSED).filter_by(**version))
 
-        subject = f"version {dataset.version}: {digest}"[:LONGEST_NAME]
+        subject = f"version {dataset.version}: {digest}"[:LONGEST_ACCOUNT_NAME]
         event = Event(who.name, "put a synthetic table beside", subject, dataset.name)
         self._archive.run_logged(event, move_table)
 
@@ -260,10 +260,12 @@ class SyntheticTables:
 
 
 def _find_proposed(connection: Connection, dataset: str, version: int) -> Row[Any] | None:
+    """Return the row of the proposed synthetic table of this version, or None if none is proposed."""
     return connection.execute(select(PROPOSED).filter_by(dataset=dataset, version=version)).first()
 
 
 def _short_digest(packed: bytes) -> str:
+    """Return the first 16 hexadecimal digits of the SHA-256 digest of a packed table."""
     return sha256(packed).hexdigest()[:16]
 
 

@@ -369,9 +369,9 @@ def test_a_sign_in_renews_a_hash_of_other_settings_and_ends_no_session(
 
     signed = scene.gate.sessions.sign_in("ann", PASSWORD, "here")
     before = stored()
-    monkeypatch.setattr(people, "MEMORY", 2 * people.MEMORY)
+    monkeypatch.setattr(people, "MEMORY_KIBIBYTES", 2 * people.MEMORY_KIBIBYTES)
     other = Services(scene.url)
     assert other.sessions.sign_in("ann", PASSWORD, "here").visitor.name == "ann"
-    assert f"m={people.MEMORY}," in stored() != before
+    assert f"m={people.MEMORY_KIBIBYTES}," in stored() != before
     assert other.sessions.sign_in("ann", PASSWORD, "here").visitor.name == "ann"
     assert other.sessions.find(signed.cookie) is not None
