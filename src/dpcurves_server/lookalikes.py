@@ -105,6 +105,9 @@ def main() -> None:
 
 
 def _compare(source: Source, columns: Sequence[Declared], packed: bytes, length: int, digest: str) -> Resemblance:
+    """SENSITIVE: return how an upload of this length and SHA-256 digest resembles the registered table; unclear for
+    tables in an engine, and if the columns have too few combinations of values to tell copies from chance.
+    """
     path = Path(source.data)
     if source.table or not path.is_file():  # in an engine, where its rows stay
         return Resemblance.UNCLEAR

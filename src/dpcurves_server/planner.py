@@ -230,6 +230,11 @@ class Planner:
         self._stop_process()
 
     def _submit(self, person: str, key: Hashable, job: PlanJob) -> Future[None]:
+        """Return the future of a plan: of an equal plan which waits already, or of a new one in the person's queue.
+
+        Raises:
+            ProtocolError: too many plans of this person or of all persons wait, or the person sent too many requests.
+        """
         with self._changed:
             if key in self._futures:
                 return self._futures[key]
@@ -280,6 +285,7 @@ class Planner:
         return cast("PlannedRounds | ArgumentError", outcome)
 
     def _ensure_process(self) -> subprocess.Popen[bytes]:
+        """Return the planning process, after starting one if none runs."""
         if self._process is None or self._process.poll() is not None:
             self._stop_process()
             command = [sys.executable, "-m", "dpcurves_server.planner"]
@@ -287,6 +293,7 @@ class Planner:
         return self._process
 
     def _stop_process(self) -> None:
+        """Kill the planning process, if there is one, and close its pipes."""
         process, self._process = self._process, None
         if process is not None:
             process.kill()
@@ -297,6 +304,7 @@ class Planner:
 
 
 def _plan_or_refuse(job: PlanJob) -> PlannedRounds | ArgumentError:
+    """Return the planned rounds of a job, or the error that refuses it, which goes back to the other process."""
     try:
         return job.plan()
     except ArgumentError as error:
@@ -304,6 +312,7 @@ def _plan_or_refuse(job: PlanJob) -> PlannedRounds | ArgumentError:
 
 
 def _write_message(pipe: IO[bytes], content: object) -> None:
+    """Write a pickled object, preceded by its length in 8 bytes, to the process at the other end."""
     message = pickle.dumps(content)
     pipe.write(struct.pack("<Q", len(message)) + message)
     pipe.flush()
@@ -330,9 +339,7 @@ def require_declared(plans: Sequence[Plan], dataset: str, columns: Sequence[Decl
             for column in find_input_columns(axis, declared):
                 if column not in declared:
                     raise InvalidArgument(
-                        "column",
-                        f"{dataset!r} declares no column {column!r}"[:LONGEST_ACCOUNT_NAME],
-                        column,
+                        "column", f"{dataset!r} declares no column {column!r}"[:LONGEST_ACCOUNT_NAME], column
                     )
             if axis.column not in declared:  # of a model, or an expression, whose columns are declared
                 continue

@@ -260,10 +260,12 @@ class SyntheticTables:
 
 
 def _find_proposed(connection: Connection, dataset: str, version: int) -> Row[Any] | None:
+    """Return the row of the proposed synthetic table of this version, or None if none is proposed."""
     return connection.execute(select(PROPOSED).filter_by(dataset=dataset, version=version)).first()
 
 
 def _short_digest(packed: bytes) -> str:
+    """Return the first 16 hexadecimal digits of the SHA-256 digest of a packed table."""
     return sha256(packed).hexdigest()[:16]
 
 

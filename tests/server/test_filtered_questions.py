@@ -9,7 +9,7 @@ import pytest
 
 import dpcurves as dp
 from dpcurves.arguments import InvalidArgument
-from dpcurves_server import planner
+from dpcurves_server.planner import require_declared as refuse_undeclared
 
 DATASET: Any = SimpleNamespace(
     name="visits", columns=(dp.NumericColumn("age", 0, 100), dp.Categories("sex", ("F", "M")))
@@ -18,7 +18,7 @@ DATASET: Any = SimpleNamespace(
 
 def require_declared(question: Any) -> None:
     plans = dp.plan_question(question, dp.PrivacyLoss.pure(1), dp.ADD_REMOVE.to_adjacency(dp.EACH_RECORD, None))
-    planner.require_declared(plans, DATASET.name, DATASET.columns)
+    refuse_undeclared(plans, DATASET.name, DATASET.columns)
 
 
 def test_declared_columns_are_read_in_filters_and_expressions() -> None:

@@ -107,6 +107,7 @@ class HeadCopy:
 
     @staticmethod
     def _path(book: Book, folder: Path) -> Path:
+        """Return the file in a folder that holds the copy of this ledger's head; named by a digest."""
         return folder / f"{sha256(f'head of {book.name}'.encode()).hexdigest()[:32]}.head"
 
 

@@ -67,6 +67,7 @@ class IsolatedText(Extension):
         tag, enclosing, in_set = "", "", False
 
         def rewrite(match: re.Match[str]) -> str:
+            """Return a token of the template; an expression in text, outside tags, is passed through `isolated`."""
             nonlocal tag, enclosing, in_set
             token = match[0]
             if match["expression"] is not None:
