@@ -12,7 +12,7 @@ from by_hand import answer, both
 import dpcurves as dp
 from dpcurves.curves import ByCategory
 from dpcurves.privacy import AddRemove, PrivacyLoss, Unit
-from dpcurves_survival import Survival, SurvivalQuestion, kaplan_meier
+from dpcurves_survival import Survival, SurvivalQuestion, hazards, kaplan_meier
 
 HUGE = PrivacyLoss.pure(10**9)
 GRID = dp.Grid(0, 40, cells=40)
@@ -94,7 +94,7 @@ def test_declared_times_have_the_curve_and_the_median_of_the_textbook_with_no_or
 
 
 def test_hazards_are_fitted_when_the_curve_is_read_and_not_for_plans_or_notes(monkeypatch: pytest.MonkeyPatch) -> None:
-    fit, fits = kaplan_meier.estimate_shrunken_hazards, list[int]()
+    fit, fits = hazards.estimate_shrunken_hazards, list[int]()
 
     def count_fits(*arguments: Any) -> Any:
         fits.append(1)
