@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -16,8 +17,9 @@ FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
 def benchmark() -> SimpleNamespace:
     sys.path[:0] = [str(FOLDER), str(FOLDER.parent / "papers")]
     try:
-        import simple_methods as command
-        from accuracy import public_cells, simple_methods
+        command, public_cells, simple_methods = (
+            import_module(name) for name in ("simple_methods", "accuracy.public_cells", "accuracy.simple_methods")
+        )
     finally:
         del sys.path[:2]
     return SimpleNamespace(command=command, cells=public_cells, methods=simple_methods)

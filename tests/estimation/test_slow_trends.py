@@ -54,10 +54,19 @@ def test_heaps_and_hills_are_left_to_splits() -> None:
         assert ours < 1.05 * splits
 
 
+def test_large_waves_are_not_nearly_even() -> None:
+    begin = np.arange(0, CELLS, 16)
+    counts = RECORDS / 32 * (1 + 0.5 * np.sin(8 * np.pi * (begin + 8) / CELLS))
+    waves = CountedIntervals(begin, begin + 16, counts, np.full(32, 8.0))
+    assert fit_slow_trend(waves, CELLS, RECORDS) is None
+    small = waves._replace(value=RECORDS / 32 + (counts - RECORDS / 32) / 5)
+    assert fit_slow_trend(small, CELLS, RECORDS) is not None
+
+
 def test_evidence_is_the_marginal_likelihood_of_a_linear_model() -> None:
     begin = np.array([0, 0, 8, 24])
     end = np.array([32, 8, 24, 32])
-    values, variance, total = np.array([190.0, 70.0, 95.0, 20.0]), np.array([400.0, 100.0, 100.0, 50.0]), 200.0
+    values, variance, total = np.array([190.0, 55.0, 97.0, 42.0]), np.array([400.0, 100.0, 100.0, 50.0]), 200.0
     lower, upper, number = begin / 32, end / 32, np.arange(1, TUNING.waves + 1)
     waves = [np.sqrt(2) * np.sin(np.pi * np.outer(x, number)) / (np.pi * number) for x in (lower, upper)]
     design, width = total * (waves[1] - waves[0]), upper - lower
@@ -75,6 +84,7 @@ def test_evidence_is_the_marginal_likelihood_of_a_linear_model() -> None:
     rest = (1 - TUNING.even_probability) / len(ratios)
     expected = np.log(TUNING.even_probability + rest * np.exp(ratios).sum())
     trend = fit_slow_trend(CountedIntervals(begin, end, values, variance), 32, total)
+    assert trend is not None
     assert trend.log_evidence == pytest.approx(expected, rel=1e-9)
     assert trend.cells.sum() == pytest.approx(total)
 

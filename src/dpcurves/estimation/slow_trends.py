@@ -32,11 +32,15 @@ class Tuning:
     """Probability. Prior probability of no trend, if records are nearly even; the amplitudes share the rest."""
     prior_log_odds: float = 1.0
     """Log-odds. Prior log-odds of nearly even records over an estimate from splits."""
+    largest_deviation: float = 0.4
+    """Share of the even density. If the expected density is farther from it anywhere, records are not nearly even."""
     least_variance: float = 1e-6
     """Squared records per record. Lower limit of variances, below which nested counts are collinear."""
 
 
 TUNING = Tuning()
+POSITIONS = 129
+"""Positions at which the deviation of a density is computed: eight for each half wave of the shortest."""
 
 
 class CountedIntervals(NamedTuple):
@@ -76,8 +80,8 @@ class TrendPosterior(NamedTuple):
         return PriorLaw(shares[layout.begin + layout.width] - shares[layout.begin], overdispersion=1.0)
 
 
-def fit_slow_trend(intervals: CountedIntervals, cells: int, total: float) -> TrendPosterior:
-    """Return the expected counts of cells if records are nearly even, and the evidence for that.
+def fit_slow_trend(intervals: CountedIntervals, cells: int, total: float) -> TrendPosterior | None:
+    """Return the expected counts of cells if records are nearly even, and the evidence; None if they are not.
 
     Records scatter multinomially about the density. Formal guarantees: a pure function of released and public numbers.
 
@@ -87,10 +91,10 @@ def fit_slow_trend(intervals: CountedIntervals, cells: int, total: float) -> Tre
         total: Number of records, above 0.
 
     >>> begin = np.arange(0, 64, 8)
-    >>> counts = 1000 * (1 + 0.5 * ((2 * begin + 8) / 64 - 1))
+    >>> counts = 1000 * (1 + 0.3 * ((2 * begin + 8) / 64 - 1))
     >>> trend = fit_slow_trend(CountedIntervals(begin, begin + 8, counts, np.full(8, 100.0)), 64, 8000.0)
     >>> trend.cells[[4, -5]].round(), trend.log_evidence > 10
-    (array([ 70., 180.]), True)
+    (array([ 92., 158.]), True)
     """
     lower, upper = intervals.begin / cells, intervals.end / cells
     width, number = upper - lower, np.arange(1, TUNING.waves + 1)
@@ -111,6 +115,9 @@ def fit_slow_trend(intervals: CountedIntervals, cells: int, total: float) -> Tre
         log_weights.append(np.log((1 - TUNING.even_probability) / len(TUNING.amplitudes)) + log_evidence)
     log_evidence = float(np.logaddexp.reduce(log_weights))
     mean = np.exp(np.array(log_weights) - log_evidence) @ np.array(coefficients)
+    deviation = np.sqrt(2) * np.cos(np.pi * np.outer(np.linspace(0, 1, POSITIONS), number)) @ mean
+    if np.abs(deviation).max() > TUNING.largest_deviation:
+        return None
     weights = np.linalg.solve(root.T, residual - whitened @ mean)
     # Scatter of records below an edge, given the counts: linear between the bounds of intervals.
     bounds = np.unique(np.concatenate([[0.0, 1.0], lower, upper]))
