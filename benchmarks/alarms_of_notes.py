@@ -26,6 +26,7 @@ from scipy.special import expit
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "curves"))
 
+import test_straight_intervals as straight
 from by_hand import answer, both
 
 import dpcurves as dp
@@ -275,6 +276,14 @@ def looked(seed: int, *, swapped: bool) -> tuple[str, ...]:
     return notes_of(dp.IntervalCensoredQuestion("last", "first", MONTHS), {"last": last, "first": first}, seed)
 
 
+def on_straight_interval(seed: int) -> tuple[str, ...]:
+    """The note on a release that counted 900 of 1,000 records in one interval of six cells.
+
+    Whether a release of one full cell has such an interval is left to its noise.
+    """
+    return straight.notes_of(straight.evidence_of((0, 16, 22), (50, 900, 50)))
+
+
 FEW = (20,)
 VALUES = partial(on_values, kind=CdfQuestion, factor=1.0)
 CHECKS: Mapping[str, Check] = {
@@ -341,6 +350,7 @@ CHECKS: Mapping[str, Check] = {
         "by the released counts", partial(entered, swapped=False), partial(entered, swapped=True)
     ),
     "swapped looks": Check("by the released counts", partial(looked, swapped=False), partial(looked, swapped=True)),
+    "straight interval": Check("were counted together", VALUES, on_straight_interval),
     "no range found": Check(
         "no range was significant", partial(without_range, records=RECORDS, epsilon="1"),
         partial(without_range, records=FEW, epsilon="0.01"),
@@ -410,6 +420,7 @@ SITES: Mapping[str, str | tuple[str, ...]] = {
     "dpcurves.curves.score_groups:GroupQuestion._ask_result": PASSED,
     "dpcurves.curves.scores:Scores.from_counts": PASSED,
     "dpcurves.curves.scores:notes_on_joint_price": FACT,
+    "dpcurves.curves.straight_intervals:note_on_straight_interval": ("straight interval",),
     "dpcurves.curves.summary:_BoundedQuestion.ask_along": PASSED,
     "dpcurves.curves.summary:_ask_summary": PASSED,
     "dpcurves.curves.automatic_range:add_empty_range_note": ("no range found",),
