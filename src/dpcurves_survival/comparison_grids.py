@@ -6,7 +6,9 @@ depends on public numbers alone: the loss, the adjacency and the number of recor
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from math import prod
 from statistics import median
 from typing import NamedTuple
 
@@ -14,8 +16,9 @@ import numpy as np
 
 from dpcurves.arguments import InvalidArgument, require_integer, require_sequence, require_type
 from dpcurves.arrays import FloatArray, IntArray
+from dpcurves.curves.question import parse_grouping
 from dpcurves.data import Categories, Grid, Outside
-from dpcurves.forecasts.reference_laws import PLACES, interpolate_grid
+from dpcurves.forecasts.reference_laws import PLACES, Bits, Generator, Places, interpolate_grid
 from dpcurves.forecasts.rehearsals import LEVEL
 from dpcurves.inference import public_generator
 from dpcurves.inference.simulation import simulate_cell_noise
@@ -23,7 +26,6 @@ from dpcurves.laws import NoisySums
 from dpcurves.privacy import EACH_RECORD, Neighbours, PrivacyLoss
 from dpcurves.session import plan_question
 
-from .forecasts import _censor_times
 from .inference import count_at_risk, count_censored_inside, find_known_cells, interval_over_orders
 from .kaplan_meier import EventTable, SurvivalQuestion
 from .survival_readings import risk_table_from_events
@@ -42,6 +44,19 @@ class Tuning:
 
 TUNING = Tuning()
 ARM = Categories("arm", (0, 1))
+
+
+def censor_times(places: Places) -> Callable[[Generator, int], tuple[FloatArray, Bits]]:
+    """Return a sampler of times and event indicators from a sampler of times; half of the records have an
+    independent censoring time, which counts if it comes first."""
+
+    def sample_times(draw: Generator, size: int) -> tuple[FloatArray, Bits]:
+        """Return observed times, as fractions of the grid, and 1 for an event or 0 for censoring, each (size,)."""
+        time, until = places(draw, size), 1.3 * places(draw, size)
+        until = np.where(draw.random(size) < 0.5, until, np.inf)
+        return np.minimum(time, until), (time <= until).astype(np.int64)
+
+    return sample_times
 
 
 class ComparisonForecast(NamedTuple):
@@ -108,7 +123,7 @@ def forecast_comparison(
         if number < 2:
             raise InvalidArgument(name, f"must be at least 2, got {number}")
     random = public_generator(generator)
-    time, event = _censor_times(PLACES["a hill"])(random, tuning.simulated_records)
+    time, event = censor_times(PLACES["a hill"])(random, tuning.simulated_records)
     end = float(question.grid.upper if until is None else until)
     forecasts = []
     for number in tried:
@@ -185,3 +200,13 @@ def describe_grid_choice(
         f"--grid {grid.lower:g}:{grid.upper:g}:{best.cells}: the interval of a difference of restricted means up to "
         f"{grid.upper:g} is then expected to be {asked.half_width / best.half_width:.1f} times narrower",
     )
+
+
+def describe_plan(
+    question: SurvivalQuestion, loss: PrivacyLoss, adjacency: Neighbours, records: int
+) -> tuple[str, ...]:
+    """Return a line for the plan of two groups, if another number of cells compares them clearly better."""
+    groups = parse_grouping(question.by)
+    if question.grid.values is not None or prod(len(group.values) for group in groups) != 2 or records < 2:
+        return ()
+    return describe_grid_choice(question, loss, adjacency, records)

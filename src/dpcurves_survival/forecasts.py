@@ -27,7 +27,6 @@ from dpcurves.forecasts.reference_laws import (
     Bits,
     Generator,
     Law,
-    Places,
     interpolate_grid,
     normalise_weights,
     sample_within_cells,
@@ -35,6 +34,7 @@ from dpcurves.forecasts.reference_laws import (
 from dpcurves.forecasts.rehearsals import LEVEL, Columns, interval_half_width, root_mean_square_error
 
 from . import variants
+from .comparison_grids import censor_times, describe_plan
 from .competing_risks import CompetingRisks, CompetingRisksQuestion, risk_table_from_counts
 from .inference import estimate_survival
 from .kaplan_meier import Survival, SurvivalQuestion, event_categories
@@ -43,20 +43,7 @@ from .survival_models import HorizonCounts, SurvivalModel, SurvivalModelQuestion
 # Survival from the start of observation.
 
 
-def _censor_times(places: Places) -> Callable[[Generator, int], tuple[FloatArray, Bits]]:
-    """Return a sampler of times and event indicators from a sampler of times; half of the records have an
-    independent censoring time, which counts if it comes first."""
-
-    def sample_times(draw: Generator, size: int) -> tuple[FloatArray, Bits]:
-        """Return observed times, as fractions of the grid, and 1 for an event or 0 for censoring, each (size,)."""
-        time, until = places(draw, size), 1.3 * places(draw, size)
-        until = np.where(draw.random(size) < 0.5, until, np.inf)
-        return np.minimum(time, until), (time <= until).astype(np.int64)
-
-    return sample_times
-
-
-TIMES = MappingProxyType({name: _censor_times(PLACES[name]) for name in ("a hill", "a long tail", "tied values")})
+TIMES = MappingProxyType({name: censor_times(PLACES[name]) for name in ("a hill", "a long tail", "tied values")})
 
 
 def _time_columns(question: SurvivalQuestion, sample: tuple[FloatArray, Bits]) -> Table:
@@ -263,6 +250,9 @@ FORECASTS: Mapping[type[Any], ForecastKind] = MappingProxyType({
     ),
     SurvivalModelQuestion: OF_MODELS,
 })  # fmt: skip
+
+
+PLAN_NOTES: Mapping[type[Any], Callable[..., tuple[str, ...]]] = MappingProxyType({SurvivalQuestion: describe_plan})
 
 
 def law_from_curve(question: Any, curve: Survival) -> tuple[Law, float] | None:

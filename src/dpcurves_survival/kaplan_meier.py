@@ -35,7 +35,6 @@ from dpcurves.data.axis import Category
 from dpcurves.display import format_interval, format_number
 from dpcurves.inference import public_generator, simultaneous_errors
 from dpcurves.inference.simulation import choose_draws, simulate_cell_noise
-from dpcurves.privacy import Neighbours, PrivacyLoss
 
 from . import inference
 from .hazards import HazardPosterior, NoisyCounts, estimate_shrunken_hazards
@@ -503,18 +502,6 @@ class SurvivalQuestion(TableQuestion):
     def __post_init__(self) -> None:
         require_times(self.time, self.grid, self.measured_in, self.by)
         event_categories(self)
-
-    def describe_plan(self, loss: PrivacyLoss, adjacency: Neighbours, records: int) -> tuple[str, ...]:
-        """Return a line for the plan of two groups, if another number of cells compares them clearly better.
-
-        It comes from public numbers alone; see `dpcurves.forecast_comparison`.
-        """
-        groups = parse_grouping(self.by)
-        if self.grid.values is not None or np.prod([len(group.values) for group in groups]) != 2 or records < 2:
-            return ()
-        from .comparison_grids import describe_grid_choice
-
-        return describe_grid_choice(self, loss, adjacency, records)
 
     def steps(self, setting: Setting) -> Needs[Any]:
         """Ask for one table: counts of censored records and of events in each cell, for sums from the end."""

@@ -204,6 +204,7 @@ def print_question_plan(
     footer: str = "",
 ) -> Plans:
     """Print the plan of a question: its rounds, privacy losses, errors and mechanisms."""
+    from ..forecasts.reference_laws import PLAN_NOTES, find_entry
     from ..privacy import EACH_RECORD
     from ..session import plan_question
 
@@ -213,9 +214,11 @@ def print_question_plan(
     )
     plans = plan_question(question, loss, adjacency)
     show_plans(question, loss, adjacency, plans, footer)
-    records, describe = getattr(adjacency, "units", None), getattr(question, "describe_plan", None)
-    if describe is not None and records is not None and adjacency.unit == EACH_RECORD:
-        for line in describe(loss, neighbours, records):
+    records = getattr(adjacency, "units", None)
+    is_known = records is not None and adjacency.unit == EACH_RECORD and getattr(question, "by", None) is not None
+    describe = find_entry(type(question), PLAN_NOTES) if is_known else None
+    if describe is not None:
+        for line in describe(question, loss, neighbours, records):
             print_to_console(make_console(), f"note: {line}")
     return plans
 

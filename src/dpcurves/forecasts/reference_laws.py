@@ -187,6 +187,8 @@ FORECASTS = "FORECASTS"
 """Name of the table of forecasts by question types in these modules."""
 LIKE = "LIKE"
 """Name of the table of functions that return laws from results, by result types."""
+PLAN_NOTES = "PLAN_NOTES"
+"""Name of the table of functions that add lines to the plan of a question, by question types."""
 MORE = "more_questions"
 """Module of this package with further question types."""
 
