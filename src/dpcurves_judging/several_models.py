@@ -39,7 +39,7 @@ class ComparedArea(NamedTuple):
 
     Attributes:
         compute: From tables (..., *shape) to numbers (...); NaN without a class.
-        sampled: The same number from one table that counts all models in it together, and the index of this table;
+        sampled: Its function of one table that counts all models in it together, and the index of this table;
             None: there is no such table.
         least, most: Bounds of the number.
         null_value: Its value without a difference; None: it is no difference.

@@ -6,7 +6,9 @@ depends on public numbers alone: the loss, the adjacency and the number of recor
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from math import prod
 from statistics import median
 from typing import NamedTuple
 
@@ -16,7 +18,7 @@ from dpcurves.arguments import InvalidArgument, require_integer, require_sequenc
 from dpcurves.arrays import FloatArray, IntArray
 from dpcurves.curves.question import parse_grouping
 from dpcurves.data import Categories, Grid, Outside
-from dpcurves.forecasts.reference_laws import PLACES, censor_times, interpolate_grid
+from dpcurves.forecasts.reference_laws import PLACES, Bits, Generator, Places, interpolate_grid
 from dpcurves.forecasts.rehearsals import LEVEL
 from dpcurves.inference import public_generator
 from dpcurves.inference.simulation import simulate_cell_noise
@@ -42,6 +44,19 @@ class Tuning:
 
 TUNING = Tuning()
 ARM = Categories("arm", (0, 1))
+
+
+def censor_times(places: Places) -> Callable[[Generator, int], tuple[FloatArray, Bits]]:
+    """Return a sampler of times and event indicators from a sampler of times; half of the records have an
+    independent censoring time, which counts if it comes first."""
+
+    def sample_times(draw: Generator, size: int) -> tuple[FloatArray, Bits]:
+        """Return observed times, as fractions of the grid, and 1 for an event or 0 for censoring, each (size,)."""
+        time, until = places(draw, size), 1.3 * places(draw, size)
+        until = np.where(draw.random(size) < 0.5, until, np.inf)
+        return np.minimum(time, until), (time <= until).astype(np.int64)
+
+    return sample_times
 
 
 class ComparisonForecast(NamedTuple):
@@ -173,13 +188,7 @@ def _bound_restricted_means(
 def describe_grid_choice(
     question: SurvivalQuestion, loss: PrivacyLoss, adjacency: Neighbours, records: int, tuning: Tuning = TUNING
 ) -> tuple[str, ...]:
-    """Return a line that recommends another number of cells for a comparison of two groups, if it is clearly better.
-
-    It comes from public numbers alone; see `forecast_comparison`.
-    """
-    groups = parse_grouping(question.by)
-    if question.grid.values is not None or np.prod([len(group.values) for group in groups]) != 2 or records < 2:
-        return ()
+    """Return a line that recommends another number of cells for a comparison of two arms, if it is clearly better."""
     forecasts = forecast_comparison(question, loss, adjacency, records=records, tuning=tuning)
     best = min(forecasts, key=lambda forecast: forecast.half_width)
     (asked,) = (forecast for forecast in forecasts if forecast.cells == question.grid.cells)
@@ -191,3 +200,13 @@ def describe_grid_choice(
         f"--grid {grid.lower:g}:{grid.upper:g}:{best.cells}: the interval of a difference of restricted means up to "
         f"{grid.upper:g} is then expected to be {asked.half_width / best.half_width:.1f} times narrower",
     )
+
+
+def describe_plan(
+    question: SurvivalQuestion, loss: PrivacyLoss, adjacency: Neighbours, records: int
+) -> tuple[str, ...]:
+    """Return a line for the plan of two groups, if another number of cells compares them clearly better."""
+    groups = parse_grouping(question.by)
+    if question.grid.values is not None or prod(len(group.values) for group in groups) != 2 or records < 2:
+        return ()
+    return describe_grid_choice(question, loss, adjacency, records)

@@ -27,7 +27,6 @@ from dpcurves.forecasts.reference_laws import (
     Bits,
     Generator,
     Law,
-    censor_times,
     interpolate_grid,
     normalise_weights,
     sample_within_cells,
@@ -35,7 +34,7 @@ from dpcurves.forecasts.reference_laws import (
 from dpcurves.forecasts.rehearsals import LEVEL, Columns, interval_half_width, root_mean_square_error
 
 from . import variants
-from .comparison_grids import describe_grid_choice
+from .comparison_grids import censor_times, describe_plan
 from .competing_risks import CompetingRisks, CompetingRisksQuestion, risk_table_from_counts
 from .inference import estimate_survival
 from .kaplan_meier import Survival, SurvivalQuestion, event_categories
@@ -235,8 +234,6 @@ OF_MODELS = ForecastKind(
 
 
 OF_EDGES = PLAIN._replace(half_width=interval_half_width)
-PLAN_NOTES = MappingProxyType({SurvivalQuestion: describe_grid_choice})
-"""Functions that write notes of a plan, by the type of the question."""
 FORECASTS: Mapping[type[Any], ForecastKind] = MappingProxyType({
     SurvivalQuestion: PLAIN._replace(trace_curve=_trace_curve, axis_labels=("time", "share that survives")),
     variants.AutoRangeSurvivalQuestion: PLAIN._replace(fill_columns=_unbounded_columns),
@@ -253,6 +250,9 @@ FORECASTS: Mapping[type[Any], ForecastKind] = MappingProxyType({
     ),
     SurvivalModelQuestion: OF_MODELS,
 })  # fmt: skip
+
+
+PLAN_NOTES: Mapping[type[Any], Callable[..., tuple[str, ...]]] = MappingProxyType({SurvivalQuestion: describe_plan})
 
 
 def law_from_curve(question: Any, curve: Survival) -> tuple[Law, float] | None:

@@ -228,7 +228,7 @@ UNANSWERED = {
             "--releases",
             "scores",
         ),
-        "; the question needs late (2 categories) by near (4 cells from 0 to 1, values outside apart)\n",
+        "; the question needs late (2 categories) by x (4 cells from 0 to 1, values outside apart)\n",
     ),
     "multiclass": (
         ("order", "--label", "kind", "--classes", "0,1,2", "--scores", "x,near,late", "--grid", "0:1:4"),

@@ -214,8 +214,10 @@ def print_question_plan(
     )
     plans = plan_question(question, loss, adjacency)
     show_plans(question, loss, adjacency, plans, footer)
-    records, describe = getattr(adjacency, "units", None), find_entry(type(question), PLAN_NOTES)
-    if describe is not None and records is not None and adjacency.unit == EACH_RECORD:
+    records = getattr(adjacency, "units", None)
+    is_known = records is not None and adjacency.unit == EACH_RECORD and getattr(question, "by", None) is not None
+    describe = find_entry(type(question), PLAN_NOTES) if is_known else None
+    if describe is not None:
         for line in describe(question, loss, neighbours, records):
             print_to_console(make_console(), f"note: {line}")
     return plans

@@ -180,28 +180,15 @@ def interpolate_grid(grid: Grid, places: FloatArray) -> FloatArray:
     return np.asarray(left + (position - cell) * (right - left))
 
 
-def censor_times(places: Places) -> Callable[[Generator, int], tuple[FloatArray, Bits]]:
-    """Return a sampler of times and event indicators from a sampler of times; half of the records have an
-    independent censoring time, which counts if it comes first."""
-
-    def sample_times(draw: Generator, size: int) -> tuple[FloatArray, Bits]:
-        """Return observed times, as fractions of the grid, and 1 for an event or 0 for censoring, each (size,)."""
-        time, until = places(draw, size), 1.3 * places(draw, size)
-        until = np.where(draw.random(size) < 0.5, until, np.inf)
-        return np.minimum(time, until), (time <= until).astype(np.int64)
-
-    return sample_times
-
-
 # Forecasts of question types of other packages, and of the module `more_questions`.
 
 
 FORECASTS = "FORECASTS"
 """Name of the table of forecasts by question types in these modules."""
-PLAN_NOTES = "PLAN_NOTES"
-"""Name of the table of functions that write notes of a plan, by question types."""
 LIKE = "LIKE"
 """Name of the table of functions that return laws from results, by result types."""
+PLAN_NOTES = "PLAN_NOTES"
+"""Name of the table of functions that add lines to the plan of a question, by question types."""
 MORE = "more_questions"
 """Module of this package with further question types."""
 
