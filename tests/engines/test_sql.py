@@ -60,7 +60,7 @@ SAME: dict[str, Any] = {
         where="age BETWEEN 18 AND 64 AND region <> 'north'"
     ),
     "SELECT dp_cdf(wage / (age+1), 0, 500000, 64) FROM people WHERE age>=65 OR sick=1": dp.CdfQuestion(
-        dp.col("wage") / (dp.col("age") + 1), GRID, where=(dp.col("age") >= 65) | (dp.col("sick") == 1)
+        str(dp.col("wage") / (dp.col("age") + 1)), GRID, where=(dp.col("age") >= 65) | (dp.col("sick") == 1)
     ),
     "SELECT dp_sum(wage, 0, 500000) FROM people WHERE sick = 1 AND (region IN ('south', 'north')) GROUP BY region": (
         dp.SumQuestion("wage", 0, 500_000, by=dp.Categories("region", ("south", "north")), where="sick = 1")
