@@ -58,7 +58,7 @@ from dpcurves.curves.class_curves import MEAN_OF_BOTH, RATES
 from dpcurves.curves.summary import MeanQuestion, VarianceQuestion
 from dpcurves.data import Axis, Categories, Grid, Outside
 from dpcurves.privacy import Adjacency, PrivacyLoss
-from dpcurves_judging.pairwise_scorer import SCORES
+from dpcurves_judging.pairwise_scorer import HELD_OUT_SCORES
 from dpcurves_streams.mechanisms import STREAMS
 from dpcurves_streams.readings import Counts, Totals
 from dpcurves_survival import SurvivalQuestion
@@ -573,11 +573,11 @@ def learned(release: Release) -> Iterator[Told]:
 def held_out_area(found: Any, columns: Mapping[str, ArrayLike]) -> float:
     """The area over pairs of records of one fold, by the scorers that were released, of scores rounded to cells."""
     scores = found.question.held_out(found.evidence[1:])
-    fold, score = scores.folds.predict(columns), SCORES.cell_of(scores.predict(columns))
+    fold, score = scores.folds.predict(columns), HELD_OUT_SCORES.cell_of(scores.predict(columns))
     areas, pairs = [], []
     for each in range(found.question.folds):
         label, own = np.asarray(columns["y"])[fold == each], score[fold == each]
-        none, some = (np.bincount(own[label == kind], minlength=SCORES.cells) for kind in (0, 1))
+        none, some = (np.bincount(own[label == kind], minlength=HELD_OUT_SCORES.cells) for kind in (0, 1))
         if none.sum() * some.sum():
             areas.append(area(none.astype(np.float64), some.astype(np.float64)))
             pairs.append(none.sum() * some.sum())

@@ -35,7 +35,7 @@ import dpcurves as dp
 from dpcurves.laws import Family
 from dpcurves.privacy import PrivacyLoss
 from dpcurves_judging.counted_numbers import compute_auc
-from dpcurves_judging.pairwise_scorer import SCORES, fit_least_squares
+from dpcurves_judging.pairwise_scorer import HELD_OUT_SCORES, fit_least_squares
 from dpcurves_streams import DriftWatch, TickReading
 from dpcurves_streams.readings.question import NoisyValues
 
@@ -198,8 +198,10 @@ def held_out(told: Any, new: Any, truth: Any) -> float:
     for each in range(told.question.folds):
         card = told.question.scorecard(fit_least_squares(sums.without(each)), "held out", standard=True)
         own = fold == each
-        cells = SCORES.cell_of(card.values(list(new[own].T)))
-        counts = (np.bincount(cells[truth[own] == kind], minlength=SCORES.cells).astype(float) for kind in (0, 1))
+        cells = HELD_OUT_SCORES.cell_of(card.values(list(new[own].T)))
+        counts = (
+            np.bincount(cells[truth[own] == kind], minlength=HELD_OUT_SCORES.cells).astype(float) for kind in (0, 1)
+        )
         areas.append(compute_auc(*counts))
         pairs.append(truth[own].sum() * (1 - truth[own]).sum())
     return float(np.average(areas, weights=pairs))

@@ -52,8 +52,8 @@ WRONG: list[tuple[str, Callable[[Any], object], Any]] = [
     ("pos_label: a text, a number", lambda label: dp.roc_curve(Y, X, pos_label=label, **PAID), [1]),
     ("p: a list of shares", lambda p: dp.quantiles(X, p, grid=GRID, **PAID), 0.5),
     ("at: a list of shares", lambda at: dp.QuantilesQuestion("x", GRID, at), 0.5),
-    ("at: a tuple of numbers", lambda at: dp.CdfQuestion("x", GRID, at=at), 7),
-    ("at: a tuple of numbers", lambda at: dp.RocQuestion("y", "x", GRID, at=at), 7),
+    ("at: a tuple of indices", lambda at: dp.CdfQuestion("x", GRID, at=at), 7),
+    ("at: a tuple of indices", lambda at: dp.RocQuestion("y", "x", GRID, at=at), 7),
     (
         "row_categories: a tuple",
         lambda rows: dp.contingency(Y, Y, row_categories=rows, column_categories=Y, **PAID),
@@ -198,9 +198,9 @@ def test_a_unit_of_two_is_called_by_its_name(name: str) -> None:
 
 def test_no_more_groups_are_cut_than_anyone_can_read() -> None:
     for asked in (dp.CalibrationQuestion, dp.HosmerLemeshowQuestion):
-        with pytest.raises(ValueError, match=r"^groups: at most 1000 are cut, got 100000"):
+        with pytest.raises(ValueError, match=r"^groups: at most 1000 groups are cut, got 100000"):
             asked("y", "x", groups=100_000)
-    with pytest.raises(ValueError, match=r"^bins: at most 1000 are cut, got 100000"):
+    with pytest.raises(ValueError, match=r"^bins: at most 1000 groups are cut, got 100000"):
         dp.BinnedResidualsQuestion("y", "x", dp.PUBLIC_MODEL, bins=100_000)
 
 

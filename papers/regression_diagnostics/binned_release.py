@@ -15,7 +15,13 @@ from numpy.typing import NDArray
 from dpcurves import conversation
 from dpcurves.conversation import GroupBudgetFractions, Release, Setting, Step, Strategy
 from dpcurves.curves import BinnedResidualsQuestion
-from dpcurves.curves.residuals import COUNTS, CUTS, MERGES, SUMS, find_min_records
+from dpcurves.curves.residuals import (
+    BIN_COUNTS_FRACTION,
+    BIN_CUTS_FRACTION,
+    BIN_MERGES_FRACTION,
+    BIN_SUMS_FRACTION,
+    find_min_records,
+)
 from dpcurves.curves.score_groups import build_score_groups
 from dpcurves.data import Axis, Categories
 from dpcurves.data.grid import SCORES
@@ -43,9 +49,9 @@ class Divided:
 
     def steps(self, setting: Setting) -> Strategy[GroupCounts]:
         """Cuts, merges, counts, sums."""
-        joining = self.share * MERGES / CUTS
-        rest = (1 - self.share - joining) / (COUNTS + SUMS)
-        shares = GroupBudgetFractions(self.share, COUNTS * rest, SUMS * rest, joining)
+        joining = self.share * BIN_MERGES_FRACTION / BIN_CUTS_FRACTION
+        rest = (1 - self.share - joining) / (BIN_COUNTS_FRACTION + BIN_SUMS_FRACTION)
+        shares = GroupBudgetFractions(self.share, BIN_COUNTS_FRACTION * rest, BIN_SUMS_FRACTION * rest, joining)
         needed = conversation.ScoreGroupWorkload(
             Categories("label", (0, 1)), Axis("score", SCORES), QUESTION.bins, shares, find_min_records(setting)
         )

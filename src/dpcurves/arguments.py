@@ -15,14 +15,10 @@ from .foreign_text import LONGEST_REASON, escape_for_terminal
 Member = TypeVar("Member", bound=Enum)
 Exact = Fraction | Decimal | int | float | str
 
-MAX_SHOWN_LENGTH = 60
-"""Characters of a value that an error message shows, at most; of a longer one it shows the length."""
 MAX_NUMBER_LENGTH = 400
 """Characters of an exact number, at most: enough for the numerator and denominator of a double."""
 MAX_EXPONENT = 300
 """Power of ten of an exact number, largest absolute value, close to the range of doubles (1e308)."""
-MAX_INTEGER_BITS = 256
-"""Bits of an integer argument, at most. Longer integers overflow doubles in later steps and do not fit in a message."""
 
 
 def describe_value(value: object) -> str:
@@ -44,7 +40,8 @@ def describe_value(value: object) -> str:
         text = repr(float(value) if isinstance(value, float) else value)
     except Exception:  # an integer above Python's limit of printed digits, or a subclass whose repr fails
         return kind_text
-    return text if len(text) <= MAX_SHOWN_LENGTH and text.isprintable() else f"{kind_text} of {len(text)} characters"
+    # characters that an error message shows
+    return text if len(text) <= 60 and text.isprintable() else f"{kind_text} of {len(text)} characters"
 
 
 class ArgumentError(Exception):
@@ -93,22 +90,18 @@ class ProtocolError(InvalidArgument):
 
     @classmethod
     def from_error_line(cls, line: str, status: int) -> ProtocolError:
-        """Parse the line ``argument: rule`` that another machine sent with an HTTP status.
+        """Return the error of the line ``argument: rule`` that another machine sent with an HTTP status.
 
         The words of another machine become one line of limited length, in which all characters are visible.
         """
         line = escape_for_terminal(line, LONGEST_REASON)
-        kind = ServiceUnavailable if status in UNAVAILABLE_STATUSES else cls
+        kind = ServiceUnavailable if status in (503, 504) else cls  # service unavailable, gateway timeout
         argument, separator, rule = line.partition(": ")
         return kind(argument, rule, status) if separator else kind("server", line, status)
 
 
 class ServiceUnavailable(ProtocolError):
     """Another machine did not answer, or is overloaded. The same request may be sent again."""
-
-
-UNAVAILABLE_STATUSES = (503, 504)
-"""HTTP status codes after which a retry may help: service unavailable, gateway timeout."""
 
 
 def parse_choice(name: str, value: object, choices: type[Member], *, also: str = "") -> Member:
@@ -326,9 +319,10 @@ def require_integer(name: str, value: Any) -> int:
         integer = int(index(value))
     except TypeError:
         raise WrongArgumentType(name, f"a whole number is needed, got {describe_value(value)}") from None
-    if integer.bit_length() > MAX_INTEGER_BITS:
+    most_bits = 256  # longer integers overflow doubles in later steps
+    if integer.bit_length() > most_bits:
         raise InvalidArgument(
-            name, f"a whole number of at most {MAX_INTEGER_BITS} bits is needed, got {describe_value(value)}"
+            name, f"a whole number of at most {most_bits} bits is needed, got {describe_value(value)}"
         )
     return integer
 

@@ -21,10 +21,10 @@ from .privacy import EACH_RECORD, AddRemove, Adjacency, Neighbours, PrivacyLoss,
 from .session import Session, answer_steps, plan_question
 from .trust import Central, TrustModel, run_conversation
 
-ONE = PrivacyLoss.pure(1)
+PLANNED_LOSS = PrivacyLoss.pure(1)
 """Privacy loss of the planned conversations in the checks, pure epsilon 1: any value would do."""
-LOSSES = ONE, PrivacyLoss.zcdp(Fraction(1, 2))
-HUGE = PrivacyLoss.pure(10**9)
+LOSSES = PLANNED_LOSS, PrivacyLoss.zcdp(Fraction(1, 2))
+NOISELESS_LOSS = PrivacyLoss.pure(10**9)
 """Privacy loss, pure epsilon: noise at it is 0 with all but negligible probability, so that answers can be compared
 with the records. Only for synthetic records."""
 ABSURD = 2**40
@@ -149,7 +149,7 @@ def _check_absurd_answers(question: Any) -> None:
 def _answer_synthetically(question: Any, adjacency: Adjacency, send: Callable[[int], list[int]]) -> Any:
     """Return the result of the question if each query is answered with the integers that `send` returns for its
     size."""
-    trust, budget = Central(), QuestionBudget.for_planning(ONE)
+    trust, budget = Central(), QuestionBudget.for_planning(PLANNED_LOSS)
 
     def send_reply(step: Step) -> Release:
         """Return the release of a step with these integers, or with blank values if its law does not allow any
@@ -159,21 +159,21 @@ def _answer_synthetically(question: Any, adjacency: Adjacency, send: Callable[[i
         blank = Release.make_placeholder(plan)
         return replace(blank, values=tuple(send(len(blank.values)))) if plan.law.accepts_any_integers else blank
 
-    return answer_steps(run_conversation(question, ONE, adjacency, trust), send_reply)
+    return answer_steps(run_conversation(question, PLANNED_LOSS, adjacency, trust), send_reply)
 
 
 def _check_session(question: Any, columns: Mapping[str, Any]) -> None:
     """Raise `Failure` unless asking in a session charges once, repeats for free, and two answers without noise
     agree."""
     for neighbours in Neighbours:
-        with Session(columns, budget=ONE, adjacency=neighbours, randomness=Randomness.from_seed(1)) as session:
+        with Session(columns, budget=PLANNED_LOSS, adjacency=neighbours, randomness=Randomness.from_seed(1)) as session:
             try:
-                session.plan(question, ONE)
+                session.plan(question, PLANNED_LOSS)
             except UnsupportedQuery:
                 continue
             with _ignore_curve_warnings():
-                first = session.ask(question, ONE, request="checked")
-                again = session.ask(question, ONE, request="checked")
+                first = session.ask(question, PLANNED_LOSS, request="checked")
+                again = session.ask(question, PLANNED_LOSS, request="checked")
             _require(session.remaining.rho == 0, "the loss is charged fully, and once")
             _require(first.to_json() == again.to_json(), "repeating the request gives the same result at no loss")
             check_result(first)
@@ -187,9 +187,9 @@ def _check_session(question: Any, columns: Mapping[str, Any]) -> None:
 
 def _ask_without_noise(question: Any, columns: Mapping[str, Any], neighbours: Neighbours, seed: int) -> Any:
     """Return the answer at a loss so large that the noise is 0, with noise from this seed."""
-    open_session = Session(columns, budget=HUGE, adjacency=neighbours, randomness=Randomness.from_seed(seed))
+    open_session = Session(columns, budget=NOISELESS_LOSS, adjacency=neighbours, randomness=Randomness.from_seed(seed))
     with open_session as session, _ignore_curve_warnings():
-        return session.ask(question, HUGE)
+        return session.ask(question, NOISELESS_LOSS)
 
 
 def _ignore_curve_warnings() -> warnings.catch_warnings[None]:

@@ -110,7 +110,9 @@ def plan_question(
         ask_with_contribution_bound(question, adjacency, model, budget, reply_blank)
     if budget.remaining != 0:
         raise InvalidArgument(
-            "question", f"budget fractions of a question must add up to 1; {budget.remaining} of this question is left"
+            "question",
+            f"budget fractions of a question must add up to 1; {budget.remaining} of this question is left: correct "
+            "its steps",
         )
     if loss.delta and not any(plan.loss.delta for plan in plans):
         raise InvalidArgument(
@@ -365,12 +367,8 @@ def hash_request(
 ) -> str:
     """Return the hash of all that a request identifies: question, loss, adjacency and data set; `about`
     distinguishes otherwise equal requests."""
-    return fingerprint(_find_paid_object(question), loss, dataset, adjacency, about)
-
-
-def _find_paid_object(question: object) -> object:
-    """Return what a request pays for: the question itself, or the query whose counts it reads."""
-    return find_charged_query(question) or question
+    paid_object = find_charged_query(question) or question  # the query whose counts it reads, if there is one
+    return fingerprint(paid_object, loss, dataset, adjacency, about)
 
 
 def _require_paid_query(question: object, step: Step) -> None:
@@ -378,9 +376,15 @@ def _require_paid_query(question: object, step: Step) -> None:
     whose `charged_query` cannot be trusted."""
     package = Query.__module__.rpartition(".")[0]
     if type(step.query).__module__.rpartition(".")[0] != package:
-        raise WrongArgumentType("question", f"a query of dpcurves.queries is needed, not a {type(step.query).__name__}")
+        raise WrongArgumentType(
+            "question",
+            f"a query of dpcurves.queries is needed, not a {type(step.query).__name__}: build the step from one",
+        )
     if find_charged_query(question) not in (None, step.query.charged_query):
-        raise InvalidArgument("question", "the query of a step differs from the query that its request pays for")
+        raise InvalidArgument(
+            "question",
+            "the query of a step differs from the query that its request pays for: let each step ask that one",
+        )
 
 
 def require_askable(question: object, loss: PrivacyLoss) -> PrivacyLoss:
@@ -395,9 +399,11 @@ def require_askable(question: object, loss: PrivacyLoss) -> PrivacyLoss:
         )
     require_type("loss", loss, PrivacyLoss, "a loss, as in PrivacyLoss.pure(0.5),")
     if Currency.from_loss(loss).limit(loss).billionths > LARGEST_AMOUNT:
-        raise InvalidArgument("loss", "the loss exceeds 1e9, the largest budget")
+        raise InvalidArgument("loss", "the loss exceeds 1e9, the largest budget: give a smaller one")
     if re.search(UNSTORABLE, str(question)):
-        raise InvalidArgument("column", "names without null characters and lone surrogates are needed")
+        raise InvalidArgument(
+            "column", "names without null characters and lone surrogates are needed: rename the column or category"
+        )
     return loss
 
 
@@ -832,7 +838,9 @@ class Session:
         records = self._open_records()
         if self._neighbours.has_public_units and records.units() != self._units:
             raise InvalidArgument(
-                "units", f"{self._units} is the public number, but the table has another number of units"
+                "units",
+                f"{self._units} is the public number, but the table has another number of units: correct units, or "
+                "leave it out",
             )
 
 

@@ -304,13 +304,15 @@ def make_pair_table(
     if labels is not None:
         pair = require_sequence("labels", labels, "a pair of texts")
         if len(pair) != 2 or pair[0] == pair[1]:
-            raise InvalidArgument("labels", "two different texts are needed")
+            raise InvalidArgument("labels", 'two different texts are needed, as in ("control", "treated")')
         names = pair[0], pair[1]
     elif names[0] == names[1]:
         names = first_argument, second_argument
     value_columns = require_column(first, first_argument), require_column(second, second_argument)
     if len(value_columns[0]) != len(value_columns[1]):
-        raise InvalidArgument(", ".join(columns), "the same number of records is needed")
+        raise InvalidArgument(
+            ", ".join(columns), "the same number of records is needed in each: pass one value for every record"
+        )
     return names, dict(zip(names, value_columns, strict=True))
 
 
@@ -332,7 +334,9 @@ def add_weights(
         return table, {"weight": str(weight), "weight_cap": weight_cap}
     first_column, values = next(iter(table.values())), require_column(weight, "weight")
     if len(values) != len(first_column):
-        raise InvalidArgument("weight", "the same number of records is needed")
+        raise InvalidArgument(
+            "weight", "the same number of records is needed as in the other columns: pass one weight for every record"
+        )
     name = "weight" if "weight" not in table else "survey weight"
     return {**table, name: values}, {"weight": name, "weight_cap": weight_cap}
 
@@ -355,10 +359,14 @@ def make_summary_question(kind: str, label: str, bounds: Sequence[float] | Auto,
     searches for the bounds privately, and `weights` make it weighted."""
     if bounds == "auto":
         if weights:
-            raise InvalidArgument("bounds", "two numbers are needed: weighted sums have no range search")
+            raise InvalidArgument(
+                "bounds", "two numbers are needed, as in (0, 100): weighted sums have no range search"
+            )
         return cast("Question[Summary]", getattr(curves, f"AutoRange{kind}Question")(label))
     if isinstance(bounds, str):
-        raise WrongArgumentType("bounds", f"two numbers, or 'auto', are needed, got {describe_value(bounds)}")
+        raise WrongArgumentType(
+            "bounds", f"two numbers, as in (0, 100), or 'auto', are needed, got {describe_value(bounds)}"
+        )
     if weights:
         return curves.WeightedSummaryQuestion(label, *require_bounds_pair(bounds), **weights, statistic=kind.lower())
     return cast("Question[Summary]", getattr(curves, f"{kind}Question")(label, *require_bounds_pair(bounds)))
@@ -371,7 +379,9 @@ Auto: TypeAlias = Literal["auto"]
 def resolve_grid(grid: Grid | Auto | None) -> Grid | None:
     """Return the grid, or None for ``"auto"``. Raises `WrongArgumentType` for another text."""
     if isinstance(grid, str) and grid != "auto":
-        raise WrongArgumentType("grid", f"a Grid, or 'auto', is needed, got {describe_value(grid)}")
+        raise WrongArgumentType(
+            "grid", f"a Grid, as in Grid(0, 100, cells=64), or 'auto', is needed, got {describe_value(grid)}"
+        )
     return None if isinstance(grid, str) else grid
 
 

@@ -94,7 +94,7 @@ class Study:
 
     def __post_init__(self) -> None:
         if not self.questions:
-            raise InvalidArgument("question", "a study needs at least one question")
+            raise InvalidArgument("question", "a study needs at least one question: add [[question]] to the file")
         names = [question.name for question in self.questions]
         duplicate = next((name for name in names if names.count(name) > 1), None)
         if duplicate is not None:
@@ -105,7 +105,9 @@ class Study:
             min(question.share for question in self.questions) <= 0
             or sum(question.share for question in self.questions) > 1
         ):
-            raise InvalidArgument("share", "shares above 0 that add up to at most 1 are needed")
+            raise InvalidArgument(
+                "share", "shares above 0 that add up to at most 1 are needed, as in 0.5 and 0.5: lower some"
+            )
         if self.loss.delta and not any(map(_selects_partitions, self.questions)):
             raise InvalidArgument(
                 "delta",
@@ -144,9 +146,11 @@ class Study:
         try:
             stored = json.loads(text) if text.lstrip().startswith("{") else tomllib.loads(text)
         except (ValueError, RecursionError):
-            raise InvalidArgument("study", "the text is neither TOML nor JSON") from None
+            raise InvalidArgument(
+                "study", "the text is neither TOML nor JSON: correct the file, which may begin with [[question]]"
+            ) from None
         if not isinstance(stored, dict):
-            raise InvalidArgument("study", "an object is needed")
+            raise InvalidArgument("study", 'an object is needed, as in {"question": [...]}')
         require_known_fields(stored, KNOWN)
         entries = stored.get("question")
         if (
@@ -245,7 +249,7 @@ def _require_words(name: str, mapping: object) -> dict[str, str]:
     """Return a mapping from names to display names, with all as texts. Raises `InvalidArgument` for another value or
     an empty display name."""
     if not isinstance(mapping, Mapping) or not all(isinstance(word, str) and word for word in mapping.values()):
-        raise InvalidArgument(name, "a table of names and display names is needed")
+        raise InvalidArgument(name, 'a table of names and display names is needed, as in age = "Age in years"')
     return {str(key): str(word) for key, word in mapping.items()}
 
 

@@ -16,7 +16,7 @@ from dpcurves.arrays import FloatArray, IntArray
 from dpcurves.data.axis import Axis
 from dpcurves.data.grid import Grid
 from dpcurves.privacy import EACH_RECORD, Unit
-from dpcurves.queries.query import LONGEST_NAME
+from dpcurves.queries.query import LONGEST_CATEGORY
 from dpcurves.records.engines.duckdb import DuckEngine, assign_subsets, decode_name
 from dpcurves.records.engines.engine import BoundAxis, CountingEngine, EngineTable, require_grid, table_size
 from dpcurves.records.source import (
@@ -604,7 +604,7 @@ class PostgresEngine(CheckablePostgres):
             unit = f", {self.columns[index].unit.format(f'c{index}')} AS unit"
             units = "count(DISTINCT unit) + (count(*) > count(unit))::int"
         named_sql = f"SELECT {name} AS name{unit} FROM {rows} WHERE {has_value}"
-        is_short_sql = f"octet_length(name) <= {LONGEST_NAME}"
+        is_short_sql = f"octet_length(name) <= {LONGEST_CATEGORY}"
         count_sql = f"SELECT name, {units} FROM ({named_sql}) AS named WHERE {is_short_sql} GROUP BY name"
         name_rows = self._link.fetch_rows(count_sql, statement.parameters)
         texts = ((decode_name(bytes(text)), int(number)) for text, number in name_rows)

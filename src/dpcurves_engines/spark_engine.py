@@ -19,7 +19,7 @@ from dpcurves.arrays import FloatArray, IntArray
 from dpcurves.data.axis import Axis
 from dpcurves.data.grid import Grid
 from dpcurves.privacy import EACH_RECORD, Unit
-from dpcurves.queries.query import LONGEST_NAME
+from dpcurves.queries.query import LONGEST_CATEGORY
 from dpcurves.records.engines.duckdb import assign_subsets, decode_name, hmac_pads
 from dpcurves.records.engines.engine import BoundAxis, require_grid, table_size
 from dpcurves.records.source import Column, ColumnKind, find_column, hide_failure
@@ -463,7 +463,7 @@ class SparkEngine(CheckableSpark):
                 .selectExpr(name_column, unit)
                 .distinct()
             )
-        count_frame = name_frame.where(f"octet_length(name) <= {LONGEST_NAME}").groupBy("name").count()
+        count_frame = name_frame.where(f"octet_length(name) <= {LONGEST_CATEGORY}").groupBy("name").count()
         columns = fetch_columns(count_frame.selectExpr("CAST(name AS BINARY) AS name", "`count` AS n"))
         counted_names = zip(map(decode_name, columns["name"]), columns["n"].tolist(), strict=True)
         names = ((value_name(text, bound.column.value_type), units) for text, units in counted_names)

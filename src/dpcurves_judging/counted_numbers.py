@@ -32,10 +32,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-ROOM = 0.06  # margin left and right of the numbers, as a share of their range
-HEAD = 1.7  # height of axis and statement, in inches
-ROW = 0.26  # height of a row, in inches
-LONGEST = 48  # characters of a label, at most
+LONGEST_ROW_LABEL = 48  # characters of a label, at most
 
 
 def draw_intervals(
@@ -55,9 +52,10 @@ def draw_intervals(
         null_value: The value of no difference; None: no line.
     """
     if options.get("ax") is None:
-        options["ax"] = prepare_axes(None, (6.8, HEAD + ROW * len(values)))
+        # inches: 1.7 for axis and statement, 0.26 for each row
+        options["ax"] = prepare_axes(None, (6.8, 1.7 + 0.26 * len(values)))
     ax = draw_numbers(
-        dict(zip(distinguish_labels(list(values), LONGEST), values.values(), strict=True)), privacy, **options
+        dict(zip(distinguish_labels(list(values), LONGEST_ROW_LABEL), values.values(), strict=True)), privacy, **options
     )
     interval_ends = [
         np.asarray(ends_of_shade) for shade in options.get("shades", ()) for ends_of_shade in (shade.lower, shade.upper)
@@ -67,7 +65,8 @@ def draw_intervals(
     )
     positions = positions[np.isfinite(positions)]
     low, high = (float(positions.min()), float(positions.max())) if len(positions) else (0.0, 1.0)
-    margin = ROOM * (high - low) or ROOM
+    room = 0.06  # margin left and right of the numbers, as a share of their range
+    margin = room * (high - low) or room
     ax.set_xlim(low - margin, high + margin)
     ax.set_xlabel(format_label(label), parse_math=False)
     add_legend(ax, "above", 8)
@@ -76,11 +75,8 @@ def draw_intervals(
     return ax
 
 
-PLACE = 40
+TABLE_STREAM = 40
 """First random stream of these simulations, apart from other statistics; each table uses two."""
-MOST_DRAWS = 4000  # draws of a simulation, at most
-VALUES = 2**21  # simulated values of a table, at most (draws times cells)
-MOST_COUNTS = 2**15  # counts of a table, at most
 Tables = Sequence[FloatArray]
 
 
@@ -242,7 +238,7 @@ class CountedNumbers(IntervalResult):
         return np.asarray(
             simulated_values
             - likely_value
-            + sampling_deviation * numbered_generator(PLACE - 1).standard_normal(len(simulated_values))
+            + sampling_deviation * numbered_generator(TABLE_STREAM - 1).standard_normal(len(simulated_values))
         )
 
     @cached_property
@@ -268,9 +264,10 @@ class CountedNumbers(IntervalResult):
         slots = zip(self._table_evidence, find_slot_shapes(self.question), strict=False)
         counts_by_table = [evidence.unbiased_cells.reshape(shape) for evidence, shape in slots]
         size = max(evidence.size for evidence in counts_by_table)
-        draws = max(400, min(MOST_DRAWS, choose_draws(size), VALUES // size))
+        # from 400 to 4,000 draws; 2**21 simulated values of a table, draws times cells, take 16 MB
+        draws = max(400, min(4000, choose_draws(size), 2**21 // size))
         simulated = [
-            SimulatedCounts(counts, evidence, self.privacy, self.notes, stream=PLACE + 2 * index, draws=draws)
+            SimulatedCounts(counts, evidence, self.privacy, self.notes, stream=TABLE_STREAM + 2 * index, draws=draws)
             for index, (counts, evidence) in enumerate(zip(counts_by_table, self._table_evidence, strict=True))
         ]
         return [
@@ -330,7 +327,10 @@ class CountedNumbers(IntervalResult):
         if [table.sums.rows * table.sums.cells for table in evidence] != [
             prod(shape) for shape in find_slot_shapes(question)
         ]:
-            raise InvalidArgument("curve.evidence.releases", "must have a count for each cell of the question's tables")
+            raise InvalidArgument(
+                "curve.evidence.releases",
+                "a count for each cell of the tables of the question is needed: use the unchanged text of to_json",
+            )
         return cls(question, evidence, document.privacy)
 
 
@@ -401,5 +401,6 @@ def require_few_counts(shapes: Sequence[tuple[int, ...]], name: str) -> None:
     Raises:
         ValueError: a table has too many counts.
     """
-    if max(map(prod, shapes)) > MOST_COUNTS:
-        raise InvalidArgument(name, f"a table has at most {MOST_COUNTS} counts; choose fewer cells")
+    most_counts = 2**15  # cells of all its axes
+    if max(map(prod, shapes)) > most_counts:
+        raise InvalidArgument(name, f"a table has at most {most_counts} counts; choose fewer cells")

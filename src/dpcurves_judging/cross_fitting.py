@@ -52,7 +52,9 @@ class Folds(Predictor):
         if not 2 <= self.folds <= MOST_FOLDS:
             raise InvalidArgument("folds", f"must be from 2 to {MOST_FOLDS}, got {self.folds}")
         if not self.hashed or not set(self.hashed) <= set(self.columns):
-            raise InvalidArgument("hashed", "name at least one of the columns")
+            raise InvalidArgument(
+                "hashed", "name at least one of the columns, by whose values records are assigned to folds"
+            )
 
     @property
     def name(self) -> str:  # type: ignore[override]
@@ -115,7 +117,7 @@ class HeldOut(Predictor):
         object.__setattr__(self, "models", require_sequence("models", self.models, "a tuple of them"))
         if len(self.models) != self.folds.folds:
             raise InvalidArgument(
-                "models", f"must have a model for each of {self.folds.folds} folds, got {len(self.models)}"
+                "models", f"one model for each of {self.folds.folds} folds is needed, got {len(self.models)}"
             )
 
     @property

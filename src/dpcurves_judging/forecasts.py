@@ -24,7 +24,8 @@ from .pairwise_scorer import PairwiseScorerQuestion
 from .several_models import SeveralModelsQuestion
 from .uplift import UpliftQuestion
 
-EXACT = PrivacyLoss.pure(10**9)
+NOISELESS_LOSS = PrivacyLoss.pure(10**9)
+"""Privacy loss, pure epsilon, at which noise is 0 with all but negligible probability; only for synthetic records."""
 FIRST = "the first number, mean error"
 
 
@@ -153,7 +154,7 @@ def _flip_score(score: FloatArray, index: int) -> FloatArray:
 
 def _compute_exact_numbers(question: Any, records: Columns) -> CountedNumbers:
     """Return the numbers of these records: an answer with negligible noise."""
-    return cast(CountedNumbers, next(rehearse_answers(question, records, EXACT, Neighbours.ADD_REMOVE, 1)))
+    return cast(CountedNumbers, next(rehearse_answers(question, records, NOISELESS_LOSS, Neighbours.ADD_REMOVE, 1)))
 
 
 def _compute_error(question: Any, result: CountedNumbers, exact: CountedNumbers) -> float:

@@ -32,9 +32,6 @@ from .counted_numbers import (
     require_few_counts,
 )
 
-MOST_QUANTILES = 50
-"""Quantiles of a forecast, at most."""
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class QuantileForecasts(CountedNumbers):
@@ -107,18 +104,22 @@ class QuantileForecastsQuestion(TableQuestion):
         for column in self.errors:
             Axis(column, self.grid)
         bounds = (0.0, *self.quantiles, 1.0)
+        most_quantiles = 50  # quantiles
         if (
             not all(lower < upper for lower, upper in pairwise(bounds))
-            or not 1 <= len(self.quantiles) <= MOST_QUANTILES
+            or not 1 <= len(self.quantiles) <= most_quantiles
         ):
             raise InvalidArgument(
-                "quantiles", f"must be 1 to {MOST_QUANTILES} increasing shares between 0 and 1, as in 0.1,0.9"
+                "quantiles", f"must be 1 to {most_quantiles} increasing shares between 0 and 1, as in 0.1,0.9"
             )
         if len(self.errors) != len(self.quantiles):
             raise InvalidArgument("errors", f"must have {len(self.quantiles)} columns, one for each quantile")
         require_few_counts(self.shapes(), "grid")
         if self.grid.values is None and 0.0 not in self.grid.edges:
-            raise InvalidArgument("grid", "must have an edge at 0, between outcomes below and above the forecast")
+            raise InvalidArgument(
+                "grid",
+                "must have an edge at 0, between outcomes below and above the forecast, as in Grid(-10, 10, cells=20)",
+            )
 
     def shapes(self) -> tuple[tuple[int, ...], ...]:
         """Return the shape of each table: the cells of each column of errors."""
@@ -234,7 +235,7 @@ class PredictedObservedQuestion(TableQuestion):
             Axis(column, require_clamped(name, grid))
         parse_grouping(self.by)
         if self.predicted == self.observed:
-            raise InvalidArgument("observed", "must differ from predicted")
+            raise InvalidArgument("observed", "must differ from predicted: name the column of the outcomes")
         require_few_counts(self.shapes(), "grid")
 
     def shapes(self) -> tuple[tuple[int, ...], ...]:

@@ -50,9 +50,14 @@ from .counted_numbers import (
     require_few_counts,
 )
 
-UNIT = Grid(0, 1, cells=100)
-LEAST_CELLS = 4  # cells of a score, at least
-MOST_CELLS = 128  # cells of a score, at most
+PROBABILITY_CELLS = Grid(0, 1, cells=100)
+"""Cells of predicted probabilities, by default: even, of width 0.01."""
+
+
+LEAST_SCORE_CELLS = 4
+"""Cells of a score, at least, if their number is chosen."""
+MOST_SCORE_CELLS = 128
+"""Cells of a score, at most, if their number is chosen."""
 
 
 @dataclass(frozen=True)
@@ -146,7 +151,7 @@ class ModelPairQuestion(TableQuestion):
     label: str
     first: str | Predictor
     second: str | Predictor
-    grid: Grid = UNIT
+    grid: Grid = PROBABILITY_CELLS
     second_grid: Grid | None = None
     cells: int | None = None
     at: tuple[float, ...] = ()
@@ -164,7 +169,7 @@ class ModelPairQuestion(TableQuestion):
         object.__setattr__(self, "pos_label", positive)
         object.__setattr__(self, "neg_label", negative if self.neg_label is not None else None)
         if str(self.first) == str(self.second):
-            raise InvalidArgument("second", "must differ from first")
+            raise InvalidArgument("second", "must differ from first: name the scores of the second model")
         if self.cells is not None:
             object.__setattr__(self, "cells", require_integer("cells", self.cells))
             if self.cells < 2:
@@ -279,8 +284,8 @@ def choose_design(question: ModelPairQuestion, setting: Setting) -> ModelPairQue
     if question.cells is not None:
         return question
     records = max(setting.adjacency.public_record_count or TUNING.usual_records, 1)
-    most_cells = min(max(question.grid.cells, question.grid_of_second.cells, LEAST_CELLS), MOST_CELLS)
-    cells_tried = np.arange(LEAST_CELLS, most_cells + 1)
+    most_cells = min(max(question.grid.cells, question.grid_of_second.cells, LEAST_SCORE_CELLS), MOST_SCORE_CELLS)
+    cells_tried = np.arange(LEAST_SCORE_CELLS, most_cells + 1)
     sampling_factors = (TUNING.paired_error, TUNING.worst_error) if setting.adjacency.unit.records == 1 else (0.0, 0.0)
     designs = list[tuple[float, int, int]]()
     for releases, sampling_factor in zip((1, 2), sampling_factors, strict=True):

@@ -38,7 +38,7 @@ def model_card(results: Mapping[str, Any], statement: Statement | None = None, *
     True
     """
     if not results:
-        raise InvalidArgument("results", "at least one is needed")
+        raise InvalidArgument("results", "at least one result is needed, as dp.scores gives one")
     for result in results.values():
         require_type("results", result, ReleasedResult, "results, as dp.scores gives one,")
     sections = [reading._repr_html_() for result in results.values() for reading in result._model_card_results()]

@@ -32,12 +32,10 @@ from .counted_numbers import (
     require_few_counts,
 )
 
-TWENTIETHS = Grid(0, 1, cells=20)
-TENTHS = Grid(0, 1, cells=10)
-MOST_CLASSES = 30  # classes, at most
-ONE = 1.0  # probability of the right order without ties
-TWO = 1 / 2  # the same if two of three are tied
-THREE = 1 / 6  # the same if all are tied
+SCORE_CELLS = Grid(0, 1, cells=20)
+"""Cells of predicted probabilities, by default: twentieths."""
+CONFIDENCE_GROUPS = Grid(0, 1, cells=10)
+"""Groups of the confidence of the predicted class, by default: tenths."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -77,7 +75,9 @@ class Multiclass(CountedNumbers):
             ValueError: the question has no column of predictions.
         """
         if self.question.predicted is None:
-            raise InvalidArgument("predicted", "the question names no column of predicted classes")
+            raise InvalidArgument(
+                "predicted", "the question names no column of predicted classes: ask it with predicted="
+            )
         return np.asarray(self._likely_tables[-1].sum(axis=-1))
 
     def plot_roc(self, ax: Any = None) -> Any:
@@ -114,8 +114,8 @@ class MulticlassQuestion(TableQuestion):
     scores: tuple[str, ...]
     predicted: str | None = None
     confidence: str | None = None
-    grid: Grid = TWENTIETHS
-    groups: Grid = TENTHS
+    grid: Grid = SCORE_CELLS
+    groups: Grid = CONFIDENCE_GROUPS
     model: str = "the model is taken as public"
 
     def __post_init__(self) -> None:
@@ -131,8 +131,9 @@ class MulticlassQuestion(TableQuestion):
             Axis(self.confidence, self.groups)
         if self.predicted is not None:
             Categories(self.predicted, self.label.values)
-        if not 3 <= self.label.slots <= MOST_CLASSES:
-            raise InvalidArgument("label", f"3 to {MOST_CLASSES} classes are needed; of two, see ScoresQuestion")
+        most_classes = 30  # classes
+        if not 3 <= self.label.slots <= most_classes:
+            raise InvalidArgument("label", f"3 to {most_classes} classes are needed; of two, see ScoresQuestion")
         if len(self.scores) != self.label.slots or len(set(self.scores)) < len(self.scores):
             raise InvalidArgument("scores", f"{self.label.slots} columns are needed, one for each class")
         if self.confidence is not None and self.predicted is None:
@@ -284,7 +285,7 @@ class OrdinalClassesQuestion(TableQuestion):
 
     label: Categories
     score: str
-    grid: Grid = TWENTIETHS
+    grid: Grid = SCORE_CELLS
     by: By = None
     model: str = "the model is taken as public"
 
@@ -293,7 +294,10 @@ class OrdinalClassesQuestion(TableQuestion):
         parse_grouping(self.by)
         Axis(self.score, require_clamped("grid", self.grid))
         if self.label.slots != 3:
-            raise InvalidArgument("label", "three classes are needed, in their order")
+            raise InvalidArgument(
+                "label",
+                'three classes are needed, in their order, as in Categories("stage", ("low", "middle", "high"))',
+            )
         require_few_counts(self.shapes(), "grid")
 
     def shapes(self) -> tuple[tuple[int, ...], ...]:
@@ -336,7 +340,8 @@ def _compute_volume(table: FloatArray) -> FloatArray:
     low, middle, high = np.moveaxis(table, -2, 0)
     below = np.cumsum(low, axis=-1) - low
     above = high[..., ::-1].cumsum(axis=-1)[..., ::-1] - high
-    ordered = ONE * below * above + TWO * (low * above + below * high) + THREE * low * high
+    # without ties the order is right with probability 1, of two tied ones with 1/2, of three with 1/6
+    ordered = below * above + 1 / 2 * (low * above + below * high) + 1 / 6 * low * high
     totals = [counts.sum(axis=-1) for counts in (low, middle, high)]
     volume = divide_counts(divide_counts((middle * ordered).sum(axis=-1), totals[1]), totals[0] * totals[2])
     return mask_empty(volume, np.minimum(totals[0], totals[2]))  # the product of two negative counts is positive

@@ -28,18 +28,12 @@ from dpcurves.queries import SumQuery
 from .counted_numbers import CountedNumbers, Statistic, Tables, divide_counts
 from .cross_fitting import MOST_FOLDS, Folds, HeldOut
 
-MOST_FEATURES = 16
-"""Columns of features, at most: their products get equal shares of the budget."""
-SCORES = Grid(-3, 3, cells=32)
+HELD_OUT_SCORES = Grid(-3, 3, cells=32)
 """Cells of held-out scores, in standard deviations that follow from released sums."""
 COUNTED = Fraction(1, 20)  # budget fraction of the counts of both classes in each fold
 JUDGED = Fraction(1, 4)  # budget fraction of the held-out scores; sums have the rest
 # The next three were chosen on synthetic records of 3 to 10 features, for the area under the ROC curve of new records.
-MEANS = 4  # loss of the sum of a feature over the loss of the sum of a product
-RIDGE = 3.0  # ridge penalty, in units of the noise of the largest eigenvalue
-ALIKE = 0.03  # prior standard deviation of the difference between the covariances of both classes
-LEAST = 1e-9  # eigenvalue that counts as zero
-DIGITS = 12
+COEFFICIENT_DIGITS = 12
 """Digits of the coefficients of held-out scores: rounded, so that the query does not depend on the machine."""
 
 
@@ -72,7 +66,8 @@ class FittedScorer(NamedTuple):
     score_deviation: float
 
 
-def fit_least_squares(sums: FoldSums, ridge: float = RIDGE) -> FittedScorer:
+# ridge penalty, in units of the noise of the largest eigenvalue
+def fit_least_squares(sums: FoldSums, ridge: float = 3.0) -> FittedScorer:
     """Return the linear scorer with the least mean of ``(1 - (score of a positive - score of a negative))**2`` over
     pairs.
 
@@ -92,7 +87,8 @@ def fit_least_squares(sums: FoldSums, ridge: float = RIDGE) -> FittedScorer:
     means = np.clip(sums.feature_sums.sum(axis=1) / counts[:, None], -1.0, 1.0)
     squares = sums.product_sums.sum(axis=1) / counts[:, None, None]
     noise = sums.noise_variance * sums.counts.shape[1] / counts**2
-    shrinkage = noise / (noise.sum() + ALIKE**2)
+    # prior standard deviation of the difference between the covariances of both classes
+    shrinkage = noise / (noise.sum() + 0.03**2)
     shares = 1 - shrinkage + shrinkage[::-1]
     covariance = np.tensordot(shares, squares - means[:, :, None] * means[:, None, :], axes=1)
     features = means.shape[1]
@@ -100,7 +96,8 @@ def fit_least_squares(sums: FoldSums, ridge: float = RIDGE) -> FittedScorer:
     values, vectors = np.linalg.eigh(covariance)
     values = np.maximum(values, 0.0) + ridge_term
     mean_difference = means[1] - means[0]
-    coordinates = (vectors.T @ mean_difference) * np.divide(1.0, values, out=np.zeros(features), where=values > LEAST)
+    # an eigenvalue of 1e-9 counts as zero
+    coordinates = (vectors.T @ mean_difference) * np.divide(1.0, values, out=np.zeros(features), where=values > 1e-9)
     weights = vectors @ coordinates
     weights = weights / (1 + float(mean_difference @ weights))
     within_variance = float(weights @ covariance @ weights) / 2
@@ -155,7 +152,9 @@ class PairwiseScorer(CountedNumbers):
         if isinstance(features, np.ndarray | list):
             values = np.asarray(features, dtype=np.float64)
             if values.ndim != 2 or values.shape[1] != len(self.question.features):
-                raise InvalidArgument("features", f"an array must have {len(self.question.features)} columns")
+                raise InvalidArgument(
+                    "features", f"an array of {len(self.question.features)} columns is needed, one for each feature"
+                )
             features = {feature.column: values[:, index] for index, feature in enumerate(self.question.features)}
         return self.scorecard.predict(features)
 
@@ -224,8 +223,9 @@ class PairwiseScorerQuestion(TableQuestion):
         for feature in features:
             require_type("features", feature, NumericColumn, 'a NumericColumn, as in NumericColumn("age", 0, 90),')
         object.__setattr__(self, "features", features)
-        if not 1 <= len(features) <= MOST_FEATURES:
-            raise InvalidArgument("features", f"must have from 1 to {MOST_FEATURES} columns, got {len(features)}")
+        most_features = 16  # their products share the budget
+        if not 1 <= len(features) <= most_features:
+            raise InvalidArgument("features", f"must have from 1 to {most_features} columns, got {len(features)}")
         require_type("label", self.label, str, "the name of a column")
         if len({feature.column for feature in features}) < len(features) or self.label in {
             feature.column for feature in features
@@ -244,7 +244,7 @@ class PairwiseScorerQuestion(TableQuestion):
         """Return the shape of held-out scores (classes, folds, cells), then the shapes of counts and sums."""
         rows = 2, self.folds
         features = len(self.features)
-        return ((*rows, SCORES.cells), *[rows] * (1 + features + features * (features + 1) // 2))
+        return ((*rows, HELD_OUT_SCORES.cells), *[rows] * (1 + features + features * (features + 1) // 2))
 
     def grids(self) -> tuple[int, ...]:
         """Return 0 for each table: scores are standardised and clipped, so no grid has slots for outside values."""
@@ -267,7 +267,7 @@ class PairwiseScorerQuestion(TableQuestion):
         for query, budget_fraction in queries:
             releases.append((yield from ask_workload(SingleQueryWorkload(query), budget_fraction)))
         evidence = tuple(Evidence.from_release(release) for release in releases)
-        axis = Axis(self.held_out(evidence), SCORES)
+        axis = Axis(self.held_out(evidence), HELD_OUT_SCORES)
         answer = yield from ask_workload(CellWorkload((classes, fold, axis)), JUDGED)
         privacy = build_privacy_statement([*releases, *answer.releases]).with_notes(*notes)
         return PairwiseScorer(self, (answer.counts, *evidence), privacy)
@@ -302,20 +302,25 @@ class PairwiseScorerQuestion(TableQuestion):
         divisor, offset = (
             (fitted.score_deviation, fitted.mean_score / fitted.score_deviation) if standard else (1.0, 0.0)
         )
-        weights = [float(f"{weight / divisor:.{DIGITS}g}") for weight in fitted.weights] if standard else fitted.weights
+        weights = (
+            [float(f"{weight / divisor:.{COEFFICIENT_DIGITS}g}") for weight in fitted.weights]
+            if standard
+            else fitted.weights
+        )
         terms = tuple(
             Term(float(weight), (_scale_feature(feature),))
             for feature, weight in zip(self.features, weights, strict=True)
         )
-        return Scorecard(name, float(f"{-offset:.{DIGITS}g}") if standard else 0.0, self.features, terms)
+        return Scorecard(name, float(f"{-offset:.{COEFFICIENT_DIGITS}g}") if standard else 0.0, self.features, terms)
 
     def _allocate_budget(self) -> list[tuple[Axis, Fraction]]:
         """Return the axis of each feature and of each product of two, with its budget fraction."""
         features = len(self.features)
         pairs = list(_list_pairs(features))
-        fraction_per_product = (1 - COUNTED - JUDGED) / (MEANS * features + len(pairs))
+        mean_weight = 4  # loss of the sum of a feature over the loss of the sum of a product
+        fraction_per_product = (1 - COUNTED - JUDGED) / (mean_weight * features + len(pairs))
         allocations = [
-            (Axis(self._make_product(index), Grid(-1, 1, cells=1)), MEANS * fraction_per_product)
+            (Axis(self._make_product(index), Grid(-1, 1, cells=1)), mean_weight * fraction_per_product)
             for index in range(features)
         ]
         return allocations + [

@@ -24,17 +24,12 @@ from dpcurves.display.numerals import describe_point, distinguish_labels
 from dpcurves.inference.known_numbers import KNOWN_AT
 from dpcurves.inference.moments import IntervalEstimate, subtract_estimates
 
-from .counted_numbers import LONGEST, draw_intervals
+from .counted_numbers import LONGEST_ROW_LABEL, draw_intervals
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from dpcurves.conversation import PrivacyStatement
-
-
-# Numerical integration over -REACH to REACH with STEPS nodes; bisection with HALVINGS steps from 0 to LARGEST.
-REACH, STEPS, HALVINGS = 8.0, 1601, 40
-LARGEST = 12.0
 
 
 def adjust_level(groups: int, level: float) -> float:
@@ -51,10 +46,10 @@ def adjust_level_for_pairs(groups: int, level: float) -> float:
     >>> [round(adjust_level_for_pairs(groups, 0.95), 4) for groups in (2, 5)]
     [0.95, 0.9936]
     """
-    nodes = np.linspace(-REACH, REACH, STEPS)
+    nodes = np.linspace(-8.0, 8.0, 1601)  # standard deviations, of an integral over the normal law
     density, below = np.exp(-(nodes**2) / 2) / sqrt(2 * np.pi), np.array([(1 + erf(x / sqrt(2))) / 2 for x in nodes])
-    low, high = 0.0, LARGEST
-    for _ in range(HALVINGS):
+    low, high = 0.0, 12.0  # quantiles of the range, between which it lies
+    for _ in range(40):  # halvings of this bracket
         middle = (low + high) / 2
         below_shifted = np.array([(1 + erf((x - middle) / sqrt(2))) / 2 for x in nodes])
         coverage = groups * float((density * (below - below_shifted) ** (groups - 1)).sum()) * (nodes[1] - nodes[0])
@@ -203,7 +198,7 @@ class GroupRates(ScoresByCategory):
             largest = self.largest_gap(number, level, population=for_population)
             names = [*(f"{format_key(first)} minus {format_key(second)}" for first, second in gaps), "largest gap"]
             values = (estimate.value for estimate in (*gaps.values(), largest))
-            rows = dict(zip(distinguish_labels(names, LONGEST), values, strict=True))
+            rows = dict(zip(distinguish_labels(names, LONGEST_ROW_LABEL), values, strict=True))
             ends = np.array([[estimate.lower, estimate.upper] for estimate in (*gaps.values(), largest)])
             shades.append(
                 Shade(ends[:, 0], ends[:, 1], describe_interval(require_probability("level", level), GAPS, scope))

@@ -26,8 +26,8 @@ from dpcurves.data.grid import require_clamped
 from dpcurves.display.groups import draw_curves
 from dpcurves.inference.simulation import numbered_generator
 
-from .counted_numbers import PLACE, CountedNumbers, Tables, ask_tables, compute_auc, require_few_counts
-from .model_pairs import LEAST_CELLS, MOST_CELLS, TUNING, UNIT, Tuning, coarsen_grid
+from .counted_numbers import TABLE_STREAM, CountedNumbers, Tables, ask_tables, compute_auc, require_few_counts
+from .model_pairs import LEAST_SCORE_CELLS, MOST_SCORE_CELLS, PROBABILITY_CELLS, TUNING, Tuning, coarsen_grid
 from .rates_by_group import adjust_level
 
 MOST_MODELS = 8  # models, at most: 28 pairs
@@ -157,7 +157,7 @@ class SeveralModels(CountedNumbers):
         table = self._tables[index]
         noise = super()._simulate_errors(statistic, population=False)
         deviation = float(np.std(compute(table.likely_counts + table.sampling_noise)))
-        return np.asarray(noise + deviation * numbered_generator(PLACE - 1).standard_normal(len(noise)))
+        return np.asarray(noise + deviation * numbered_generator(TABLE_STREAM - 1).standard_normal(len(noise)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +198,7 @@ class SeveralModelsQuestion:
 
     label: str
     scores: tuple[str, ...]
-    grid: Grid = UNIT
+    grid: Grid = PROBABILITY_CELLS
     cells: int | None = None
     releases: str | None = None
     pos_label: Category = 1
@@ -295,12 +295,12 @@ def choose_design(question: SeveralModelsQuestion, setting: Setting, tuning: Tun
     number. See `dpcurves_judging.model_pairs.choose_design`, which forecasts the error for two models.
     """
     records = max(setting.adjacency.public_record_count or tuning.usual_records, 1)
-    cells_tried = np.arange(LEAST_CELLS, min(max(question.grid.cells, LEAST_CELLS), MOST_CELLS) + 1)
+    cells_tried = np.arange(LEAST_SCORE_CELLS, min(max(question.grid.cells, LEAST_SCORE_CELLS), MOST_SCORE_CELLS) + 1)
     if question.cells is not None:
         cells_tried = np.array([question.cells])
     designs = list[tuple[float, str, int]]()
     for releases, axes, sampling_factor in (("pairs", 2, tuning.paired_error), ("scores", 1, tuning.worst_error)):
-        design = replace(question, cells=LEAST_CELLS, releases=releases)
+        design = replace(question, cells=LEAST_SCORE_CELLS, releases=releases)
         deviation = sqrt(float(setting.count_noise(ALL / len(design.members())).variance))
         noise = tuning.noise_factor * deviation / records / sqrt(len(design.find_tables(0)))
         errors = np.hypot(noise * cells_tried ** (axes / 2), tuning.rounding_error / cells_tried**2)

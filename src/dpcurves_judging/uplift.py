@@ -32,7 +32,8 @@ from dpcurves.inference.bands import simultaneous_errors
 
 from .counted_numbers import CountedNumbers, Statistic, ask_one_table, divide_counts, mask_empty, require_few_counts
 
-CELLS = Grid(-1, 1, cells=40)
+UPLIFT_CELLS = Grid(-1, 1, cells=40)
+"""Cells of a predicted uplift, a difference of two probabilities, by default: of width 0.05."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -171,7 +172,7 @@ class UpliftQuestion(TableQuestion):
     outcome: str
     treatment: str
     score: str | Predictor
-    grid: Grid = CELLS
+    grid: Grid = UPLIFT_CELLS
     by: By = None
     pos_label: Category = 1
     neg_label: Category | None = None
@@ -192,7 +193,7 @@ class UpliftQuestion(TableQuestion):
             object.__setattr__(self, high_name, high_value)
             object.__setattr__(self, low_name, low_value if getattr(self, low_name) is not None else None)
         if self.outcome == self.treatment:
-            raise InvalidArgument("treatment", "must differ from outcome")
+            raise InvalidArgument("treatment", "must differ from outcome: name the column of the treatment")
         require_few_counts(self.shapes(), "grid")
 
     def shapes(self) -> tuple[tuple[int, ...], ...]:

@@ -27,7 +27,7 @@ from dpcurves.curves.cdf import CDF
 from dpcurves.curves.comparison import counts_between
 from dpcurves.curves.pair_mean import UNSEEN, UStatistic
 from dpcurves.curves.question import require_independent
-from dpcurves.curves.u_statistic import MOST_CELLS, MOST_DRAWS
+from dpcurves.curves.u_statistic import KERNEL_CELLS, KERNEL_DRAWS
 from dpcurves.data import Axis, Categories, Grid, Outside
 from dpcurves.inference.bands import basic_interval
 from dpcurves.inference.simulation import choose_draws, numbered_generator
@@ -493,14 +493,14 @@ def estimate_area(curve: CDF, first_class: FirstClass, bits: BitCounts) -> UStat
 
 
 def simulate_edge_errors(curve: CDF, population: bool) -> FloatArray:
-    """Simulate errors of the shares below at most `MOST_CELLS` edges, shape (draws, edges).
+    """Simulate errors of the shares below at most `KERNEL_CELLS` edges, shape (draws, edges).
 
     Omitted edges can be less accurate, so the errors are scaled to the largest standard deviation of any edge.
     """
     law, total = curve.prefixes.evidence.sums, curve.prefixes.evidence.total
     edges = len(law.bounds)
-    edges_used = np.unique(np.linspace(0, edges - 1, min(edges, MOST_CELLS + 1)).round().astype(np.int64))
-    draws = min(MOST_DRAWS, choose_draws(edges))
+    edges_used = np.unique(np.linspace(0, edges - 1, min(edges, KERNEL_CELLS + 1)).round().astype(np.int64))
+    draws = min(KERNEL_DRAWS, choose_draws(edges))
     noise = np.concatenate(
         [chunk[:, edges_used] for chunk in law.simulate_prefixes(total, draws, numbered_generator(6))]
     )

@@ -45,7 +45,7 @@ from .inference import (
     count_censored_inside,
     find_known_cells,
 )
-from .kaplan_meier import LEVEL, QUIET, require_times
+from .kaplan_meier import PLOT_LEVEL, QUIET, require_times
 from .pictures import AtRiskRow, draw_steps
 from .survival_readings import (
     CAME,
@@ -58,12 +58,8 @@ from .survival_readings import (
     find_nearest_edge,
 )
 
-MOST_CAUSES = 32
-"""Kinds of event, at most."""
 LEAST_EVENTS = 1e-9
 """Events of a cell: lower limit, so that a share of them has a divisor."""
-SHARES_DIFFER = 0.2
-"""Share of a cause among the events: prior standard deviation over time."""
 ANY = "all causes together"
 
 
@@ -279,7 +275,9 @@ class CompetingRisks(IntervalResult):
         """Return the row of this cause in `causes`. Raises unless `other` has the same causes on the same grid."""
         require_type("other", other, CompetingRisks, "competing risks of another group")
         if other.causes != self.causes or not np.array_equal(other.x, self.x):
-            raise InvalidArgument("other", "the same causes on the same grid are needed")
+            raise InvalidArgument(
+                "other", "the same causes on the same grid are needed: ask for both groups with these"
+            )
         return self._cause_index(cause)
 
     @property
@@ -363,7 +361,8 @@ class CompetingRisks(IntervalResult):
         usual = (whole / whole.sum())[:, None]
         apart = self._risk_table.events - usual * self._risk_table.events.sum(axis=-2)
         noisy = (noise.events - usual * noise.events.sum(axis=-2, keepdims=True)).var(axis=0)
-        likely = expected * usual * (1 - usual) + (SHARES_DIFFER * expected) ** 2
+        # prior standard deviation over time of the fraction of a cause
+        likely = expected * usual * (1 - usual) + (0.2 * expected) ** 2
         weight = likely / np.maximum(likely + noisy, LEAST_EVENTS)
         shares = np.maximum(usual * expected + weight * apart, 0.0) + LEAST_EVENTS * usual
         return np.asarray(shares / shares.sum(axis=0))
@@ -399,7 +398,7 @@ class CompetingRisks(IntervalResult):
             cause_shades = [shade.select_rows(slice(row * size, (row + 1) * size)) for shade in shades]
             words: Any = {"label": self.label, "upwards": "share with an event", "share": True}
             if row == 0:  # all causes have the same records at risk
-                error = np.diff(self.at_risk_intervals(LEVEL), axis=1)[1:, 0] / 2 if shades else None
+                error = np.diff(self.at_risk_intervals(PLOT_LEVEL), axis=1)[1:, 0] / 2 if shades else None
                 words["at_risk"] = AtRiskRow(self.x, self.at_risk[1:], error)
                 words["at_risk_name"] = how["name"]
             plot_arguments: PlotArguments = {"privacy": how["privacy"], "ax": ax, "name": f"{before}{cause}"}
@@ -421,7 +420,8 @@ class CompetingRisks(IntervalResult):
         causes, grid = tuple(question["causes"]), grid_from_cells(question, document.arrays["x"], Outside.APART)
         if len(turns) != 1 + len(causes):
             raise InvalidArgument(
-                "curve.evidence.releases", "counts of the censored and of events of each cause are needed"
+                "curve.evidence.releases",
+                "counts of the censored and of events of each cause are needed: use the unchanged text of to_json",
             )
         return cls.from_counts(turns, causes, grid, question["label"], document.privacy)
 
@@ -510,8 +510,9 @@ class CompetingRisksQuestion(TableQuestion):
 
     def __post_init__(self) -> None:
         require_times(self.time, self.grid, self.measured_in, self.by)
-        if not isinstance(self.causes, (tuple, list)) or not 1 <= len(self.causes) <= MOST_CAUSES:
-            raise InvalidArgument("causes", f"from 1 to {MOST_CAUSES} kinds of event are needed, in a tuple")
+        most_causes = 32  # each has a row of counts
+        if not isinstance(self.causes, (tuple, list)) or not 1 <= len(self.causes) <= most_causes:
+            raise InvalidArgument("causes", f"a tuple of 1 to {most_causes} kinds of event is needed, as in (1, 2)")
         object.__setattr__(self, "causes", tuple(self.causes))
         self._event_categories()
 

@@ -82,12 +82,10 @@ def _trace_curve(curve: Survival) -> read.Traced:
 # Automatic range: times lie between 0 and 1000.
 
 
-THOUSAND = Grid(0, 1000, cells=100)
-
-
 def _unbounded_columns(question: Any, sample: Any) -> dict[str, Any]:
     """Return the synthetic table of a question with automatic range, with times between 0 and 1,000."""
-    return _time_columns(question.with_grid(THOUSAND), sample)
+    # even cells, since the question finds its own grid
+    return _time_columns(question.with_grid(Grid(0, 1000, cells=100)), sample)
 
 
 # Survey weights.

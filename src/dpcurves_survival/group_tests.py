@@ -95,7 +95,7 @@ def _group_curves(curves: Any) -> list[Survival]:
         require_type("curves", curve, Survival, A_CURVE)
         require_independent(curve.privacy)
         if not np.array_equal(curve.x, groups[0].x):
-            raise InvalidArgument("curves", "all curves must be on the same grid")
+            raise InvalidArgument("curves", "all curves must be on the same grid: ask for all on one grid")
     return groups
 
 
@@ -174,7 +174,7 @@ def multivariate_log_rank_test(
     contrasts = _parse_contrasts(trend, len(groups))
     for name, power in (("rho", rho), ("gamma", gamma)):
         if isinstance(power, bool) or not isinstance(power, (int, float)) or not 0 <= power < inf:
-            raise InvalidArgument(name, "must be a number of at least 0")
+            raise InvalidArgument(name, "must be a number of at least 0, as in 1")
     random = public_generator(generator)
     tables, noises = [curve._event_table for curve in groups], [curve._sample_noise(random) for curve in groups]
     draws = min(len(noise.censored) for noise in noises)
@@ -205,9 +205,9 @@ def multivariate_log_rank_test(
         sampling = random.multivariate_normal(np.zeros(len(groups)), released.covariance, size=draws, method="svd")
         null = GroupScores(with_noise.excess - released.excess + sampling, with_noise.covariance)
     else:
-        hazard = inference._estimate_monotone_hazards(pooled)
+        hazard = inference.estimate_monotone_hazards(pooled)
         samples = [
-            inference._sample_at_risk(inference.AtRisk(events[group], at_risk[group]), hazard, draws, random)
+            inference.sample_at_risk(inference.AtRisk(events[group], at_risk[group]), hazard, draws, random)
             for group in range(len(groups))
         ]
         null = compute_group_scores(
@@ -282,12 +282,12 @@ def median_difference(first: Survival, second: Survival) -> Estimate:
     for name, curve in (("first", first), ("second", second)):
         require_type(name, curve, Survival, A_CURVE)
     if not np.array_equal(first.x, second.x):
-        raise InvalidArgument("second", "must be a curve on the same grid")
+        raise InvalidArgument("second", "must be a curve on the same grid: ask for both curves on one grid")
 
     def find_median(curves: inference.Curves) -> FloatArray:
         """Return the event time of the first cell at whose end at most half survive, (...); infinite if there is
         none."""
-        is_reached = curves.survival[..., 1:] <= inference.HALF
+        is_reached = curves.survival[..., 1:] <= inference.MEDIAN_SURVIVAL
         cells = np.argmax(is_reached, axis=-1)
         return np.where(is_reached.any(axis=-1), curves.event_times[cells], inf)
 
@@ -335,7 +335,9 @@ def median_follow_up(curve: Survival) -> Estimate:
     """
     require_type("curve", curve, Survival, A_CURVE)
     if type(curve) is not Survival:
-        raise InvalidArgument("curve", "must be of unweighted records that are observed from time 0 on")
+        raise InvalidArgument(
+            "curve", "must be of unweighted records that are observed from time 0 on: ask without weight and entry"
+        )
     censored, events = curve.evidence
     reverse = Survival(curve.label, curve.privacy, (events, censored), curve.grid)
 

@@ -52,13 +52,8 @@ class Tuning:
 
 
 TUNING = Tuning()
-LEAST_VARIANCE = 1e-12
+LEAST_EVENT_VARIANCE = 1e-12
 """Squared events: added to variances, so that matrices of empty cells have an inverse."""
-MOST_HAZARD = 0.95  # largest hazard of a cell in the simulation model
-PRECISION = 1e-10  # of a log ratio
-SECANT = 0.05  # first step of the secant method, in log ratio
-SECANTS = 7  # steps of the secant method; the last are below 1e-6
-NEWTONS = 10  # Newton steps for the hazard of a cell
 
 
 def first_group_fraction(log_ratio: float, at_risk: FloatArray) -> FloatArray:
@@ -78,9 +73,10 @@ def split_events(log_ratio: float, died: FloatArray, at_risk: FloatArray) -> Flo
     """
     ratios = np.array([[exp(log_ratio)], [1.0]])
     hazard = np.zeros_like(died)
-    for _ in range(NEWTONS):
+    # Newton steps for the hazard of a cell
+    for _ in range(10):
         alive = at_risk * np.exp(-ratios * hazard)
-        slope = np.maximum((ratios * alive).sum(axis=0), LEAST_VARIANCE)
+        slope = np.maximum((ratios * alive).sum(axis=0), LEAST_EVENT_VARIANCE)
         hazard = hazard + np.maximum(died - (at_risk - alive).sum(axis=0), 0.0) / slope
     return np.asarray(at_risk * -np.expm1(-ratios * hazard))
 
@@ -107,7 +103,7 @@ class ScoreErrors(NamedTuple):
     @property
     def departure_scores(self) -> FloatArray:
         """Scores of a log ratio that changes over time: linearly, and back and forth, (2, blocks)."""
-        whole = max(float(self.information.sum()), LEAST_VARIANCE)
+        whole = max(float(self.information.sum()), LEAST_EVENT_VARIANCE)
         position = (np.cumsum(self.information) - self.information / 2) / whole
         shapes = np.stack([np.sqrt(3) * (2 * position - 1), np.sqrt(5) * (6 * position**2 - 6 * position + 1)])
         shapes = shapes - (shapes @ self.information)[:, None] / whole
@@ -118,7 +114,7 @@ class ScoreErrors(NamedTuple):
         """Weights of the scores for the best linear predictor of the sum of true scores, (blocks,)."""
         true = np.diag(self.sampling_variances) + self.departure_scores.T @ self.departure_scores
         noise = np.atleast_2d(np.cov(self.noise, rowvar=False))
-        smallest = LEAST_VARIANCE * max(float(self.sampling_variances.max(initial=0.0)), 1.0)
+        smallest = LEAST_EVENT_VARIANCE * max(float(self.sampling_variances.max(initial=0.0)), 1.0)
         seen = true + noise + smallest * np.eye(len(true))
         return np.asarray(np.maximum(np.linalg.solve(seen, true.sum(axis=1) + smallest), 0.0))
 
@@ -128,7 +124,7 @@ class ScoreErrors(NamedTuple):
 
         At the ratio of these records their true scores add up to 0.
         """
-        mean = float(weights @ self.information) / max(float(self.information.sum()), LEAST_VARIANCE)
+        mean = float(weights @ self.information) / max(float(self.information.sum()), LEAST_EVENT_VARIANCE)
         sampled = weights if population else weights - mean
         moved = np.concatenate([np.sqrt(self.sampling_variances) * sampled, self.departure_scores @ weights])
         return np.asarray(self.simulate_score_noise(weights) + self.normal_draws @ moved)
@@ -238,19 +234,21 @@ class ScoredRiskTables:
         ratios = np.array([[exp(log_ratio)], [1.0]])
         exposed = self._sum_blocks((ratios * self.at_risk).sum(axis=0))
         events = self._sum_blocks(self.events.sum(axis=0))
-        usual = max(float(events.sum()) / max(float(exposed.sum()), LEAST_VARIANCE), LEAST_VARIANCE)
+        usual = max(float(events.sum()) / max(float(exposed.sum()), LEAST_EVENT_VARIANCE), LEAST_EVENT_VARIANCE)
         noise = self._sum_blocks(self.noise_of_events.sum(axis=0)).var(axis=0)
         likely = (self.tuning.spread * usual * exposed) ** 2
-        weight = likely / np.maximum(likely + noise, LEAST_VARIANCE)
-        hazard = usual + weight * (events / np.maximum(exposed, LEAST_VARIANCE) - usual)
+        weight = likely / np.maximum(likely + noise, LEAST_EVENT_VARIANCE)
+        hazard = usual + weight * (events / np.maximum(exposed, LEAST_EVENT_VARIANCE) - usual)
         hazard = self._repeat_over_cells(np.where(exposed > 0, np.maximum(hazard, 0.0), 0.0))
-        died = (np.minimum(ratios * hazard, MOST_HAZARD) * self.at_risk).sum(axis=0)
+        # the largest hazard of a cell in the simulation model
+        died = (np.minimum(ratios * hazard, 0.95) * self.at_risk).sum(axis=0)
         target = float(died @ first_group_fraction(log_ratio, self.at_risk))
-        first, second, excess = log_ratio, log_ratio + SECANT, 0.0
-        for step in range(SECANTS):
+        first, second, excess = log_ratio, log_ratio + 0.05, 0.0  # the first step of the secant method, in log ratio
+        # steps of the secant method; the last are below 1e-6
+        for step in range(7):
             events = split_events(second if step else first, died, self.at_risk)
             before, excess = excess, float(events[0].sum()) - target
-            if step and abs(excess - before) > LEAST_VARIANCE:
+            if step and abs(excess - before) > LEAST_EVENT_VARIANCE:
                 move = excess * (second - first) / (excess - before)
                 first, second = second, second - min(max(move, -1.0), 1.0)
         return events
@@ -301,7 +299,7 @@ class ScoredRiskTables:
             return -inf
         if falling(high) >= 0:
             return inf
-        return float(brentq(falling, low, high, xtol=PRECISION))
+        return float(brentq(falling, low, high, xtol=1e-10))  # of a log ratio
 
     @cached_property
     def log_ratio(self) -> float:
@@ -348,7 +346,7 @@ class ScoredRiskTables:
         if self.tied:
             return 0.0
         between = self._sum_blocks(np.maximum(self.records - self.fewest_records, 0.0))
-        share = between / np.maximum(self._sum_blocks(self.at_risk), LEAST_VARIANCE)
+        share = between / np.maximum(self._sum_blocks(self.at_risk), LEAST_EVENT_VARIANCE)
         fewest = self.at_risk * (1 - np.minimum(self._repeat_over_cells(share), 1.0))
         orders = [expected_first_group_events(log_ratio, self.expected_events(log_ratio), self.at_risk, fewest, at)
                   for at in (0, -side)]  # fmt: skip

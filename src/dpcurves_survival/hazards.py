@@ -22,24 +22,9 @@ from threadpoolctl import threadpool_limits
 
 from dpcurves.arrays import FloatArray
 
-MOST_BLOCKS = 96
-"""Blocks of neighbouring cells that are modelled separately, at most; more cells are merged."""
-DRAWS = 16
-"""Draws of hazards per prior, in antithetic pairs."""
-LEAST_AT_RISK = 0.5
-"""Records: the number at risk counts as at least this many when it is divided by."""
-LEAST_EXPECTED = 1e-3  # records
-ROUNDING = 1e-9  # relative
-NEGLIGIBLE = 1e-3  # variance relative to the largest, or posterior probability
-STEPS = 12
-"""Maximum number of Newton steps."""
-LONGEST = 1.5
-"""Largest change of a log hazard in one step."""
-SHORTEST = 0.05
-"""Fraction of a Newton step at which its line search ends."""
-SETTLED = 0.02
-"""Change of the standardised parameters below which Newton's method has converged."""
-RANGE = -12.0, 2.5
+NEGLIGIBLE_WEIGHT = 1e-3
+"""Variance relative to the largest, or posterior probability, that is left out."""
+LOG_HAZARD_RANGE = -12.0, 2.5
 """Log hazards of a block: smallest and largest value, so that exponentials are normal doubles."""
 
 
@@ -76,7 +61,7 @@ class HazardPrior(NamedTuple):
         columns = [np.full((cells, 1), self.level), self.slope * (np.log(position) + 1)[:, None]]
         if self.smooth:
             variances, waves = np.linalg.eigh(np.exp(-0.5 * (np.subtract.outer(position, position) / self.length) ** 2))
-            retained = variances > NEGLIGIBLE * variances.max()
+            retained = variances > NEGLIGIBLE_WEIGHT * variances.max()
             columns.append(self.smooth * waves[:, retained] * np.sqrt(variances[retained]))
         if self.rough:
             columns.append(self.rough * np.eye(cells))
@@ -152,7 +137,7 @@ def estimate_shrunken_hazards(
         records: Number at risk in the first cell.
         generator: Random numbers for draws around the mode.
     """
-    width = -(-len(events.counts) // MOST_BLOCKS)
+    width = -(-len(events.counts) // 96)  # blocks; more cells are merged with their neighbours
     blocks = [_sum_blocks(counts, width) for counts in (events, censored)]
     beyond = records.counts - sum(block.counts.sum() for block in blocks)
     noise_beyond = records.noise - sum(block_counts.noise.sum(axis=1) for block_counts in blocks)
@@ -161,16 +146,17 @@ def estimate_shrunken_hazards(
     spread = float(np.std(records.noise))
     first = max(float(records.counts), spread, 1.0)
     model = _CountModel(observed, noise, first, min(2 * spread / first, 1.0))
-    draws = generator.standard_normal((DRAWS // 2, len(observed) * 3))
+    draws_per_prior = 16  # in antithetic pairs
+    draws = generator.standard_normal((draws_per_prior // 2, len(observed) * 3))
     with threadpool_limits(1, user_api="blas"):  # BLAS threads cost more than they save for such small matrices
         fitted = list(_fit_priors(model, np.concatenate([draws, -draws])))
     if not fitted:
         return None
     best = max(fit.evidence for fit in fitted)
     weights = np.exp([fit.evidence - best for fit in fitted])
-    retained = [(fit, weight) for fit, weight in zip(fitted, weights, strict=True) if weight > NEGLIGIBLE]
+    retained = [(fit, weight) for fit, weight in zip(fitted, weights, strict=True) if weight > NEGLIGIBLE_WEIGHT]
     hazard = np.concatenate([_hazards_from_fit(fit, events, censored, width) for fit, _ in retained])
-    weight = np.repeat([weight for _, weight in retained], DRAWS)
+    weight = np.repeat([weight for _, weight in retained], draws_per_prior)
     return HazardPosterior(hazard, weight / weight.sum())
 
 
@@ -190,8 +176,9 @@ def _hazards_from_fit(fit: _PosteriorFit, events: NoisyCounts, censored: NoisyCo
     leaving = died + np.maximum(_spread_over_cells(fit.counts[:, 1], censored, width), 0.0)
     at_risk = fit.records[:, None] - np.cumsum(leaving, axis=1) + leaving
     deviation = fit.deviation[np.arange(died.shape[1]) // width]
-    probability_at_risk = ndtr((at_risk - LEAST_AT_RISK) / deviation)
-    return np.asarray(np.clip(died / np.maximum(at_risk, LEAST_AT_RISK), 0.0, 1.0) * probability_at_risk)
+    least_at_risk = 0.5  # records
+    probability_at_risk = ndtr((at_risk - least_at_risk) / deviation)
+    return np.asarray(np.clip(died / np.maximum(at_risk, least_at_risk), 0.0, 1.0) * probability_at_risk)
 
 
 class _CountModel(NamedTuple):
@@ -219,20 +206,23 @@ class _CountModel(NamedTuple):
         )
         at = np.zeros(basis.shape[1])
         expected, slopes = self._expect_counts_and_slopes(usual + basis @ at)
-        for _ in range(STEPS):
+        longest = 1.5  # largest change of a log hazard in one step
+        for _ in range(12):  # Newton steps, at most
             factor = self._factor_covariance(expected)
             moves = slopes @ basis
             uphill = moves.T @ cho_solve(factor, self.counts - expected) - at
             step = np.linalg.solve(_posterior_precision(factor, moves), uphill)
-            step *= min(1.0, LONGEST / max(float(np.abs(basis @ step).max()), LONGEST))
+            step *= min(1.0, longest / max(float(np.abs(basis @ step).max()), longest))
             before, length = self._negative_log_posterior(factor, expected, at), 1.0
-            while length > SHORTEST:
+            # fraction of a Newton step at which its line search ends
+            while length > 0.05:
                 moved, bent = self._expect_counts_and_slopes(usual + basis @ (at + length * step))
                 if self._negative_log_posterior(factor, moved, at + length * step) <= before:
                     break
                 length /= 2
             at, expected, slopes = at + length * step, moved, bent
-            if float(np.abs(length * step).max()) < SETTLED:
+            # change of the standardised parameters below which Newton's method has converged
+            if float(np.abs(length * step).max()) < 0.02:
                 break
         return self._sample_posterior(usual, basis, at, draws[:, : len(at)])
 
@@ -265,7 +255,7 @@ class _CountModel(NamedTuple):
     def _expect_counts(self, logs: FloatArray) -> FloatArray:
         """Return expected counts for log hazards of both kinds and the log number of records, along the last axis."""
         blocks = len(self.counts) // 2
-        hazards = np.exp(np.clip(logs[..., :-1], *RANGE)).reshape(*logs.shape[:-1], 2, blocks)
+        hazards = np.exp(np.clip(logs[..., :-1], *LOG_HAZARD_RANGE)).reshape(*logs.shape[:-1], 2, blocks)
         both = hazards.sum(axis=-2)
         fallen = np.concatenate([np.zeros((*logs.shape[:-1], 1)), np.cumsum(both, axis=-1)], axis=-1)
         remaining = self.initial_records * np.exp(np.clip(logs[..., -1:], -2, 2) - fallen)
@@ -276,7 +266,7 @@ class _CountModel(NamedTuple):
         """Return expected counts, and their derivatives by log hazards of both kinds and by the logarithm of the
         records."""
         blocks = len(self.counts) // 2
-        hazards = np.exp(np.clip(logs[:-1], *RANGE)).reshape(2, blocks)
+        hazards = np.exp(np.clip(logs[:-1], *LOG_HAZARD_RANGE)).reshape(2, blocks)
         both, expected = hazards.sum(axis=0), self._expect_counts(logs)
         remaining = self.initial_records * np.exp(np.clip(logs[-1], -2, 2) - np.append(0.0, np.cumsum(both)))
         stay, leave = np.exp(-both), -np.expm1(-both)
@@ -298,14 +288,15 @@ class _CountModel(NamedTuple):
     def _sampling_covariance(self, expected: FloatArray) -> FloatArray:
         """Return the multinomial covariance of the counts, (2 * blocks + 1, 2 * blocks + 1), given their
         expectation."""
-        multinomial = np.diag(np.maximum(expected, LEAST_EXPECTED))
+        multinomial = np.diag(np.maximum(expected, 1e-3))  # records
         return np.asarray(multinomial - np.outer(expected, expected) / expected.sum())
 
     def _factor_covariance(self, expected: FloatArray) -> tuple[FloatArray, bool]:
         """Return the Cholesky factor of sampling plus noise covariance of the counts, as `scipy.linalg.cho_factor`
         does; a small multiple of the trace is added to the diagonal."""
         total = self._sampling_covariance(expected) + self.noise
-        total[np.diag_indices(len(total))] += ROUNDING * np.trace(total)
+        # relative to the trace, so that the matrix has an inverse
+        total[np.diag_indices(len(total))] += 1e-9 * np.trace(total)
         factor, lower = cho_factor(total, lower=True)
         return np.asarray(factor), bool(lower)
 

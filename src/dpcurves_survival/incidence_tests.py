@@ -107,7 +107,7 @@ class SubdistributionRisk(NamedTuple):
             known: Cells in which each group is at risk, (groups, cells).
             rho: Power of one minus the pooled incidence in the weights.
         """
-        records = np.where(known, np.maximum(counts.records, inference.LEAST_AT_RISK), 0.0)
+        records = np.where(known, np.maximum(counts.records, inference.TUNING.least_at_risk), 0.0)
         events, others = (np.where(known, part, 0.0) for part in counts[:2])
         hazard, any_hazard = (_divide(part, records) for part in (events, events + others))
         survival = np.cumprod(1 - any_hazard.clip(0.0, 1.0), axis=-1)

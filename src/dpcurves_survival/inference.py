@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import nan
 from statistics import NormalDist
 from typing import Any, NamedTuple
@@ -18,19 +19,29 @@ from dpcurves.summaries.two_classes import isotonic_projection
 # Curves and tests from noisy counts of events and censored records, with bounds over the unknown order inside cells.
 
 
-DEVIATIONS = 4.0
-"""Standard deviations of the noise of a number at risk: below, a cell and all later cells give no information."""
-FOLLOW_UP_Z = 2.5
-"""Standard deviations of the noise of a number at risk from which a cell is followed; noise alone exceeds it in about 1
-of 100 cells."""
-LEAST_AT_RISK = 0.5
-"""Records: the number at risk counts as at least this many when it is divided by."""
-LEAST_FLOOR = 1e-9
-"""Record at risk: remaining fraction of one, at least, so that survival has a logarithm."""
-HALF = 0.5
+MEDIAN_SURVIVAL = 0.5
 """Survival of the median."""
-FEWEST_AT_RISK = 5.0
-"""Records at risk, up to which bands for the population give no information."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """Numbers that steer curves, bands and tests of survival."""
+
+    known_z: float = 4.0
+    """Standard deviations of the noise of a number at risk: below, a cell and all later cells give no
+    information."""
+    least_at_risk: float = 0.5
+    """Records: the number at risk counts as at least this many when it is divided by."""
+    fewest_at_risk: float = 5.0
+    """Records at risk, up to which bands for the population give no information."""
+    least_score_variance: float = 1e-9
+    """Squared records: added where neither sampling nor noise moves the events, so that any difference is
+    significant."""
+    least_risk_of_tables: float = 1.0
+    """Records: the number at risk counts as at least this many in the tests of groups, where noise may hide it."""
+
+
+TUNING = Tuning()
 
 
 class AtRisk(NamedTuple):
@@ -61,17 +72,17 @@ def count_at_risk(events: FloatArray, censored: FloatArray) -> AtRisk:
     return AtRisk(inside, np.cumsum(all_[..., ::-1], axis=-1)[..., ::-1][..., :-1])
 
 
-def find_known_cells(table: AtRisk, noise: AtRisk, z: float = DEVIATIONS) -> BoolArray:
+def find_known_cells(table: AtRisk, noise: AtRisk, z: float = TUNING.known_z) -> BoolArray:
     """Return a mask of the leading cells whose released number at risk exceeds `z` standard deviations of its noise
     and half a record, (cells,)."""
-    enough = table.records > np.maximum(LEAST_AT_RISK, z * np.sqrt(np.mean(noise.records**2, axis=0)))
+    enough = table.records > np.maximum(TUNING.least_at_risk, z * np.sqrt(np.mean(noise.records**2, axis=0)))
     return np.logical_and.accumulate(enough)
 
 
 def find_followed_cells(table: AtRisk, noise: AtRisk) -> BoolArray:
     """Return a mask of the leading cells whose released number at risk is significantly above zero, (cells,):
-    `find_known_cells` at `FOLLOW_UP_Z`."""
-    return find_known_cells(table, noise, FOLLOW_UP_Z)
+    `find_known_cells` at 2.5 standard deviations of its noise."""
+    return find_known_cells(table, noise, 2.5)  # noise alone exceeds it in about 1 of 100 cells
 
 
 def mask_unfollowed(curve: FloatArray, followed: BoolArray, *, settled: BoolArray | bool = False) -> FloatArray:
@@ -138,7 +149,7 @@ def sample_survival_errors(
     died, remained = generator.standard_gamma(events), generator.standard_gamma(records - events + 1)
     increments = np.log(remained / (remained + died)) - np.log(_estimate_cell_survival(events, records))
     waited = sample_waiting_times(generator.random(records.shape) < events, generator)
-    return SurvivalSamplingErrors(increments, -waited / np.maximum(records - events, LEAST_AT_RISK))
+    return SurvivalSamplingErrors(increments, -waited / np.maximum(records - events, TUNING.least_at_risk))
 
 
 def sample_waiting_times(has_event: BoolArray, generator: np.random.Generator) -> FloatArray:
@@ -186,7 +197,7 @@ class HazardSamplingErrors(NamedTuple):
         died, stayed = generator.standard_gamma(events), generator.standard_gamma(remained + 1)
         moved = died / (stayed + died.sum(axis=1))[:, None] - hazards
         has_event = generator.random(events.shape) < events
-        at_risk = np.maximum(remained, LEAST_AT_RISK)
+        at_risk = np.maximum(remained, TUNING.least_at_risk)
         waited = sample_waiting_times(has_event, generator) / at_risk[:, None]
         of_all = (
             waited[:, 0]
@@ -218,10 +229,11 @@ def simulate_log_errors(
     """
     released, known_noise = table.select_subset(known), noise.select_subset((..., known))
     # Without noise, survival of these records may be 0; survival of the population is positive.
-    floor = (
-        1.0 if sampling is not None else np.minimum(np.sqrt(np.mean(known_noise.records**2, axis=0)), 1.0) + LEAST_FLOOR
+    # so that survival has a logarithm
+    floor = 1.0 if sampling is not None else np.minimum(np.sqrt(np.mean(known_noise.records**2, axis=0)), 1.0) + 1e-9
+    log_survival = np.log(
+        _estimate_cell_survival(released.events, np.maximum(released.records, TUNING.least_at_risk), floor)
     )
-    log_survival = np.log(_estimate_cell_survival(released.events, np.maximum(released.records, LEAST_AT_RISK), floor))
     simulated_survival = _estimate_cell_survival(
         released.events - known_noise.events, np.maximum(released.records - known_noise.records, 1.0), floor
     )
@@ -299,8 +311,8 @@ def median_cells(orders: TieOrders, known: BoolArray, level: float) -> tuple[int
     down, up = (np.zeros(cells) for _ in range(2))
     down[known] = np.maximum(upper_quantiles(-orders.censored_first_errors, one_sided), 0.0)
     up[known] = np.maximum(upper_quantiles(orders.events_first_errors, one_sided), 0.0)
-    may_be_half = ~known | (orders.censored_first * np.exp(-down) <= HALF)
-    may_be_more = is_known & (orders.events_first * np.exp(up) > HALF)
+    may_be_half = ~known | (orders.censored_first * np.exp(-down) <= MEDIAN_SURVIVAL)
+    may_be_more = is_known & (orders.events_first * np.exp(up) > MEDIAN_SURVIVAL)
     last = int(np.flatnonzero(may_be_more)[-1]) if may_be_more.any() else -1
     if not is_known.any() or last == np.flatnonzero(is_known)[-1]:
         last = cells - 1  # the curve may be constant past the known cells
@@ -310,7 +322,7 @@ def median_cells(orders: TieOrders, known: BoolArray, level: float) -> tuple[int
 def _estimate_hazards(found: AtRisk, known: BoolArray) -> FloatArray:
     """Return events divided by records at risk in each cell, at most 1 and possibly negative by noise; 0 in unknown
     cells."""
-    records = np.where(known, np.maximum(found.records, LEAST_AT_RISK), 1.0)
+    records = np.where(known, np.maximum(found.records, TUNING.least_at_risk), 1.0)
     return np.where(known, np.minimum(found.events / records, 1.0), 0.0)
 
 
@@ -319,12 +331,6 @@ def _estimate_hazards(found: AtRisk, known: BoolArray) -> FloatArray:
 # Events of a cell are taken to precede its censoring. If they followed it, fewer records would be at risk. The
 # Kaplan-Meier estimate from exact times lies between these two, for any order. If records are censored evenly over a
 # cell, half of them are at risk for its events (the actuarial estimate, Cutler and Ederer 1958).
-
-
-LEAST_RISE = 0.02
-"""Share of the records below which no note is given."""
-MOST_DRAWS = 400
-"""Draws of noise for the test of a bias: enough for its standard deviation within about 5 %."""
 
 
 def count_censored_inside(censored: FloatArray) -> FloatArray:
@@ -352,9 +358,9 @@ def estimate_censoring_bias(table: AtRisk, censored: FloatArray, noise: AtRisk, 
     """Return the largest overestimation of survival, as a share of the records, if records are censored evenly over
     cells.
 
-    0 if it is below `LEAST_RISE`, or below `DEVIATIONS` standard deviations of its noise. The cell in which follow-up
-    ends is excluded, unless it is the only one: records still at risk at a fixed end are censored at once, after its
-    events.
+    0 if it is below 2 % of the records, or `Tuning.known_z` standard deviations of its noise. The cell in which
+    follow-up ends is excluded, unless it is the only one: records still at risk at a fixed end are censored at once,
+    after its events.
 
     Args:
         table: Unbiased released table, in cells with a known number at risk, (cells,).
@@ -362,7 +368,8 @@ def estimate_censoring_bias(table: AtRisk, censored: FloatArray, noise: AtRisk, 
         noise: Simulated noise of `table`, (draws, cells).
         noise_of_censored: Simulated noise of `censored`.
     """
-    noise, lost = noise.select_subset(slice(MOST_DRAWS)), noise_of_censored[:MOST_DRAWS]
+    most_draws = 400  # for a standard deviation within about 5 %
+    noise, lost = noise.select_subset(slice(most_draws)), noise_of_censored[:most_draws]
     within = find_inner_cells(table, censored, noise, lost)
     table, noise, censored, lost = (
         table.select_subset(within),
@@ -372,7 +379,7 @@ def estimate_censoring_bias(table: AtRisk, censored: FloatArray, noise: AtRisk, 
     )
     risen = find_censoring_bias(table, censored / 2)
     error = find_censoring_bias(table.add_counts(noise), (censored + lost) / 2) - risen
-    is_clear = (risen > LEAST_RISE) & (risen > DEVIATIONS * np.sqrt(np.mean(error**2, axis=0)))
+    is_clear = (risen > 0.02) & (risen > TUNING.known_z * np.sqrt(np.mean(error**2, axis=0)))  # share of the records
     return float(risen.max(where=is_clear, initial=0.0))
 
 
@@ -380,7 +387,9 @@ def find_inner_cells(table: AtRisk, censored: FloatArray, noise: AtRisk, noise_o
     """Return a mask of the first cell and of cells past which significantly many records are followed, (cells,)."""
     remaining = table.records - table.events - censored
     error = noise.records - noise.events - noise_of_censored
-    inner = np.logical_and.accumulate(remaining > DEVIATIONS * np.sqrt(np.mean(error**2, axis=0)) + LEAST_AT_RISK)
+    inner = np.logical_and.accumulate(
+        remaining > TUNING.known_z * np.sqrt(np.mean(error**2, axis=0)) + TUNING.least_at_risk
+    )
     inner[:1] = True
     return np.asarray(inner)
 
@@ -388,15 +397,8 @@ def find_inner_cells(table: AtRisk, censored: FloatArray, noise: AtRisk, noise_o
 def _estimate_unconstrained_survival(found: AtRisk) -> FloatArray:
     """Return the Kaplan-Meier estimate at the end of each cell, (..., cells), without the constraint that it is
     nonincreasing: it may rise by noise."""
-    share = found.events / np.maximum(found.records, LEAST_AT_RISK)
+    share = found.events / np.maximum(found.records, TUNING.least_at_risk)
     return np.asarray(np.cumprod(1 - np.clip(share, -1.0, 1.0), axis=-1))
-
-
-LEAST_VARIANCE = 1e-9
-"""Squared records: added where neither sampling nor noise moves the events, so that any difference is significant."""
-LEAST_MOVE = 0.5
-"""Standard deviations of a test statistic: if it is shifted by less, the test rejects at level 5 % with probability at
-most 8 %."""
 
 
 class LogRankScore(NamedTuple):
@@ -488,7 +490,7 @@ def log_rank(
     if null.excess.ndim == 0:
         return TwoSampleTest(nan, nan)  # no cell is known to have records at risk in both groups
     reached, simulated = (
-        score.excess**2 / np.maximum(score.variance + noise, LEAST_VARIANCE) for score in (released, null)
+        score.excess**2 / np.maximum(score.variance + noise, TUNING.least_score_variance) for score in (released, null)
     )
     return TwoSampleTest(float(reached), monte_carlo_p_value(float(reached), simulated))
 
@@ -502,7 +504,7 @@ def estimate_log_rank_bias(
     """Return the shift of the log-rank score, in its standard deviations, if records are censored evenly over cells.
 
     Then half of the censored records are not at risk at an event of their cell, while all were counted, which differs
-    between groups with different censoring. 0 if the shift is below `LEAST_MOVE`, or explained by noise.
+    between groups with different censoring. 0 if the shift is below half a standard deviation, or explained by noise.
 
     Args:
         groups: Unbiased released tables, in the cells of the test, (cells,).
@@ -515,8 +517,11 @@ def estimate_log_rank_bias(
     released_excess, scattered = compute_log_rank_score(*groups), compute_log_rank_score(*added)
     move = _excess_with_even_censoring(groups, censored) - released_excess.excess
     error = float(np.sqrt(np.mean((_excess_with_even_censoring(added, gone) - scattered.excess - move) ** 2)))
-    deviation = float(np.sqrt(max(float(released_excess.variance) + float(scattered.excess.var()), LEAST_VARIANCE)))
-    is_significant = abs(float(move)) > max(DEVIATIONS * error, LEAST_MOVE * deviation)
+    deviation = float(
+        np.sqrt(max(float(released_excess.variance) + float(scattered.excess.var()), TUNING.least_score_variance))
+    )
+    # a test that is shifted by less rejects at level 5 % with probability at most 8 %
+    is_significant = abs(float(move)) > max(TUNING.known_z * error, 0.5 * deviation)
     return abs(float(move)) / deviation if is_significant else 0.0
 
 
@@ -532,16 +537,16 @@ def _simulate_null_scores(
 ) -> LogRankScore:
     """Return draws of the log-rank score, with noise, of two groups with equal hazards: the pooled ones. `noises`
     are the simulated noise of both tables."""
-    hazard = _estimate_monotone_hazards(groups[0].add_counts(groups[1]))
-    first, second = (_sample_at_risk(group, hazard, len(noises[0].events), generator) for group in groups)
+    hazard = estimate_monotone_hazards(groups[0].add_counts(groups[1]))
+    first, second = (sample_at_risk(group, hazard, len(noises[0].events), generator) for group in groups)
     return compute_log_rank_score(first.add_counts(noises[0]), second.add_counts(noises[1]), weight=weight)
 
 
-def _sample_at_risk(group: AtRisk, hazard: FloatArray, draws: int, generator: np.random.Generator) -> AtRisk:
+def sample_at_risk(group: AtRisk, hazard: FloatArray, draws: int, generator: np.random.Generator) -> AtRisk:
     """Return random tables, (draws, cells), of one group whose records leave cell by cell: by events with these
     hazards, or by censoring as estimated from the group. Records that stay are at risk in all cells."""
     without = np.append(group.records[1:], group.records[-1] - group.events[-1])
-    censored = _estimate_monotone_hazards(AtRisk(group.records - group.events - without, group.records - group.events))
+    censored = estimate_monotone_hazards(AtRisk(group.records - group.events - without, group.records - group.events))
     stay = np.cumprod((1 - hazard) * (1 - censored))
     before = np.append(1.0, stay[:-1])
     chances = np.concatenate([before * hazard, before * (1 - hazard) * censored, stay[-1:]])
@@ -552,16 +557,9 @@ def _sample_at_risk(group: AtRisk, hazard: FloatArray, draws: int, generator: np
     return AtRisk(leaving[:, :cells], records - np.cumsum(gone, axis=-1) + gone)
 
 
-def _estimate_monotone_hazards(group: AtRisk) -> FloatArray:
+def estimate_monotone_hazards(group: AtRisk) -> FloatArray:
     """Return the hazard of each cell, between 0 and 1, from the nonincreasing survival curve of the group, (cells,)."""
     return hazards_from_survival(estimate_survival(group, np.ones(len(group.events), dtype=np.bool_)))
-
-
-LEAST_RISK_OF_TABLES = 1.0
-"""Records: the number at risk counts as at least this many in the tests of groups, where noise may hide it."""
-LEAST_SPREAD = 1e-12
-MOST_HAZARD = 1 - 1e-6
-"""Hazard of a cell, at most, so that survival stays above 0."""
 
 
 class Curves(NamedTuple):
@@ -621,7 +619,9 @@ class RiskTable(NamedTuple):
         """
         share = (
             self.events
-            / np.maximum(self.fewest_records if censored_first else self.records, LEAST_RISK_OF_TABLES)[..., None, :]
+            / np.maximum(self.fewest_records if censored_first else self.records, TUNING.least_risk_of_tables)[
+                ..., None, :
+            ]
         )
         share = np.where(known, share.clip(-1, 1), 0.0)
         survival = _prepend_value(1.0, np.cumprod(1 - share.sum(axis=-2).clip(-1, 1), axis=-1))
@@ -653,7 +653,7 @@ class RiskTable(NamedTuple):
         first, low, high = int(known.sum()), early.survival.clip(0, 1), late.survival.clip(0, 1)
         come_low = _prepend_value(0.0, np.cumsum(low[..., None, :-1] * lowest_hazards, axis=-1))
         come_high = _prepend_value(0.0, np.cumsum(high[..., None, :-1] * highest_hazards, axis=-1))
-        whole = highest_hazards.sum(axis=-2, keepdims=True).clip(0, MOST_HAZARD)
+        whole = highest_hazards.sum(axis=-2, keepdims=True).clip(0, 1 - 1e-6)  # so that survival stays above 0
         apart = np.divide(-np.log1p(-whole), whole, out=np.ones_like(whole), where=whole > 0)
         more = _prepend_value(
             0.0, np.cumsum(highest_hazards * np.where(cells[:, 0] < cells[:, 1], apart, 1.0), axis=-1)
@@ -689,7 +689,7 @@ class RiskTable(NamedTuple):
 def plausible_at_risk(records: FloatArray, noise: FloatArray) -> FloatArray:
     """Return numbers at risk that are compatible with the release, at least one: released numbers minus simulated
     noise, (draws, cells)."""
-    return np.asarray(np.maximum(records - noise, LEAST_RISK_OF_TABLES))
+    return np.asarray(np.maximum(records - noise, TUNING.least_risk_of_tables))
 
 
 def _prepend_value(first: float, values: FloatArray) -> FloatArray:
@@ -746,5 +746,5 @@ def interval_over_orders(
     widths = [float(np.ptp(np.quantile(values, (0.25, 0.75)))) for values in (low, high) if np.isfinite(values).all()]
     spread = max(widths, default=0.0) / (2 * NormalDist().inv_cdf(0.75))  # standard deviation of a normal law
     apart = float(np.median(high) - np.median(low))
-    each = end_level(max(apart, 0.0) / max(spread, LEAST_SPREAD) if np.isfinite(apart) else np.inf, level)
+    each = end_level(max(apart, 0.0) / max(spread, 1e-12) if np.isfinite(apart) else np.inf, level)  # to divide by
     return -upper_quantile(-low, each), upper_quantile(high, each)

@@ -128,12 +128,10 @@ def notes_on_log_rank_bias(tables: Sequence[EventTable], noises: Sequence[EventT
     )
 
 
-MOST_CELLS = 2**14
-"""Cells of time, at most."""
 QUIET = 0.05
 """Records: standard deviation of noise below which counts are used without shrinkage."""
 EVERYWHERE = "the band at every time"
-LEVEL = 0.95
+PLOT_LEVEL = 0.95
 """Probability of the bands and of the intervals of numbers at risk on plots."""
 
 
@@ -197,7 +195,7 @@ class Survival(IntervalResult):
             if self.grid.values is not None
             else notes_on_wide_cells(released.select_subset(known), noises.select_subset((..., known)))
         )
-        lower, upper = inference.survival_band(*self._simulate_tie_orders(population=False), LEVEL)
+        lower, upper = inference.survival_band(*self._simulate_tie_orders(population=False), PLOT_LEVEL)
         return replace(self, privacy=self.privacy.with_notes(*wide, *notes_on_width(upper - lower, EVERYWHERE)))
 
     @cached_property
@@ -333,7 +331,7 @@ class Survival(IntervalResult):
             require_independent(self.privacy)
             draw = public_generator(None)
             noises = self._sample_noise(draw)
-            known = np.logical_and.accumulate(known & (late.records > inference.FEWEST_AT_RISK))
+            known = np.logical_and.accumulate(known & (late.records > inference.TUNING.fewest_at_risk))
             records = np.maximum(late.records - noises.at_risk.records, 1.0)
             # Drawn after the noise, so that the noise does not depend on whether sampling is drawn.
             sampling = inference.sample_survival_errors(
@@ -405,7 +403,7 @@ class Survival(IntervalResult):
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
         """Draw the curve with its bands and, if bands are drawn, numbers at risk with 95 % intervals; return the
         axes."""
-        error = np.diff(self.at_risk_intervals(LEVEL), axis=1)[1:, 0] / 2 if shades else None
+        error = np.diff(self.at_risk_intervals(PLOT_LEVEL), axis=1)[1:, 0] / 2 if shades else None
         risk = AtRiskRow(self.x, self.at_risk[1:], error)
         plot_arguments: Any = {"label": self.label, "at_risk": risk, "weighted": self.WEIGHTED}
         return draw_survival(self.x, self._mask_unknown("y", self.y), shades=shades, **plot_arguments, **how)
@@ -422,7 +420,10 @@ class Survival(IntervalResult):
         """Return the curve from a parsed JSON document. Raises `InvalidArgument` unless it has `RELEASES` rows of
         counts."""
         if len(turns := document.releases) != cls.RELEASES:
-            raise InvalidArgument("curve.evidence.releases", "counts of the censored and of events are needed")
+            raise InvalidArgument(
+                "curve.evidence.releases",
+                "counts of the censored and of events are needed: use the unchanged text of to_json",
+            )
         grid = grid_from_cells(document.question, document.arrays["x"], Outside.APART)
         return cls.from_counts(turns, grid, document.question["label"], document.privacy)
 
@@ -457,7 +458,13 @@ def event_categories(question: Any) -> Categories:
 
 
 def require_times(
-    time: str, grid: Grid, measured_in: str, by: By = None, *, max_cells: int = MOST_CELLS, verb: str = "counted"
+    time: str,
+    grid: Grid,
+    measured_in: str,
+    by: By = None,
+    *,
+    max_cells: int = 2**14,  # cells of time
+    verb: str = "counted",
 ) -> None:
     """Raise if the time column, grid, unit of measurement or categories of a question are invalid.
 
@@ -469,7 +476,9 @@ def require_times(
     format_axis_label(time, measured_in)
     parse_grouping(by)
     if cells > max_cells:
-        raise InvalidArgument("grid", f"at most {max_cells} cells of time are {verb}, got {cells}")
+        raise InvalidArgument(
+            "grid", f"at most {max_cells} cells of time are {verb}, got {cells}: give a grid of fewer cells"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -604,14 +613,16 @@ def log_rank_test(
         require_type(name, curve, Survival, "a survival curve, as dp.survival gives one,")
         require_independent(curve.privacy)
     if len(firsts) != len(seconds) or not firsts:
-        raise InvalidArgument("second", "as many curves as in the first group are needed, one per stratum")
+        raise InvalidArgument(
+            "second", "the second group needs as many curves as the first one: give one for each stratum"
+        )
     for name, power in (("rho", rho), ("gamma", gamma)):
         if not isinstance(power, (int, float)) or not 0 <= power < inf:
             raise InvalidArgument(name, "a number of at least 0 is needed")
     strata, notes, random = list[inference.Stratum](), dict[str, None](), public_generator(generator)
     for first_curve, second_curve in zip(firsts, seconds, strict=True):
         if not np.array_equal(first_curve.x, second_curve.x):
-            raise InvalidArgument("second", "a curve on the same grid is needed")
+            raise InvalidArgument("second", "a curve on the same grid is needed: ask for both curves on one grid")
         groups, noises = (
             [curve._event_table for curve in (first_curve, second_curve)],
             [curve._sample_noise(random) for curve in (first_curve, second_curve)],

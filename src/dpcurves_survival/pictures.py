@@ -22,20 +22,14 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-LETTERS = 7.0
-"""Points: font size of the table of numbers at risk."""
+FONT_SIZE = 8.0
+"""Points: font size of tables of numbers at risk and of texts below a figure."""
 ROW_HEIGHT = 9.5
 """Points: height of a row of that table."""
 BELOW_TICKS = 22.0
 """Points: distance of its first row from the axis."""
 AT_RISK = "number at risk"
 SURE = "number at risk (±: simultaneous 95% intervals for these records)"
-MOST = 6
-"""Times in that table, at most."""
-NARROW = 2.8
-"""Inches: width of axes below which there is no room for that table."""
-LONGEST_NAME = 12
-"""Characters of the name of a group beside that table."""
 GROUP, DARK, PALE = "at risk", "#333333", "#cccccc"
 
 
@@ -59,7 +53,8 @@ def write_at_risk(ax: Axes, row: AtRiskRow, name: str | None, color: str) -> Non
     from dpcurves.display.artists import shrink_axes
 
     figure = ax.figure.get_figure(root=True)
-    if figure is None or ax.get_position().width * figure.get_size_inches()[0] < NARROW:
+    # inches, below which there is no room for the table
+    if figure is None or ax.get_position().width * figure.get_size_inches()[0] < 2.8:
         return
     rows = sum(text.get_gid() == GROUP for text in ax.texts)
     if rows == 0:
@@ -72,10 +67,12 @@ def write_at_risk(ax: Axes, row: AtRiskRow, name: str | None, color: str) -> Non
         )
     down = scale_font_size(-BELOW_TICKS - ROW_HEIGHT * (rows + 1))
     if name is not None:
-        _write_below(ax, (-0.08, down), format_label(name, LONGEST_NAME), color=color, horizontalalignment="right")
+        # characters of a group name
+        _write_below(ax, (-0.08, down), format_label(name, 12), color=color, horizontalalignment="right")
     # Ticks inside the grid, and the number at risk in the cell that starts there.
     inside = [float(tick) for tick in ax.get_xticks() if row.edges[0] <= tick < row.edges[-1]]
-    for time in inside[:: -(-len(inside) // MOST)] if inside else [float(row.edges[0])]:
+    # times in the table
+    for time in inside[:: -(-len(inside) // 6)] if inside else [float(row.edges[0])]:
         cell = int(np.searchsorted(row.edges, time, side="right")) - 1
         words = format_number(round(max(float(row.records[cell]), 0.0)))
         words += "" if row.error is None else f"±{format_number(np.ceil(row.error[cell]))}"
@@ -90,7 +87,7 @@ def _write_below(ax: Axes, place: tuple[float, float], text: str, across: str = 
     down)."""
     ax.annotate(
         text, (place[0], 0.0), (0.0, place[1]), xycoords=(across, "axes fraction"), textcoords="offset points",
-        fontsize=scale_font_size(LETTERS), verticalalignment="top", annotation_clip=False, parse_math=False, **style,
+        fontsize=scale_font_size(FONT_SIZE), verticalalignment="top", annotation_clip=False, parse_math=False, **style,
     )  # fmt: skip
 
 
@@ -169,7 +166,6 @@ def draw_steps(
     return picture.add_statement()
 
 
-ROW, HEAD = 0.34, 1.5
 AXES = MappingProxyType({
     "share": "share without an event", "share with an event": "share with an event", "time": "time",
     "difference of shares": "difference of shares",
@@ -180,7 +176,8 @@ NOTHING = MappingProxyType({"ratio": 1.0, "difference of shares": 0.0, "differen
 """Value that means no difference, by scale: where the reference line is drawn."""
 RATIOS = (0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5, 10), (*np.arange(2, 10) / 10, *np.arange(10, 20) / 10, 2, 2.5, 3)
 """Ticks on an axis of ratios; and more of them, where these are few."""
-THIN, THICK, WITHIN, LONGEST = 1.1, 5.0, 0.4, 64
+LONGEST_GROUP_LABEL = 64
+"""Characters of the label of a row or a group, at most."""
 
 
 def draw_forest(
@@ -196,7 +193,8 @@ def draw_forest(
 
     scales = list(dict.fromkeys(scale for _, _, scale in rows))
     panel_numbers = [[number for number, row in enumerate(rows) if row[2] == scale] for scale in scales]
-    whole = canvas.prepare_axes(on.get("ax"), (7.4, HEAD + ROW * len(rows) + 0.6 * len(scales)))
+    # inches: 1.5 for title and axis, 0.34 for each row, 0.6 for each scale
+    whole = canvas.prepare_axes(on.get("ax"), (7.4, 1.5 + 0.34 * len(rows) + 0.6 * len(scales)))
     panels, below = stack_panels(whole, [len(panel_rows) + 0.9 for panel_rows in panel_numbers])
     for panel, scale, numbers in zip(panels, scales, panel_numbers, strict=True):
         _draw_panel(panel, scale, [rows[number] for number in numbers], numbers, on.get("shades", ()))
@@ -231,13 +229,16 @@ def _draw_panel(
     limits = (low / 1.15, high * 1.15) if scale == "ratio" else (low - room, high + room)
     none = NOTHING.get(scale)
     for shade, (lower, upper) in zip(shades, ends, strict=True):
-        width, alpha = (THIN, 1.0) if canvas.POPULATION in shade.label else (THICK, WITHIN)
+        # points and opacity: a thin line for the population within a thick one for these records
+        width, alpha = (1.1, 1.0) if canvas.POPULATION in shade.label else (5.0, 0.4)
         is_drawn = np.clip(lower, *limits), np.clip(upper, *limits)
         ax.hlines(places, *is_drawn, color=color, linewidth=width, alpha=alpha, label=shade.label)
     ax.plot(values, places, "s", color=color, markersize=5, zorder=3)
     if none is not None and limits[0] < none < limits[1]:
         ax.axvline(none, color="#8a8a8a", linewidth=0.8, linestyle=":", zorder=0)
-    ax.set_yticks(places, distinguish_labels([name for name, _, _ in rows], LONGEST), parse_math=False, fontsize=8)
+    ax.set_yticks(
+        places, distinguish_labels([name for name, _, _ in rows], LONGEST_GROUP_LABEL), parse_math=False, fontsize=8
+    )
     ax.set(ylim=(-0.6, len(rows) - 0.4), xlim=limits)
     if scale == "ratio":
         ax.set_xscale("log")
@@ -270,7 +271,8 @@ THEMES = MappingProxyType({
     "print": Theme("#ffffff", "#000000", "#444444", ("#000000", "#555555", "#888888", "#333333"), 0.16),
 })  # fmt: skip
 """Okabe and Ito's colours (2008), brighter on a dark background; in print, greys with dashes."""
-SIZE, LETTERS, LINE, TICKS, MOST_LETTERS = (6.4, 4.6), 8.0, 11.0, 6, 100
+STATEMENT_LINE = 11.0
+"""Points: distance of lines of text below a figure."""
 
 
 class FigureGroup(NamedTuple):
@@ -312,10 +314,10 @@ def draw_figure(
     if theme not in THEMES:
         raise InvalidArgument("theme", f"one of {', '.join(THEMES)} is needed")
     look = THEMES[theme]._replace(muted_text=WARNING) if privacy.seeded else THEMES[theme]
-    axes = canvas.prepare_axes(ax, SIZE)
+    axes = canvas.prepare_axes(ax, (6.4, 4.6))  # inches
     axes.figure.set_facecolor(look.background)
     axes.set_facecolor(look.background)
-    names = distinguish_labels([group.name for group in groups], LONGEST)
+    names = distinguish_labels([group.name for group in groups], LONGEST_GROUP_LABEL)
     for number, (name, group) in enumerate(zip(names, groups, strict=True)):
         color = look.colors[number % len(look.colors)]
         dash = canvas.DASHES[number % len(canvas.DASHES)] if theme == "print" else "-"
@@ -343,14 +345,14 @@ def _write_risk_table(axes: Axes, groups: Sequence[FigureGroup], theme: Theme, l
 
     from matplotlib.ticker import MaxNLocator
 
-    axes.xaxis.set_major_locator(MaxNLocator(TICKS, steps=[1, 2, 2.5, 3, 5, 6, 10]))
+    axes.xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 2.5, 3, 5, 6, 10]))
     risks = [(number, group, group.at_risk) for number, group in enumerate(groups) if group.at_risk is not None]
     down, names = -32.0, distinguish_labels([group.name for group in groups], 18)
     if risks:
         _write_text(axes, 0.0, down - 4, "Number at risk (± its 95% interval)", theme.text, weight="bold", ha="left")
         down -= 4
     for number, _, risk in risks:
-        down -= LINE
+        down -= STATEMENT_LINE
         color = theme.colors[number % len(theme.colors)]
         _write_text(axes, -0.02, down, names[number], color, ha="right")
         for time in [float(tick) for tick in axes.get_xticks() if risk.edges[0] <= tick < risk.edges[-1]]:
@@ -359,14 +361,14 @@ def _write_risk_table(axes: Axes, groups: Sequence[FigureGroup], theme: Theme, l
             words += "" if risk.error is None else f" ±{format_number(np.ceil(risk.error[cell]))}"
             position = (time - risk.edges[0]) / (risk.edges[-1] - risk.edges[0])
             _write_text(axes, float(position), down, words, theme.text, ha="left" if position < 0.02 else "center")
-    down -= 1.4 * LINE if risks else 0.2 * LINE
-    for line in [line_part for text in lines if text for line_part in wrap(text, MOST_LETTERS)]:
+    down -= 1.4 * STATEMENT_LINE if risks else 0.2 * STATEMENT_LINE
+    for line in [line_part for text in lines if text for line_part in wrap(text, 100)]:
         _write_text(axes, 0.0, down, line, theme.muted_text, size=7.0, ha="left")
         down -= 9.0
 
 
 def _write_text(
-    axes: Axes, across: float, down: float, words: str, color: str, *, size: float = LETTERS, **how: Any
+    axes: Axes, across: float, down: float, words: str, color: str, *, size: float = FONT_SIZE, **how: Any
 ) -> None:
     """Write text at x position `across`, a fraction of the axes' width, and `down` points above the axis (negative:
     below). `how` are further arguments of `annotate`."""

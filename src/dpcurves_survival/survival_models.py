@@ -39,8 +39,6 @@ from . import inference
 from .kaplan_meier import event_categories
 from .survival_readings import SHARE, Estimate
 
-LEAST = 0.02
-"""Probability of being observed that is divided by, at least."""
 LEAST_RECORDS = 0.5
 """Records that are divided by, at least; fewer count as none."""
 
@@ -78,7 +76,7 @@ class HorizonCounts(NamedTuple):
         before = np.concatenate([np.ones((*observed.shape[:-1], 1)), observed], axis=-1)
         if censoring_survival is not None:
             before = np.broadcast_to(censoring_survival, before.shape)
-        before = np.maximum(before, LEAST)
+        before = np.maximum(before, 0.02)  # the smallest probability of observation to divide by
         at = before[..., 1:] if censored_first else before[..., :-1]
         total = counts.sum(axis=(-3, -2))
         return cls((events / at[..., None]).sum(axis=-2), past / before[..., -1:], total)
@@ -151,9 +149,8 @@ def compute_concordance_index(counts: FloatArray, *, in_random_order: bool = Fal
     return np.asarray(np.divide(concordant, comparable, out=np.full_like(concordant, np.nan), where=is_known))
 
 
-MOST_COUNTS = 2**14
-"""Counts of a table of scores, times and events, at most."""
-FIFTIETHS = Grid(0, 1, cells=50)
+PROBABILITY_FIFTIETHS = Grid(0, 1, cells=50)
+"""Cells of predicted probabilities, by default: of width 0.02."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -424,7 +421,10 @@ class SurvivalModel(IntervalResult):
         times, watched = grid_from_cells(question, question["edges"], Outside.APART), question["watched"]
         scores = grid_from_json(question["scores"])
         if (evidence.sums.rows, evidence.sums.cells) != (2 * (times.cells + 2), scores.cells + 2):
-            raise InvalidArgument("curve.evidence.releases", "counts by event, time and score are needed")
+            raise InvalidArgument(
+                "curve.evidence.releases",
+                "counts by event, time and score are needed: use the unchanged text of to_json",
+            )
         shares = None if watched is None else tuple(map(float, watched))
         return cls(times, scores, question["groups"], shares, document.privacy, evidence)
 
@@ -516,7 +516,7 @@ class SurvivalModelQuestion(TableQuestion):
     time: str
     event: str
     times: Grid
-    scores: Grid = FIFTIETHS
+    scores: Grid = PROBABILITY_FIFTIETHS
     groups: int = 10
     censoring_survival: tuple[float, ...] | None = None
     by: By = None
@@ -531,24 +531,28 @@ class SurvivalModelQuestion(TableQuestion):
         require_type("groups", self.groups, int, "a whole number")
         if not 2 <= self.groups <= self.scores.cells:
             raise InvalidArgument(
-                "groups", f"from 2 to {self.scores.cells} groups are needed, as many as there are cells"
+                "groups", f"from 2 groups to {self.scores.cells}, the cells of the scores, are needed"
             )
-        if 2 * (times.cells + 2) * self.scores.cells > MOST_COUNTS:
+        most_counts = 2**14  # counts of times, events and scores
+        if 2 * (times.cells + 2) * self.scores.cells > most_counts:
             raise InvalidArgument(
-                "times, scores", f"at most {MOST_COUNTS} counts are possible; use fewer cells of time"
+                "times, scores", f"a table has at most {most_counts} counts; use fewer cells of time or of scores"
             )
         if self.censoring_survival is not None:
             plain = isinstance(self.censoring_survival, (tuple, list)) and all(
                 type(each) in (int, float) for each in self.censoring_survival
             )
             if not plain:
-                raise WrongArgumentType("censoring_survival", "numbers are needed, in a tuple, or none")
+                raise WrongArgumentType(
+                    "censoring_survival", "a tuple of shares is needed, as in (1, 0.9, 0.8); or leave it out"
+                )
             object.__setattr__(self, "censoring_survival", tuple(self.censoring_survival))
             shares = np.asarray(self.censoring_survival, dtype=np.float64)
             falls = shares.shape == (times.cells + 1,) and bool((np.diff(shares) <= 0).all())
             if not falls or not 0 < shares[-1] <= shares[0] <= 1:
                 raise InvalidArgument(
-                    "censoring_survival", "a share for each edge of time is needed, falling from at most 1 to above 0"
+                    "censoring_survival",
+                    "a share for each edge of time is needed, falling from at most 1, and all above 0",
                 )
 
     def steps(self, setting: Setting) -> Needs[Any]:

@@ -31,7 +31,7 @@ from .kaplan_meier import EventTable, LogRankTest, Survival, log_rank_test
 from .pictures import AtRiskRow, FigureGroup, draw_figure, draw_forest, draw_steps
 from .variants import DelayedEntry, WeightedSurvival
 
-PLACE = 20
+SURVIVAL_STREAM = 20
 """Index of the first random stream of these simulations; there is one stream per group."""
 A_CURVE = "a survival curve, as dp.survival gives one,"
 SHARE, TIME, RATIO, PEOPLE, HAZARD = "share", "time", "ratio", "people", "cumulative hazard"
@@ -128,15 +128,15 @@ class RiskTableReader(NamedTuple):
         def simulate_group() -> GroupDraws:
             """Return draws of tables that are compatible with the release, and their bounding curves."""
             known, sampling, told = result._known_cells, None, self.read_table(result)
-            noises = self.sample_noise(result, numbered_generator(PLACE + group_index))
+            noises = self.sample_noise(result, numbered_generator(SURVIVAL_STREAM + group_index))
             if population:
                 require_independent(result.privacy)
                 records = inference.plausible_at_risk(told.records, noises.records)
-                generator = numbered_generator(PLACE + 2 + group_index)
+                generator = numbered_generator(SURVIVAL_STREAM + 2 + group_index)
                 sampling = inference.HazardSamplingErrors.sample_errors(
                     self.estimate_hazards(result), records, generator
                 )
-                known = np.logical_and.accumulate(known & (told.records > inference.FEWEST_AT_RISK))
+                known = np.logical_and.accumulate(known & (told.records > inference.TUNING.fewest_at_risk))
             table = told.subtract_noise(noises, sampling)
             return GroupDraws(table, known, *table.bound_curves(known, result._cell_bounds, sampling))
 
@@ -233,18 +233,24 @@ def estimate_hazard_ratio(
     def lacks_events() -> bool:
         """Return whether noise alone may explain all events of both groups, so that no hazard is known."""
         events = sum(float(reader.read_table(group).events[cause_index, known].sum()) for group in groups)
-        noises = [reader.sample_noise(group, numbered_generator(PLACE + index)) for index, group in enumerate(groups)]
+        noises = [
+            reader.sample_noise(group, numbered_generator(SURVIVAL_STREAM + index))
+            for index, group in enumerate(groups)
+        ]
         draws = min(len(noise.records) for noise in noises)
         return bool(may_be_zero(events, sum(table.events[:draws, cause_index, known].sum(axis=-1) for table in noises)))
 
     @cache
     def score_groups() -> ScoredRiskTables:
         """Return the released tables of both groups with their noise, prepared for scoring; computed once."""
-        noises = [reader.sample_noise(group, numbered_generator(PLACE + index)) for index, group in enumerate(groups)]
+        noises = [
+            reader.sample_noise(group, numbered_generator(SURVIVAL_STREAM + index))
+            for index, group in enumerate(groups)
+        ]
         released, noise = ([select_cause(table) for table in both] for both in (map(reader.read_table, groups), noises))
         leaving = not isinstance(groups[0], DelayedEntry)
         return ScoredRiskTables.from_tables(
-            released, noise, numbered_generator(PLACE + 2), tied=tied, has_only_exits=leaving
+            released, noise, numbered_generator(SURVIVAL_STREAM + 2), tied=tied, has_only_exits=leaving
         )
 
     def find_endpoints(level: float, population: bool) -> tuple[float, float]:
@@ -380,7 +386,7 @@ def _require_same_grid(first: Survival, second: Survival) -> None:
     for name, curve in (("first", first), ("second", second)):
         require_type(name, curve, Survival, A_CURVE)
     if not np.array_equal(first.x, second.x):
-        raise InvalidArgument("second", "a curve on the same grid is needed")
+        raise InvalidArgument("second", "a curve on the same grid is needed: ask for both curves on one grid")
 
 
 def restricted_mean_difference(first: Survival, second: Survival, until: float) -> Estimate:
@@ -650,9 +656,13 @@ class SurvivalNumbers(CompositeResult):
         for curve in self.curves.values():
             require_type("curves", curve, CauseSpecificEstimates if self._has_competing_risks else Survival, A_CURVE)
         if since is not None and self._has_competing_risks:
-            raise InvalidArgument("since", "conditional survival needs survival curves, not competing risks")
+            raise InvalidArgument(
+                "since", "conditional survival needs survival curves: leave since out for competing risks"
+            )
         if not self.curves or (until is None and not at and len(self.curves) != 2):
-            raise InvalidArgument("until, at", "give a time of restriction for means, or landmarks")
+            raise InvalidArgument(
+                "until, at", "give a time of restriction for means, as until=5, or landmarks, as at=(1, 5)"
+            )
         self.estimates = dict(self._compute_estimates())
 
     def _compute_estimates(self) -> Any:
@@ -710,7 +720,9 @@ class SurvivalNumbers(CompositeResult):
             ValueError: there are not two groups, or they have competing risks.
         """
         if len(self.curves) != 2 or self._has_competing_risks:
-            raise InvalidArgument("curves", "survival curves of two groups are needed")
+            raise InvalidArgument(
+                "curves", "survival curves of two groups are needed: ask with by= naming two categories"
+            )
         one, other = self.curves.values()
         return log_rank_test(one, other, rho=rho, gamma=gamma)
 

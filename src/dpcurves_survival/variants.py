@@ -157,7 +157,8 @@ class WeightedSurvival(Survival):
         question, turns = document.question, document.releases
         if len(turns) != cls.RELEASES + 1:
             raise InvalidArgument(
-                "curve.evidence.releases", "weights of the censored and of events, and squares, are needed"
+                "curve.evidence.releases",
+                "weights of the censored and of events, and squares, are needed: use the unchanged text of to_json",
             )
         grid = grid_from_cells(question, document.arrays["x"], Outside.APART)
         squares = SquaredWeights.from_json(question, document.evidence["releases"][-1], grid.slots)
@@ -367,7 +368,8 @@ class DelayedEntry(Survival):
         """Return the curve from a parsed JSON document. Raises `InvalidArgument` unless it has three rows of counts."""
         if len(document.releases) != cls.RELEASES:
             raise InvalidArgument(
-                "curve.evidence.releases", "counts of the censored, of events and of entries are needed"
+                "curve.evidence.releases",
+                "counts of the censored, of events and of entries are needed: use the unchanged text of to_json",
             )
         grid = grid_from_cells(document.question, document.arrays["x"], Outside.APART)
         ties = require_entry_ties(document.question["entry_ties"])
@@ -438,7 +440,9 @@ class DelayedEntryQuestion(TableQuestion):
         event_categories(self)
         require_entry_ties(self.entry_ties)
         if self.entry == self.time:
-            raise InvalidArgument("entry", "another column than that of exits is needed")
+            raise InvalidArgument(
+                "entry", "another column than that of exits is needed: name the column of entry times"
+            )
 
     def steps(self, setting: Setting) -> Needs[Any]:
         """Ask for counts of exits in each cell, by event, and then for counts of entries."""
@@ -461,10 +465,6 @@ class DelayedEntryQuestion(TableQuestion):
 
     def __str__(self) -> str:
         return describe_question(f"survival by {self.event} from {self.entry}", self.time, self.by)
-
-
-CELLS = 128
-"""Approximate number of cells of the grid."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -508,7 +508,8 @@ class AutoRangeSurvivalQuestion(TableQuestion):
 
     def steps(self, setting: Setting) -> Needs[Any]:
         """Search for the range of times, and ask as a `SurvivalQuestion` does."""
-        search = yield from ask_workload(AutomaticGridWorkload(self.time, CELLS), LOOKED)
+        # cells of the grid, approximately
+        search = yield from ask_workload(AutomaticGridWorkload(self.time, 128), LOOKED)
         edges = [0.0, *(edge for edge in search.chosen_grid.edges.tolist() if edge > 0)]
         grid = Grid.from_edges(edges if len(edges) > 1 else [0.0, 1.0], outside=Outside.APART)
         return (
@@ -532,18 +533,8 @@ class AutoRangeSurvivalQuestion(TableQuestion):
 
 
 # Turnbull's estimate from counts of pairs of cells: an event lies after the first cell and not after the second.
-STEPS = 20_000
-"""Maximum number of iterations of the estimate."""
-STEPS_OF_DRAWS = 300
-"""Maximum number of iterations of simulated estimates."""
-SETTLED = 1e-13
-"""Change of a mass below which iterations end."""
-MIXED = 0.1
-"""Weight of the uniform law in the starting masses: a cell of mass 0 would keep it."""
-LEAST = 1e-300
+LEAST_DIVISOR = 1e-300
 """Records: the divisor that replaces 0, far below any count."""
-STANDS_OUT = 3.0
-"""z-score of the count of a pair of cells from which it is taken for records."""
 
 
 def collapse_pairs(slots: FloatArray, *, round_down: bool) -> FloatArray:
@@ -618,7 +609,7 @@ def keep_significant_pairs(counts: FloatArray, noise: FloatArray) -> FloatArray:
         counts: Collapsed counts, (cells + 1, cells + 1).
         noise: Draws of their noise, (draws, cells + 1, cells + 1).
     """
-    seen = counts > STANDS_OUT * noise.std(axis=0)
+    seen = counts > 3.0 * noise.std(axis=0)  # z-score from which the count of a pair of cells is taken for records
     if not seen.any():
         return project_pair_counts(counts)
     significant = np.zeros_like(counts)
@@ -633,11 +624,13 @@ def rescale_pair_counts(counts: FloatArray) -> FloatArray:
     The counts of `project_pair_counts` have fewer records in rare pairs, so these counts err in the opposite direction.
     """
     scaled = np.maximum(counts, 0.0)
-    return scaled * (max(float(counts.sum()), 1.0) / max(float(scaled.sum()), LEAST))
+    return scaled * (max(float(counts.sum()), 1.0) / max(float(scaled.sum()), LEAST_DIVISOR))
 
 
 def estimate_turnbull_masses(
-    counts: FloatArray, start: FloatArray | None = None, max_iterations: int = STEPS
+    counts: FloatArray,
+    start: FloatArray | None = None,
+    max_iterations: int = 20_000,  # iterations, at most
 ) -> FloatArray:
     """Return the maximum likelihood probabilities of an event in each cell, by self-consistency (Turnbull 1976;
     Efron 1967): (..., cells + 1); the last is for events beyond the grid.
@@ -649,17 +642,19 @@ def estimate_turnbull_masses(
     """
     size = counts.shape[-1]
     even = np.full((*counts.shape[:-2], size), 1 / size)
-    mass = even if start is None else (1 - MIXED) * start + MIXED * even
-    whole = np.maximum(counts.sum(axis=(-2, -1)), LEAST)[..., None]
+    mixed = 0.1  # weight of the uniform law: a cell of mass 0 would keep it
+    mass = even if start is None else (1 - mixed) * start + mixed * even
+    whole = np.maximum(counts.sum(axis=(-2, -1)), LEAST_DIVISOR)[..., None]
     for _ in range(max_iterations):
         below = np.cumsum(mass, axis=-1)
         chance = below[..., None, :] - (below - mass)[..., :, None]
-        share = np.divide(counts, chance, out=np.zeros_like(counts), where=(counts > 0) & (chance > LEAST))
+        share = np.divide(counts, chance, out=np.zeros_like(counts), where=(counts > 0) & (chance > LEAST_DIVISOR))
         opened, closed = share.sum(axis=-1), share.sum(axis=-2)
         closed = np.concatenate([np.zeros((*closed.shape[:-1], 1)), closed[..., :-1]], axis=-1)
         moved = mass * np.cumsum(opened - closed, axis=-1) / whole
         change, mass = float(np.abs(moved - mass).max(initial=0.0)), np.maximum(moved, 0.0)
-        if change < SETTLED:
+        # change of a mass below which iterations end
+        if change < 1e-13:
             break
     return mass
 
@@ -671,7 +666,7 @@ def estimate_turnbull_survival(likely: FloatArray) -> FloatArray:
 
 def event_fractions_past_cells(mass: FloatArray) -> FloatArray:
     """Return the fraction of each pair's records with an event past each cell, (cells + 1, cells + 1, cells)."""
-    below = np.append(0.0, np.cumsum(mass + LEAST))
+    below = np.append(0.0, np.cumsum(mass + LEAST_DIVISOR))
     first, last, past = np.ogrid[: len(mass), : len(mass), : len(mass) - 1]
     whole = below[last + 1] - below[first]
     fractions = below[last + 1] - below[np.clip(past + 1, first, last + 1)]
@@ -706,8 +701,9 @@ class SimulatedTurnbull(NamedTuple):
                 )
                 moved = noise + (record_counts.reshape(noise.shape) - table)
             masses = estimate_turnbull_masses(table)
+            # simulated estimates begin at the estimate, and have at most 300 iterations
             again = estimate_turnbull_masses(
-                project_pair_counts(table + moved), np.broadcast_to(masses, (len(noise), len(masses))), STEPS_OF_DRAWS
+                project_pair_counts(table + moved), np.broadcast_to(masses, (len(noise), len(masses))), 300
             )
             errors.append((np.cumsum(masses) - np.cumsum(again, axis=-1))[:, :-1])
             if table is spread:
@@ -724,11 +720,9 @@ class SimulatedTurnbull(NamedTuple):
         return self.survival - added.max(axis=0) - half, self.survival - added.min(axis=0) + half
 
 
-MOST_IN_PAIRS = 64
-"""Maximum number of cells, because pairs of them are counted."""
-DRAWS = 400
+INTERVAL_DRAWS = 400
 """Draws of noise; a curve is estimated for each."""
-PLACE = 26
+INTERVAL_STREAM = 26
 """Index of the first random stream of these simulations."""
 
 
@@ -789,7 +783,9 @@ class IntervalCensoredSurvival(IntervalResult):
     @cached_property
     def _followed_cells(self) -> BoolArray:
         """The cells up to the last one to which significantly many records were followed, (cells,)."""
-        noise = simulate_cell_noise(self.evidence.sums, self.evidence.total, DRAWS, numbered_generator(PLACE))
+        noise = simulate_cell_noise(
+            self.evidence.sums, self.evidence.total, INTERVAL_DRAWS, numbered_generator(INTERVAL_STREAM)
+        )
         released, draws = (
             count_followed(each.reshape(-1, *self._pair_counts.shape)) for each in (self._pair_counts, noise)
         )
@@ -822,8 +818,10 @@ class IntervalCensoredSurvival(IntervalResult):
         def simulate_order() -> SimulatedTurnbull:
             """Return the simulation with fixed public seeds."""
             counts = self._collapse_table(round_down=round_down)
-            noise = simulate_cell_noise(self.evidence.sums, self.evidence.total, DRAWS, numbered_generator(PLACE))
-            sampled = numbered_generator(PLACE + 1) if population else None
+            noise = simulate_cell_noise(
+                self.evidence.sums, self.evidence.total, INTERVAL_DRAWS, numbered_generator(INTERVAL_STREAM)
+            )
+            sampled = numbered_generator(INTERVAL_STREAM + 1) if population else None
             shape = len(noise), *self._pair_counts.shape
             return SimulatedTurnbull.simulate(
                 counts, collapse_pairs(noise.reshape(shape), round_down=round_down), sampled
@@ -857,7 +855,10 @@ class IntervalCensoredSurvival(IntervalResult):
         of slots."""
         (evidence,), grid = document.releases, grid_from_cells(document.question, document.arrays["x"], Outside.APART)
         if evidence.sums.rows * evidence.sums.cells != grid.slots**2:
-            raise InvalidArgument("curve.evidence.releases", "counts of pairs of cells of the grid are needed")
+            raise InvalidArgument(
+                "curve.evidence.releases",
+                "counts of pairs of cells of the grid are needed: use the unchanged text of to_json",
+            )
         return cls.from_counts(evidence, grid, document.question["label"], document.privacy)
 
     def _summary(self) -> list[tuple[str, str]]:
@@ -924,7 +925,7 @@ class IntervalCensoredQuestion(TableQuestion):
     measured_in: str = ""
 
     def __post_init__(self) -> None:
-        largest_cells, counted = MOST_IN_PAIRS, "counted in pairs"
+        largest_cells, counted = 64, "counted in pairs"  # cells, because pairs of them are counted
         require_times(self.last, self.grid, self.measured_in, self.by, max_cells=largest_cells, verb=counted)
         for name, column in (("last", self.last), ("first", self.first)):
             require_type(name, column, str, "a column")

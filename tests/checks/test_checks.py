@@ -105,7 +105,7 @@ class Fragile:
 
 def test_shares_that_do_not_add_up_are_found() -> None:
     with pytest.raises(
-        ValueError, match="^question: budget fractions of a question must add up to 1; 1/2 of this question is left$"
+        ValueError, match="^question: budget fractions of a question must add up to 1; 1/2 of this question is left"
     ):
         check_question(Wasteful(), COLUMNS)
 

@@ -161,9 +161,9 @@ def test_a_study_and_the_forms_of_a_server_take_auto() -> None:
     assert found == dp.AutoRangeHistogramQuestion("x", by=dp.UnlistedCategories("ward"))
     typed = {"column": ["x"], "bounds": ["auto"]}
     assert build_forms(QUESTIONS)["sum"].build_question(typed, {}) == dp.AutoRangeSumQuestion("x")
-    with pytest.raises(ValueError, match=r"^lower: give lower and upper, or neither"):
+    with pytest.raises(ValueError, match=r"^lower: give lower and upper as numbers"):
         question_from_json({**either, "lower": "auto", "upper": 3})
-    with pytest.raises(ValueError, match=r"^grid: this question needs one: 'auto' is known by cdf, histogram, "):
+    with pytest.raises(ValueError, match=r"^grid: this question needs a grid; only cdf, histogram, "):
         question_from_json({"ask": "roc", "label": "y", "score": "x", "grid": "auto"})
 
 

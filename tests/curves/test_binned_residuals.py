@@ -12,7 +12,13 @@ from numpy.typing import NDArray
 
 from dpcurves import ADD_REMOVE
 from dpcurves.conversation import HALF, Setting
-from dpcurves.curves.residuals import COUNTS, SUMS, BinnedResiduals, BinnedResidualsQuestion, find_min_records
+from dpcurves.curves.residuals import (
+    BIN_COUNTS_FRACTION,
+    BIN_SUMS_FRACTION,
+    BinnedResiduals,
+    BinnedResidualsQuestion,
+    find_min_records,
+)
 from dpcurves.data import Axis, Categories, Grid, Outside
 from dpcurves.laws import IntervalSums
 from dpcurves.mechanisms import AUTO
@@ -173,7 +179,8 @@ def test_counts_and_centred_sums_lose_their_shares_on_ties_of_boundaries(adjacen
         CountQuery((Categories("y", (0, 1)), bins), CountUse.CELLS),
         SumQuery((Categories("y", (0, 1)), bins), half=HALF),
     ]
-    plans = [AUTO.plan(each, ONE * share, adjacency) for each, share in zip(queries, (COUNTS, SUMS), strict=True)]
+    shares = (BIN_COUNTS_FRACTION, BIN_SUMS_FRACTION)
+    plans = [AUTO.plan(each, ONE * share, adjacency) for each, share in zip(queries, shares, strict=True)]
     edges = bins.grid.edges
     scores = [*edges, *np.nextafter(edges, -1), *np.nextafter(edges, 2), np.inf, -np.inf, np.nan]
     records = [{"s": [score], "y": [label]} for score in scores for label in (0.0, 1.0, 7.0)]
@@ -190,7 +197,7 @@ def test_counts_and_centred_sums_lose_their_shares_on_ties_of_boundaries(adjacen
                 lost += int(cells) / plan.law.levels[0].noise.parameter
                 lost += 0 if plan.law.missing is None else int(missing) / plan.law.missing.parameter
             worst = max(worst, lost)
-    assert worst == COUNTS + SUMS
+    assert worst == BIN_COUNTS_FRACTION + BIN_SUMS_FRACTION
 
 
 def test_what_is_left_over_belongs_to_the_last_bin() -> None:

@@ -77,7 +77,7 @@ def test_bands_hold_all_shares_as_often_as_they_say() -> None:
 
 @pytest.mark.parametrize("at", [(), (1, 1), (-1,), (9,)])
 def test_edges_that_are_none_are_refused(at: tuple[int, ...]) -> None:
-    with pytest.raises(ValueError, match=r"^at: numbers of edges from 0 to 8"):
+    with pytest.raises(ValueError, match=r"^at: indices of edges from 0 to 8"):
         CdfQuestion("age", GRID, at=at)
 
 

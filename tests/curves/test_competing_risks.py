@@ -122,7 +122,7 @@ def test_a_picture_has_a_curve_for_each_cause_and_a_frame_a_row_for_each_edge() 
 @pytest.mark.parametrize(
     ("fields", "line"),
     [
-        (("t", "e", dp.Values(range(9)), ()), "causes: from 1 to 32"),
+        (("t", "e", dp.Values(range(9)), ()), "causes: a tuple of 1 to 32"),
         (("t", "e", dp.Grid(0, 1, cells=2**14 + 1), ("a",)), "grid: at most 16384"),
     ],
 )

@@ -172,7 +172,7 @@ def test_predicted_shares_may_be_declared() -> None:
     read = dp.scores(came, predicted, grid=tenths, **SURE)
     assert read.value("brier") == pytest.approx(np.mean((predicted - came) ** 2), abs=1e-3)
     assert len(dp.calibration_curve(came, predicted, grid=tenths, **PAID).count) >= 2
-    with pytest.raises(ValueError, match=r"^grid: predicted probabilities lie in \[0, 1\], got 0 to 2$"):
+    with pytest.raises(ValueError, match=r"^grid: predicted probabilities lie in \[0, 1\], got 0 to 2"):
         dp.calibration_curve(came, predicted, grid=dp.Values((0, 1, 2)), **PAID)
 
 

@@ -16,7 +16,7 @@ from scipy.stats import kstest
 from dpcurves.conversation import Setting
 from dpcurves.curves import HosmerLemeshow, HosmerLemeshowQuestion
 from dpcurves.curves.calibration import TEST_NUMBERS as NUMBERS
-from dpcurves.curves.score_groups import COUNTING, find_group_number
+from dpcurves.curves.score_groups import RECORDS_FRACTION, find_group_number
 from dpcurves.data import Values
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss, ReplaceOne
 from dpcurves.queries import CountQuery, QuantileCutsQuery
@@ -108,7 +108,7 @@ def test_fewer_groups_are_asked_of_fewer_records() -> None:
 def test_where_the_number_of_records_is_private_it_is_counted_first() -> None:
     counted, *others = plan_question(QUESTION, PrivacyLoss.pure(1), AddRemove(EACH_RECORD))
     assert isinstance(counted.query, CountQuery)
-    assert counted.loss.epsilon == COUNTING
+    assert counted.loss.epsilon == RECORDS_FRACTION
     assert sum(float(plan.loss.epsilon or 0) for plan in others) == pytest.approx(0.98)
     assert [len(judged(CONTINUOUS, records, "1", 0, 1).count) for records in (300, 1200, 5000)] == [4, 5, 10]
     given = plan_question(HosmerLemeshowQuestion("y", "s", groups=7), PrivacyLoss.pure(1), AddRemove(EACH_RECORD))

@@ -16,7 +16,7 @@ from dpcurves.conversation import PrefixWorkload, Release, Setting, Step
 from dpcurves.curves import CDF, CdfQuestion, QuantilesQuestion
 from dpcurves.data import Axis, Grid
 from dpcurves.inference import find_quantile_ends
-from dpcurves.inference.quantiles import FEW, are_few, find_ends_by_tests
+from dpcurves.inference.quantiles import MOST_TESTED_QUANTILES, are_few, find_ends_by_tests
 from dpcurves.privacy import AddRemove, Adjacency, PrivacyLoss, Unit
 from dpcurves.queries import Hint, PartitionQuery
 from dpcurves.session import answer_steps
@@ -56,7 +56,8 @@ def test_without_noise_the_interval_is_the_cell_and_at_a_tie_between_two_cells_b
 
 
 def test_few_are_told_by_their_number_and_level_alone() -> None:
-    assert [are_few(each, LEVEL, 1000) for each in (0, 1, FEW, FEW + 1)] == [False, True, True, False]
+    numbers = (0, 1, MOST_TESTED_QUANTILES, MOST_TESTED_QUANTILES + 1)
+    assert [are_few(each, LEVEL, 1000) for each in numbers] == [False, True, True, False]
     assert not are_few(1, 0.999, 1000)
 
 

@@ -15,7 +15,7 @@ import dpcurves as dp
 from dpcurves.models import predictor_from_object
 from dpcurves.privacy import PrivacyLoss
 from dpcurves_judging.cross_fitting import Folds, HeldOut
-from dpcurves_judging.pairwise_scorer import SCORES
+from dpcurves_judging.pairwise_scorer import HELD_OUT_SCORES
 
 HUGE, ONE = PrivacyLoss.pure(10**12), PrivacyLoss.pure(1)
 FEATURES = (dp.NumericColumn("a", -3, 3), dp.NumericColumn("b", 0, 4))
@@ -119,7 +119,7 @@ def test_intervals_hold_held_out_areas_of_these_records_and_of_all_others_as_oft
 def _area(given: dict[str, Any], axis: Any) -> float:
     """Over pairs of one fold, scores in cells."""
     columns = [given["a"], given["b"]]
-    cell, fold = SCORES.cell_of(axis.compute_values(columns)), axis.folds.compute_values(columns)
+    cell, fold = HELD_OUT_SCORES.cell_of(axis.compute_values(columns)), axis.folds.compute_values(columns)
     areas, pairs = [], []
     for each in (0, 1):
         own = fold == each

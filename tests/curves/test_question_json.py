@@ -45,15 +45,15 @@ def test_every_question_has_a_word() -> None:
         ({}, "ask: one of auto-range-cdf, "),
         ([], "ask: one of auto-range-cdf, "),
         ({"ask": "cfd"}, "ask: one of auto-range-cdf, "),
-        ({"ask": "cdf", "grid": "0:1:4"}, "column: it is needed, and is not there"),
+        ({"ask": "cdf", "grid": "0:1:4"}, "column: the field is missing: add it to the question"),
         ({"ask": "cdf", "column": "x", "gird": "0:1:4"}, "gird: there is no such field; there are column, grid"),
-        ({"ask": "cdf", "column": "x", "grid": 7}, "grid: an object is needed, got 7"),
+        ({"ask": "cdf", "column": "x", "grid": 7}, "grid: an object is needed, as in"),
         ({"ask": "cdf", "column": "x", "grid": "0:1"}, "grid: write lower:upper:cells"),
         ({"ask": "cdf", "column": "x", "grid": "0:1:4", "by": "y"}, "by: an object is needed"),
         ({"ask": "cdf", "column": "x", "grid": "0:1:4", "by": {}}, "by: column and categories are needed"),
         ({"ask": "cdf", "column": "x", "grid": "0:1:4", "hint": "peek"}, "hint: one of spread, peaked, atoms"),
         ({"ask": "cdf", "column": "x", "grid": "0:1:4", "method": "magic"}, "method: one of grown-partition"),
-        ({"ask": "cdf", "column": "x", "grid": "0:1:4", "method": {"bisection": {}}}, "rounds: it is needed"),
+        ({"ask": "cdf", "column": "x", "grid": "0:1:4", "method": {"bisection": {}}}, "rounds: the field is missing"),
     ],
 )
 def test_what_is_no_question_is_refused_in_one_line_that_names_the_field(stored: Any, line: str) -> None:

@@ -21,7 +21,7 @@ from tiny_tables import ADJACENCIES, data_sets, neighbours
 
 from dpcurves.conversation import Plan, Release, Step
 from dpcurves.curves import ResidualPlotQuestion
-from dpcurves.curves.residuals import COUNTING, MOST_SHARE, MOST_SPARED
+from dpcurves.curves.residuals import COUNT_FRACTION, MOST_BOUND_FRACTION, MOST_SPARED
 from dpcurves.histograms import CellEstimator
 from dpcurves.laws import NoisySums, ThresholdAnswers
 from dpcurves.mechanisms import AUTO
@@ -142,13 +142,13 @@ def test_a_private_number_of_records_is_counted_first(adjacency: Adjacency) -> N
         found = [step for step, _ in turns(LOSSES["pure"], adjacency, counted, (1, 1))]
         shares = [step.budget_fraction for step in found if isinstance(step.query, CoverageQuery)]
         spared = {step.query.spare for step in found if isinstance(step.query, CoverageQuery)}
-        assert shares[0] == shares[1] <= MOST_SHARE
+        assert shares[0] == shares[1] <= MOST_BOUND_FRACTION
         assert len(spared) == 1
         assert (
             max(spared)
             <= max(counted if adjacency.public_record_count is None else adjacency.public_record_count, 0) / MOST_SPARED
         )
-        assert (found[0].budget_fraction == COUNTING) == (adjacency.public_record_count is None)
+        assert (found[0].budget_fraction == COUNT_FRACTION) == (adjacency.public_record_count is None)
         assert isinstance(found[0].query, CoverageQuery) == (adjacency.public_record_count is not None)
         seen.add((shares[0], *spared))
     assert (len(seen) > 2) == (adjacency.public_record_count is None)

@@ -12,14 +12,14 @@ import pytest
 import dpcurves as dp
 from dpcurves.data import Axis
 from dpcurves.privacy import EACH_RECORD, Unit
-from dpcurves.queries.query import LONGEST_NAME, MOST_DOUBLINGS
+from dpcurves.queries.query import LONGEST_CATEGORY, MOST_DOUBLINGS
 from dpcurves.records import open_records
 
 Load = Callable[[Mapping[str, pa.Array]], Any]
 LOSS, DELTA = dp.PrivacyLoss.pure(4), "1e-3"
 pytestmark = pytest.mark.parametrize("load", ["postgres", "debian", "sail"], indirect=True, scope="session")
 WHO = np.repeat(np.arange(900), np.where(np.arange(900) % 3, 1, 9))
-NAMES = ("back\\slash", "né", "other", "other groups", "tail", "x" * (LONGEST_NAME + 1))
+NAMES = ("back\\slash", "né", "other", "other groups", "tail", "x" * (LONGEST_CATEGORY + 1))
 AXES = Axis("wage", dp.Grid(0, 100_000, cells=4)), Axis("size", dp.Grid.from_edges([0, 0.7, 1, 9]))
 KIND, NOBODY = WHO % 97 % len(NAMES), WHO % 50 == 1
 

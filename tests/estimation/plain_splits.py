@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import roots_genlaguerre
 
-from dpcurves.estimation.binary_tree import WHOLE, Halving, Layout, Measurements
+from dpcurves.estimation.binary_tree import ROOT, Halving, Layout, Measurements
 from dpcurves.estimation.empirical_bayes import (
     END_PRIOR,
     LEFTOVER,
@@ -120,7 +120,7 @@ def _uneven(known: Measurements, ascent: Ascent, total: float) -> tuple[Plain, f
     """By all kinds; and the logarithm of the odds that all splits are binomial."""
     nodes, odds = known.layout.nodes, 0.0
     (counts, variance, doubt), rough = np.zeros((3, nodes)), np.zeros(nodes, dtype=int)
-    counts[WHOLE] = max(total, 0.0)
+    counts[ROOT] = max(total, 0.0)
     prior = [PRIOR, PRIOR]
     for halving in known.layout.halvings:
         splits = {family: _split(known, ascent, counts, family) for family in families(known.layout, halving)}
@@ -152,7 +152,7 @@ def _uneven(known: Measurements, ascent: Ascent, total: float) -> tuple[Plain, f
 def _even(known: Measurements, ascent: Ascent, total: float) -> Plain:
     """If all splits are binomial: only the first kind."""
     counts, variance = np.zeros((2, known.layout.nodes))
-    counts[WHOLE] = max(total, 0.0)
+    counts[ROOT] = max(total, 0.0)
     for halving in known.layout.halvings:
         for family in families(known.layout, halving):
             parent, left, right = family

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis.strategies import integers, just, sampled_from
 
-from dpcurves.estimation.binary_tree import WHOLE, DyadicLayout
+from dpcurves.estimation.binary_tree import ROOT, DyadicLayout
 
 Layout = Callable[[int], DyadicLayout]
 LAYOUTS = sampled_from([DyadicLayout.from_cells, DyadicLayout.from_cells_with_ends])
@@ -35,7 +35,7 @@ def test_each_depth_tiles_the_cells(make: Layout, cells: int) -> None:
 @given(cells=SIZES, make=LAYOUTS)
 def test_every_parent_is_its_two_halves(make: Layout, cells: int) -> None:
     layout = make(cells)
-    reached = {WHOLE}
+    reached = {ROOT}
     for parent, left, right, _ in layout.halvings:
         assert np.all(layout.width[parent] > 0)
         assert np.array_equal(layout.width[left] + layout.width[right], layout.width[parent])

@@ -12,7 +12,7 @@ from hypothesis.strategies import floats, integers, just, sampled_from
 from numpy.typing import NDArray
 from plain_splits import plain_estimate
 
-from dpcurves.estimation.binary_tree import WHOLE, DyadicLayout, Measurements, merge_measurements
+from dpcurves.estimation.binary_tree import ROOT, DyadicLayout, Measurements, merge_measurements
 from dpcurves.estimation.empirical_bayes import TreeEstimate, estimate_tree, least_squares_total, reestimate_tree
 from dpcurves.laws import Family, IntervalSums, Noise, Tier
 from dpcurves.laws.interval_sums import least_squares
@@ -127,7 +127,7 @@ def test_a_total_is_that_of_least_squares() -> None:
 
 
 def test_what_all_cells_hold_stands_at_the_whole() -> None:
-    assert estimate_tree(Measurements.empty(DyadicLayout.from_cells(8)), 3.5).counts[WHOLE] == 3.5
+    assert estimate_tree(Measurements.empty(DyadicLayout.from_cells(8)), 3.5).counts[ROOT] == 3.5
 
 
 @pytest.mark.parametrize("family", Family)

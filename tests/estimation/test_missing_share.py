@@ -5,7 +5,7 @@ from fractions import Fraction
 import pytest
 
 from dpcurves.conversation import Evidence
-from dpcurves.curves.result import DEVIATIONS_OF_MISSING, find_missing_share
+from dpcurves.curves.result import TUNING, find_missing_share
 from dpcurves.laws import Family, IntervalSums, Noise, PathSums, Selection, Tier
 
 NOISE = Noise(Family.LAPLACE, Fraction(2))
@@ -20,7 +20,7 @@ def test_without_noise_to_speak_of_the_share_is_exact() -> None:
 
 
 def test_what_noise_may_have_made_is_no_share() -> None:
-    least = DEVIATIONS_OF_MISSING * NOISE.variance**0.5
+    least = TUNING.missing_z * NOISE.variance**0.5
     assert find_missing_share(Evidence(FLAT, (0, 0, 0, int(least)), total=None)) == 0
     assert find_missing_share(Evidence(FLAT, (0, 0, 0, int(least) + 1), total=None)) == 1
     assert find_missing_share(Evidence(FLAT, (-9, -9, -9, 100), total=None)) == 1

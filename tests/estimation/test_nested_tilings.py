@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from dpcurves.estimation.binary_tree import WHOLE, Layout
+from dpcurves.estimation.binary_tree import ROOT, Layout
 
 Bounds = NDArray[np.int64]
 
@@ -36,7 +36,7 @@ def test_all_intervals_and_all_cells_are_nodes(nested: list[Bounds]) -> None:
 def test_each_node_is_its_two_halves_and_comes_before_them(nested: list[Bounds]) -> None:
     layout = Layout.from_tilings(nested)
     numbers = np.arange(layout.nodes)
-    reached = {WHOLE}
+    reached = {ROOT}
     for parent, left, right, off_end in layout.halvings:
         assert not off_end
         assert set(numbers[parent].tolist()) <= reached

@@ -91,10 +91,10 @@ def test_stretches_that_cross_are_refused(last: list[int]) -> None:
     ("points", "first", "last", "variance", "named"),
     [
         (0, [], [], 1.0, "points"),
-        (3, [1], [1], 1.0, "stretches"),
-        (3, [-1], [1], 1.0, "stretches"),
-        (3, [0], [4], 1.0, "stretches"),
-        (3, [0, 1], [3], 1.0, "stretches"),
+        (3, [1], [1], 1.0, "blocks"),
+        (3, [-1], [1], 1.0, "blocks"),
+        (3, [0], [4], 1.0, "blocks"),
+        (3, [0, 1], [3], 1.0, "blocks"),
         (3, [0], [3], -1.0, "variance"),
         (3, [0], [3], np.nan, "variance"),
         (3, [0], [3], np.inf, "variance"),
@@ -109,5 +109,5 @@ def test_noise_that_is_none_is_refused(
 
 @pytest.mark.parametrize("points", [[], [-1, 0], [0, 4], [1, 1], [2, 1], [[1]]])
 def test_points_outside_or_out_of_order_are_refused(points: list[int]) -> None:
-    with pytest.raises(ValueError, match="points: rising numbers from 0 to 3"):
+    with pytest.raises(ValueError, match="points: rising indices of points from 0 to 3"):
         build_noise_graph(4, [0], [4], 1.0).restrict_to_points(points)

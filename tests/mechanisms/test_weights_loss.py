@@ -15,7 +15,7 @@ from tiny_tables import ADJACENCIES, IntArray, data_sets, neighbours
 import dpcurves as dp
 from dpcurves.conversation import Plan
 from dpcurves.curves.weighted import SQUARES
-from dpcurves.curves.weighted_summary import HALF, SHARES, SPREAD_HALF
+from dpcurves.curves.weighted_summary import ROUND_FRACTIONS, SPREAD_HALF, WEIGHTED_HALF
 from dpcurves.data import Axis, Categories, Weights
 from dpcurves.laws import Family, NoisySums
 from dpcurves.mechanisms import AUTO
@@ -64,10 +64,10 @@ QUESTIONS: dict[str, tuple[tuple[tuple[WeightedQuery, ...], Fraction], ...]] = {
         ((SquaredWeightQuery((E, COARSE), W), SquaredWeightQuery((E, X), W)), SQUARES),
     ),
     "summary": (
-        ((WeightQuery((ONE,), W, CountUse.CELLS),), SHARES[0]),
-        ((WeightedSumQuery((ONE,), W, HALF),), SHARES[1]),
-        ((SquaredWeightQuery((ONE,), W),), SHARES[2]),
-        (FAR, SHARES[3]),
+        ((WeightQuery((ONE,), W, CountUse.CELLS),), ROUND_FRACTIONS[0]),
+        ((WeightedSumQuery((ONE,), W, WEIGHTED_HALF),), ROUND_FRACTIONS[1]),
+        ((SquaredWeightQuery((ONE,), W),), ROUND_FRACTIONS[2]),
+        (FAR, ROUND_FRACTIONS[3]),
     ),
 }
 """The turns of each question, with what may be asked in it, by earlier answers, and its share of the loss."""

@@ -130,23 +130,25 @@ class Output:
 
     def simulated_level(self) -> float:
         """Return the confidence level. Refuses a level too high for the number of simulated noise draws."""
-        from ..inference.simulation import DRAWS
+        from ..inference.simulation import USUAL_DRAWS
 
-        level, highest = self.confidence_level(), (DRAWS - 1) / (DRAWS + 1)
+        level, highest = self.confidence_level(), (USUAL_DRAWS - 1) / (USUAL_DRAWS + 1)
         if level > highest:
-            raise Misuse("level", f"must be at most {highest:.3f} (noise is simulated {DRAWS} times), got {self.level}")
+            raise Misuse(
+                "level", f"must be at most {highest:.3f} (noise is simulated {USUAL_DRAWS} times), got {self.level}"
+            )
         return level
 
     def interval_settings(self, *, suppressing: bool = False) -> IntervalSettings:
         """Return the settings of intervals. Refuses a level too high for the number of simulated noise draws."""
-        from ..inference.simulation import DRAWS
+        from ..inference.simulation import USUAL_DRAWS
 
-        level, highest = self.simulated_level(), (DRAWS - 3) / (DRAWS + 1)
+        level, highest = self.simulated_level(), (USUAL_DRAWS - 3) / (USUAL_DRAWS + 1)
         if self.population and level > highest:
             raise Misuse(
                 "level",
-                f"must be at most {highest:.3f} with intervals for the population (noise is simulated {DRAWS} times), "
-                f"got {self.level}; or leave them out with --no-population",
+                f"must be at most {highest:.3f} with intervals for the population (noise is simulated {USUAL_DRAWS} "
+                f"times), got {self.level}; or leave them out with --no-population",
             )
         return IntervalSettings(level, self.population, self.suppression_width(shows_counts=suppressing))
 

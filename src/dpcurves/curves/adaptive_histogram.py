@@ -46,17 +46,9 @@ from .summary import (
 
 COUNTED_TAILS = Fraction(1, 10)
 """Budget fraction of the counts around the bounds, from which the weight of the tails is estimated."""
-MOST_BARS = 40
-"""Cells: the default largest number of cells of a histogram."""
-FEWEST_BARS = 2
-"""Cells: the smallest number that a question may ask for."""
-MOST_IN_ALL = 10_000
-"""Cells: the largest number that a question may ask for."""
-LARGEST_WHOLE = 2**53
-"""The largest integer up to which doubles represent all integers."""
 LEAST_BOUND = 1e-290
 """Units of the column: the smallest nonzero bound. A narrower cell holds zeros alone."""
-EVEN = 1e-6
+NEGLIGIBLE_RATIO = 1e-6
 """Ratio: numbers that differ by less are treated as equal. Also the smallest share of records beyond a bound."""
 
 
@@ -180,7 +172,7 @@ class PilotEstimate(NamedTuple):
         edges, records = (self.edges, self.records) if side > 0 else (-self.edges[::-1], self.records[::-1])
         total = float(records.sum())
         tail_count, reliable_share = (
-            min(max(records_beyond / total, EVEN), 1 / 4)
+            min(max(records_beyond / total, NEGLIGIBLE_RATIO), 1 / 4)
             for records_beyond in (tail_count, max(TUNING.reliable_tail_z * self.noise, tail_count))
         )
         step = NormalDist().inv_cdf(1 - reliable_share) / 2
@@ -192,7 +184,9 @@ class PilotEstimate(NamedTuple):
             return side * second_point
         growth = min(second / first, TUNING.max_growth) if first > 0 else TUNING.max_growth
         extra_steps = max(NormalDist().inv_cdf(1 - tail_count) / step - 2, 0.0)
-        distance = extra_steps if abs(growth - 1) < EVEN else growth * (growth**extra_steps - 1) / (growth - 1)
+        distance = (
+            extra_steps if abs(growth - 1) < NEGLIGIBLE_RATIO else growth * (growth**extra_steps - 1) / (growth - 1)
+        )
         return side * (second_point + second * distance)
 
     def describe_counts_beyond(self, low: float, high: float) -> tuple[str, str]:
@@ -252,7 +246,8 @@ def choose_even_cells(pilot: PilotEstimate, max_cells: int) -> Grid:
     power = floor(log10(width))
     digit, power = next(((digit, power) for digit in ROUND_DIGITS if digit * 10.0**power >= width), (1, power + 1))
     first, last = floor(low / (digit * 10.0**power)), ceil(high / (digit * 10.0**power))
-    if max(abs(first), abs(last)) * digit >= LARGEST_WHOLE:
+    # up to 2**53 doubles represent all integers
+    if max(abs(first), abs(last)) * digit >= 2**53:
         return Grid(low, high, cells=max_cells, outside=Outside.APART)
     lower, upper = (float(f"{multiple * digit}e{power}") for multiple in (first, last))
     return Grid(lower, upper, cells=last - first, outside=Outside.APART)
@@ -396,15 +391,17 @@ class AutoRangeHistogramQuestion(TableQuestion):
     column: str
     by: By = None
     measured_in: str = ""
-    cells: int = MOST_BARS
+    cells: int = 40  # cells of a histogram, at most, by default
 
     def __post_init__(self) -> None:
         require_type("column", self.column, str, "the name of a column")
         parse_grouping(self.by)
         format_axis_label(self.column, self.measured_in)
         convert_to_integers(self, cells="cells")
-        if not FEWEST_BARS <= self.cells <= MOST_IN_ALL:
-            raise InvalidArgument("cells", f"a number from {FEWEST_BARS} to {MOST_IN_ALL} is needed, got {self.cells}")
+        fewest_cells = 2  # cells that a question may ask for
+        most_cells = 10_000  # cells that a question may ask for
+        if not fewest_cells <= self.cells <= most_cells:
+            raise InvalidArgument("cells", f"a number from {fewest_cells} to {most_cells} is needed, got {self.cells}")
 
     def steps(self, setting: Setting) -> Needs[Any]:
         """Ask the pilot queries, then count on the cells that they chose."""
@@ -480,7 +477,7 @@ def _choose_upper_tail_points(pilot: PilotEstimate, low: float, high: float, noi
     """Return the points of the upper tail, and the origin from which their distances are measured; arguments as in
     `choose_tail_points`."""
     origin = pilot.quantile(TUNING.origin_share)
-    if not high - origin > (high - low) * EVEN:
+    if not high - origin > (high - low) * NEGLIGIBLE_RATIO:
         origin = low
     bound, total = high - origin, float(pilot.records.sum())
     min_records = max(TUNING.beyond_z * noise, TUNING.min_beyond) * rows

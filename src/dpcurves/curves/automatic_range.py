@@ -41,12 +41,8 @@ from .question import TableQuestion, build_privacy_statement
 
 LOOKED = Fraction(1, 5)
 """Budget fraction of the pilot queries that find a grid, if the table is then counted on it."""
-NOTHING = "no range was significant above the noise: {}"
+NOTHING = "no range was significant above the noise: {}; give a range, or ask with a larger loss"
 """Note if the pilot queries found no occupied decade."""
-QUARTILES = (0.25, 0.5, 0.75)
-"""Quantile levels that a question asks for by default."""
-WIDE = 3
-"""Cells: an interval of the first pilot query with this many cells was refined; zero has its own cell."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +123,7 @@ class AutoRangeQuantilesQuestion(TableQuestion):
     is_plan_shown_first: ClassVar[bool] = True
 
     column: str
-    at: tuple[float, ...] = QUARTILES
+    at: tuple[float, ...] = (0.25, 0.5, 0.75)  # quantile levels
     measured_in: str = ""
 
     def __post_init__(self) -> None:
@@ -199,7 +195,8 @@ def note_on_range(curve: CDF, label: str = "") -> str:
     occupied = np.flatnonzero(_find_occupied_intervals(curve.prefixes, bounds))
     if not len(occupied):
         return NOTHING.format("the range of the records is unknown")
-    is_refined = np.diff(bounds)[1:-1] >= WIDE
+    # an interval of the first pilot query with 3 cells or more was refined; zero has its own cell
+    is_refined = np.diff(bounds)[1:-1] >= 3
     low, high = int(occupied[0]), int(occupied[-1])
     low, high = (
         max(low - 1, 0) if is_refined[max(low - 1, 0)] else low,

@@ -32,7 +32,7 @@ from .result import PlotArguments, ReleasedResult
 
 PROMISED = 0.95
 """Probability with which the stated coverage holds."""
-CAPPED = "no interval seemed wide enough: this is the widest that was tried"
+CAPPED = "no interval seemed wide enough: this is the widest that was tried; ask again with a larger unit"
 """Note if the search ended at the largest interval."""
 SMALLEST_UNIT = 2.0**-30
 """Units of the column: the unit of the bounds if the magnitude of values is unknown, about a billionth. Bounds are then
@@ -216,7 +216,7 @@ def ask_for_bounds(query: CoverageQuery, budget_fraction: Fraction) -> Needs[tup
 WRITTEN = 'a BoundsQuestion, as in BoundsQuestion("x", 1, 0.9),'
 """Expected value in a message."""
 
-HALF = Fraction(1, 2)
+COLUMN_FRACTION = Fraction(1, 2)
 """Budget fraction of each column of a rectangle."""
 
 
@@ -280,7 +280,9 @@ class PlaneBounds(ReleasedResult):
         columns."""
         columns, stored = document.question.get("columns", []), document.arrays["curves"]
         if len(columns) != 2 or not set(columns) <= stored.keys():
-            raise InvalidArgument("curve", "bounds of two columns are needed")
+            raise InvalidArgument(
+                "curve", "the stored result needs bounds of two columns: use the unchanged text of to_json"
+            )
         x, y = (Bounds.from_json(json.dumps(stored[column])) for column in columns)
         return cls(x, y, document.privacy)
 
@@ -315,12 +317,14 @@ class PlaneBoundsQuestion(TableQuestion):
         for name in ("x", "y"):
             require_type(name, getattr(self, name), BoundsQuestion, WRITTEN)
         if self.x.column == self.y.column:
-            raise InvalidArgument("y", f"a column other than x is needed, got {self.y.column!r}")
+            raise InvalidArgument(
+                "y", f"a column other than x is needed, got {self.y.column!r} for both: name another one"
+            )
 
     def steps(self, setting: Setting) -> Needs[PlaneBounds]:
         """Ask for the bounds of each column."""
-        width, first = yield from ask_for_bounds(self.x.query, HALF)
-        height, second = yield from ask_for_bounds(self.y.query, HALF)
+        width, first = yield from ask_for_bounds(self.x.query, COLUMN_FRACTION)
+        height, second = yield from ask_for_bounds(self.y.query, COLUMN_FRACTION)
         return PlaneBounds(width, height, build_privacy_statement((first.release, second.release)))
 
     def __str__(self) -> str:

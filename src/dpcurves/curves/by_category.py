@@ -28,17 +28,9 @@ if TYPE_CHECKING:
 
 SHARE = re.compile(r"(\d+)%(.*)", re.DOTALL)
 """Notes that begin with a percentage."""
-MOST_NAMED = 6
-"""Categories that a merged note lists."""
-MOST_SMALL = 20
-"""Small multiples in a picture that stay readable."""
-MOST_ROWS = 60
-"""Categories in an HTML summary."""
-QUARTILES = (0.25, 0.5, 0.75)
-"""Quantile levels that a row shows in a picture of medians: box ends and median."""
 EACH = "individual interval"
 """Label of intervals that hold one by one."""
-UNNAMED = "the column of the categories is missing"
+UNNAMED = "the column of the categories is missing: use the unchanged text of to_json"
 """Message about damaged JSON."""
 Curve = TypeVar("Curve", bound=Any)  # a curve with `privacy`, `plot`, `to_frame` and `to_json`
 
@@ -136,10 +128,14 @@ class ByCategory(CompositeResult, Mapping[Key, Curve]):
         """Draw all curves on shared axes, as small multiples, or as medians in rows, by their number and bands;
         return the (first) axes. Raises `InvalidArgument` if there are no categories."""
         if not self:
-            raise InvalidArgument("by", "at least one category is needed to plot")
+            raise InvalidArgument(
+                "by",
+                "there are no categories to plot: ask again with by= naming a column whose categories have records",
+            )
         names, curves = self._category_names(name), list(self.values())
         options = {"level": level, "population": population}
-        if len(names) > MOST_SMALL and all(hasattr(curve, "quantile_intervals") for curve in curves):
+        # more small multiples than 20 are not readable
+        if len(names) > 20 and all(hasattr(curve, "quantile_intervals") for curve in curves):
             return self._plot_medians(names, ax, level, population=population)
         has_wide_band = len(names) > 1 and any(TOO_WIDE in note for curve in curves for note in curve.notes)
         if has_wide_band or len(names) > min(getattr(curve, "TOGETHER", display.MOST_TOGETHER) for curve in curves):
@@ -152,12 +148,13 @@ class ByCategory(CompositeResult, Mapping[Key, Curve]):
     def _plot_medians(self, names: Sequence[str], ax: Axes | None, level: float | None, *, population: bool) -> Axes:
         """Plot the median and quartiles of each curve in a row, with intervals of the medians; return the axes."""
         curves, shades = list(self.values()), list[Shade]()
-        quartiles = np.array([curve.quantile(np.array(QUARTILES)) for curve in curves])
+        quartile_levels = (0.25, 0.5, 0.75)  # of a row in a picture of medians: both ends of its box, and the median
+        quartiles = np.array([curve.quantile(np.array(quartile_levels)) for curve in curves])
         for scope, is_population in interval_scopes(self.privacy).items() if level is not None else ():
             if is_population and not population:
                 continue
             intervals = [
-                curve.quantile_intervals(QUARTILES[1:2], level, population=is_population)[0] for curve in curves
+                curve.quantile_intervals(quartile_levels[1:2], level, population=is_population)[0] for curve in curves
             ]
             clipped = [
                 np.clip(interval, curve.x[0], curve.x[-1]) for interval, curve in zip(intervals, curves, strict=True)
@@ -210,7 +207,9 @@ class ByCategory(CompositeResult, Mapping[Key, Curve]):
 
         curves = {rename_key(key): curve.with_labels(columns, categories) for key, curve in self._curves.items()}
         if len(set(map(format_key, curves))) < len(self._curves):
-            raise InvalidArgument("categories", "two categories would have the same label; give each another one")
+            raise InvalidArgument(
+                "categories", "two categories would have the same label; give each a label of its own"
+            )
         return type(self)([columns.get(column, column) for column in self.columns], curves)
 
     def _with_source(self, source: str) -> Self:
@@ -295,10 +294,11 @@ class ByCategory(CompositeResult, Mapping[Key, Curve]):
         return self.column, f"{len(self)} categories"
 
     def _summary(self) -> list[tuple[str, str]]:
-        """Return pairs of texts: the number of categories, and the median of each of the first `MOST_ROWS` curves
+        """Return pairs of texts: the number of categories, and the median of each of the first 60 curves
         that has one."""
         rows = [("categories", str(len(self)))]
-        for key, curve in list(self.items())[:MOST_ROWS]:
+        # categories in an HTML summary
+        for key, curve in list(self.items())[:60]:
             describe = getattr(curve, "describe_median", None)
             rows += [] if describe is None else [(f"{format_key(key)}, median", describe())]
         return rows
@@ -333,8 +333,9 @@ def _format_merged_note(text: str, names: Sequence[str], shares: Sequence[int], 
     """Return one note with its range of percentages, after the names of its curves unless all `total` curves have
     it."""
     share_range = "" if not shares else f"{min(shares)}% to {max(shares)}%" if len(set(shares)) > 1 else f"{shares[0]}%"
-    rest = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
-    prefix = "" if len(names) == total else f"{', '.join(names[:MOST_NAMED])}{rest}: "
+    most_named = 6  # categories that a merged note lists
+    rest = f" and {len(names) - most_named} more" if len(names) > most_named else ""
+    prefix = "" if len(names) == total else f"{', '.join(names[:most_named])}{rest}: "
     return f"{prefix}{share_range}{text}"
 
 
@@ -382,12 +383,15 @@ def sum_curves(curves: Sequence[Curve], *notes: str) -> Curve:
     first = curves[0]
     if not first.IS_ADDITIVE:
         raise WrongArgumentType(
-            "columns", f"results of the kind {type(first).__name__} do not add up; counts and sums do"
+            "columns",
+            f"results of the kind {type(first).__name__} do not add up over categories; ask for counts or sums",
         )
     questions = {json.dumps(dict(curve._question()), sort_keys=True, default=str) for curve in curves}
     laws = [tuple(evidence.law for evidence in curve.rounds) for curve in curves]
     if len(questions) > 1 or any(curve != laws[0] for curve in laws):
-        raise InvalidArgument("columns", "curves with different cells or noise do not add up")
+        raise InvalidArgument(
+            "columns", "curves with different cells or noise do not add up: sum curves of one question"
+        )
     evidences = [
         Evidence.sum_disjoint(evidences) for evidences in zip(*(curve.rounds for curve in curves), strict=True)
     ]

@@ -22,18 +22,12 @@ from ..inference.simulation import public_generator
 from .result import PlotArguments, notes_on_dependence, notes_on_width
 from .score_groups import GroupIntervalResult, GroupQuestion, Numbers, ScoreGroups
 
-SHARES = GroupBudgetFractions(cuts=Fraction(1, 5), counts=Fraction(3, 5), sums=Fraction(1, 5))
+CALIBRATION_FRACTIONS = GroupBudgetFractions(cuts=Fraction(1, 5), counts=Fraction(3, 5), sums=Fraction(1, 5))
 """Budget fractions of a calibration curve: cuts of the groups, counts of both classes, and sums of scores."""
-NUMBERS: Numbers = (50.0, 4), (200.0, 6), (1500.0, 10), (20_000.0, 14), (inf, 20)
+CALIBRATION_GROUP_NUMBERS: Numbers = (50.0, 4), (200.0, 6), (1500.0, 10), (20_000.0, 14), (inf, 20)
 """Pairs of a signal-to-noise ratio (records over the noise standard deviation of a count) up to which a row applies,
 and the number of groups. These have the smallest error after `smooth_shares`, on the laws on which its constants were
 chosen. Of equally good numbers the smaller one gives narrower intervals."""
-LEVEL = 0.95
-"""Confidence level of the intervals that notes describe."""
-MANY = 20
-"""Signal-to-noise ratio above which the interval of a group is surely narrower than 1/2."""
-UNKNOWN = 0.5
-"""The share of positives in groups without records."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -73,9 +67,10 @@ class Calibration(GroupIntervalResult):
         """Return the curve from the released counts of groups, with a note if intervals are very wide."""
         count = np.maximum(groups.group_counts.count, 0.0)
         curve = cls(groups.likely_means, _estimate_shares(groups), count, groups.grid.edges, privacy, groups)
-        if float(count.max()) > MANY * groups.count_noise_deviation:
+        # from this signal-to-noise ratio on, the interval of a group is surely narrower than 1/2
+        if float(count.max()) > 20 * groups.count_noise_deviation:
             return curve
-        widths = np.diff(curve.intervals(LEVEL), axis=1)
+        widths = np.diff(curve.intervals(0.95), axis=1)  # the level of the intervals that notes describe
         return replace(curve, privacy=privacy.with_notes(*notes_on_width(widths, "the interval of each group")))
 
     def intervals(
@@ -129,9 +124,9 @@ class CalibrationQuestion(GroupQuestion):
         model: A statement about the model that made the scores; it is printed with the result.
     """
 
-    _BUDGET_FRACTIONS = SHARES
+    _BUDGET_FRACTIONS = CALIBRATION_FRACTIONS
     _ALLOWS_UNEQUAL_GROUPS = True
-    _GROUP_NUMBERS = NUMBERS
+    _GROUP_NUMBERS = CALIBRATION_GROUP_NUMBERS
 
     def steps(self, setting: Setting) -> Needs[Calibration]:
         """Count the records if their number is needed, then both classes in groups."""
@@ -142,22 +137,20 @@ class CalibrationQuestion(GroupQuestion):
 
 
 def _estimate_shares(groups: ScoreGroups) -> FloatArray:
-    """Return the smoothed share of positives in each group, (groups,), from counts clipped at 0; `UNKNOWN` if all
+    """Return the smoothed share of positives in each group, (groups,), from counts clipped at 0; 1/2 if all
     counts are 0."""
     released = groups.group_counts
     positive, negative = np.maximum(released.positive, 0.0), np.maximum(released.negative, 0.0)
     if positive.sum() + negative.sum() == 0:
-        return np.full(positive.shape, UNKNOWN)
+        return np.full(positive.shape, 0.5)  # the share of positives in groups without records
     return smooth_shares(groups.likely_means, positive, negative, groups.count_noise_deviation**2 / 2)
 
 
 TEST_SHARES = GroupBudgetFractions(cuts=Fraction(1, 10), counts=Fraction(2, 3), sums=Fraction(7, 30))
 """Budget fractions of a Hosmer-Lemeshow test: cuts of the groups, counts of both classes, and sums of scores."""
 TEST_NUMBERS: Numbers = (350.0, 4), (1050.0, 5), (inf, 10)
-"""Pairs as in `NUMBERS`, for a test: about the highest power against a wrong model, with enough groups to show where it
-is wrong."""
-DROWNED = 3
-"""Signal-to-noise ratio of the mean group below which a note says that noise hides the groups."""
+"""Pairs as in `CALIBRATION_GROUP_NUMBERS`, for a test: about the highest power against a wrong model, with enough
+groups to show where it is wrong."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -305,7 +298,8 @@ def _notes_on_hidden_groups(groups: ScoreGroups) -> tuple[str, ...]:
     """Return a note if the mean count of a group is small relative to the noise, so that a wrong model looks like a
     right one."""
     mean_count, noise = max(float(groups.group_counts.count.mean()), 0.0), groups.count_noise_deviation
-    if mean_count >= DROWNED * noise:
+    # signal-to-noise ratio of the mean group: below 3, noise hides the groups
+    if mean_count >= 3 * noise:
         return ()
     return (
         f"noise hides the groups: {mean_count:,.0f} records each, ± {noise:,.0f}; "

@@ -56,10 +56,6 @@ from .straight_intervals import note_on_straight_interval
 
 Several = Sequence[float] | NDArray[Any]
 
-ROUNDING = 1e-6
-"""Width of a cell: bin edges within this fraction of a grid edge count as equal to it."""
-MOST_NAMED = 10
-"""Moved edges that a note lists."""
 WHOLE = slice(None)
 """All edges of a grid."""
 
@@ -239,19 +235,23 @@ def choose_bin_edges(
     if edges.ndim != 1 or len(edges) < 2 or not (np.diff(edges) > 0).all():
         raise InvalidArgument("bins", "a number of bins is needed, or at least two edges, each above the one before")
     if edges[0] < grid.lower or edges[-1] > grid.upper:
-        raise InvalidArgument("bins", f"edges from {grid.lower:g} to {grid.upper:g} are needed, where the grid is")
+        raise InvalidArgument("bins", f"edges from {grid.lower:g} to {grid.upper:g}, the ends of the grid, are needed")
     indices = grid.nearest_edge(edges)
     nearest, width = grid.edge(indices), np.diff(grid.edges).min()
     tied = np.flatnonzero(np.diff(indices) == 0)
     if len(tied):
         pair = " and ".join(f"{edge:.10g}" for edge in edges[tied[0] : tied[0] + 2])
-        raise InvalidArgument("bins", f"{pair} have the same nearest edge of the grid, {nearest[tied[0]]:.10g}")
-    moved = np.flatnonzero(np.abs(nearest - edges) > ROUNDING * width)
+        raise InvalidArgument(
+            "bins", f"{pair} have the same nearest edge of the grid, {nearest[tied[0]]:.10g}: give edges further apart"
+        )
+    # bin edges within 1e-6 of a cell width of a grid edge count as equal to it
+    moved = np.flatnonzero(np.abs(nearest - edges) > 1e-6 * width)
     if not len(moved):
         return indices, ()
     pairs = [f"{edge:.10g} to {target:.10g}" for edge, target in zip(edges[moved], nearest[moved], strict=True)]
-    rest = f", and {len(pairs) - MOST_NAMED} more" if len(pairs) > MOST_NAMED else ""
-    return indices, (f"bins: moved to the nearest edges of the grid: {', '.join(pairs[:MOST_NAMED])}{rest}",)
+    most_named = 10  # moved edges that a note lists
+    rest = f", and {len(pairs) - most_named} more" if len(pairs) > most_named else ""
+    return indices, (f"bins: moved to the nearest edges of the grid: {', '.join(pairs[:most_named])}{rest}",)
 
 
 def _pair_inner_and_outer_limits(lower: FloatArray, upper: FloatArray) -> FloatArray:
@@ -261,7 +261,7 @@ def _pair_inner_and_outer_limits(lower: FloatArray, upper: FloatArray) -> FloatA
     return np.stack([lower[:bins], upper[bins:]], axis=1)
 
 
-LEVEL = 0.95
+SUMMARY_LEVEL = 0.95
 """Probability of intervals in HTML summaries, and of the band that the note on an unknown curve refers to."""
 
 
@@ -290,7 +290,7 @@ def format_quantile_rows(curve: HasQuantiles, p: FloatArray) -> list[tuple[str, 
     """Return rows of an HTML summary, (name, text): the quantile of each level in `p` with its confidence intervals."""
     names = [f"{share:g} quantile" for share in p.tolist()]
     intervals = {
-        scope: curve.quantile_intervals(p, LEVEL, population=population)
+        scope: curve.quantile_intervals(p, SUMMARY_LEVEL, population=population)
         for scope, population in interval_scopes(curve.privacy).items()
     }
     widths = np.diff(intervals[RECORDS])[:, 0].tolist()
@@ -306,15 +306,14 @@ def format_quantile_rows(curve: HasQuantiles, p: FloatArray) -> list[tuple[str, 
         for scope, bounds in intervals.items()
     ]
     cells = [
-        f"{text} ({100 * LEVEL:g}%: {', '.join(parts)})" for text, *parts in zip(texts, *interval_texts, strict=True)
+        f"{text} ({100 * SUMMARY_LEVEL:g}%: {', '.join(parts)})"
+        for text, *parts in zip(texts, *interval_texts, strict=True)
     ]
     return list(zip(names, cells, strict=True))
 
 
 METHODS = (GrownPartition, QuantileCuts, Bisection)
 """Counting methods that a question can name."""
-LEAST_NOISE = 0.03
-"""Share of all records: smallest noise at the first inner edge with which a band can be wider than 1/2 there."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -380,14 +379,15 @@ class CDF(IntervalResult):
         """
         if not self.privacy.grant or not self._may_be_unknown():
             return ()
-        lower, upper = self.band(LEVEL)
+        lower, upper = self.band(SUMMARY_LEVEL)
         return notes_on_width((upper - lower)[1:-1], "the band at every edge", "the band at most edges")
 
     def _may_be_unknown(self) -> bool:
         """Whether noise at the first inner edge is large enough for a band wider than 1/2 there."""
         evidence = self.prefixes.evidence
         noise = evidence.sums.interval_law.end_cell_deviations(evidence.total is not None)[0]
-        return bool(noise >= LEAST_NOISE * self.prefixes.scale * self.prefixes.total)
+        # share of all records: the smallest noise with which a band can be wider than 1/2 at the first inner edge
+        return bool(noise >= 0.03 * self.prefixes.scale * self.prefixes.total)
 
     @cached_property
     def x(self) -> FloatArray:
@@ -719,14 +719,16 @@ class CdfQuestion(TableQuestion):
         if self.at is not None:
             object.__setattr__(self, "at", parse_edges(self.at, Axis(self.column, self.grid)))
             if (self.by, self.hint, self.method, self.smooth) != (None, None, None, None):
-                raise InvalidArgument("at", "edges in at cannot be combined with by, hint, method or smooth")
+                raise InvalidArgument(
+                    "at", "edges in at cannot be combined with by, hint, method or smooth: leave out at, or those"
+                )
         object.__setattr__(self, "hint", parse_hint(self.hint))
         if self.smooth is not None:
             object.__setattr__(self, "smooth", Smoothing(self.smooth, None).p)
         if self.method is not None:
             require_type("method", self.method, METHODS, "one, as GrownPartition(),")
             if self.hint is not None:
-                raise InvalidArgument("hint", "hint cannot be combined with method, which it would choose")
+                raise InvalidArgument("hint", "hint chooses the method: leave out hint or method")
 
     @property
     def charged_query(self) -> PrefixQuery | None:

@@ -21,9 +21,9 @@ from ..display.scores import draw_precision_recall
 from ..inference import Band, basic_interval, mean_intervals, sampling_generator
 from ..inference.known_numbers import KNOWN_AT, is_uninformative, known_values
 from ..inference.rates import (
-    EDGES,
     FLAGGED,
     PRECISION,
+    RATE_EDGES,
     RECALL,
     cumulate_from_top,
     net_benefit_ratio,
@@ -33,7 +33,7 @@ from ..inference.rates import (
 from ..summaries.two_classes import LEAST_MASS, net_benefit, odds, precision_and_recall
 from .class_table import (
     BAND,
-    GROUPS,
+    CALIBRATION_GROUPS,
     BandedTableResult,
     ClassTable,
     ClassTableResult,
@@ -106,7 +106,7 @@ class PrecisionRecall(BandedTableResult):
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
         """Draw precision against recall with its band; return the axes."""
         recall, precision = self._mask_unknown("recall", self.recall), self._mask_unknown("precision", self.precision)
-        return draw_precision_recall(recall, precision, self.average_precision, edges=EDGES, shades=shades, **how)
+        return draw_precision_recall(recall, precision, self.average_precision, edges=RATE_EDGES, shades=shades, **how)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -175,7 +175,7 @@ class CumulativeGain(BandedTableResult):
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
         """Draw the gain against the flagged share with its band; return the axes."""
         flagged, gain = self._mask_unknown("flagged", self.flagged), self._mask_unknown("gain", self.gain)
-        return display.draw_gain(flagged, gain, edges=EDGES, shades=shades, **how)
+        return display.draw_gain(flagged, gain, edges=RATE_EDGES, shades=shades, **how)
 
 
 def _shares_above_thresholds(count: FloatArray) -> FloatArray:
@@ -272,6 +272,7 @@ def _threshold_indices(table: ClassTable) -> np.ndarray:
 
 
 TRUE_NEGATIVE, FALSE_POSITIVE, FALSE_NEGATIVE, TRUE_POSITIVE = range(4)
+"""Indices of the four counts of a confusion matrix, in the order in which they are stored."""
 RATES: Mapping[str, tuple[tuple[int, ...], tuple[int, ...]]] = MappingProxyType(
     {
         "recall": ((TRUE_POSITIVE,), (FALSE_NEGATIVE,)),
@@ -465,7 +466,7 @@ class ScoreCalibration(ClassTableResult):
     @classmethod
     def from_counts(cls, table: ClassTable) -> ScoreCalibration:
         """Return the calibration of ten groups of about equal size by the released counts, at no further loss."""
-        return cls.from_even_groups(table, GROUPS)
+        return cls.from_even_groups(table, CALIBRATION_GROUPS)
 
     @classmethod
     def from_even_groups(cls, table: ClassTable, groups: int) -> ScoreCalibration:

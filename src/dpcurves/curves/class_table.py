@@ -213,22 +213,15 @@ class BandedTableResult(ClassTableResult):
 # Single numbers from released counts of two classes, each with its interval.
 
 
-GROUPS = 10
+CALIBRATION_GROUPS = 10
 """Groups of equal size in the expected calibration error: the usual number."""
-NOTED_WITH_CHANCE = 0.95
-"""Confidence with which a class may be noise alone before a note says so."""
-NEGATIVE = (0,)
+NEEDS_NEGATIVES = (0,)
 """Class indices (0 is the negative class, 1 the positive one) that a statistic needs: negatives alone."""
-POSITIVE = (1,)
+NEEDS_POSITIVES = (1,)
 """Class indices that a statistic needs: positives alone."""
-EITHER = (0, 1)
+NEEDS_BOTH = (0, 1)
 """Class indices that a statistic needs: both."""
 Ends = tuple[float, float]
-
-NEARLY_ALL = 0.95
-"""Share of the scores that lie in few cells if scores are crowded."""
-FEW_CELLS = 1 / 6
-"""Share of the cells that hold nearly all crowded scores."""
 
 
 class ConfidenceSettings(NamedTuple):
@@ -376,7 +369,9 @@ class ExpectedCalibrationError(MetricEstimator):
     def _gaps(self, table: ClassTable, cells: FloatArray) -> FloatArray:
         """Return for each group the difference of share of positives and mean score, weighted by its share of the
         records, (..., groups)."""
-        return two_classes.calibration_gaps(table.drop_outside(cells), table.middles, group_cells_evenly(table, GROUPS))
+        return two_classes.calibration_gaps(
+            table.drop_outside(cells), table.middles, group_cells_evenly(table, CALIBRATION_GROUPS)
+        )
 
 
 class LogLoss(MetricEstimator):
@@ -414,9 +409,9 @@ class Metric(Enum):
     further down than up, and hold with probability at least `level`.
     """
 
-    AUC = AreaUnderCurve("area under the ROC curve", EITHER, needs_probabilities=False)
-    AVERAGE_PRECISION = AveragePrecision("average precision", POSITIVE, needs_probabilities=False)
-    KS = KolmogorovSmirnov("Kolmogorov-Smirnov statistic", EITHER, needs_probabilities=False)
+    AUC = AreaUnderCurve("area under the ROC curve", NEEDS_BOTH, needs_probabilities=False)
+    AVERAGE_PRECISION = AveragePrecision("average precision", NEEDS_POSITIVES, needs_probabilities=False)
+    KS = KolmogorovSmirnov("Kolmogorov-Smirnov statistic", NEEDS_BOTH, needs_probabilities=False)
     BRIER = BrierScore("Brier score", (), needs_probabilities=True)
     ECE = ExpectedCalibrationError("expected calibration error", (), needs_probabilities=True)
     LOG_LOSS = LogLoss("log loss", (), needs_probabilities=True)
@@ -524,13 +519,14 @@ def notes_on_crowding(table: ClassTable) -> tuple[str, ...]:
         return ()
     counts, unbiased = table.counts.likely_counts.sum(axis=0), table.counts.unbiased_counts.sum(axis=0)
     cumulated = np.append(0.0, np.cumsum(counts)) / max(float(counts.sum()), two_classes.LEAST_MASS)
-    group_ends = np.searchsorted(cumulated, cumulated[:-1] + NEARLY_ALL)
+    nearly_all = 0.95  # share of the scores that lie in few cells if scores are crowded
+    group_ends = np.searchsorted(cumulated, cumulated[:-1] + nearly_all)
     first = int(
         np.argmin(np.where(group_ends < len(cumulated), group_ends - np.arange(len(group_ends)), len(cumulated)))
     )
     last = min(int(group_ends[first]), len(unbiased))
-    is_crowded = last - first <= FEW_CELLS * len(unbiased)
-    if not is_crowded or unbiased[first:last].sum() < (2 * NEARLY_ALL - 1) * unbiased.sum():
+    is_crowded = last - first <= (1 / 6) * len(unbiased)  # a sixth of the cells holds nearly all crowded scores
+    if not is_crowded or unbiased[first:last].sum() < (2 * nearly_all - 1) * unbiased.sum():
         return ()
     lower, upper = table.grid.boundary(np.array([first, last]))
     return (
@@ -542,7 +538,8 @@ def notes_on_crowding(table: ClassTable) -> tuple[str, ...]:
 def notes_on_classes(table: ClassTable) -> tuple[str, ...]:
     """Return a note that names the classes whose counts noise alone can explain; empty if there are none."""
     errors = table.simulate_errors(population=False)
-    may_lack = table.counts.may_lack_class(errors, NOTED_WITH_CHANCE)
+    # confidence with which a class may be noise alone before a note says so
+    may_lack = table.counts.may_lack_class(errors, 0.95)
     classes = [name for name, lacks in zip(("negatives", "positives"), may_lack, strict=True) if lacks]
     if not classes:
         return ()

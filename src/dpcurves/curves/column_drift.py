@@ -35,10 +35,6 @@ from .result import CompositeResult
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-GROUPS = 10
-"""Bins of the population stability index, about even in the reference: the usual number."""
-LEAST = 0.5
-"""Records that an empty bin counts as, since the index takes logarithms of shares."""
 SAFE = 0.75
 """Fraction of the false alarm probability for which thresholds are simulated, since the simulated law itself comes from
 noisy counts. At probability 0.05, 0.038 to 0.043 of 1,000 unchanged windows alarm (`benchmarks/judging_models.py`)."""
@@ -80,7 +76,8 @@ class DriftCells(NamedTuple):
     def from_places(cls, places: FloatArray, first: ReleasedSample, second: ReleasedSample) -> DriftCells:
         """Return two samples in cells at these positions, (cells,), in units of the column, with ten groups about
         even in the first."""
-        return cls(first, second, np.diff(places), even_groups(first.likely, GROUPS))
+        # bins, the usual number of a population stability index
+        return cls(first, second, np.diff(places), even_groups(first.likely, 10))
 
     def simulate_null(self, generator: np.random.Generator) -> NullDraws:
         """Return draws of the counts of both samples if the column has not changed."""
@@ -119,9 +116,9 @@ class Drift(CompositeResult):
             require_probability("false_alarm_rate", false_alarm_rate),
         )
         if not self.windows:
-            raise InvalidArgument("windows", "at least one curve is needed")
+            raise InvalidArgument("windows", "at least one curve is needed, as in {'May': curve}")
         if "reference" in self.windows:
-            raise InvalidArgument("windows", "no window may be called reference")
+            raise InvalidArgument("windows", "no window may be called reference: give it another name")
         for window in self.windows.values():
             _require_same_cells(reference, window)
 
@@ -258,7 +255,9 @@ def require_window(reference: Any, question: Any) -> None:
     if kind is None or not isinstance(reference, kind) or not isinstance(grid, Grid) or question.by is not None:
         raise InvalidArgument("since", "give an earlier cdf or histogram of the same kind, without categories")
     if not np.array_equal(_find_grid(reference).edges, grid.edges) or grid.outside is Outside.APART:
-        raise InvalidArgument("since", "the cells of the question are needed, with outside='clamped'")
+        raise InvalidArgument(
+            "since", "the cells of the question are needed, with outside='clamped': give an earlier curve on its grid"
+        )
     require_independent(reference.privacy)
 
 
@@ -266,7 +265,7 @@ def _require_same_cells(reference: Any, window: Any) -> None:
     """Raise unless both are curves of one kind on the same cells, of independent units, with values outside clipped."""
     if isinstance(reference, Histogram) and isinstance(window, Histogram):
         if not np.array_equal(reference.x, window.x):
-            raise InvalidArgument("windows", "histograms on the same cells are needed")
+            raise InvalidArgument("windows", "histograms on the same cells are needed: ask for both on one grid")
         for curve in (reference, window):
             require_independent(curve.privacy)
     else:
@@ -274,7 +273,7 @@ def _require_same_cells(reference: Any, window: Any) -> None:
     if _find_grid(reference).outside is Outside.APART:
         raise InvalidArgument(
             "reference",
-            "values outside were counted apart, so their distance is unknown; use a grid with outside='clamped'",
+            "values outside were counted apart, so their distance is unknown; ask on a grid with outside='clamped'",
         )
 
 
@@ -340,8 +339,8 @@ def _compare_missing_shares(
 
 
 def _compute_bin_shares(cells: FloatArray) -> FloatArray:
-    """Return the share of each bin, (..., bins), where a bin counts as at least `LEAST` records."""
-    positive = np.maximum(cells, LEAST)
+    """Return the share of each bin, (..., bins), where a bin counts as at least half a record."""
+    positive = np.maximum(cells, 0.5)  # records that an empty bin counts as, since the index takes logarithms of shares
     return np.asarray(positive / positive.sum(axis=-1, keepdims=True))
 
 

@@ -18,7 +18,7 @@ from ..conversation import OPEN
 from ..display import format_interval, format_number, use_style
 from ..inference import TwoSampleTest as TwoSampleTest
 from ..inference import choose_draws, public_generator, simulate_cell_noise
-from ..inference.moments import LEVEL, IntervalEstimate, difference_p_value, subtract_estimates
+from ..inference.moments import P_VALUE_LEVEL, IntervalEstimate, difference_p_value, subtract_estimates
 from ..inference.two_samples import NullDraws, ReleasedSample, kolmogorov_smirnov, mann_whitney, simulate_null
 from ..summaries import Distribution, area_between, energy_between, isotonic_projection, largest_gap
 from .calibration import Calibration
@@ -111,9 +111,7 @@ def _to_distribution(curve_or_sample: Distributed) -> Distribution:
     )
 
 
-MOST_CELLS = 2**12
-"""Cells of a test, at most: more edges are thinned out."""
-MOST_DRAWS = 2000
+COMPARISON_DRAWS = 2000
 """Draws of the simulated noise, at most: the p-value is then exact to about 0.005 near 0.05."""
 
 
@@ -191,8 +189,9 @@ def simulate_samples(
         )
         return first_sample, second_sample, np.arange(len(first_sample.cells) + 1)
     laws = [curve.prefixes.evidence.sums for curve in (first, second)]
-    bounds = thin_edges(np.intersect1d(laws[0].bounds, laws[1].bounds), MOST_CELLS)
-    draws = min(MOST_DRAWS, choose_draws(max(len(law.bounds) for law in laws)))
+    # cells of a test; more edges are thinned out
+    bounds = thin_edges(np.intersect1d(laws[0].bounds, laws[1].bounds), 2**12)
+    draws = min(COMPARISON_DRAWS, choose_draws(max(len(law.bounds) for law in laws)))
     first_sample, second_sample = (
         build_sample(curve.prefixes, bounds, np.concatenate(list(curve.prefixes.simulate_noise(draws, rng))))
         for curve in (first, second)
@@ -230,7 +229,7 @@ def require_same_grid(first: CDF, second: CDF) -> None:
     for name, curve in (("first", first), ("second", second)):
         require_type(name, curve, CDF, "a distribution function, as dp.cdf gives one,")
     if first.prefixes.grid.outside is not second.prefixes.grid.outside or not np.array_equal(first.x, second.x):
-        raise InvalidArgument("second", "a curve on the same grid is needed")
+        raise InvalidArgument("second", "a curve on the same grid is needed: ask for both curves on one grid")
 
 
 def build_sample(prefixes: PrefixShares, bounds: IntArray, noise: FloatArray) -> ReleasedSample:
@@ -253,7 +252,7 @@ def counts_between(prefixes: PrefixShares, bounds: IntArray) -> tuple[FloatArray
     return np.diff(prefix_counts), np.diff(monotone)
 
 
-SIGNIFICANCE = 1 - LEVEL
+SIGNIFICANCE = 1 - P_VALUE_LEVEL
 """Significance level of the verdict."""
 
 
@@ -319,7 +318,7 @@ class Comparison:
         self,
         ax: Axes | None = None,
         *,
-        level: float | None = LEVEL,
+        level: float | None = P_VALUE_LEVEL,
         names: tuple[str, str] = ("confidential", "public"),
         style: str | None = None,
     ) -> Axes:
@@ -360,7 +359,7 @@ def _compare_histograms(private: Histogram, counted: Histogram) -> ComparisonRes
     """Return the largest difference of the distribution functions of both histograms, no interval, and the p-value.
     Raises `InvalidArgument` for different cells."""
     if not np.array_equal(private.x, counted.x):
-        raise InvalidArgument("question", "histograms on the same cells are needed")
+        raise InvalidArgument("question", "histograms on the same cells are needed: ask for both on one grid")
     rng = public_generator(None)
     first, second, _ = simulate_samples(private, counted, rng)
     result = kolmogorov_smirnov(first, second, simulate_null(first, second, rng))
@@ -371,7 +370,7 @@ def simulate_histogram_sample(histogram: Histogram, rng: np.random.Generator) ->
     """Return the released counts of the cells of a histogram, with simulated noise."""
     law, total = histogram.evidence.sums, histogram.evidence.total
     cells: FloatArray = histogram.evidence.unbiased_cells[0]
-    noise = simulate_cell_noise(law, total, min(MOST_DRAWS, choose_draws(law.cells)), rng)
+    noise = simulate_cell_noise(law, total, min(COMPARISON_DRAWS, choose_draws(law.cells)), rng)
     return ReleasedSample(cells, np.maximum(cells, 0.0), noise[:, 0])
 
 
@@ -379,7 +378,7 @@ def _compare_areas(private: ROC, counted: ROC) -> ComparisonResult:
     """Return the difference of the areas under both ROC curves, its 95 % interval for the population, and the
     p-value."""
     first, second = (
-        IntervalEstimate(curve.auc, *curve.auc_interval(LEVEL, population=True)) for curve in (private, counted)
+        IntervalEstimate(curve.auc, *curve.auc_interval(P_VALUE_LEVEL, population=True)) for curve in (private, counted)
     )
     difference = subtract_estimates(first, second)
     return difference.value, (difference.lower, difference.upper), difference_p_value(difference)

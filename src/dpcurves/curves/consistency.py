@@ -33,35 +33,25 @@ from .contingency import Contingency
 from .histogram import Histogram
 from .question import Key, format_key, require_independent
 from .result import EACH, CompositeResult, PlotArguments, refuse_damaged, result_from_json
-from .summary import COUNT, HALF, SUM, Summary, SummaryByCategory
+from .summary import COUNT, SUM, SUM_HALF, Summary, SummaryByCategory
 
-MOST_PARTS = 2**14
-"""Disjoint parts of the records, at most, which bounds memory and time."""
-MOST_TOTALS = 2**11
-"""Totals over parts, at most: a matrix of totals by parts is inverted."""
-DRAWS = 5000
-"""Draws of the simulated noise, for small tables."""
-LEAST_DRAWS = 1000
-"""Draws of the simulated noise, at least, for large tables."""
-NUMBERS = 2**24
-"""Simulated numbers in all draws together, about, which bounds memory to 128 MB."""
-DRAWS_OF_SAMPLES = 400
-"""Draws for intervals of the population, at least."""
-NUMBERS_OF_SAMPLES = 2**21
-"""Simulated numbers for intervals of the population, about."""
-SQUARES = 5
-"""Number of the random stream for sums of squares."""
-CONTRADICTION = 0.001
-"""p-value up to which a note says that releases contradict each other; of consistent sets of releases about 1 in 1,000
-gets it."""
 EVERYTHING = "all"
 """Category of a column that was added up, unless a released category has this name: see `name_totals`."""
-TINY = 1e-12
-"""Ratio: relative tolerance of comparisons of doubles."""
-MOST_MOVES = 500
-"""Records that are moved to improve crossing totals: the largest number."""
-MOST_TRIED = 32
-"""Parts of a group that are tried as source and as target of a move."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """Numbers that steer the adjustment of totals."""
+
+    draws: int = 5000
+    """Draws of the simulated noise, for small tables."""
+    tolerance: float = 1e-12
+    """Ratio: relative tolerance of comparisons of doubles."""
+
+
+TUNING = Tuning()
+
+
 CONTRADICTION_NOTE = (
     "these releases differ by more than their noise explains (p-value {p_value:.2g}): records of no declared category "
     "are in totals and in no part, or the records changed between them"
@@ -103,7 +93,7 @@ class CategoryHierarchy:
                 "levels", "give two or more different columns, the widest first, as in ('region', 'district')"
             )
         if bool(self.levels) != bool(self.nested):
-            raise InvalidArgument("nested", "give levels and nested together")
+            raise InvalidArgument("nested", "give levels and nested together, or neither")
 
     @cached_property
     def parents(self) -> dict[str, dict[str, str]]:
@@ -119,7 +109,8 @@ class CategoryHierarchy:
                     if parents[level].setdefault(str(label), parent) != parent:
                         raise InvalidArgument(
                             "nested",
-                            f"label {describe_value(label)} of {level!r} has two parents in {self.levels[depth - 1]!r}",
+                            f"label {describe_value(label)} of {level!r} has two parents in "
+                            f"{self.levels[depth - 1]!r}: nest it in one of them",
                         )
                     grandchildren.append((str(label), label_subtree))
             children = grandchildren
@@ -156,7 +147,8 @@ def _list_child_labels(nested: Any, levels: Sequence[str]) -> list[tuple[Any, An
     if len(levels) == 1:
         if isinstance(nested, str) or not isinstance(nested, Sequence):
             raise InvalidArgument(
-                "nested", f"a list of labels of {levels[0]!r} is needed, got {describe_value(nested)}"
+                "nested",
+                f"a list of labels of {levels[0]!r} is needed, as in ['north', 'south'], got {describe_value(nested)}",
             )
         return [(label, None) for label in nested]
     if not isinstance(nested, Mapping):
@@ -277,7 +269,8 @@ class Consistent(CompositeResult):
             grant=", ".join(statement.grant for statement in statements),
         )  # fmt: skip
         notes = dict.fromkeys(note for statement in statements for note in statement.notes)
-        contradiction = (CONTRADICTION_NOTE.format(p_value=self.p_value),) if self.p_value <= CONTRADICTION else ()
+        # about 1 in 1,000 consistent sets of releases gets the note
+        contradiction = (CONTRADICTION_NOTE.format(p_value=self.p_value),) if self.p_value <= 0.001 else ()
         return combined.with_notes(*notes, *contradiction)
 
     @property
@@ -323,7 +316,9 @@ class Consistent(CompositeResult):
             ValueError: there is no table of this name.
         """
         if name not in self.tables:
-            raise InvalidArgument("name", f"a table is needed: {', '.join(map(describe_value, self.tables))}")
+            raise InvalidArgument(
+                "name", f"no table has this name; name one of {', '.join(map(describe_value, self.tables))}"
+            )
         start = 0
         for table_name, table in self._tables.items():
             end = start + len(table.keys)
@@ -365,7 +360,8 @@ class Consistent(CompositeResult):
         if not population:
             return records
         require_independent(self.privacy)
-        draws = min(len(fit.errors), max(DRAWS_OF_SAMPLES, NUMBERS_OF_SAMPLES // len(self.values)))
+        # 400 draws at least, and otherwise 2**21 simulated numbers in all draws together, which take 16 MB
+        draws = min(len(fit.errors), max(400, 2**21 // len(self.values)))
         noise_errors, units = fit.errors[:draws], inf if max_records is None else float(max_records)
         normal = sampling_generator(None).standard_normal(noise_errors.shape)
         if self.statistic == COUNT:
@@ -541,28 +537,35 @@ def _check_tables(
     if checked is None:
         raise InvalidArgument("statistic", f"{COUNT} or {SUM} is needed, got {describe_value(statistic)}")
     if not tables:
-        raise InvalidArgument("results", "at least one result is needed")
+        raise InvalidArgument("results", "at least one result is needed, as in [table, total]")
     converted = {str(name): _to_table(item) for name, item in tables.items()}
     privacies = [item.privacy for item in tables.values()]
     if len({(item.adjacency, item.unit, item.rows_per_unit) for item in privacies}) > 1:
-        raise InvalidArgument(
-            "results", "results with one adjacency and one privacy unit are needed, as from one session"
-        )
+        raise InvalidArgument("results", "the results differ in adjacency or privacy unit: give results of one session")
     grants = [item.grant for item in privacies]
     if len(set(grants)) < len(grants):
-        raise InvalidArgument("results", "two results are from one release: a margin of a table adds no information")
+        raise InvalidArgument(
+            "results", "two results are from one release, so one adds no information: leave out the margin of the table"
+        )
     cells = [(item.grid.edges.tolist(), item.grid.outside) for item in converted.values() if item.grid is not None]
     if checked == SUM:
         summaries = [summary for item in converted.values() for summary in item.members if isinstance(summary, Summary)]
         sum_facts = {(summary.label, summary.lower, summary.upper, len(summary.evidence) > 1) for summary in summaries}
         if cells or len(sum_facts) > 1 or not next(iter(sum_facts))[-1]:
-            raise InvalidArgument("statistic", "sums of one column between the same bounds are needed in all results")
+            raise InvalidArgument(
+                "statistic",
+                "sums of one column between the same bounds are needed in all results: leave out the others",
+            )
     if any(item != cells[0] for item in cells):
-        raise InvalidArgument("results", "histograms of one column in the same cells are needed")
+        raise InvalidArgument(
+            "results", "histograms of one column in the same cells are needed: ask for all on one grid"
+        )
     _ = _find_parts(list(converted.values()), tree)
     members = [f"{name}: {format_key(key)}" for name, item in converted.items() for key in item.groups]
     if len({*members, *converted}) < len(members) + len(converted):
-        raise InvalidArgument("results", "two numbers would have the same name: rename the tables")
+        raise InvalidArgument(
+            "results", "two numbers would have the same name: give the tables other names, as in {'by sex': table}"
+        )
     return {str(name): item for name, item in tables.items()}, checked, tree
 
 
@@ -582,7 +585,9 @@ def _to_table(result: object) -> _Table:
         if isinstance(result, SummaryByCategory):
             return _Table(result.columns, keys, members)
     raise WrongArgumentType(
-        "results", "counts, sums, summaries, histograms, those by category and two-way tables are made consistent"
+        "results",
+        "only counts, sums, summaries, histograms, those by category and two-way tables are made consistent: leave "
+        "out other results",
     )
 
 
@@ -646,18 +651,26 @@ def _find_parts(tables: Sequence[_Table], tree: CategoryHierarchy) -> tuple[int,
 
     parts_index = max(range(len(tables)), key=lambda each: (count_determined_columns(each), len(tables[each].columns)))
     parts = tables[parts_index]
-    if len(parts.keys) > MOST_PARTS or sum(len(each.keys) for each in tables) - len(parts.keys) > MOST_TOTALS:
-        raise InvalidArgument("results", f"at most {MOST_PARTS} parts and {MOST_TOTALS} totals are allowed")
+    most_parts = 2**14  # parts, which bounds memory and time
+    most_totals = 2**11  # a matrix of totals by parts is inverted
+    if len(parts.keys) > most_parts or sum(len(each.keys) for each in tables) - len(parts.keys) > most_totals:
+        raise InvalidArgument(
+            "results", f"at most {most_parts} parts and {most_totals} totals are allowed: give fewer or coarser tables"
+        )
     groups = []
     for number, table in enumerate(tables):
         if number == parts_index:
             continue
         if any(tree.find_determining_column(column, parts.columns) is None for column in table.columns):
-            raise InvalidArgument("results", "one result with the categories of all the columns is needed")
+            raise InvalidArgument(
+                "results", "one result with the categories of all the columns is needed: add a table by all of them"
+            )
         numbers = {key: row for row, key in enumerate(table.format_categories(table.columns, tree))}
         categories = parts.format_categories(table.columns, tree)
         if set(categories) != set(numbers):
-            raise InvalidArgument("results", "all results need the same categories")
+            raise InvalidArgument(
+                "results", "the results differ in the categories of a column: ask for all with the same list"
+            )
         groups.append(np.array([numbers[key] for key in categories]))
     return parts_index, groups
 
@@ -678,7 +691,8 @@ def _fit_least_squares(tables: Sequence[_Table], statistic: str, tree: CategoryH
     """Return the weighted least-squares estimates of all tables, with simulated errors and the p-value of their
     differences; see `consistent`."""
     parts_index, groups = _find_parts(tables, tree)
-    draws = min(DRAWS, max(LEAST_DRAWS, NUMBERS // sum(len(estimate.keys) for estimate in tables)))
+    # 2**24 simulated numbers in all draws together take 128 MB; large tables have 1,000 draws
+    draws = min(TUNING.draws, max(1000, 2**24 // sum(len(estimate.keys) for estimate in tables)))
     generator = public_generator(None)
     estimates = [_estimate_numbers(estimate.members, statistic, draws, generator) for estimate in tables]
     value, variance, noise, rounding = estimates[parts_index]
@@ -722,7 +736,7 @@ def _estimate_numbers(
         return _estimate_cells(cast("Sequence[Histogram]", members), draws, generator)
     members = cast("Sequence[Summary]", members)
     middle, half = (first.lower + first.upper) / 2, (first.upper - first.lower) / 2
-    weights = (1.0,) if statistic == COUNT else (middle, half / HALF)
+    weights = (1.0,) if statistic == COUNT else (middle, half / SUM_HALF)
     value, variance, rounding = np.zeros((3, len(members)))
     noise = np.zeros((draws, len(members)))
     for column, summary in enumerate(members):
@@ -731,7 +745,7 @@ def _estimate_numbers(
             variance[column] += weight**2 * float(evidence.sums.prefix_variances(evidence.total is not None)[0][-1])
             noise[:, column] += weight * simulate_cell_noise(evidence.sums, evidence.total, draws, generator)[:, 0, 0]
         if statistic == SUM:
-            rounding[column] = half / (2 * HALF) * max(float(summary.evidence[0].unbiased_cells[0, 0]), 0.0)
+            rounding[column] = half / (2 * SUM_HALF) * max(float(summary.evidence[0].unbiased_cells[0, 0]), 0.0)
     return _Estimates(value, variance, noise, rounding)
 
 
@@ -752,13 +766,13 @@ def _bound_sums_of_squares(members: Sequence[Summary] | Sequence[Histogram], lev
     A value is ``middle + half * v``, with v between -1 and 1. If the sum of ``v**2`` was not released, it is bounded by
     the count.
     """
-    limits, generator = list[float](), numbered_generator(SQUARES)
+    limits, generator = list[float](), numbered_generator(5)  # the random stream of sums of squares
     for summary in cast("Sequence[Summary]", members):
         released = _sum_of_squares(summary, [float(evidence.unbiased_cells[0, 0]) for evidence in summary.evidence])
         noise = _sum_of_squares(
             summary,
             [
-                simulate_cell_noise(evidence.sums, evidence.total, DRAWS, generator)[:, 0, 0]
+                simulate_cell_noise(evidence.sums, evidence.total, TUNING.draws, generator)[:, 0, 0]
                 for evidence in summary.evidence
             ],
         )
@@ -771,8 +785,8 @@ def _sum_of_squares(summary: Summary, sums: Sequence[Any]) -> Any:
     count, sum of distances from the middle, and perhaps sum of their squares; numbers or arrays of draws."""
     middle, half = (summary.lower + summary.upper) / 2, (summary.upper - summary.lower) / 2
     count, value, *squares = sums
-    square = (squares[0] / HALF**2 + count) / 2 if squares else count
-    return middle**2 * count + 2 * middle * half * value / HALF + half**2 * square
+    square = (squares[0] / SUM_HALF**2 + count) / 2 if squares else count
+    return middle**2 * count + 2 * middle * half * value / SUM_HALF + half**2 * square
 
 
 # Non-negative integers that add up, close to least squares.
@@ -825,7 +839,7 @@ def apportion_total(values: FloatArray, total: int) -> FloatArray:
     if total <= 0 or not len(values):
         return np.zeros(len(values))
     exact = project_to_simplex(values, float(total))
-    integers = np.floor(exact + TINY * total)
+    integers = np.floor(exact + TUNING.tolerance * total)
     remainders = exact - integers
     incremented = np.argsort(-remainders, kind="stable")[: max(total - int(integers.sum()), 0)]
     integers[incremented] += 1
@@ -848,7 +862,8 @@ def _move_records(
     """Return the rounded parts after single records were moved between parts of one `innermost` group, as long as
     that brings parts and `crossing` totals closer to their estimates in squares."""
     rounded = rounded.copy()
-    for _ in range(MOST_MOVES if crossing else 0):
+    most_tried = 32  # parts of a group that are tried as source and as target of a move
+    for _ in range(500 if crossing else 0):  # records that are moved, at most, which bounds the time
         total_excess = [_sum_by_group(rounded - parts, [group]) for group in crossing]
         part_excess = rounded - parts + sum(totals[group] for totals, group in zip(total_excess, crossing, strict=True))
         # Moving a record from part i to part j changes the squares by 2 * (distance - excess_i + excess_j), where the
@@ -859,14 +874,14 @@ def _move_records(
             sources = members[rounded[members] >= 1]
             if not len(sources):
                 continue
-            source = sources[np.argsort(-part_excess[sources], kind="stable")[:MOST_TRIED]]
-            target = members[np.argsort(part_excess[members], kind="stable")[:MOST_TRIED]]
+            source = sources[np.argsort(-part_excess[sources], kind="stable")[:most_tried]]
+            target = members[np.argsort(part_excess[members], kind="stable")[:most_tried]]
             distance = 1.0 + sum((totals[source][:, None] != totals[target]).astype(float) for totals in crossing)
             change = distance - part_excess[source][:, None] + part_excess[target]
             change[source[:, None] == target] = 0.0
             row, column = np.unravel_index(int(np.argmin(change)), change.shape)
             best = min(best, (float(change[row, column]), int(source[row]), int(target[column])))
-        if best[0] >= -TINY:
+        if best[0] >= -TUNING.tolerance:
             break
         rounded[best[1]] -= 1
         rounded[best[2]] += 1
@@ -892,7 +907,7 @@ def _compute_gain(
         [(np.arange(int(group.max()) + 1)[:, None] == group) * variance for group in groups]
     )  # B V
     scatter = _sum_by_group(weighted, groups) + np.diag(total_variance)
-    inverse = np.asarray(np.linalg.pinv(scatter, rcond=TINY, hermitian=True), dtype=np.float64)
+    inverse = np.asarray(np.linalg.pinv(scatter, rcond=TUNING.tolerance, hermitian=True), dtype=np.float64)
     return inverse @ weighted, inverse
 
 

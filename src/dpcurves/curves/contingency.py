@@ -34,16 +34,8 @@ from .question import TableQuestion, build_privacy_statement, combine_categories
 from .result import IntervalResult, PlotArguments, notes_on_dependence
 from .summary import COUNT, Summary, SummaryByCategory
 
-MOST_CELLS = 2**12
-"""Pairs of categories of both columns, at most."""
-DRAWS = 2000
-"""Draws of the simulated noise, for small tables."""
-AT_ONCE = 2**24
-"""Simulated numbers in all draws together, which bounds memory to 128 MB."""
-LEAST = 0.5
+LEAST_OCCUPIED = 0.5
 """Records: a row or column with fewer counts as empty."""
-LEAST_SIDE = 2
-"""Occupied rows, and columns, that a test of independence needs."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -108,7 +100,8 @@ class Contingency(IntervalResult):
             cells.ravel(), deviations, privacy.most_records, lambda: _find_error_quantiles(noise, KNOWN)
         )
         table = cls(count.reshape(cells.shape), cells, statistic, p_value, rows, columns, statement, evidence)
-        if min(int(table._is_occupied(axis).sum()) for axis in (0, 1)) < LEAST_SIDE:
+        # occupied rows, and columns, that a test of independence needs
+        if min(int(table._is_occupied(axis).sum()) for axis in (0, 1)) < 2:
             return replace(table, statistic=nan, p_value=nan)
         return table
 
@@ -214,14 +207,14 @@ class Contingency(IntervalResult):
         """Return the share of each pair in its row (axis 1) or column (axis 0): (rows, columns); NaN if that may be
         noise alone."""
         counts = np.maximum(self.unbiased_counts, 0.0)
-        total = np.maximum(counts.sum(axis=axis, keepdims=True), LEAST)
+        total = np.maximum(counts.sum(axis=axis, keepdims=True), LEAST_OCCUPIED)
         return np.where(self._is_occupied(axis), counts / total, np.nan)
 
     def _is_occupied(self, axis: int) -> BoolArray:
         """Return which rows (axis 1) or columns (axis 0) have more records than noise makes of an empty one, in a
         shape that broadcasts to (rows, columns)."""
         noise_quantiles = upper_quantiles(np.abs(self._noise.sum(axis=axis + 1)), (1 + KNOWN) / 2)
-        return np.expand_dims(self.unbiased_counts.sum(axis=axis) > np.maximum(noise_quantiles, LEAST), axis)
+        return np.expand_dims(self.unbiased_counts.sum(axis=axis) > np.maximum(noise_quantiles, LEAST_OCCUPIED), axis)
 
     def _record_intervals(self, level: float) -> FloatArray:
         """Return simultaneous intervals of the counts of these records, integers, row by row: (pairs, 2)."""
@@ -326,11 +319,14 @@ class ContingencyQuestion(TableQuestion):
         for name, axis in (("rows", self.rows), ("columns", self.columns)):
             require_type(name, axis, Categories, 'Categories, as in Categories("ward", ("a", "b")),')
             if axis.slots < 2:
-                raise InvalidArgument(name, "at least 2 categories are needed")
+                raise InvalidArgument(name, 'at least 2 categories are needed, as in Categories("ward", ("a", "b"))')
         if self.rows.column == self.columns.column:
-            raise InvalidArgument("columns", "a column other than rows is needed")
-        if self.rows.slots * self.columns.slots > MOST_CELLS:
-            raise InvalidArgument("rows, columns", f"at most {MOST_CELLS} pairs of categories are allowed")
+            raise InvalidArgument("columns", "a column other than rows is needed: name another one")
+        most_cells = 2**12  # pairs of categories
+        if self.rows.slots * self.columns.slots > most_cells:
+            raise InvalidArgument(
+                "rows, columns", f"at most {most_cells} pairs of categories are allowed: declare fewer categories"
+            )
 
     def steps(self, setting: Setting) -> Needs[Contingency]:
         """Count all pairs in one round."""
@@ -344,7 +340,8 @@ class ContingencyQuestion(TableQuestion):
 def _simulate_noise(evidence: Evidence, rng: np.random.Generator) -> FloatArray:
     """Return simulated noise of the counts, (draws, rows, columns)."""
     law = evidence.sums
-    return simulate_cell_noise(law, evidence.total, max(400, min(DRAWS, AT_ONCE // (law.rows * law.cells))), rng)
+    # 2,000 draws of small tables, 400 of large ones; 2**24 simulated numbers in all draws together take 128 MB
+    return simulate_cell_noise(law, evidence.total, max(400, min(2000, 2**24 // (law.rows * law.cells))), rng)
 
 
 def _find_error_quantiles(noise: FloatArray, level: float) -> FloatArray:
@@ -427,13 +424,13 @@ class _PairCounts(SimulatedCounts):
         evidence = table.evidence[-1]
         if len(table.evidence) > 1 or JOINED in table.notes:
             raise InvalidArgument(
-                "table", "cells share estimates; count each, with Histogram2DQuestion(..., CellEstimator())"
+                "table", "the cells were estimated together; count each, with Histogram2DQuestion(..., CellEstimator())"
             )
         counts = evidence.unbiased_cells
         if counts.size != table.count.size:
             raise InvalidArgument(
                 "table",
-                "values outside were counted apart, so their order is unknown; use a grid with outside='clamped'",
+                "values outside were counted apart, so their order is unknown; ask on a grid with outside='clamped'",
             )
         return cls(counts.reshape(table.count.shape), evidence, table.privacy, table.notes, False)
 

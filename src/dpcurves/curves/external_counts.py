@@ -26,13 +26,7 @@ LAWS: Mapping[str, tuple[Family, bool]] = MappingProxyType({
     "gaussian": (Family.GAUSSIAN, False), "discrete-gaussian": (Family.GAUSSIAN, True),
 })  # fmt: skip
 """Family of each noise law by name, and whether the law is discrete (integer noise)."""
-NEXT_TO_NOTHING = Fraction(1, 10**9)
-"""Scale of a Laplace law that adds 0 except with negligible probability; it represents exact counts."""
-LEAST_CONTINUOUS = 1
-"""Smallest scale of continuous noise, in records: from there on rounded counts nearly follow the discrete law."""
-LARGEST_COUNT, LARGEST_SCALE = 2.0**53, 2**50
-LONGEST_TEXT = 200
-RISING = "at least two finite numbers, a finite distance apart, are needed, each above the one before"
+RISING = "at least two finite numbers, a finite distance apart, are needed, each above the one before, as in [0, 10]"
 
 
 def from_counts(
@@ -95,10 +89,11 @@ def from_counts(
     >>> noisy.privacy.loss, noisy.privacy.mechanism
     ('the loss of another system', 'counts with laplace noise of scale 4')
     """
+    longest = 200  # characters
     for name, text in (("source", source), ("label", label)):
         require_type(name, text, str, "a text")
-        if not (text.isprintable() and len(text) <= LONGEST_TEXT):
-            raise InvalidArgument(name, f"at most {LONGEST_TEXT} printable characters are needed")
+        if not (text.isprintable() and len(text) <= longest):
+            raise InvalidArgument(name, f"a text of at most {longest} printable characters is needed: shorten it")
     require_type("adjacency", adjacency, Neighbours, "ADD_REMOVE or REPLACE_ONE")
     if require_integer("rows_per_unit", rows_per_unit) < 1:
         raise InvalidArgument("rows_per_unit", f"at least 1 is needed, got {rows_per_unit}")
@@ -109,10 +104,12 @@ def from_counts(
         raise InvalidArgument("total", f"at least 1 is needed, got {total}")
     if law == EXACT and (min(values) < 0 or sum(values) < 1):
         raise InvalidArgument(
-            "noisy", "exact counts are not negative, and at least one record is counted; or name a law"
+            "noisy",
+            "exact counts are not negative, and at least one record is counted: correct them, or name the law of "
+            "their noise",
         )
     if law == EXACT and total not in (None, sum(values)):
-        raise InvalidArgument("total", f"exact counts add up to {sum(values)}, got {total}")
+        raise InvalidArgument("total", f"the exact counts add up to {sum(values)}, not {total}: leave total out")
     privacy = PrivacyStatement(
         epsilon=None, rho=0.0, adjacency=adjacency.value, unit="",
         rows_per_unit=require_integer("rows_per_unit", rows_per_unit),
@@ -145,16 +142,21 @@ def _parse_noise(law: str, scale: Exact | None) -> tuple[Noise, str]:
         raise InvalidArgument("law", f"one of {EXACT}, {', '.join(LAWS)} is needed, got {describe_value(law)}")
     if law == EXACT:
         if scale is not None:
-            raise InvalidArgument("scale", "exact counts have no noise: leave it out, or name a law")
-        return Noise(Family.LAPLACE, NEXT_TO_NOTHING), "exact counts"
+            raise InvalidArgument(
+                "scale", "exact counts have no noise: leave scale out, or name the law of the noise, as in 'laplace'"
+            )
+        # a Laplace law of this scale adds 0 except with negligible probability, so it represents exact counts
+        return Noise(Family.LAPLACE, Fraction(1, 10**9)), "exact counts"
     if scale is None:
         raise InvalidArgument(
-            "scale", "say how large the noise is: the scale of a Laplace law, or a standard deviation"
+            "scale",
+            "say how large the noise is, in records: the scale of a Laplace law, or a standard deviation",
         )
     (family, discrete), size = LAWS[law], parse_positive_fraction("scale", scale)
-    if not 0 < size <= LARGEST_SCALE or (size < LEAST_CONTINUOUS and not discrete):
+    # from scale 1 on, rounded counts with continuous noise nearly follow the discrete law; 2**50 hides any count
+    if not 0 < size <= 2**50 or (size < 1 and not discrete):
         raise InvalidArgument(
-            "scale", "a number above zero and at most 2**50 is needed, of continuous noise at least 1"
+            "scale", "a number above 0 and at most 2**50 is needed, and for laplace or gaussian at least 1"
         )
     parameter_name = "scale" if family is Family.LAPLACE else "standard deviation"
     rounding = Fraction(0) if discrete else Fraction(1, 16) / size if family is Family.LAPLACE else Fraction(1, 12)
@@ -168,12 +170,16 @@ def _parse_counts(noisy: Any, slots: int, *, whole_only: bool) -> tuple[int, ...
     try:
         counts: FloatArray = np.asarray(noisy, dtype=np.float64)
     except (TypeError, ValueError):
-        raise InvalidArgument("noisy", "a list of numbers is needed") from None
+        raise InvalidArgument("noisy", "a list of numbers is needed, one count for each cell") from None
     if counts.shape != (slots,):
         raise InvalidArgument("noisy", f"one count for each of {slots} cells is needed, got {counts.shape}")
-    if not all(isfinite(count) and abs(count) <= LARGEST_COUNT for count in counts.tolist()):
-        raise InvalidArgument("noisy", "finite numbers up to 2**53 are needed")
+    # doubles above are not all integers
+    if not all(isfinite(count) and abs(count) <= 2.0**53 for count in counts.tolist()):
+        raise InvalidArgument("noisy", "a count is not finite, or above 2**53: give the released numbers of records")
     rounded = np.rint(counts)
     if whole_only and not np.array_equal(rounded, counts):
-        raise InvalidArgument("noisy", "counts that are exact, or have discrete noise, are whole numbers")
+        raise InvalidArgument(
+            "noisy",
+            "counts that are exact, or have discrete noise, are whole numbers: correct them, or name a continuous law",
+        )
     return tuple(int(count) for count in rounded.tolist())

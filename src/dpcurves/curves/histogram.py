@@ -18,7 +18,7 @@ from ..conversation import ALL, CellWorkload, Evidence, Needs, PrivacyStatement,
 from ..data import Axis, Grid, Outside
 from ..histograms import EstimatedTable, TableEstimator
 from ..inference import (
-    PILOT,
+    PILOT_DRAWS,
     estimate_scales,
     join_intervals,
     public_generator,
@@ -184,7 +184,7 @@ class Histogram(IntervalResult):
     def _simulate_noise(self, at: Places, generator: np.random.Generator | None) -> Iterator[FloatArray]:
         """Yield blocks of simulated noise of the counts, (draws, cells), or of their sums between edges `at`."""
         law = self.evidence.sums
-        draws = law.simulate(self.evidence.total, PILOT + choose_draws(law.cells), public_generator(generator))
+        draws = law.simulate(self.evidence.total, PILOT_DRAWS + choose_draws(law.cells), public_generator(generator))
         inner = slice(1, -1) if self.grid.outside is Outside.APART else slice(None)
         return (_sum_between(cells[:, 0, inner], at) for cells, _ in draws)
 
@@ -248,8 +248,6 @@ def _sum_between(cells: FloatArray, at: Places) -> FloatArray:
 
 JOINED = "counts are estimates that join cells of like counts: they have a bias that nobody knows, and no intervals"
 CLAMPED = "cells at the ends of a grid also hold all values beyond it"
-MOST_CELLS = 2**20
-"""Cells of a plane, at most: 8 MB of counts."""
 GRID = "a Grid, as in Grid(0, 100, cells=64),"
 
 
@@ -321,7 +319,10 @@ class Histogram2D(ReleasedResult):
         x_edges, y_edges = (np.asarray(document.arrays[name], dtype=np.float64) for name in ("x_edges", "y_edges"))
         rows = document.arrays["count"]
         if len(rows) != len(x_edges) - 1 or any(len(row) != len(y_edges) - 1 for row in rows):
-            raise InvalidArgument("curve", "x_edges, y_edges, count do not fit together in length")
+            raise InvalidArgument(
+                "curve",
+                "x_edges, y_edges and count do not fit together in length: use the unchanged text of to_json",
+            )
         across, upwards = document.question["labels"]
         count, outside = np.array(rows, dtype=np.float64), float(document.arrays["outside"])
         return cls(x_edges, y_edges, count, outside, (across, upwards), document.privacy, document.releases)
@@ -344,11 +345,6 @@ def require_estimator(estimator: object) -> None:
         )
 
 
-PLANE_NOISE = 2.0
-"""Ratio: assumed noise standard deviation of an estimated count over that of a direct count at the whole privacy loss.
-It is above 1 because pilot queries use a fraction of the budget."""
-
-
 def notes_on_plane(estimated: EstimatedTable, axes: tuple[Axis, Axis], setting: Setting) -> tuple[str, ...]:
     """Return notes on crowded end cells of each column, and on records outside a plane that counts them apart.
 
@@ -359,7 +355,8 @@ def notes_on_plane(estimated: EstimatedTable, axes: tuple[Axis, Axis], setting: 
     """
     if any(release.allotment is None for release in estimated.releases):
         return ()
-    noise, notes = PLANE_NOISE * sqrt(setting.count_noise().variance), list[str]()
+    # twice the noise of direct counts at the whole privacy loss, because pilot queries use a fraction of the budget
+    noise, notes = 2.0 * sqrt(setting.count_noise().variance), list[str]()
     for axis_index, axis in enumerate(axes):
         counts = estimated.cells.sum(axis=1 - axis_index)
         deviation = noise * sqrt(estimated.cells.size / len(counts))
@@ -403,10 +400,14 @@ class Histogram2DQuestion(TableQuestion):
         for name in ("x", "y"):
             require_type(name, getattr(self, name), str, "the name of a column")
         if self.x == self.y:
-            raise InvalidArgument("y", f"another column than the first one is needed, got {describe_value(self.y)}")
-        if self.x_grid.slots * self.y_grid.slots > MOST_CELLS:
+            raise InvalidArgument("y", f"another column than x is needed, got {describe_value(self.y)} for both")
+        most_cells = 2**20  # 8 MB of counts
+        if self.x_grid.slots * self.y_grid.slots > most_cells:
             cells = self.x_grid.slots * self.y_grid.slots
-            raise InvalidArgument("x_grid, y_grid", f"a plane of at most {MOST_CELLS} cells is laid out, got {cells}")
+            raise InvalidArgument(
+                "x_grid, y_grid",
+                f"a plane of at most {most_cells} cells is laid out, got {cells}: give grids of fewer cells",
+            )
         require_estimator(self.estimator)
 
     def steps(self, setting: Setting) -> Needs[Histogram2D]:

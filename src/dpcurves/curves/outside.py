@@ -7,7 +7,7 @@ separate cells, their share is released, and this module alone writes the note o
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import Enum
 from math import inf, sqrt
 from types import MappingProxyType
@@ -18,20 +18,23 @@ from ..data import Axis, Grid, Outside
 from ..display import format_number
 from ..queries import CountQuery, PartitionQuery, PrefixQuery, Query, WeightQuery
 
-DEVIATIONS = 5
-"""Standard deviations of the noise of a count of outside records, from which a note mentions it."""
-LEAST_SHARE = 0.01
-"""Share of the records outside, from which a note mentions it."""
-FOLLOWED_BEYOND = 0.5
-"""Share of the times above a grid, from which a note mentions it: a grid may well end before the follow-up does."""
+
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """Thresholds of the notes on values outside a grid."""
+
+    noted_z: int = 5
+    """Standard deviations of the noise of a count of outside records, from which a note mentions it."""
+    noted_share: float = 0.01
+    """Share of the records outside, from which a note mentions it."""
+
+
+TUNING = Tuning()
+
+
 BEYOND_HORIZON = 0.95
 """Share of the times above a grid, from which a note mentions it if the grid ends at a horizon, as for a survival
 model."""
-LEFT_BEFORE = 0.2
-"""Share of exits before the first edge, from which a note mentions it if records enter late."""
-CLIPPED = 0.05
-"""Share of the values beyond the bounds of a mean or a sum, from which a note mentions it: bounds may well clip a
-tail."""
 
 
 class Side(Enum):
@@ -42,7 +45,7 @@ class Side(Enum):
 
 
 Least = Mapping[tuple[str, Side], float]
-"""Smallest outside share that a note mentions, by column and side, where it is not `LEAST_SHARE`."""
+"""Smallest outside share that a note mentions, by column and side, where it is not `Tuning.noted_share`."""
 ANYWHERE: Least = MappingProxyType({})
 
 
@@ -51,7 +54,8 @@ def thresholds_without_notes(*columns: object) -> Least:
     return {(str(column), side): inf for column in columns for side in Side}
 
 
-def thresholds_for_times(column: object, least: float = FOLLOWED_BEYOND) -> Least:
+# share of times above a grid that needs no note: it may end before the follow-up does
+def thresholds_for_times(column: object, least: float = 0.5) -> Least:
     """Return thresholds for a column of times, of which many may lie above the grid without a mistake: `least`
     above."""
     return {(str(column), Side.ABOVE): least}
@@ -59,15 +63,17 @@ def thresholds_for_times(column: object, least: float = FOLLOWED_BEYOND) -> Leas
 
 def thresholds_for_late_entries(entry: object, time: object) -> Least:
     """Return thresholds for times of entry and exit: an entry before the first edge is no mistake."""
+    # a fifth of the exits may come before the first edge if records enter late
     return {
         **thresholds_for_times(time), **thresholds_for_times(entry),
-        (str(time), Side.BELOW): LEFT_BEFORE, (str(entry), Side.BELOW): inf,
+        (str(time), Side.BELOW): 0.2, (str(entry), Side.BELOW): inf,
     }  # fmt: skip
 
 
 def thresholds_for_clipping(column: object) -> Least:
-    """Return thresholds for a column between bounds that clip its values: `CLIPPED` on both sides."""
-    return dict.fromkeys(((str(column), side) for side in Side), CLIPPED)
+    """Return thresholds for a column between bounds that clip its values: 5 % on both sides."""
+    # a twentieth of the values may lie beyond the bounds on either side: bounds may well clip a tail
+    return dict.fromkeys(((str(column), side) for side in Side), 0.05)
 
 
 def count_beyond_bounds(axis: Axis) -> Axis:
@@ -107,7 +113,8 @@ class OutsideCount(NamedTuple):
         share is below the threshold of `least`."""
         sides = (Side.BELOW, self.count_below, self.noise_below), (Side.ABOVE, self.count_above, self.noise_above)
         below, above = (
-            self._share(count, noise, least.get((self.column, side), LEAST_SHARE)) for side, count, noise in sides
+            self._share(count, noise, least.get((self.column, side), TUNING.noted_share))
+            for side, count, noise in sides
         )
         return below, above
 
@@ -115,7 +122,7 @@ class OutsideCount(NamedTuple):
         """Return the share of the records that a count is; 0 if noise can explain it, or if the share is below
         `min_share`."""
         share = min(count / max(self.total, count, 1.0), 1.0)
-        return share if count > DEVIATIONS * noise and share >= min_share else 0.0
+        return share if count > TUNING.noted_z * noise and share >= min_share else 0.0
 
 
 def notes_on_outside(releases: Iterable[Release], least: Least = ANYWHERE) -> tuple[str, ...]:
@@ -124,7 +131,7 @@ def notes_on_outside(releases: Iterable[Release], least: Least = ANYWHERE) -> tu
     Args:
         releases: All releases of an answer. If a column was counted several times, the count with the smallest noise is
             used.
-        least: The smallest share that a note mentions, where it is not `LEAST_SHARE`.
+        least: The smallest share that a note mentions, where it is not `Tuning.noted_share`.
     """
     best: dict[str, OutsideCount] = {}
     for release in releases:
@@ -140,7 +147,7 @@ def note_on_outside(count: OutsideCount, least: Least = ANYWHERE) -> tuple[str, 
 
     Args:
         count: The released counts.
-        least: The smallest share that a note mentions, where it is not `LEAST_SHARE`.
+        least: The smallest share that a note mentions, where it is not `Tuning.noted_share`.
 
     >>> found = OutsideCount("p", Grid(0, 1, cells=20), 3, 300, 1000, 2.0, 2.0)
     >>> note_on_outside(found)[0].partition(": ")[0]
@@ -161,7 +168,7 @@ def note_on_outside(count: OutsideCount, least: Least = ANYWHERE) -> tuple[str, 
     helps = "check the unit and the sign" if below else "check the unit"
     if is_clipped:
         helps = f"they count as the bound; {helps}, or give wider bounds (--bounds)"
-    elif not below and least.get((count.column, Side.ABOVE), LEAST_SHARE) > LEAST_SHARE:
+    elif not below and least.get((count.column, Side.ABOVE), TUNING.noted_share) > TUNING.noted_share:
         helps = "if the grid is not meant to end before these times, check the unit"
     else:
         hint = ", as 0:100:N for percent or logistic:-8:8:N for log-odds" if (lower, upper) == ("0", "1") else ""
@@ -180,7 +187,8 @@ def read_outside_counts(release: Release) -> tuple[OutsideCount, ...]:
     apart = [axis_index for axis_index, axis in enumerate(query.axes) if _has_outside_cells(axis)]
     if not apart or not (query.is_weighted or query.input_axes == query.axes):
         return ()
-    if isinstance(query, PrefixQuery) and not _has_outside_counts(query):
+    # the slots for outside values are counted singly in all rows or in none
+    if isinstance(query, PrefixQuery) and not {1, query.cells - 1, query.cells} <= set(query.prefix_lengths):
         return ()
     evidence = Evidence.from_release(release).as_cell_counts(query.rows)
     return tuple(count for axis_index in apart for count in _sum_outside_counts(query, evidence, axis_index))
@@ -189,11 +197,6 @@ def read_outside_counts(release: Release) -> tuple[OutsideCount, ...]:
 def _has_outside_cells(axis: object) -> bool:
     """Return whether an axis has separate cells for values outside its grid."""
     return isinstance(axis, Axis) and axis.grid.outside is Outside.APART
-
-
-def _has_outside_counts(query: PrefixQuery) -> bool:
-    """Return whether the slots for outside values were counted singly in the first row, as in all others."""
-    return {1, query.cells - 1, query.cells} <= set(query.prefix_lengths)
 
 
 def _sum_outside_counts(query: Query, evidence: Evidence, axis_index: int) -> Sequence[OutsideCount]:
@@ -235,7 +238,7 @@ def note_on_order(count: float, total: float, noise: float, words: str) -> tuple
     ((), ('about 30% of the records are late, by the released counts',))
     """
     share = min(count / max(total, count, 1.0), 1.0)
-    if count <= DEVIATIONS * noise or share < LEAST_SHARE:
+    if count <= TUNING.noted_z * noise or share < TUNING.noted_share:
         return ()
     problem, _, helps = words.partition(": ")
     return (f"about {share:.0%} of the records {problem}, by the released counts{': ' if helps else ''}{helps}",)

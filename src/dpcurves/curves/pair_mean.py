@@ -21,8 +21,6 @@ from ..summaries import Kernel, mean_over_pairs, project_to_simplex
 from .histogram import Histogram
 from .question import require_independent
 
-LEAST = 1e-6
-"""Smallest standard deviation of the noise that counts as noise, relative to the discretization error."""
 UNSEEN = 3.0
 """People: the expected number of whom a sample may have none, with probability ``exp(-3)``, 5 %."""
 
@@ -80,7 +78,8 @@ class UStatistic:
         low, high = self.interval_function(level, population)
         if self.resolution > 0:
             deviation = (high - low) / 2 / NormalDist().inv_cdf((1 + level) / 2)
-            end_probability = end_level(self.resolution / max(deviation, LEAST * self.resolution), level)
+            # less noise than a millionth of the discretization error is none
+            end_probability = end_level(self.resolution / max(deviation, 1e-6 * self.resolution), level)
             low, high = self.interval_function(2 * end_probability - 1, population)
         low, high = low - self.resolution, high + self.resolution
         return min(max(low, self.least), self.most), max(min(high, self.most), self.least)
@@ -96,11 +95,6 @@ def compute_basic_interval(
         return low, high
     below, above = basic_interval(-estimate, deviations, level)
     return min(low, -above), max(high, -below)
-
-
-MOST_DRAWS, VALUES = 1000, 2**22
-PLACE = 8
-"""Index of the first random stream of these simulations; other statistics use other indices."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,7 +117,7 @@ class SimulatedCounts:
     privacy: PrivacyStatement
     notes: tuple[str, ...]
     row_axes: int = field(default=0, kw_only=True)
-    stream: int = field(default=PLACE, kw_only=True)
+    stream: int = field(default=8, kw_only=True)  # the first of two random streams; other statistics use other indices
     draws: int | None = field(default=None, kw_only=True)
 
     @cached_property
@@ -142,7 +136,8 @@ class SimulatedCounts:
     def noise(self) -> FloatArray:
         """Simulated noise of the counts, (draws, ...), from a fixed public seed."""
         law, size = self.evidence.sums, self.counts.size
-        draws = self.draws or max(400, min(MOST_DRAWS, choose_draws(size), VALUES // size))
+        # from 400 to 1,000 draws; 2**22 simulated values of all draws together take 32 MB
+        draws = self.draws or max(400, min(1000, choose_draws(size), 2**22 // size))
         noise = simulate_cell_noise(law, self.evidence.total, draws, numbered_generator(self.stream))
         return noise.reshape(-1, *self.counts.shape)
 
@@ -234,10 +229,6 @@ class MergedCellCounts:
 
 ROUNDED = "values were rounded by chance to middles of cells: a cell also has some of what lies beside it"
 """Note of a histogram whose values were rounded to the middles of cells at random."""
-MOST_CELLS = 2**12
-"""Cells of a curve whose pairs are summed, at most: a matrix of 128 MB."""
-MOST_APART = 4.0
-"""z-score of the number of people with a value from which a mean is known."""
 
 
 def estimate_pair_mean(curve: Histogram, kernel_on: Callable[[FloatArray], Kernel]) -> UStatistic:
@@ -252,9 +243,16 @@ def estimate_pair_mean(curve: Histogram, kernel_on: Callable[[FloatArray], Kerne
         ValueError: values outside the grid were counted apart, or there are more than 4,096 cells.
     """
     if curve.grid.outside is Outside.APART:
-        raise InvalidArgument("curve", "values outside the grid were counted apart, so their distance is unknown")
-    if len(curve.count) > MOST_CELLS:
-        raise InvalidArgument("curve", f"a kernel needs at most {MOST_CELLS} cells, got {len(curve.count)}")
+        raise InvalidArgument(
+            "curve",
+            "values outside the grid were counted apart, so their distance is unknown; ask on a grid with "
+            "outside='clamped'",
+        )
+    most_cells = 2**12  # a matrix of 128 MB
+    if len(curve.count) > most_cells:
+        raise InvalidArgument(
+            "curve", f"a kernel reads at most {most_cells} cells, got {len(curve.count)}: ask on a coarser grid"
+        )
     values = curve.grid.values
     kernel, evidence = kernel_on(curve.x if values is None else np.stack([values, values], axis=1)), curve.evidence
     answered = evidence.sums.randomised_answers(evidence.values)
@@ -272,7 +270,8 @@ def _estimate_from_reports(curve: Histogram, kernel: Kernel, reports: Randomised
         """Return the normal interval at `level`; the whole line if noise hides whether there are any reports."""
         require_independent(curve.privacy, population)
         quantile = NormalDist().inv_cdf((1 + level) / 2)
-        if reports.present < MOST_APART * reports.deviation_of_missing:
+        # standard deviations from which a mean is known
+        if reports.present < 4.0 * reports.deviation_of_missing:
             return -inf, inf
         # Projected shares lose a part of a large cell, unprojected shares are too uneven because of noise.
         deviation = max(answers.deviation_of_mean(kernel.mean, population) for answers in (reports, likely_reports))

@@ -18,7 +18,7 @@ from ..display import format_number
 from ..inference import end_level
 from ..summaries import two_classes
 from .class_table import (
-    EITHER,
+    NEEDS_BOTH,
     ClassTable,
     ConfidenceSettings,
     Ends,
@@ -196,6 +196,11 @@ def _estimate(name: str, scores: Any, estimator: MetricEstimator) -> ScoreNumber
     return ScoreNumber(name, estimate_metric(table, cast("Metric", _Choice(estimator))), table, estimator)
 
 
+def _is_number(value: object) -> bool:
+    """Whether an argument is an integer or a float; a bool is neither."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
 def partial_auc(scores: Scores, max_fpr: float) -> ScoreNumber:
     """Return the standardised partial area under the ROC curve up to a false positive rate. Spends no budget.
 
@@ -217,11 +222,10 @@ def partial_auc(scores: Scores, max_fpr: float) -> ScoreNumber:
     >>> partial_auc(found, 0.1).value > 0.9
     True
     """
-    is_number = isinstance(max_fpr, (int, float)) and not isinstance(max_fpr, bool)
-    if not is_number or not 0 < max_fpr <= 1:
+    if not (_is_number(max_fpr) and 0 < max_fpr <= 1):
         raise InvalidArgument("max_fpr", "must be a number above 0 and at most 1, as in 0.1")
     name = f"partial area under the ROC curve up to a false positive rate of {max_fpr:g}"
-    return _estimate(name, scores, PartialArea(name, EITHER, needs_probabilities=False, max_fpr=float(max_fpr)))
+    return _estimate(name, scores, PartialArea(name, NEEDS_BOTH, needs_probabilities=False, max_fpr=float(max_fpr)))
 
 
 def sensitivity_at_specificity(scores: Scores, specificity: float) -> ScoreNumber:
@@ -245,8 +249,7 @@ def sensitivity_at_specificity(scores: Scores, specificity: float) -> ScoreNumbe
     >>> sensitivity_at_specificity(found, 0.95).value > 0.9
     True
     """
-    is_number = isinstance(specificity, (int, float)) and not isinstance(specificity, bool)
-    if not is_number or not 0 <= specificity < 1:
+    if not (_is_number(specificity) and 0 <= specificity < 1):
         raise InvalidArgument("specificity", "must be a number of at least 0 and below 1, as in 0.95")
     name = f"sensitivity at a specificity of {specificity:g}"
-    return _estimate(name, scores, Sensitivity(name, EITHER, needs_probabilities=False, max_fpr=1 - specificity))
+    return _estimate(name, scores, Sensitivity(name, NEEDS_BOTH, needs_probabilities=False, max_fpr=1 - specificity))

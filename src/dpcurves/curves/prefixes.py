@@ -18,7 +18,7 @@ from ..conversation import Evidence, PrivacyStatement
 from ..data import Axis, Categories, Grid, Outside
 from ..estimation import ConvolvedEstimate, JointEstimate, combine_rounds, shrink_estimate
 from ..inference import (
-    PILOT,
+    PILOT_DRAWS,
     Band,
     PathQuantile,
     Sample,
@@ -45,11 +45,11 @@ def parse_edges(given: Any, axis: Axis) -> tuple[int, ...]:
     edges = tuple(
         sorted(
             require_integer("at", edge)
-            for edge in require_sequence("at", given, "a tuple of numbers of edges, as in (1, 7),")
+            for edge in require_sequence("at", given, "a tuple of indices of edges, as in (1, 7),")
         )
     )
     if not edges or len(set(edges)) < len(edges) or edges[0] < 0 or edges[-1] > axis.grid.cells:
-        raise InvalidArgument("at", f"numbers of edges from 0 to {axis.grid.cells}, each once, are needed, got {edges}")
+        raise InvalidArgument("at", f"indices of edges from 0 to {axis.grid.cells}, each once, are needed, got {edges}")
     return edges
 
 
@@ -67,14 +67,7 @@ def build_all_edges_query(axis: Axis, classes: Categories | None = None) -> Pref
     return PrefixQuery((axis,) if classes is None else (classes, axis), prefix_lengths=())
 
 
-NEARLY, MOST_STEPS = 1e-6, 2.0**50
-"""Rounding tolerance, in steps: a value this close below a multiple counts as the multiple; and the largest number of
-steps for which multiples are distinct doubles."""
 NOTHING: Mapping[str, Any] = MappingProxyType({})
-SHOWN = 0.998
-"""Share of the records that a plot shows if the range was found privately."""
-MOST_KEPT = 2**22
-"""Largest number of simulated values that are cached for other curves of the same law: 32 MB."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,7 +109,7 @@ class PrefixShares:
             ValueError: there is no release, or a release is damaged.
         """
         if not releases:
-            raise InvalidArgument("evidence", "a curve needs at least one release")
+            raise InvalidArgument("evidence", "a curve needs at least one release: pass the releases of its question")
         *earlier, last = (Evidence.from_json(release).as_cell_counts() for release in releases)
         step = facts.get("step", 0.0)
         if not isinstance(step, int | float) or not 0 <= step < inf:
@@ -140,10 +133,8 @@ class PrefixShares:
         ends = self.grid.edge(np.flatnonzero(self.measured_edges))
         index = np.searchsorted(ends, values, side="right")
         low, high = (np.concatenate([[-inf], ends, [inf]])[index + offset] for offset in (0, 1))
-        whole_steps = np.floor(values / self.step + NEARLY)
-        is_representable = (
-            np.abs(whole_steps) < MOST_STEPS
-        )  # finite, and small enough that multiples are distinct doubles
+        whole_steps = np.floor(values / self.step + 1e-6)  # a value this close below a multiple counts as the multiple
+        is_representable = np.abs(whole_steps) < 2.0**50  # finite, and small enough that multiples are distinct doubles
         steps = np.where(is_representable, whole_steps, 0.0)
         lower_multiple, upper_multiple = multiples_of(self.step, steps), multiples_of(self.step, steps + 1)
         rounded = np.where(
@@ -153,15 +144,16 @@ class PrefixShares:
 
     @cached_property
     def plotted_edges(self) -> slice:
-        """The edges that plots show: all; if noisy counts chose the cells, those around `SHOWN` of the records.
+        """The edges that plots show: all; if noisy counts chose the cells, those around 99.8 % of the records.
 
         In that case the grid extends to the largest doubles.
         """
         if not self.pilot_queries:
             return slice(None)
-        first = int(np.searchsorted(self.shares, (1 - SHOWN) / 2, side="right")) - 1
+        shown = 0.998  # share of the records that a plot shows if the range was found privately
+        first = int(np.searchsorted(self.shares, (1 - shown) / 2, side="right")) - 1
         first = min(max(first, 0), self.grid.cells - 1)
-        last = int(np.searchsorted(self.shares, (1 + SHOWN) / 2))
+        last = int(np.searchsorted(self.shares, (1 + shown) / 2))
         return slice(first, min(max(last, first + 1), self.grid.cells) + 1)
 
     @cached_property
@@ -341,7 +333,8 @@ def _simulate_public_noise(law: NoisySums, total_is_public: bool) -> Iterable[Fl
 
     The curves of all categories have one law.
     """
-    if choose_draws(len(law.bounds)) * len(law.bounds) <= MOST_KEPT:
+    # simulated values that are cached for other curves of the same law, 32 MB
+    if choose_draws(len(law.bounds)) * len(law.bounds) <= 2**22:
         return (_cache_public_noise(law, total_is_public),)
     return _simulate_noise(law, 0 if total_is_public else None, public_generator(None))
 
@@ -356,10 +349,7 @@ def _cache_public_noise(law: NoisySums, total_is_public: bool) -> FloatArray:
 
 def _simulate_noise(law: NoisySums, total: int | None, generator: np.random.Generator) -> Iterator[FloatArray]:
     """Yield blocks of simulated noise of the counts below each bound of the law, (draws, bounds)."""
-    return law.simulate_prefixes(total, PILOT + choose_draws(len(law.bounds)), generator)
-
-
-ABSOLUTE, SQUARES = 1, 2
+    return law.simulate_prefixes(total, PILOT_DRAWS + choose_draws(len(law.bounds)), generator)
 
 
 @dataclass(frozen=True, slots=True)
@@ -380,7 +370,7 @@ class Smoothing:
 
     def __post_init__(self) -> None:
         convert_to_integers(self, p="p")
-        if self.p not in (ABSOLUTE, SQUARES):
+        if self.p not in (1, 2):  # absolute values, squares
             raise InvalidArgument("p", f"must be 1 (absolute values) or 2 (squares), got {self.p}")
         if self.at is not None:
             edges = tuple(
@@ -399,7 +389,9 @@ class Smoothing:
             return self, ()
         outside = [edge for edge in self.at if not 0 <= edge <= prefixes.grid.cells]
         if outside:
-            raise InvalidArgument("at", f"must be edges from 0 to {prefixes.grid.cells}, got {outside[0]}")
+            raise InvalidArgument(
+                "at", f"indices of edges from 0 to {prefixes.grid.cells} are needed, got {outside[0]}"
+            )
         requested, counted = np.array(self.at, dtype=np.int64), np.flatnonzero(prefixes.measured_edges)
         after = np.clip(np.searchsorted(counted, requested), 1, len(counted) - 1)
         low, high = counted[after - 1], counted[after]
@@ -420,7 +412,7 @@ class Smoothing:
         smoothed = self._find_smoothed_edges(prefixes, curve.ends)
         graph, noisy_counts = curve.graph.restrict_to_points(smoothed), curve.counts[smoothed]
         ceiling = None if evidence.total is None else AtMost(float(evidence.total))
-        smooth = project_isotonic_l1 if self.p == ABSOLUTE else project_isotonic_l2
+        smooth = project_isotonic_l1 if self.p == 1 else project_isotonic_l2
         counts = smooth(noisy_counts, graph, ceiling)
         below = np.interp(np.arange(law.cells + 1), [0, *curve.ends[smoothed]], [0.0, *counts])
         shares = np.minimum(below / max(below[-1], 1.0), 1.0)
@@ -542,7 +534,9 @@ class SearchedQuantiles:
         question, (released,) = stored["question"], stored["releases"]
         evidence = Evidence.from_json(released)
         if evidence.path_sums.cells != (grid := grid_from_json(question["grid"])).slots:
-            raise InvalidArgument("grid", "the number of cells must be that of the search")
+            raise InvalidArgument(
+                "grid", "the stored grid has not the cells of the search: use the unchanged text of to_json"
+            )
         return cls(evidence, grid, question["label"], privacy)
 
     def _find_cell_limits(self, p: ArrayLike, bracket: Any, level: float = 0.5) -> FloatArray:

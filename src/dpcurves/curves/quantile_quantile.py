@@ -70,7 +70,7 @@ def parse_shares(name: str, values: Any) -> tuple[float, ...]:
         for share in require_sequence(name, values, "a list of shares, as in [0.25, 0.5],")
     )
     if not shares:
-        raise InvalidArgument(name, "at least one share between 0 and 1 is needed")
+        raise InvalidArgument(name, "at least one share between 0 and 1 is needed, as in (0.25, 0.5, 0.75)")
     return shares
 
 

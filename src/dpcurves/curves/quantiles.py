@@ -18,7 +18,7 @@ from ..conversation import ALL, Evidence, Needs, PrivacyStatement, QuantileSearc
 from ..data import MOST_LAID_OUT, Axis, Grid
 from ..queries import Hint, PrefixQuery
 from .by_category import describe_hint, describe_question, format_axis_label, parse_hint
-from .cdf import CDF, LEVEL, CdfQuestion, format_quantile_rows
+from .cdf import CDF, SUMMARY_LEVEL, CdfQuestion, format_quantile_rows
 from .prefixes import SearchedQuantiles, build_all_edges_query
 from .quantile_quantile import parse_shares as parse_shares
 from .question import TableQuestion, build_privacy_statement, edges_to_json, grid_from_edges
@@ -204,7 +204,8 @@ class QuantilesQuestion(TableQuestion):
     def _search_level(self) -> float | None:
         """Level of the intervals that a private search aims at; None: the quantiles are computed from a distribution
         function."""
-        return LEVEL if self.search is None and Axis(self.column, self.grid).slots > MOST_LAID_OUT else self.search
+        searches = self.search is None and Axis(self.column, self.grid).slots > MOST_LAID_OUT
+        return SUMMARY_LEVEL if searches else self.search
 
     def steps(self, setting: Setting) -> Needs[Quantiles]:
         """Search for the quantiles, or ask for a distribution function and compute them."""

@@ -175,7 +175,10 @@ def require_independent(privacy: PrivacyStatement, population: bool = True) -> N
         ValueError: a unit may have several records.
     """
     if population and privacy.rows_per_unit != 1:
-        raise InvalidArgument("population", "independent units of one record each are needed (rows_per_unit=1)")
+        raise InvalidArgument(
+            "population",
+            "independent units of one record each are needed: ask with rows_per_unit=1, or leave population out",
+        )
 
 
 By: TypeAlias = Categories | tuple[Categories, ...] | None
@@ -185,8 +188,6 @@ Key: TypeAlias = Category | tuple[Category, ...]
 """A category; for several columns, a category of each."""
 
 CATEGORIES = 'Categories, as in Categories("ward", ("a", "b")),'
-MOST_COMBINATIONS = 2**16
-"""Combinations of categories of several grouping columns, at most: each has a row of counts."""
 
 
 def parse_grouping(by: object) -> tuple[Categories, ...]:
@@ -206,13 +207,14 @@ def parse_grouping(by: object) -> tuple[Categories, ...]:
     for categories in by:
         require_type("by", categories, Categories, CATEGORIES)
     if len({categories.column for categories in by}) < len(by):
-        raise InvalidArgument("by", "each column is named once")
-    if len(by) > 1 and (combinations := prod(categories.slots for categories in by)) > MOST_COMBINATIONS:
+        raise InvalidArgument("by", "each column is named once: leave out the repeated one")
+    most_combinations = 2**16  # each has a row of counts
+    if len(by) > 1 and (combinations := prod(categories.slots for categories in by)) > most_combinations:
         raise InvalidArgument(
-            "by", f"columns have at most {MOST_COMBINATIONS} combinations of categories; choose fewer"
+            "by", f"columns have at most {most_combinations} combinations of categories; choose fewer"
         )
     if len(by) > 1 and len(set(map(format_key, combine_categories(by)))) < combinations:
-        raise InvalidArgument("by", "two combinations of categories print alike")
+        raise InvalidArgument("by", "two combinations of categories print alike: rename a category")
     return by
 
 
@@ -279,7 +281,10 @@ def parse_class_labels(
         negative = not positive if isinstance(positive, bool) else _OPPOSITES[positive]
     negative = parse_category(of_negative, negative)
     if positive == negative or str(positive) == str(negative):
-        raise InvalidArgument(of_positive, f"the positive and the negative label are both {describe_value(positive)}")
+        raise InvalidArgument(
+            of_positive,
+            f"the positive and the negative label are both {describe_value(positive)}: give two different labels",
+        )
     return Categories(column, (negative, positive), arguments, is_implied)
 
 
@@ -312,7 +317,7 @@ def grid_from_json(stored: Mapping[str, Any]) -> Grid:
         grid = Grid.from_spacing(Spacing[stored["spacing"]], stored["lower"], stored["upper"], cells=stored["cells"])
         return grid.with_outside(outside)
     except (KeyError, TypeError):
-        raise InvalidArgument("grid", "the stored grid is damaged") from None
+        raise InvalidArgument("grid", "the stored grid is damaged: use the unchanged text of to_json") from None
 
 
 STORED.add(Grid, grid_to_json, grid_from_json)
@@ -352,5 +357,7 @@ def grid_from_cells(question: Mapping[str, Any], edges: Sequence[float], outside
         return Grid.from_edges(edges, outside=outside)
     grid = grid_from_json({"values": question["values"], "outside": outside.name})
     if grid.edges.tolist() != list(edges):
-        raise InvalidArgument("grid", "the stored edges do not fit the stored values")
+        raise InvalidArgument(
+            "grid", "the stored edges do not fit the stored values: use the unchanged text of to_json"
+        )
     return grid

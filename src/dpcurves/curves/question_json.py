@@ -92,7 +92,7 @@ def question_from_json(stored: Mapping[str, Any]) -> Any:
     if values.get(GRID) == AUTO:
         if f"{UNBOUNDED}{word}" not in list_question_classes():
             raise InvalidArgument(
-                GRID, f"this question needs one: {AUTO!r} is known by {', '.join(_questions_without_grid())}"
+                GRID, f"this question needs a grid; only {', '.join(_questions_without_grid())} take {AUTO!r}"
             )
         word = f"{UNBOUNDED}{word}"
         del values[GRID]
@@ -100,7 +100,9 @@ def question_from_json(stored: Mapping[str, Any]) -> Any:
         values |= dict.fromkeys(ENDS, values.pop(BOUNDS))
     if AUTO in (values.get(end) for end in ENDS) and f"{UNBOUNDED}{word}" in list_question_classes():
         if {values.pop(end, AUTO) for end in ENDS} != {AUTO}:
-            raise InvalidArgument(ENDS[0], f"give {' and '.join(ENDS)}, or neither: both are {AUTO!r}, or none is")
+            raise InvalidArgument(
+                ENDS[0], f"give {' and '.join(ENDS)} as numbers, or both as {AUTO!r}, or leave both out"
+            )
         word = f"{UNBOUNDED}{word}"
     if BOUNDS in values and {*ENDS} <= {field.name for field in fields(list_question_classes()[word])}:
         values |= dict(zip(ENDS, _parse_bounds(values.pop(BOUNDS)), strict=True))
@@ -176,7 +178,7 @@ def _parse_fields(kind: type[Any], stored: Mapping[str, Any]) -> Any:
     require_known_fields(stored, fields_by_name)
     missing = [name for name, field in fields_by_name.items() if field.default is MISSING and name not in stored]
     if missing:
-        raise InvalidArgument(missing[0], "it is needed, and is not there")
+        raise InvalidArgument(missing[0], "the field is missing: add it to the question")
     return kind(**{name: _parse_value(name, value, hints[name]) for name, value in stored.items()})
 
 
@@ -240,7 +242,7 @@ def _parse_declared_column(name: str, value: Any) -> NumericColumn | Categories:
 def _parse_declared_columns(name: str, value: Any) -> tuple[NumericColumn | Categories, ...]:
     """Return the declared columns that a list describes. Raises `InvalidArgument` for another value."""
     if not isinstance(value, list | tuple):
-        raise InvalidArgument(name, f"a list of columns is needed, got {describe_value(value)}")
+        raise InvalidArgument(name, f"a list of objects is needed, one for each column, got {describe_value(value)}")
     return tuple(_parse_declared_column(name, entry) for entry in value)
 
 
@@ -272,5 +274,5 @@ READERS: Mapping[Any, Callable[[str, Any], Any]] = MappingProxyType(
 def _require_object(name: str, value: Any) -> Mapping[str, Any]:
     """Return `value` if it is a JSON object. Raises `InvalidArgument` for another value."""
     if not isinstance(value, Mapping):
-        raise InvalidArgument(name, f"an object is needed, got {describe_value(value)}")
+        raise InvalidArgument(name, f'an object is needed, as in {{"name": value}}, got {describe_value(value)}')
     return value

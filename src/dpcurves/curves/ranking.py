@@ -14,12 +14,7 @@ from ..arrays import FloatArray, IntArray
 from ..display.canvas import RECORDS
 from .question import format_key
 from .result import PlotArguments
-from .summary import LEVEL, SummaryByCategory, format_with_intervals
-
-MOST = 500
-LEAST_DRAWS, DRAWS_OF_ONE = 5000, 400
-"""Draws of noise: the minimum, and the number per category. Each tail of an interval then has 20 draws at level
-0.95."""
+from .summary import SUMMARY_LEVEL, SummaryByCategory, format_with_intervals
 
 
 class Ranking(SummaryByCategory):
@@ -54,9 +49,10 @@ class Ranking(SummaryByCategory):
 
         Each has level ``1 - (1 - level) / categories``, and the number of simulated draws that this level needs.
         """
+        # with 400 draws for each category, each tail of an interval of level 0.95 has 10 draws or more; at least 5,000
         single_level, draws = (
             1 - (1 - require_probability("level", level)) / len(self),
-            max(LEAST_DRAWS, DRAWS_OF_ONE * len(self)),
+            max(5000, 400 * len(self)),
         )
         return np.array([number.interval(single_level, population=population, draws=draws) for number in self.values()])
 
@@ -75,7 +71,7 @@ class Ranking(SummaryByCategory):
     def _summary_rows(self, suppress: float | None) -> list[tuple[str, str]]:
         """Return a row for each category with its possible ranks and its number with simultaneous interval, both as
         text."""
-        rows, ranks, all_limits = [], self.ranks().tolist(), self.intervals(LEVEL).tolist()
+        rows, ranks, all_limits = [], self.ranks().tolist(), self.intervals(SUMMARY_LEVEL).tolist()
         for (key, entry), (low, high), limits in zip(self.items(), ranks, all_limits, strict=True):
             rank = f"rank {low}" if low == high else f"rank {low} to {high}"
             rows.append((format_key(key), f"{rank}: {format_with_intervals(entry.value, {RECORDS: limits}, suppress)}"))
@@ -154,8 +150,11 @@ def ranking(numbers: SummaryByCategory) -> Ranking:
     [[1, 1], [2, 2]]
     """
     require_type("numbers", numbers, SummaryByCategory, "counts, sums or summaries by category")
-    if len(numbers) > MOST:
-        raise InvalidArgument("numbers", f"at most {MOST} categories are ranked")
+    most_categories = 500  # draws times categories grow with the square of their number
+    if len(numbers) > most_categories:
+        raise InvalidArgument(
+            "numbers", f"at most {most_categories} categories are ranked, got {len(numbers)}: ask by fewer categories"
+        )
     values = np.array([number.value for number in numbers.values()])
     order = np.argsort(-np.where(np.isnan(values), -np.inf, values), kind="stable")
     keys = list(numbers)

@@ -29,7 +29,7 @@ from ..histograms import EstimatedTable, TableEstimator
 from ..inference import mean_residuals, public_generator, residual_envelope
 from ..inference.known_numbers import known_values
 from ..privacy import ModelOrigin, ReplaceOne, require_model_origin
-from ..queries import FINEST_SHARE, LARGEST_LEAST, CoverageQuery, MergePartitionQuery
+from ..queries import COVERAGE_DENOMINATOR, LARGEST_LEAST, CoverageQuery, MergePartitionQuery
 from ..summaries.two_classes import project_to_simplex
 from .bounds import PROMISED, ask_for_bounds, build_coverage_query, describe_coverage
 from .histogram import require_estimator
@@ -42,15 +42,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-COUNTING = Fraction(3, 100)
+COUNT_FRACTION = Fraction(3, 100)
 """Budget fraction of the count of records, if their number is private."""
-LEAST_SHARE, MOST_SHARE = Fraction(1, 20), Fraction(1, 4)
+LEAST_BOUND_FRACTION, MOST_BOUND_FRACTION = Fraction(1, 20), Fraction(1, 4)
 """Smallest and largest budget fraction of a bound."""
-ENOUGH_RECORDS = 60
-"""Records times epsilon of a bound from which the noise rarely moves it."""
-HIDDEN = 6
-"""Spared records times epsilon: three times the noise scale of a bound."""
-MOST_SPARED, SPARED_FROM = 8, 40
+MOST_SPARED = 8
 """At most 1/8 of the records may lie outside a bound; proportionally fewer below records times epsilon = 40, because
 few records would lose half of them otherwise."""
 
@@ -75,9 +71,9 @@ def choose_bound_budget(column: str | Predictor, setting: conversation.Setting) 
     """Return the budget of bounds, chosen by the number of records with a value, which is counted first if it is
     private.
 
-    Formal guarantees: the count is a separate round with the budget fraction `COUNTING`. The fractions are a function
-    of its answer and of public facts, and add up to the rest for every answer: by adaptive composition all rounds
-    together lose at most the budget.
+    Formal guarantees: the count is a separate round with the budget fraction `COUNT_FRACTION`. The fractions are a
+    function of its answer and of public facts, and add up to the rest for every answer: by adaptive composition all
+    rounds together lose at most the budget.
     """
     if setting.adjacency.public_record_count is not None:
         records, remaining, counting_releases = (
@@ -87,10 +83,10 @@ def choose_bound_budget(column: str | Predictor, setting: conversation.Setting) 
         )
     else:
         answer = yield from conversation.ask_workload(
-            conversation.CellWorkload((Axis(column, Grid(0, 1, cells=1)),)), COUNTING
+            conversation.CellWorkload((Axis(column, Grid(0, 1, cells=1)),)), COUNT_FRACTION
         )
         records = max(float(answer.counts.unbiased_cells.sum()), 0.0)
-        remaining, counting_releases = conversation.ALL - COUNTING, answer.releases
+        remaining, counting_releases = conversation.ALL - COUNT_FRACTION, answer.releases
     fraction = choose_bound_fraction(setting, records)
     return BoundBudget(
         fraction, find_spare_records(setting, fraction, records), remaining - 2 * fraction, counting_releases
@@ -106,7 +102,7 @@ def find_axis_coverage(joint_coverage: Fraction) -> Fraction:
     >>> find_axis_coverage(Fraction("0.95")), find_axis_coverage(Fraction(1))
     (Fraction(39, 40), Fraction(1, 1))
     """
-    return Fraction(ceil((1 + joint_coverage) / 2 * FINEST_SHARE), FINEST_SHARE)
+    return Fraction(ceil((1 + joint_coverage) / 2 * COVERAGE_DENOMINATOR), COVERAGE_DENOMINATOR)
 
 
 def choose_bound_fraction(setting: conversation.Setting, records: float) -> Fraction:
@@ -119,11 +115,12 @@ def choose_bound_fraction(setting: conversation.Setting, records: float) -> Frac
     [0.25, 0.25, 0.12, 0.05]
     """
     loss, records_seen = setting.loss, Fraction(records)
+    enough = 60  # records times epsilon of a bound from which noise rarely moves it
     if loss.epsilon is not None:
-        fraction = Fraction(ENOUGH_RECORDS) / max(records_seen * loss.epsilon, Fraction(ENOUGH_RECORDS))
+        fraction = Fraction(enough) / max(records_seen * loss.epsilon, Fraction(enough))
     else:
-        fraction = Fraction(ENOUGH_RECORDS**2) / max(2 * records_seen**2 * loss.rho, Fraction(ENOUGH_RECORDS**2))
-    return min(max(Fraction(ceil(100 * fraction), 100), LEAST_SHARE), MOST_SHARE)
+        fraction = Fraction(enough**2) / max(2 * records_seen**2 * loss.rho, Fraction(enough**2))
+    return min(max(Fraction(ceil(100 * fraction), 100), LEAST_BOUND_FRACTION), MOST_BOUND_FRACTION)
 
 
 def find_spare_records(setting: conversation.Setting, budget_fraction: Fraction, records: float) -> int:
@@ -138,26 +135,21 @@ def find_spare_records(setting: conversation.Setting, budget_fraction: Fraction,
     loss, largest = setting.loss * budget_fraction, min(int(records) // MOST_SPARED, LARGEST_LEAST)
     epsilon = float(loss.epsilon) if loss.epsilon is not None else sqrt(2 * float(loss.rho))
     epsilon_per_record = epsilon / setting.adjacency.unit.records
+    # 6, in records times epsilon, is three times the noise scale of a bound; proportionally fewer are spared below 40
+    # records times epsilon: few records would lose half of them otherwise
     return (
-        int(min(HIDDEN / epsilon_per_record, largest, largest * records * epsilon_per_record / SPARED_FROM))
+        int(min(6 / epsilon_per_record, largest, largest * records * epsilon_per_record / 40))
         if epsilon_per_record > 0
         else 0
     )
 
 
-MOST_POINTS = 5000
-LEFT_OUT = 0.005
-"""Share of the records within the bounds that plots may leave out, along each axis."""
-MOST_CELLS_OF_AXIS = 256
-"""Cells along each axis of a plane of residuals, at most."""
-DOUBTFUL = 0.1
-"""A note warns if the bounds may leave out at least this share of the records."""
 HARDLY_ANY = "nobody knows how many of them the bounds cover"
 """Text of the note if the bounds may leave out as many records as they should cover."""
 
 BOUNDS_OF_FEW = (
-    f"turn 1 counts the records; bounds are shown with {float(MOST_SHARE):.0%} of the budget each, as for few "
-    f"records, and get down to {float(LEAST_SHARE):.0%} each where it counts many"
+    f"turn 1 counts the records; bounds are shown with {float(MOST_BOUND_FRACTION):.0%} of the budget each, as for few "
+    f"records, and get down to {float(LEAST_BOUND_FRACTION):.0%} each where it counts many"
 )
 """Text of a plan if the number of records is private."""
 
@@ -222,10 +214,10 @@ class ResidualPlot(ReleasedResult):
         within, beyond = max(float(estimated.cells.sum()), 1.0), max(estimated.outside, 0.0)
         density = project_to_simplex(estimated.cells / within, 1.0)
         edges = axes[0].grid.edges, axes[1].grid.edges
-        points = sample_points(density, edges, min(round(within), MOST_POINTS), None)
+        points = sample_points(density, edges, min(round(within), 5000), None)  # points of a plot
         labels, outside = (str(axes[0].column), str(axes[1].column)), beyond / (within + beyond)
         records = within + beyond
-        if not alpha < DOUBTFUL * records:  # because of noise the bounds may be much too narrow
+        if not alpha < 0.1 * records:  # because of noise the bounds may leave out a tenth of the records
             coverage_note = (
                 f"the bounds cover {describe_coverage(coverage, alpha)}" if alpha < coverage * records else HARDLY_ANY
             )
@@ -331,7 +323,10 @@ class ResidualPlot(ReleasedResult):
         density = _parse_rows(document.arrays["density"], len(y_edges) - 1)
         points = _parse_rows(document.arrays["points"], 2)
         if len(density) != len(x_edges) - 1:
-            raise InvalidArgument("curve", "x_edges, y_edges, density do not fit together in length")
+            raise InvalidArgument(
+                "curve",
+                "x_edges, y_edges and density do not fit together in length: use the unchanged text of to_json",
+            )
         question = document.question
         across, upwards = question["labels"]
         promise = float(question["coverage"]), nan if question["alpha"] is None else float(question["alpha"])
@@ -386,11 +381,13 @@ class ResidualPlotQuestion(TableQuestion):
         require_estimator(self.estimator)
         if self.predicted == self.residual:
             raise InvalidArgument(
-                "residual", f"another column than that of predictions is needed, got {self.residual!r}"
+                "residual",
+                f"another column than that of predictions is needed, got {self.residual!r} for both",
             )
         convert_to_integers(self, cells="cells")
-        if not 1 <= self.cells <= MOST_CELLS_OF_AXIS:
-            raise InvalidArgument("cells", f"a whole number from 1 to {MOST_CELLS_OF_AXIS} is needed, got {self.cells}")
+        most_cells = 256  # cells along each axis
+        if not 1 <= self.cells <= most_cells:
+            raise InvalidArgument("cells", f"a whole number from 1 to {most_cells} is needed, got {self.cells}")
         self._bounds(spare=0)
 
     def steps(self, setting: conversation.Setting) -> conversation.Needs[ResidualPlot]:
@@ -468,14 +465,15 @@ def sample_points(
 
 def find_occupied_edges(density: FloatArray) -> slice:
     """Return the slice of the edges from the first to the last occupied cell; each end leaves out at most half of
-    `LEFT_OUT` of the records.
+    0.5 % of the records.
 
     >>> find_occupied_edges(np.array([0.0, 0.001, 0.6, 0.399, 0.0]))
     slice(2, 5, None)
     """
     below = np.cumsum(density)
-    first = int(np.searchsorted(below, LEFT_OUT / 2, side="right"))
-    last = int(np.searchsorted(below, below[-1] - LEFT_OUT / 2, side="left"))
+    left_out = 0.005  # share of the records within the bounds that plots leave out, along each axis
+    first = int(np.searchsorted(below, left_out / 2, side="right"))
+    last = int(np.searchsorted(below, below[-1] - left_out / 2, side="left"))
     return slice(min(first, len(density) - 1), max(first, min(last, len(density) - 1)) + 2)
 
 
@@ -488,15 +486,24 @@ def _parse_rows(rows: Any, columns: int) -> FloatArray:
     try:
         return np.array(rows, dtype=np.float64).reshape(len(rows), columns)
     except (TypeError, ValueError):
-        raise InvalidArgument("curve", f"rows of {columns} numbers are needed") from None
+        raise InvalidArgument(
+            "curve", f"rows of {columns} numbers are needed: use the unchanged text of to_json"
+        ) from None
 
 
-CUTS, MERGES, COUNTS, SUMS = Fraction(3, 20), Fraction(1, 10), Fraction(3, 5), Fraction(3, 20)
-SHARES = conversation.GroupBudgetFractions(CUTS, COUNTS, SUMS, MERGES)
-LEVEL = 0.95
+BIN_CUTS_FRACTION, BIN_MERGES_FRACTION, BIN_COUNTS_FRACTION, BIN_SUMS_FRACTION = (
+    Fraction(3, 20),
+    Fraction(1, 10),
+    Fraction(3, 5),
+    Fraction(3, 20),
+)
+"""Budget fractions of binned residuals: cuts of the bins, counts that merge bins, counts of records and sums of
+residuals in the bins."""
+SHARES = conversation.GroupBudgetFractions(
+    BIN_CUTS_FRACTION, BIN_COUNTS_FRACTION, BIN_SUMS_FRACTION, BIN_MERGES_FRACTION
+)
+ENVELOPE_LEVEL = 0.95
 """Probability, by default, that the mean residual of a bin lies within the envelope if the model is right."""
-TOLERANCE = 0.05
-"""Residuals: noise standard deviation of the mean residual of a bin above which it is merged with the next."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -541,7 +548,7 @@ class BinnedResiduals(GroupResult):
         It assumes that the model is right for the population and that records are independent, and accounts for noise
         and sampling. Computed on first use.
         """
-        return self.envelope_at(LEVEL)
+        return self.envelope_at(ENVELOPE_LEVEL)
 
     @property
     def outside(self) -> float:
@@ -567,7 +574,12 @@ class BinnedResiduals(GroupResult):
         return residual_envelope(self.groups.group_counts, *self.groups.simulate_draws(generator), level)
 
     def plot(
-        self, ax: Axes | None = None, *, level: float | None = LEVEL, name: str | None = None, style: str | None = None
+        self,
+        ax: Axes | None = None,
+        *,
+        level: float | None = ENVELOPE_LEVEL,
+        name: str | None = None,
+        style: str | None = None,
     ) -> Axes:
         """Plot mean residuals against mean predictions, inside their envelope (`level=None`: without one)."""
         shades = []
@@ -579,18 +591,18 @@ class BinnedResiduals(GroupResult):
         with display.use_style(style, ax):
             return self._plot(shades, privacy=self.privacy, ax=ax, name=name)
 
-    def to_frame(self, *, level: float = LEVEL) -> Any:
+    def to_frame(self, *, level: float = ENVELOPE_LEVEL) -> Any:
         """Return ``prob_pred``, ``residual``, ``count`` and ``envelope``, which holds with probability `level`."""
         return display.to_frame({**self._columns(), "envelope": self.envelope_at(level)})
 
     def columns_with_intervals(
-        self, *, level: float = LEVEL, population: bool = True, suppress: float | None = None
+        self, *, level: float = ENVELOPE_LEVEL, population: bool = True, suppress: float | None = None
     ) -> dict[str, NDArray[Any]]:
         """Return the columns of `to_frame`, as `to_csv` writes them; the envelope is always for the population."""
         return self._format_columns(display.frame_columns(self.to_frame(level=level)), (), suppress)
 
     def plot_headless(
-        self, *, level: float = LEVEL, population: bool = True, ax: Axes | None = None, name: str | None = None
+        self, *, level: float = ENVELOPE_LEVEL, population: bool = True, ax: Axes | None = None, name: str | None = None
     ) -> Axes:
         """Plot the residuals in their envelope without a display; return the axes."""
         return self.plot(ax or display.headless_axes(self.SIZE), level=level, name=name)
@@ -664,5 +676,7 @@ class BinnedResidualsQuestion(TableQuestion):
 
 
 def find_min_records(setting: conversation.Setting) -> int:
-    """Return the number of records of a bin with which noise moves its mean residual by about `TOLERANCE`."""
-    return max(1, ceil(count_noise_deviation(setting.loss * COUNTS, setting) / TOLERANCE))
+    """Return the number of records of a bin with which noise moves its mean residual by about 0.05."""
+    return max(
+        1, ceil(count_noise_deviation(setting.loss * BIN_COUNTS_FRACTION, setting) / 0.05)
+    )  # a noise of 0.05 residuals

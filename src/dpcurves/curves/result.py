@@ -42,14 +42,6 @@ if TYPE_CHECKING:
 # What the notes warn about, from released counts: missing records, crowded end cells, rows that may be empty.
 
 
-DEVIATIONS_OF_MISSING = 8
-"""Standard deviations of noise: a count of missing records is noted from there on."""
-LEAST_SHARE = 0.01
-"""Share of the records: as many missing records, or records in an end cell, are noted; fewer hardly move a curve."""
-LITTLE = 1e-300
-"""Records: the divisor that replaces 0, far below any count."""
-
-
 @dataclass(frozen=True)
 class Tuning:
     """Thresholds of the notes on a curve."""
@@ -77,6 +69,17 @@ class Tuning:
     """Cells: a note says that the grid is too wide if nearly all records lie in at most this many."""
     few_cells_z: float = 100.0
     """Records, in standard deviations of the noise of a count, from which that check is made."""
+    missing_z: int = 8
+    """Standard deviations of noise: a count of missing records is noted from there on."""
+    noted_share: float = 0.01
+    """Share of the records: as many missing records, or records in an end cell, are noted; fewer hardly move a
+    curve."""
+    unknown_width: float = 0.5
+    """Width of an interval of a share from which it is no information: without records each end is at most 1/2
+    away."""
+    most_simulated_points: int = 2**16 + 1
+    """Points of a curve: bands and intervals of more are not simulated for plots and files, since that takes too
+    long."""
 
 
 TUNING = Tuning()
@@ -94,7 +97,7 @@ def find_missing_share(evidence: Evidence) -> float:
     [0.97, 0.0]
     """
     counted, noise = evidence.law.count_missing_and_present(evidence.values, evidence.total), evidence.law.missing
-    if counted is None or noise is None or counted[0] <= max(DEVIATIONS_OF_MISSING * sqrt(noise.variance), 0.5):
+    if counted is None or noise is None or counted[0] <= max(TUNING.missing_z * sqrt(noise.variance), 0.5):
         return 0.0
     missing, present = counted
     return missing / (missing + max(present, 0.0))
@@ -136,7 +139,10 @@ def find_crowded_end_cells(edges: FloatArray, below: FloatArray, noise: tuple[fl
     if len(edges) < 4 or total <= 0:
         return 0.0, 0.0
     first, last = _find_excess(edges, below, noise[0]), _find_excess(-edges[::-1], -below[::-1], noise[1])
-    return first / total if first >= LEAST_SHARE * total else 0.0, last / total if last >= LEAST_SHARE * total else 0.0
+    return (
+        first / total if first >= TUNING.noted_share * total else 0.0,
+        last / total if last >= TUNING.noted_share * total else 0.0,
+    )
 
 
 def _find_excess(edges: FloatArray, below: FloatArray, noise: float) -> float:
@@ -145,7 +151,8 @@ def _find_excess(edges: FloatArray, below: FloatArray, noise: float) -> float:
     count, width = np.diff(below[: TUNING.end_neighbours + 2]), np.diff(edges[: TUNING.end_neighbours + 2])
     inner = (count / width)[1 : len(edges) - 2]  # not the cell at the other end
     expected = max(float(inner.max()), 0.0) * width[0]
-    smallest = max(float(inner[-1 if len(inner) < 2 else 1]), TUNING.neighbour_z * noise / width[1], LITTLE)
+    # 1e-300 replaces a divisor of 0
+    smallest = max(float(inner[-1 if len(inner) < 2 else 1]), TUNING.neighbour_z * noise / width[1], 1e-300)
     expected *= max(inner[0] / smallest, 1.0)
     return float(count[0]) if count[0] > TUNING.end_ratio * expected + TUNING.end_z * noise else 0.0
 
@@ -161,7 +168,10 @@ def refuse_damaged() -> Iterator[None]:
     try:
         yield
     except (ArithmeticError, AttributeError, LookupError, TypeError):
-        raise InvalidArgument("curve", "the stored releases are damaged, or do not fit together") from None
+        raise InvalidArgument(
+            "curve",
+            "the stored releases are damaged, or do not fit together: use the unchanged text of to_json",
+        ) from None
 
 
 # Bands and intervals, for these records and for the population that they were drawn from.
@@ -171,8 +181,6 @@ SEVERAL = "all intervals are for these records, not for the population: a unit m
 """Note and error message where units are not single, independent records."""
 EACH = "individual interval"
 """Name of intervals that cover pointwise, not simultaneously."""
-MOST_SHADED = 2**16 + 1
-"""Points of a curve: bands and intervals of more are not simulated for plots and files, since that takes too long."""
 SCOPES: Mapping[str, bool] = MappingProxyType({RECORDS: False, POPULATION: True})
 """Scopes of intervals by name; true for the population."""
 ONLY_RECORDS: Mapping[str, bool] = MappingProxyType({RECORDS: False})
@@ -207,9 +215,7 @@ def interval_scopes(privacy: PrivacyStatement, *, population: bool = True) -> Ma
 
 PACKAGE = str(Path(__file__).parents[1])
 """Folder whose frames are skipped when a warning names the caller."""
-WIDEST = 0.5
-"""Width of an interval of a share from which it is no information: without records each end is at most 1/2 away."""
-TOO_WIDE = f"is wider than {WIDEST:g}"
+TOO_WIDE = f"is wider than {TUNING.unknown_width:g}"
 NARROW = (
     'ask with outside="apart" (--outside apart), which counts these by themselves; if there are many, the grid is too '
     "narrow"
@@ -225,7 +231,7 @@ class CurveWarning(UserWarning):
 
 
 def notes_on_missing(releases: Iterable[Release]) -> tuple[str, ...]:
-    """Return a note on the share of missing records if it is at least `LEAST_SHARE`; no note for rehearsals."""
+    """Return a note on the share of missing records if it is at least `Tuning.noted_share`; no note for rehearsals."""
     # Several queries may count missing records of the same columns: the count with the least noise decides.
     best_releases: dict[tuple[str, ...], tuple[float, Release]] = {}
     for release in releases:
@@ -243,7 +249,7 @@ def notes_on_missing(releases: Iterable[Release]) -> tuple[str, ...]:
         return ()
     share, release = max(shares, key=lambda share_and_release: share_and_release[0])
     has_filtered_rows = bool(release.plan.query.where) and isinstance(release.plan.adjacency, ReplaceOne)
-    if share < (TUNING.nearly_all if has_filtered_rows else LEAST_SHARE):
+    if share < (TUNING.nearly_all if has_filtered_rows else TUNING.noted_share):
         return ()
     if has_filtered_rows:
         return (
@@ -275,7 +281,7 @@ def notes_on_reasons(release: Release) -> tuple[str, ...]:
     reasons = [
         f"about {min(count / missing, 1.0):.0%} {reason.description}"
         for reason, count in sorted(counts.items(), key=lambda item: -item[1])
-        if count > smallest and count >= LEAST_SHARE * missing
+        if count > smallest and count >= TUNING.noted_share * missing
     ]
     return (f"of the missing records, by released counts: {'; '.join(reasons)}",) if reasons else ()
 
@@ -366,7 +372,7 @@ def _notes_on_split_cells(
         outermost = float(counts[-side])
         is_clear = total > 0 and outermost > TUNING.end_z * noise[side]
         share = crowding if not is_single_value else outermost / total if is_clear else 0.0
-        if not is_counted_alone or share < LEAST_SHARE:
+        if not is_counted_alone or share < TUNING.noted_share:
             continue
         inner, outer = (
             (format_number(edges[-2]), format_number(edges[-1]))
@@ -428,21 +434,22 @@ def _notes_on_end_values(values: FloatArray, first: float, last: float) -> tuple
 
 
 def notes_on_width(widths: FloatArray, where: str, mostly: str = "") -> tuple[str, ...]:
-    """Return a note if a curve of shares is unknown: all its intervals, or its band everywhere, exceed `WIDEST`.
+    """Return a note if a curve of shares is unknown: all its intervals, or its band everywhere, exceed
+    `Tuning.unknown_width`.
 
     Without any records every share lies between 0 and 1, and the middle of that is off by a half at most.
 
     Args:
         widths: Widths of the intervals, or of the band at each point.
         where: Subject of the note, such as "the band at every time".
-        mostly: Subject of the note if only most of the widths exceed `WIDEST`; empty: no note then.
+        mostly: Subject of the note if only most of the widths exceed `Tuning.unknown_width`; empty: no note then.
 
     >>> notes_on_width(np.array([0.2, 0.9]), "the band at every time")
     ()
     """
-    if mostly and len(widths) and float(widths.min()) <= WIDEST < float(np.median(widths)):
+    if mostly and len(widths) and float(widths.min()) <= TUNING.unknown_width < float(np.median(widths)):
         return (f"{mostly} {TOO_WIDE}: there are too few records for this loss to show much of the curve",)
-    if not len(widths) or float(widths.min()) <= WIDEST:
+    if not len(widths) or float(widths.min()) <= TUNING.unknown_width:
         return ()
     return (f"{where} {TOO_WIDE}: this release says next to nothing about the curve",)
 
@@ -505,7 +512,7 @@ class Result:
         return self.privacy.notes
 
     def __repr__(self) -> str:
-        short = (display.format_label(fact, LONGEST_FACT) for fact in self._repr_facts())
+        short = (display.format_label(fact, 120) for fact in self._repr_facts())  # characters of a fact
         facts = (*short, self.privacy.loss, self.privacy.adjacency)
         return f"{type(self).__name__}({', '.join(facts)})"
 
@@ -916,12 +923,6 @@ class ReleasedResult(Result, ABC):
         """Draw the result with these bands or intervals; return the axes."""
 
 
-LONGEST_SOURCE = 200
-"""Characters of the name and version of a data set, at most: a line in a privacy statement."""
-LONGEST_FACT = 120
-"""Characters of a fact in the one-line repr, at most: the name of a column and its description."""
-
-
 def _set_source(thing: Any, source: str) -> Any:
     """Return a result with this source in its privacy statement, or in the statements of the results inside it."""
     if not is_dataclass(thing) or isinstance(thing, type) or not hasattr(thing, "privacy"):
@@ -938,8 +939,12 @@ def check_source(source: object) -> str:
     Raises:
         ValueError: the source is no text, empty, too long, or not printable.
     """
-    if not isinstance(source, str) or not 0 < len(source) <= LONGEST_SOURCE or not source.isprintable():
-        raise InvalidArgument("source", f"up to {LONGEST_SOURCE} printable characters are needed: a name and a version")
+    longest = 200  # characters
+    if not isinstance(source, str) or not 0 < len(source) <= longest or not source.isprintable():
+        raise InvalidArgument(
+            "source",
+            f"a name and a version are needed, in up to {longest} printable characters, as in 'visits@2025'",
+        )
     return source
 
 
@@ -1061,8 +1066,8 @@ class IntervalResult(SimulationCache, ReleasedResult):
             scope: is_population for scope, is_population in self.scopes.items() if population or not is_population
         }
         privacy = self.privacy
-        if level is not None and self._count_points() > MOST_SHADED:
-            level, note = None, f"no bands or intervals are drawn of more than {MOST_SHADED:,} points"
+        if level is not None and self._count_points() > TUNING.most_simulated_points:
+            level, note = None, f"no bands or intervals are drawn of more than {TUNING.most_simulated_points:,} points"
             privacy = privacy.with_notes(note)
         elif level is not None and population and privacy.rows_per_unit != 1:
             privacy = privacy.with_notes(SEVERAL)
@@ -1109,7 +1114,7 @@ class IntervalResult(SimulationCache, ReleasedResult):
     def _masking_intervals(self) -> Mapping[str, Any]:
         """Ends of intervals for these records, by column, which decide whether a number is known; empty if all
         numbers surely are."""
-        if not self._may_be_unknown() or self._count_points() > MOST_SHADED:
+        if not self._may_be_unknown() or self._count_points() > TUNING.most_simulated_points:
             return {}
         return self._interval_columns(KNOWN_AT, population=False)
 
@@ -1129,7 +1134,7 @@ class IntervalResult(SimulationCache, ReleasedResult):
         points to simulate is left out."""
         columns = display.frame_columns(self.to_frame(level=None))
         value_columns = set(columns)
-        if max(map(len, columns.values()), default=0) > MOST_SHADED:
+        if max(map(len, columns.values()), default=0) > TUNING.most_simulated_points:
             return self._format_columns(columns, (), suppress)
         for of_population in self.scopes.values():
             if population or not of_population:
@@ -1229,7 +1234,10 @@ def find_result_class(document: Mapping[str, Any]) -> type[Any]:
     ]
     matching = [candidate for candidate in candidates if candidate.matches_document(document)]
     if not matching:
-        raise InvalidArgument("curve.kind", f"no result is of the kind {str(name)[:40]!r}")
+        raise InvalidArgument(
+            "curve.kind",
+            f"no result is of the kind {str(name)[:40]!r}: update dpcurves, or use the unchanged text of to_json",
+        )
     return sorted(matching, key=lambda candidate: len(candidate.__mro__))[-1]
 
 
@@ -1254,10 +1262,10 @@ def result_from_json(text: str) -> ReleasedResult:
     try:
         stored: Any = json.loads(text)
     except (ValueError, RecursionError):
-        raise InvalidArgument("curve", "this is no JSON") from None
+        raise InvalidArgument("curve", "the text is no JSON: use the unchanged text of to_json") from None
     kind = stored.get("kind") if isinstance(stored, dict) else None
     if not isinstance(kind, str):
-        raise InvalidArgument("curve.kind", "the field is missing, or is not a text")
+        raise InvalidArgument("curve.kind", "the field is missing, or is not a text: use the unchanged text of to_json")
     with refuse_damaged():
         result_class: type[ReleasedResult] = find_result_class(stored)
     return result_class.from_json(text)

@@ -133,10 +133,8 @@ class FinerCounts:
         return np.diff(np.append(self.starts, self.evidence.sums.cells))
 
 
-LEVEL = 0.95
+SUMMARY_LEVEL = 0.95
 """Level of intervals in HTML summaries, and of the band that notes refer to."""
-MANY = 25
-"""Signal-to-noise ratio of both classes above which the band is certainly narrower than a half."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -196,7 +194,7 @@ class ROC(ClassTableResult):
         curve = cls(fpr, tpr, table.thresholds, area, table, title, positive, finer_counts)
         if curve._has_clear_classes:
             return curve
-        return replace(curve, auc=known_number(area, curve.auc_interval(LEVEL), 0.0, 1.0))
+        return replace(curve, auc=known_number(area, curve.auc_interval(SUMMARY_LEVEL), 0.0, 1.0))
 
     @property
     def _has_clear_classes(self) -> bool:
@@ -206,7 +204,8 @@ class ROC(ClassTableResult):
             self.evidence.unbiased_cells.sum(axis=1),
             np.sqrt(law.prefix_variances(total is not None)[:, -1]),
         )
-        return bool((records > MANY * noise).all())
+        # signal-to-noise ratio of both classes above which the band is certainly narrower than 1/2
+        return bool((records > 25 * noise).all())
 
     def _may_be_unknown(self) -> bool:
         """Return whether noise may hide a class, so that the curve may be unknown."""
@@ -216,7 +215,7 @@ class ROC(ClassTableResult):
         """Return a note if nothing is known about the curve; the band is computed only if this is possible."""
         if self._has_clear_classes:
             return ()
-        _, lower, upper = self.band(LEVEL).steps()
+        _, lower, upper = self.band(SUMMARY_LEVEL).steps()
         return notes_on_width(upper - lower, "the band at every false positive rate")
 
     @property
@@ -337,7 +336,7 @@ class ROC(ClassTableResult):
 
     def _summary(self) -> list[tuple[str, str]]:
         """Return rows of texts: the area with its intervals."""
-        return area_rows(self.auc, self.area_intervals(interval_scopes(self.privacy), LEVEL))
+        return area_rows(self.auc, self.area_intervals(interval_scopes(self.privacy), SUMMARY_LEVEL))
 
 
 @dataclass(frozen=True, slots=True)
@@ -437,10 +436,9 @@ def _simulate_areas(
     return RankedClassCounts(evidence.unbiased_cells, shares, noise, tied)
 
 
-POINTS = 513
 NO_INTERVAL = (
-    "the area has no interval: its noise depends on the size of the smaller class, which was not released; a ROC curve "
-    "has one"
+    "the area has no interval: its noise depends on the size of the smaller class, which was not released; ask for a "
+    "ROC curve, which has one"
 )
 
 
@@ -480,7 +478,7 @@ class SmoothAuc(ReleasedResult):
     def from_counts(cls, evidence: Evidence, privacy: PrivacyStatement) -> SmoothAuc:
         """Return the binormal curve of the released area."""
         auc = auc_of_steps(evidence.values[0])
-        fpr = np.linspace(0.0, 1.0, POINTS)
+        fpr = np.linspace(0.0, 1.0, 513)  # points of the drawn curve
         return cls(fpr, binormal_tpr(fpr, auc), auc, privacy.with_notes(NO_INTERVAL), evidence)
 
     def binormal_tpr_at(self, fpr: ArrayLike) -> FloatArray:

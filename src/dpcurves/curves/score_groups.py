@@ -29,7 +29,7 @@ from .question import (
 )
 from .result import EACH, IntervalResult, ReleasedResult, notes_on_classes
 
-COUNTING = Fraction(1, 50)
+RECORDS_FRACTION = Fraction(1, 50)
 """Budget fraction of the count of records, if their number is private and the number of groups is automatic."""
 
 Numbers = Sequence[tuple[float, int]]
@@ -64,10 +64,10 @@ def choose_group_number(
         total = setting.adjacency.public_record_count
         return GroupChoice(find_group_number(total, setting, numbers), conversation.ALL, (), float(total))
     single_cell = Axis(score.column, score.grid.merge_cells([]))
-    answer = yield from conversation.ask_workload(conversation.CellWorkload((classes, single_cell)), COUNTING)
+    answer = yield from conversation.ask_workload(conversation.CellWorkload((classes, single_cell)), RECORDS_FRACTION)
     records = float(answer.counts.unbiased_cells.sum())
     return GroupChoice(
-        find_group_number(records, setting, numbers), conversation.ALL - COUNTING, answer.releases, records
+        find_group_number(records, setting, numbers), conversation.ALL - RECORDS_FRACTION, answer.releases, records
     )
 
 
@@ -84,10 +84,6 @@ def find_group_number(records: float, setting: conversation.Setting, numbers: Nu
     """
     signal = records / count_noise_deviation(setting.loss, setting)
     return next(groups for below, groups in numbers if signal < below)
-
-
-MOST_GROUPS = 1000
-"""Groups of scores that may be cut, at most."""
 
 
 class GroupIntervals(Protocol):
@@ -277,12 +273,15 @@ def check_group_number(groups: int, grid: Grid, *, name: str = "groups") -> int:
     require_type("grid", grid, Grid, "a Grid, as in Grid(0, 1, cells=64),")
     groups = require_integer(name, groups)
     if groups < 2:
-        raise InvalidArgument(name, f"at least 2 are needed, got {groups}")
-    if groups > MOST_GROUPS:
-        raise InvalidArgument(name, f"at most {MOST_GROUPS} are cut, got {groups}")
+        raise InvalidArgument(name, f"at least 2 groups are needed, got {groups}")
+    most_groups = 1000  # groups
+    if groups > most_groups:
+        raise InvalidArgument(name, f"at most {most_groups} groups are cut, got {groups}: ask for fewer")
     low, high = grid.endpoints
     if low < 0 or high > 1:
-        raise InvalidArgument("grid", f"predicted probabilities lie in [0, 1], got {low:g} to {high:g}")
+        raise InvalidArgument(
+            "grid", f"predicted probabilities lie in [0, 1], got {low:g} to {high:g}: give a grid from 0 to 1"
+        )
     return groups
 
 

@@ -123,11 +123,6 @@ def _format_factors(ratios: list[float]) -> str:
     return f"{least} times" if least == most else f"{least} to {most} times"
 
 
-MOST_CELLS = 2**12
-"""Cells of the scores, at most. Intervals simulate the noise of both classes in each cell, some thousand times: of so
-many in 0.8 GB of memory."""
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class Scores(ClassTableResult):
     """Counts of two classes along their scores, and the statistics that follow from them at no further loss.
@@ -329,10 +324,11 @@ class ScoresQuestion(TableQuestion):
     def __post_init__(self) -> None:
         require_type("grid", self.grid, Grid, "a Grid, as in Grid(0, 1, cells=100),")
         parse_grouping(self.by)
-        if self.grid.cells > MOST_CELLS:
+        most_cells = 2**12  # intervals simulate the noise of both classes in each cell: 0.8 GB
+        if self.grid.cells > most_cells:
             why = "intervals simulate the noise of each, and of more it needs too much memory"
             raise InvalidArgument(
-                "grid", f"at most {MOST_CELLS} cells of scores are counted, got {self.grid.cells}: {why}"
+                "grid", f"at most {most_cells} cells of scores are counted, got {self.grid.cells}: {why}"
             )
         parse_class_labels(self.label, self.pos_label, self.neg_label)
 
@@ -427,10 +423,6 @@ class ScoresByCategory(ByCategory[Scores]):
         )
 
 
-CELLS = 256
-"""Approximate number of cells of the grid."""
-
-
 @dataclass(frozen=True, slots=True)
 class AutoRangeScoresQuestion(TableQuestion):
     """Ask for the distribution of scores in two classes, with an automatic range: log-odds, points, ranks.
@@ -464,7 +456,8 @@ class AutoRangeScoresQuestion(TableQuestion):
 
     def steps(self, setting: Setting) -> Needs[Any]:
         """Find the range of scores, then ask as a `ScoresQuestion` does."""
-        answer = yield from ask_workload(AutomaticGridWorkload(self.score, CELLS), LOOKED)
+        # cells of the grid, approximately
+        answer = yield from ask_workload(AutomaticGridWorkload(self.score, 256), LOOKED)
         return (
             yield from self.with_grid(answer.chosen_grid).ask_counts(
                 ALL - LOOKED, add_empty_range_note(answer), TypedAxis

@@ -30,7 +30,7 @@ from ..data import ALL_RECORDS, Axis, Grid, Outside
 from ..display import TEXT, format_interval, format_number
 from ..inference import (
     KNOWN,
-    LARGEST_VARIANCE,
+    LARGEST_UNIT_VARIANCE,
     Moments,
     ReleasedMoments,
     SquareScatter,
@@ -54,11 +54,11 @@ from .question import (
 from .result import EACH, IntervalResult, PlotArguments
 from .score_groups import count_noise_deviation
 
-LEVEL, MOST_ROWS = 0.95, 100
-"""Level of intervals in HTML summaries, and the largest number of categories that they list."""
-HALF = 2**18
+SUMMARY_LEVEL = 0.95
+"""Probability of the intervals in HTML summaries."""
+SUM_HALF = 2**18
 """Steps from the middle of the bounds to an end: values are rounded to the nearest step before they are summed."""
-DRAWS = 5000
+SUMMARY_DRAWS = 5000
 """Draws of the simulated noise: the ends of an interval of level 0.95 have 125 draws beyond them."""
 COUNT, SUM, MEAN, VARIANCE = "count", "sum", "mean", "variance"
 ALL_FOUR = COUNT, SUM, MEAN, VARIANCE
@@ -191,7 +191,7 @@ class Summary(IntervalResult):
         *,
         population: bool = False,
         generator: np.random.Generator | None = None,
-        draws: int = DRAWS,
+        draws: int = SUMMARY_DRAWS,
     ) -> FloatArray:
         """Return confidence limits of all `statistics` in order, each with coverage `level`.
 
@@ -233,7 +233,7 @@ class Summary(IntervalResult):
         if len(self.evidence) == 1:
             return np.array([counts])
         middle, half_range = (self.lower + self.upper) / 2, (self.upper - self.lower) / 2
-        step = half_range / (2 * HALF)
+        step = half_range / (2 * SUM_HALF)
         rounding = step * min(max(float(released.records), 0.0), total)
         mean = _scale_interval(moments.mean_ends(level, student), half_range, middle, step)
         sums = _scale_interval(moments.sum_ends(level, student, middle / half_range, total), half_range, 0, rounding)
@@ -251,10 +251,10 @@ class Summary(IntervalResult):
             variance = _scale_interval(
                 moments.variance_ends(level, normal, squares_scatter), half_range**2, 0, 8 * half_range * step
             )
-            ends.append(_clip_interval(variance, 0.0, LARGEST_VARIANCE * half_range**2))
+            ends.append(_clip_interval(variance, 0.0, LARGEST_UNIT_VARIANCE * half_range**2))
         return np.array(ends)
 
-    def interval(self, level: float, *, population: bool = False, draws: int = DRAWS) -> tuple[float, float]:
+    def interval(self, level: float, *, population: bool = False, draws: int = SUMMARY_DRAWS) -> tuple[float, float]:
         """Return confidence limits of the requested number (see `statistic`), from `draws` simulated draws; see
         `intervals`."""
         return self._interval(self.statistic, level, population=population, draws=draws)
@@ -270,7 +270,9 @@ class Summary(IntervalResult):
             raise InvalidArgument("statistic", "only the count was released; ask for a mean")
         return self._interval(MEAN, level, population=population)
 
-    def _interval(self, statistic: str, level: float, *, population: bool, draws: int = DRAWS) -> tuple[float, float]:
+    def _interval(
+        self, statistic: str, level: float, *, population: bool, draws: int = SUMMARY_DRAWS
+    ) -> tuple[float, float]:
         """Return confidence limits of the statistic of this name; see `intervals`."""
         index = list(self.statistics).index(statistic)
         low, high = self.intervals(level, population=population, draws=draws)[index].tolist()
@@ -312,7 +314,9 @@ class Summary(IntervalResult):
             releases = releases[:-1]
         if statistic not in READ.get(len(releases), ()):
             raise InvalidArgument(
-                "curve.evidence.releases", "must have counts, and sums and sums of squares if the statistic needs them"
+                "curve.evidence.releases",
+                "must have counts, and sums and sums of squares if the statistic needs them: use the unchanged text "
+                "of to_json",
             )
         bounds = Grid(question["lower"], question["upper"], cells=1)
         return cls.from_counts(tuple(releases), bounds, question["label"], document.privacy, statistic, tails)
@@ -328,7 +332,10 @@ class Summary(IntervalResult):
     def _summary_rows(self, suppress: float | None) -> list[tuple[str, str]]:
         """Return rows of texts: each statistic with its intervals; ``..`` where an interval is wider than the
         fraction `suppress` of the number."""
-        ends = {scope: self.intervals(LEVEL, population=is_population) for scope, is_population in self.scopes.items()}
+        ends = {
+            scope: self.intervals(SUMMARY_LEVEL, population=is_population)
+            for scope, is_population in self.scopes.items()
+        }
         return [
             (
                 self.names[name],
@@ -340,7 +347,10 @@ class Summary(IntervalResult):
     def describe_statistic(self, suppress: float | None = None) -> str:
         """Return the requested number with its intervals as text; ``..`` if they are wider than the fraction `suppress`
         of it."""
-        ends = {scope: self.interval(LEVEL, population=is_population) for scope, is_population in self.scopes.items()}
+        ends = {
+            scope: self.interval(SUMMARY_LEVEL, population=is_population)
+            for scope, is_population in self.scopes.items()
+        }
         return format_with_intervals(self.value, ends, suppress)
 
 
@@ -355,7 +365,7 @@ def format_with_intervals(value: float, ends: Mapping[str, Any], suppress: float
     if suppress is not None and display.find_wide_intervals([value], [low], [high], suppress)[0]:
         return display.SUPPRESSED
     intervals = ", ".join(f"{format_interval(float(low), float(high))} {scope}" for scope, (low, high) in ends.items())
-    return f"{format_number(value)} ({100 * LEVEL:g}%: {intervals})"
+    return f"{format_number(value)} ({100 * SUMMARY_LEVEL:g}%: {intervals})"
 
 
 class TailPoints(NamedTuple):
@@ -428,9 +438,15 @@ class Tails:
             if not (
                 0 <= tail.bound < len(tail.points) and tail.distances[0] > 0 and np.all(np.diff(tail.distances) > 0)
             ):
-                raise InvalidArgument("curve.evidence.question.tails", "distances that rise from above 0 are needed")
+                raise InvalidArgument(
+                    "curve.evidence.question.tails",
+                    "the stored distances do not rise from above 0: use the unchanged text of to_json",
+                )
         if tail_grid(*tails).cells + 2 != len(evidence.unbiased_cells[0]):
-            raise InvalidArgument("curve.evidence.question.tails", "as many points as counts are needed")
+            raise InvalidArgument(
+                "curve.evidence.question.tails",
+                "the stored points and counts differ in number: use the unchanged text of to_json",
+            )
         return cls(tails[0], tails[1], evidence)
 
 
@@ -468,10 +484,11 @@ class SummaryByCategory(ByCategory[Summary]):
     def _summary_rows(self, suppress: float | None) -> list[tuple[str, str]]:
         """Return rows of texts as `_summary` does; ``..`` where an interval is wider than the fraction `suppress` of
         the number."""
+        most_rows = 100  # categories in an HTML summary
         rows = [
-            (format_key(key), summary.describe_statistic(suppress)) for key, summary in list(self.items())[:MOST_ROWS]
+            (format_key(key), summary.describe_statistic(suppress)) for key, summary in list(self.items())[:most_rows]
         ]
-        more = [("more categories", str(len(self) - MOST_ROWS))] if len(self) > MOST_ROWS else []
+        more = [("more categories", str(len(self) - most_rows))] if len(self) > most_rows else []
         statistic = next(iter(self.values())).plot_label if self else ""
         return [("categories", str(len(self))), ("number", statistic), *rows, *more]
 
@@ -490,7 +507,9 @@ class SummaryByCategory(ByCategory[Summary]):
         )  # fmt: skip
 
 
-def _simulate_moments(rounds: tuple[Evidence, ...], draw: np.random.Generator, draws: int = DRAWS) -> ReleasedMoments:
+def _simulate_moments(
+    rounds: tuple[Evidence, ...], draw: np.random.Generator, draws: int = SUMMARY_DRAWS
+) -> ReleasedMoments:
     """Return the released moments of values between -1 and 1, with `draws` draws of their noise."""
     noises = [simulate_cell_noise(evidence.sums, evidence.total, draws, draw)[:, 0, 0] for evidence in rounds[:3]]
     return ReleasedMoments(
@@ -515,8 +534,8 @@ def _clip_interval(ends: tuple[float, float], lowest: float, highest: float) -> 
 def _to_unit_moments(parts: list[Any]) -> Moments:
     """Return counts, sums and sums of squares as moments of values between -1 and 1; a sum that was not released is
     NaN, squares are None."""
-    value = np.full_like(parts[0], nan) if len(parts) == 1 else np.asarray(parts[1]) / HALF
-    square = None if len(parts) < 3 else (parts[2] / HALF**2 + parts[0]) / 2
+    value = np.full_like(parts[0], nan) if len(parts) == 1 else np.asarray(parts[1]) / SUM_HALF
+    square = None if len(parts) < 3 else (parts[2] / SUM_HALF**2 + parts[0]) / 2
     return Moments(np.asarray(parts[0]), value, square)
 
 
@@ -551,19 +570,17 @@ MOMENTS = {1: ONE_MOMENT, 2: TWO_MOMENTS}
 MOSTLY_VARIANCE = Fraction(5, 12), Fraction(5, 24), Fraction(1, 8)
 """Budget fractions for a variance of many records, beside 1/4 for their count: of sums, of squares, and of counts of a
 few cells."""
-SPREAD_CELLS, RECORDS_TO_SPREAD = 32, 2000.0
-"""Number of cells; and the signal-to-noise ratio from which they are counted: records divided by the noise standard
-deviation of a count at the whole loss. Chosen on the laws of `benchmarks/interval_against_error.py` (replace-one,
-epsilon 1, 30 releases): with these counts intervals of 3,000 records were 0.8 to 1.05 times as wide, of 30,000 records
-0.45 to 0.9 times."""
+SPREAD_CELLS = 32
+"""Cells that are counted for the variance of many records. They, and the 2,000 noise standard deviations of records
+from which they are counted, were chosen on the laws of `benchmarks/interval_against_error.py` (replace-one, epsilon 1,
+30 releases): with these counts intervals of 3,000 records were 0.8 to 1.05 times as wide, of 30,000 records 0.45 to 0.9
+times."""
 MOSTLY_MEAN = Fraction(2, 7), Fraction(4, 7), Fraction(1, 7)
 """Budget fractions for a mean: of counts, of sums and of squares. Squares get little, since they only determine the
 sampling variance."""
 WATCHED = Fraction(1, 32)
 """Budget fraction for counting values beyond declared bounds: at epsilon 1, 226 records are 5 standard deviations of
 this noise (replace-one: 453). All other noise is 3 % larger."""
-LEAST_COUNT, PARTS = Fraction(1, 10), 20
-"""Smallest budget fraction of the count in a sum, and the number of parts: the fraction is a multiple of 1/20."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -747,7 +764,9 @@ class SumQuestion(_BoundedQuestion):
         optimal_fraction = (
             1 / (1 + (half / middle) ** (1.0 if setting.loss.epsilon is None else 2 / 3)) if middle > 0 else 0.0
         )
-        count_fraction = min(max(Fraction(round(optimal_fraction * PARTS), PARTS), LEAST_COUNT), 1 - LEAST_COUNT)
+        parts = 20  # the budget fraction of the count is a multiple of 1/20
+        least = Fraction(1, 10)  # the smallest budget fraction of the count
+        count_fraction = min(max(Fraction(round(optimal_fraction * parts), parts), least), 1 - least)
         return count_fraction, 1 - count_fraction
 
 
@@ -803,7 +822,8 @@ class VarianceQuestion(_BoundedQuestion):
         self, shares: tuple[Fraction, ...], records_per_category: float, setting: Setting
     ) -> tuple[Fraction, ...]:
         """Return the budget fractions of sums, squares and, if there are many records, counts of a few cells."""
-        has_many_records = records_per_category >= RECORDS_TO_SPREAD * count_noise_deviation(setting.loss, setting)
+        # signal-to-noise ratio from which a few cells are counted; see `SPREAD_CELLS`
+        has_many_records = records_per_category >= 2000.0 * count_noise_deviation(setting.loss, setting)
         return MOSTLY_VARIANCE if has_many_records and self._can_count_cells else shares
 
     @property
@@ -909,7 +929,7 @@ def _ask_summary(
     rest = 1 - WATCHED if beyond_releases else Fraction(1)
     releases = list((yield from ask_workload(CellWorkload(axes), count_fraction * rest)).releases)
     later_fractions = tuple(share * rest for share in choose_later_fractions(releases[-1]))
-    for query, share in zip((SumQuery(axes, HALF), SquareQuery(axes, HALF)), later_fractions, strict=False):
+    for query, share in zip((SumQuery(axes, SUM_HALF), SquareQuery(axes, SUM_HALF)), later_fractions, strict=False):
         releases.append((yield from ask_workload(SingleQueryWorkload(query), share)))
     if len(later_fractions) == len(MOSTLY_VARIANCE):
         cells = replace(axis, grid=Grid(axis.grid.lower, axis.grid.upper, cells=SPREAD_CELLS))

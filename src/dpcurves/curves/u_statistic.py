@@ -33,14 +33,10 @@ from .histogram import Histogram
 from .pair_mean import ROUNDED, UNSEEN, UStatistic, compute_basic_interval, estimate_pair_mean
 from .question import require_independent
 
-MOST_CELLS = 2**10
+KERNEL_CELLS = 2**10
 """Cells of a kernel, at most: a finer grid is merged evenly."""
-MOST_DRAWS = 1000
+KERNEL_DRAWS = 1000
 """Draws of the simulated noise, at most."""
-TRIES = 8
-"""Iterations for the ends of a Gini coefficient: each squares the error."""
-ROWS, BIAS_DRAWS = 64, 128
-"""Draws that are read at once; and those of noise for what it adds on average."""
 Statistic = Callable[[FloatArray], FloatArray]
 
 
@@ -147,7 +143,9 @@ def gini_coefficient(curve: CDF) -> UStatistic:
     cells = _MeasuredCells.from_curve(curve)
     low, high = cell_endpoints(cells.edges)
     if low[0] < 0:
-        raise InvalidArgument("curve", "a Gini coefficient needs non-negative values: a grid that begins at 0 or above")
+        raise InvalidArgument(
+            "curve", "a Gini coefficient needs values of at least 0: ask on a grid that begins at 0 or above"
+        )
     middles, kernel = (high + low) / 2, mean_difference_kernel(cells.edges)
     floor = float(middles[0]) or float(middles[:2].sum() or 1.0) / max(float(cells.likely_counts.sum()), 1.0)
 
@@ -158,7 +156,8 @@ def gini_coefficient(curve: CDF) -> UStatistic:
 
     people = max(float(cells.likely_counts.sum()), 2.0)
     value, ends = float(compute_gini(cells.likely_counts)), np.zeros(2)
-    for _ in range(TRIES):  # each end is at least as far out as the one before (Dinkelbach 1967)
+    # each iteration for an end squares the error
+    for _ in range(8):  # each end is at least as far out as the one before (Dinkelbach 1967)
         extremes = [
             extreme_mean_differences(cells.edges, cells.shares, float(end))[index] for index, end in enumerate(ends)
         ]
@@ -292,11 +291,15 @@ class _MeasuredCells:
 
     @classmethod
     def from_curve(cls, curve: CDF) -> _MeasuredCells:
-        """Return the counted intervals of one curve, at most `MOST_CELLS`. Raises unless it is a distribution
+        """Return the counted intervals of one curve, at most `KERNEL_CELLS`. Raises unless it is a distribution
         function whose grid clips outside values."""
         require_type("curve", curve, CDF, "a distribution function, as dp.cdf gives one,")
         if curve.prefixes.grid.outside is Outside.APART:
-            raise InvalidArgument("curve", "values outside the grid were counted apart, so their distance is unknown")
+            raise InvalidArgument(
+                "curve",
+                "values outside the grid were counted apart, so their distance is unknown; ask on a grid with "
+                "outside='clamped'",
+            )
         return cls._from_edges(curve, np.asarray(curve.prefixes.evidence.sums.bounds), 0)
 
     @classmethod
@@ -308,9 +311,9 @@ class _MeasuredCells:
 
     @classmethod
     def _from_edges(cls, curve: CDF, bounds: IntArray, place: int) -> _MeasuredCells:
-        """Return the intervals of a curve between these edges, thinned out to `MOST_CELLS`; `place` is the index of
+        """Return the intervals of a curve between these edges, thinned out to `KERNEL_CELLS`; `place` is the index of
         the sample."""
-        return cls(curve, thin_edges(bounds, MOST_CELLS), place)
+        return cls(curve, thin_edges(bounds, KERNEL_CELLS), place)
 
     @property
     def edges(self) -> FloatArray:
@@ -351,7 +354,7 @@ class _MeasuredCells:
     @cached_property
     def noise(self) -> FloatArray:
         """Simulated noise of the counts of the intervals, (draws, intervals)."""
-        return self._simulate_noise(min(MOST_DRAWS, choose_draws(len(self.curve.prefixes.evidence.sums.bounds))))
+        return self._simulate_noise(min(KERNEL_DRAWS, choose_draws(len(self.curve.prefixes.evidence.sums.bounds))))
 
     def _simulate_noise(self, draws: int) -> FloatArray:
         """Return `draws` draws of the noise of the counts of the intervals, from a fixed stream."""
@@ -402,11 +405,13 @@ class _MeasuredCells:
 
         For means of kernels, where the number of people is known, that leaves the mean of the form of noise alone.
         """
-        noise = self._simulate_noise(BIAS_DRAWS)
+        bias_draws = 128  # draws of noise for what it adds on average
+        noise = self._simulate_noise(bias_draws)
+        # draws that are read at once
         moved = [
             statistic(self.likely_counts + sign * part)
             for sign in (1, -1)
-            for part in np.split(noise, BIAS_DRAWS // ROWS)
+            for part in np.split(noise, bias_draws // 64)
         ]
         return float(np.concatenate(moved).mean()) - about
 

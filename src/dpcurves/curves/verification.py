@@ -28,14 +28,12 @@ from ..queries import SubsetQuery
 from .question import TableQuestion, build_privacy_statement, require_independent
 from .result import EACH, IntervalResult, PlotArguments
 
-FEW = 20
 OF_FEW = "fewer than 20 subsets: one that is confirmed or not moves the share by 5% or more"
 UNSURE = "noise leaves it open whether more than half of the subsets confirm: more subsets, or a larger loss, tell more"
 NO_FIT = (
     "a fit that does not exist confirms nothing: where a subset has few records of a class, or predictors tell the "
     "classes apart without error, the share is low though the effect is strong; try fewer subsets"
 )
-SURE = 0.95
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -82,10 +80,11 @@ class Verification(IntervalResult):
         """
         (released,) = evidence.values
         probability = majority_probability(released, subsets, evidence.sums.parts[0].noise)
-        notes = [OF_FEW] if subsets < FEW else []
-        notes += [UNSURE] if 1 - SURE < probability < SURE else []
+        notes = [OF_FEW] if subsets < 20 else []  # subsets: fewer give a noisy share
+        sure = 0.95  # probability from which a claim counts as sure
+        notes += [UNSURE] if 1 - sure < probability < sure else []
         share = min(max(released / subsets, 0.0), 1.0)
-        notes += [NO_FIT] if of_classes and share < SURE else []
+        notes += [NO_FIT] if of_classes and share < sure else []
         return cls(share, probability, subsets, claim, privacy.with_notes(*notes), evidence)
 
     @property
@@ -150,7 +149,7 @@ class Verification(IntervalResult):
         question, (evidence,) = document.question, document.releases
         subsets, claim = int(question["subsets"]), str(question["claim"])
         if not subsets >= 2 or len(claim) > 10_000:
-            raise InvalidArgument("curve", "it does not say how many subsets there are")
+            raise InvalidArgument("curve", "the number of subsets is missing: use the unchanged text of to_json")
         return cls.from_counts(evidence, subsets, claim, document.privacy)
 
 
@@ -215,7 +214,7 @@ class VerifyQuestion(TableQuestion):
                 object.__setattr__(self, name, require_number(name, getattr(self, name)))
         if self.above is None and self.below is None:
             raise InvalidArgument(
-                "above", "say what is claimed: above=0 that the coefficient is positive, below=0 the contrary"
+                "above", "say what is claimed: above=0 for a positive coefficient, below=0 for a negative one"
             )
         self._query()
 

@@ -31,9 +31,7 @@ from .question import TableQuestion, build_privacy_statement
 
 SQUARES = Fraction(1, 8)
 """Budget fraction of the sums of squared weights."""
-MOST_GROUPS = 8
-"""Groups of cells in which squared weights are summed, at most."""
-CLEAR = 10.0
+CLEAR_GROUP_RATIO = 10.0
 """Signal-to-noise ratio of a group, at least: its weight over the noise standard deviation of its squares. There are
 fewer groups otherwise."""
 
@@ -74,7 +72,7 @@ class SquaredWeights:
 
         `weight_sum` is the sum of weights over the cap.
         """
-        if weight_sum <= CLEAR or float(self.sums.sum()) <= len(self.starts) ** 0.5 * self.noise:
+        if weight_sum <= CLEAR_GROUP_RATIO or float(self.sums.sum()) <= len(self.starts) ** 0.5 * self.noise:
             return nan
         return kish_design_effect(self.records, weight_sum, float(self.sums.sum()))
 
@@ -98,7 +96,10 @@ class SquaredWeights:
         starts, evidence = tuple(int(start) for start in stored["groups"]), Evidence.from_json(released)
         rises = all(low < high for low, high in zip(starts, (*starts[1:], slots), strict=True))
         if not starts or starts[0] != 0 or not rises or evidence.interval_sums.cells != len(starts):
-            raise InvalidArgument("curve.evidence", "groups of cells do not fit the sums of squared weights")
+            raise InvalidArgument(
+                "curve.evidence",
+                "the stored groups of cells do not fit the sums of squared weights: use the unchanged text of to_json",
+            )
         return cls(Weights(stored["weight"], stored["cap"]), evidence, starts)
 
 
@@ -116,7 +117,7 @@ def choose_group_edges(shares_below: FloatArray, caps: float, noise: float) -> t
     >>> choose_group_edges(np.linspace(0, 1, 9), 1000.0, 20.0)
     (2, 4, 5, 7)
     """
-    groups = int(min(max(caps / (CLEAR * max(noise, 1e-9)), 1.0), MOST_GROUPS))
+    groups = int(min(max(caps / (CLEAR_GROUP_RATIO * max(noise, 1e-9)), 1.0), 8))  # groups of cells, at most
     levels = np.arange(1, groups) / groups
     indices = np.searchsorted(shares_below, levels, side="left")
     return tuple(sorted({int(index) for index in indices if 0 < index < len(shares_below) - 1}))
@@ -286,7 +287,7 @@ class WeightedShares(PrefixShares):
         )
 
 
-NO_BINS = "bins of a weighted curve are not kept: read differences of its y, with its band"
+NO_BINS = "a weighted curve keeps no bins: leave bins out, and read differences of its y, with its band"
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -25,21 +25,20 @@ from .question import TableQuestion, Where, build_privacy_statement, require_ind
 from .summary import COUNT, MEAN, SUM, WATCHED, Summary, accept_bounds, build_bounds_cell
 from .weighted import SquaredWeights, note_on_weights
 
-HALF = 2**16
+WEIGHTED_HALF = 2**16
 """Steps from the middle of the bounds to an end: values are rounded to a step before they are weighted and summed."""
 SPREAD_HALF = 2**8
 """Steps from the middle of the bounds to an end, for squared distances: values are rounded to a step before these are
 weighted and summed."""
-DRAWS = 5000
+SUMMARY_DRAWS = 5000
 """Draws of the simulated noise: the ends of an interval of level 0.95 have 125 draws beyond them."""
 STATISTICS = COUNT, SUM, MEAN
-ONES = Weights("weight", 1.0)
-SHARES = Fraction(1, 4), Fraction(1, 2), Fraction(1, 8), Fraction(1, 8)
+UNWEIGHTED = Weights("weight", 1.0)
+"""Column of weights, and its cap of 1, that a result has by default."""
+ROUND_FRACTIONS = Fraction(1, 4), Fraction(1, 2), Fraction(1, 8), Fraction(1, 8)
 """Budget fractions: of weights, of weighted values, of squared weights, and of squared weights times squared
 distances."""
-KNOWN = 0.95
-"""Confidence with which the sum of weights must exceed noise; otherwise sum and mean are unknown."""
-CLEAR = 1.0
+VARIANCE_BOUND_Z = 1.0
 """Standard deviations of noise that are added to a released sum of squares when it bounds a variance."""
 
 
@@ -71,7 +70,7 @@ class WeightedSummary(Summary):
     TITLE = "Weighted summary of {label}"
     COUNTED_OBJECTS, LABEL_PREFIX = "sum of weights of records", "weighted "
 
-    weights: Weights = ONES
+    weights: Weights = UNWEIGHTED
     center: int = 0
 
     @classmethod
@@ -91,9 +90,11 @@ class WeightedSummary(Summary):
         middle, half = _middle_and_half_width(bounds)
         count = max(caps, 0.0) * weights.cap
         noise = (
-            simulate_cell_noise(rounds[0].sums, rounds[0].total, DRAWS, public_generator(None))[:, 0, 0] / Weights.STEPS
+            simulate_cell_noise(rounds[0].sums, rounds[0].total, SUMMARY_DRAWS, public_generator(None))[:, 0, 0]
+            / Weights.STEPS
         )
-        if caps <= upper_quantile(noise, (1 + KNOWN) / 2):
+        # with this confidence the sum of weights must exceed noise
+        if caps <= upper_quantile(noise, (1 + 0.95) / 2):
             total, mean = nan, nan
         else:
             total = float((half * distances + middle * caps) * weights.cap)
@@ -121,7 +122,7 @@ class WeightedSummary(Summary):
         *,
         population: bool = False,
         generator: np.random.Generator | None = None,
-        draws: int = DRAWS,
+        draws: int = SUMMARY_DRAWS,
     ) -> FloatArray:
         """Return confidence limits of all `statistics` in order, each with coverage `level`: ``(3, 2)``.
 
@@ -145,7 +146,7 @@ class WeightedSummary(Summary):
         weight, distance = (
             simulate_cell_noise(release.sums, release.total, draws, rng)[:, 0, 0] for release in self.rounds[:2]
         )
-        noises = weight / Weights.STEPS, distance / (Weights.STEPS * HALF)
+        noises = weight / Weights.STEPS, distance / (Weights.STEPS * WEIGHTED_HALF)
         normal = rng.standard_normal((3, draws)) if population else np.zeros((3, draws))
         caps, distances = _sum_weights(self.rounds), _sum_weighted_distances(self.rounds)
         middle, half = _middle_and_half_width(self._bounds)
@@ -158,7 +159,7 @@ class WeightedSummary(Summary):
         mean = -1.0, 1.0
         if not isnan(self.mean):
             mean = _find_ratio_interval(distances, caps, (noises[1] + scatter[2] * normal[2], noises[0]), level)
-        step = half / (2 * HALF)  # of rounding
+        step = half / (2 * WEIGHTED_HALF)  # of rounding
         limits = [
             np.array(count) * self.weights.cap,
             np.array(sums) * self.weights.cap,
@@ -178,10 +179,10 @@ class WeightedSummary(Summary):
         caps = max(_sum_weights(self.rounds), 0.0)
         middle, half = _middle_and_half_width(self._bounds)
         squares = self._squared_weights
-        weight = min(max(float(squares.sums.sum()) + CLEAR * squares.noise, 0.0), max(caps, 1.0))
+        weight = min(max(float(squares.sums.sum()) + VARIANCE_BOUND_Z * squares.noise, 0.0), max(caps, 1.0))
         center = self.center / SPREAD_HALF
         spread, noise = _sum_weighted_squares(self.rounds)
-        variance = min(max(spread + CLEAR * noise, 0.0), weight * (1 + abs(center)) ** 2)
+        variance = min(max(spread + VARIANCE_BOUND_Z * noise, 0.0), weight * (1 + abs(center)) ** 2)
         # the root of the sum of (w (y - center) + w center)^2 is at most the sum of both roots
         total = half * sqrt(variance) + abs(middle + half * center) * sqrt(weight)
         return sqrt(weight), total, sqrt(variance)
@@ -208,9 +209,10 @@ class WeightedSummary(Summary):
     def _from_json(cls, document: display.CurveDocument) -> WeightedSummary:
         """Return the summary from a parsed JSON document. Raises `InvalidArgument` unless it has four releases."""
         question, rounds = document.question, document.releases
-        if len(rounds) != len(SHARES):
+        if len(rounds) != len(ROUND_FRACTIONS):
             raise InvalidArgument(
-                "curve.evidence.releases", "weights, weighted values, squares and their spread are needed"
+                "curve.evidence.releases",
+                "weights, weighted values, squares and their spread are needed: use the unchanged text of to_json",
             )
         bounds, weights = (
             Grid(question["lower"], question["upper"], cells=1),
@@ -249,7 +251,7 @@ def _sum_weights(rounds: tuple[Evidence, ...]) -> float:
 def _sum_weighted_distances(rounds: tuple[Evidence, ...]) -> float:
     """Return the unbiased sum of weights divided by the cap, times distances from the middle in half-widths of the
     bounds."""
-    return float(rounds[1].unbiased_cells.sum()) / (Weights.STEPS * HALF)
+    return float(rounds[1].unbiased_cells.sum()) / (Weights.STEPS * WEIGHTED_HALF)
 
 
 def _sum_weighted_squares(rounds: tuple[Evidence, ...]) -> tuple[float, float]:
@@ -283,15 +285,13 @@ def _find_ratio_interval(
     limits = []
     for sign in (-1.0, 1.0):
         ratio = min(max(numerator / denominator, -1.0), 1.0)
-        for _ in range(ROUNDS):
+        # iterations
+        for _ in range(4):
             errors = noises[0] - ratio * noises[1]
             margin = max(upper_quantile(-sign * errors, (1 + level) / 2), 0.0)
             ratio = min(max((numerator + sign * margin) / denominator, -1.0), 1.0)
         limits.append(ratio)
     return limits[0], limits[1]
-
-
-ROUNDS = 4
 
 
 @accept_bounds
@@ -370,9 +370,9 @@ class WeightedSummaryQuestion(TableQuestion):
         axes, weights = (self._axis,), Weights(self.weight, self.weight_cap)
         beyond_query = WeightQuery((count_beyond_bounds(self._axis),), weights, CountUse.CELLS)
         beyond = yield from ask_workload(SingleQueryWorkload(beyond_query), WATCHED)
-        shares = [share * (1 - WATCHED) for share in SHARES]
+        shares = [share * (1 - WATCHED) for share in ROUND_FRACTIONS]
         weight = yield from ask_workload(SingleQueryWorkload(WeightQuery(axes, weights, CountUse.CELLS)), shares[0])
-        values = yield from ask_workload(SingleQueryWorkload(WeightedSumQuery(axes, weights, HALF)), shares[1])
+        values = yield from ask_workload(SingleQueryWorkload(WeightedSumQuery(axes, weights, WEIGHTED_HALF)), shares[1])
         squares = yield from ask_workload(SingleQueryWorkload(SquaredWeightQuery(axes, weights)), shares[2])
         evidence = Evidence.from_release(weight), Evidence.from_release(values)
         center = round(

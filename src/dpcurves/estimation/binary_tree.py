@@ -14,10 +14,8 @@ from ..arguments import InvalidArgument
 from ..arrays import FloatArray, IntArray
 from ..laws import LEAST_VARIANCE, IntervalSums
 
-WHOLE = 1
+ROOT = 1
 """Index of the root node, which holds all cells; as in a heap, node n has the children 2n and 2n + 1."""
-FEWEST_WITH_ENDS = 4
-"""Cells: with fewer, no cells lie between both end cells that could be halved."""
 
 
 class Halving(NamedTuple):
@@ -38,7 +36,7 @@ class Halving(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """A binary tree over cells with root `WHOLE`; entries of width 0 are unused.
+    """A binary tree over cells with root `ROOT`; entries of width 0 are unused.
 
     Attributes:
         cells: Number of cells, at least 1.
@@ -126,7 +124,7 @@ class _LayoutBuilder:
     def __init__(self, cells: int) -> None:
         self.begin, self.end = [np.array([0, 0])], [np.array([0, cells])]
         self.halvings: list[Halving] = []
-        self.finest = np.array([WHOLE]), np.array([0]), np.array([cells])
+        self.finest = np.array([ROOT]), np.array([0]), np.array([cells])
         self._size = 2
 
     def split_at(self, bounds: IntArray) -> None:
@@ -209,7 +207,8 @@ class DyadicLayout(Layout):
         array([ 0,  1,  8, 15])
         """
         layout = cls.from_cells(cells)
-        if cells < FEWEST_WITH_ENDS:
+        # with fewer cells, none between both end cells could be halved
+        if cells < 4:
             return layout
         size, depth = layout.size, max(1, round(layout.depth / 3))
         inner_nodes = slice(2 << depth, 2 * size)
@@ -272,7 +271,7 @@ def find_leaves(layout: Layout, split: NDArray[np.bool_]) -> NDArray[np.int64]:
     """Return the indices of the largest nodes that are not marked in `split`, (nodes,), or are single cells; they
     tile the cells."""
     is_leaf = np.zeros(layout.nodes, dtype=np.bool_)
-    is_leaf[WHOLE] = True
+    is_leaf[ROOT] = True
     is_divided = split & (layout.width > 1)
     for parent, left, right, _ in layout.halvings:
         is_leaf[left] = is_leaf[right] = is_leaf[parent] & is_divided[parent]

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays import FloatArray
-from .binary_tree import WHOLE, Halving, Layout, Measurements
+from .binary_tree import ROOT, Halving, Layout, Measurements
 
 # The mixture prior of a split between two halves: nine kinds of splits, and the posterior given a noisy split.
 
@@ -50,10 +50,6 @@ class Tuning:
 
 
 TUNING = Tuning()
-_AT_ONCE = 2**13
-"""Rows that are processed at once, so that their arrays fit in the cache."""
-_LEAST_EXCESS = 1e-6
-"""Excess kurtosis of the noise below which it is treated as Gaussian."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -117,8 +113,9 @@ def kindwise_posterior(splits: NoisySplits) -> KindwisePosterior:
     shape = (3, KINDS, len(splits.deviation))
     likelihood, mean, second_moment = np.empty(shape)  # the splits of a kind are contiguous in memory
     best_log_likelihood = np.empty(len(splits.deviation))
-    for start in range(0, len(splits.deviation), _AT_ONCE):
-        rows = slice(start, start + _AT_ONCE)
+    rows_at_once = 2**13  # so that their arrays fit in the cache
+    for start in range(0, len(splits.deviation), rows_at_once):
+        rows = slice(start, start + rows_at_once)
         log_likelihood, mean[:, rows], second_moment[:, rows] = _moments_of_kinds(splits[rows])
         best_log_likelihood[rows] = log_likelihood.max(axis=0)
         np.exp(log_likelihood - best_log_likelihood[rows], out=likelihood[:, rows])
@@ -228,9 +225,10 @@ def _gaussian_parts(splits: NoisySplits) -> tuple[FloatArray, FloatArray]:
 
     A sum of k Laplace draws is a Gaussian with gamma distributed variance of shape k; this is its Gauss quadrature.
     """
-    if splits.excess_kurtosis.max(initial=0) < _LEAST_EXCESS:
+    least_excess = 1e-6  # below, noise is treated as Gaussian
+    if splits.excess_kurtosis.max(initial=0) < least_excess:
         return splits.variance[None], np.zeros((1, len(splits.variance)))
-    shape = 3 / np.maximum(splits.excess_kurtosis, _LEAST_EXCESS)
+    shape = 3 / np.maximum(splits.excess_kurtosis, least_excess)
     lower, upper = 1 - np.sqrt(shape + 1) / shape + 1 / shape, 1 + np.sqrt(shape + 1) / shape + 1 / shape
     probability = (upper - 1) / (upper - lower)
     return np.stack([lower, upper]) * splits.variance, np.log(np.stack([probability, 1 - probability]))
@@ -312,13 +310,13 @@ def _interpolate_arrays(both: FloatArray, trust: FloatArray) -> FloatArray:
 _TURN = 3.75
 """Point x that the substitution ``(x - _TURN) / (x + _TURN)`` maps to 0: the value of Shepherd and Laframboise
 (1981)."""
-_COEFFICIENTS = (
+_COEFFICIENTS = np.array([
     1.8207953144217294e-08, 8.506913358851907e-09, -2.1759244986628574e-07, -2.7657093836640687e-08,
     1.7029934016673209e-06, -1.0085305819264207e-06, -1.1407979622076559e-05, 2.2410222381498155e-05,
     5.1631901068043294e-05, -0.0002901664309031962, 0.00029371883158293787, 0.001755629561970017,
     -0.009746580495721479, 0.028362276745721345, -0.05869339849573224, 0.09230432122781818, -0.10880393014607208,
     0.08227673848703723, 0.0035854154855230586, -0.14024059858550464, 1.2375126308378275,
-)  # fmt: skip
+])  # fmt: skip
 """Coefficients of the polynomial for ``(1 + 2x) exp(x**2) erfc(x)`` at x >= 0, without a unit: that of the highest
 power of ``(x - _TURN) / (x + _TURN)`` first. They interpolate at 21 Chebyshev nodes."""
 
@@ -456,7 +454,7 @@ class DownwardPass(NamedTuple):
     def from_total(cls, layout: Layout, total: float) -> DownwardPass:
         """Return the pass with the total at the root and no other node estimated."""
         counts, variance, count_variance = np.zeros((3, layout.nodes))
-        counts[WHOLE] = max(float(total), 0.0)
+        counts[ROOT] = max(float(total), 0.0)
         return cls(counts, variance, count_variance, np.zeros(layout.nodes, dtype=np.int8))
 
 
@@ -555,13 +553,13 @@ class LevelPosterior(NamedTuple):
 def least_squares_total(measurements: Measurements) -> tuple[float, float]:
     """Return the best linear unbiased count of all records and its precision; both are 0 without measurements."""
     upward = run_upward_pass(measurements)
-    return float(upward.value[WHOLE]), float(upward.precision[WHOLE])
+    return float(upward.value[ROOT]), float(upward.precision[ROOT])
 
 
 def reweighted_total(measurements: Measurements, estimate: TreeEstimate) -> float:
     """Return the count of all records in which seemingly empty intervals add little noise: see `reestimate_tree`."""
     return float(
-        run_upward_pass(measurements, lambda below, halving: _weight_halves(below, halving, estimate)).value[WHOLE]
+        run_upward_pass(measurements, lambda below, halving: _weight_halves(below, halving, estimate)).value[ROOT]
     )
 
 

@@ -161,10 +161,6 @@ def expect_total(estimate: float, precision: float, public: int) -> float:
     return expected + none_missing * (public - expected)
 
 
-MOST_INTERVALS = 512
-"""Intervals of an earlier tiling: with more it is ignored, since earlier counts help most where intervals are wide."""
-NEARLY_NOTHING = 1e-9
-"""Ratio to the largest variance: lower limit of variances, because nested counts may be collinear."""
 PrefixMeasurement = tuple[int, int, float, float]
 """A measurement: first cell, cell behind the last, number of records, variance."""
 
@@ -285,7 +281,8 @@ class ConvolvedEstimate:
         # Covariances of the earlier measurements with all prefixes of the last round.
         covariances = causal_product(noise_weights, law.kernel, law.points) * law.variance
         covariance = _prefix_differences(covariances, starts, stops)
-        least_variance = max(NEARLY_NOTHING * covariance.diagonal().max(), LEAST_VARIANCE)
+        # relative to the largest variance, because nested counts may be collinear
+        least_variance = max(1e-9 * covariance.diagonal().max(), LEAST_VARIANCE)
         covariance[np.diag_indices(len(covariance))] += np.maximum(variances, least_variance)
         return np.asarray(
             last_estimate
@@ -343,13 +340,14 @@ def build_nested_layout(rounds: Sequence[Evidence]) -> Layout:
 
 
 def _list_interval_measurements(law: IntervalSums, values: tuple[int, ...]) -> Iterator[PrefixMeasurement]:
-    """Yield a measurement for each released interval of the levels with at most `MOST_INTERVALS` intervals."""
+    """Yield a measurement for each released interval of the levels with at most 512 intervals."""
     offset = 0
     for level in law.levels:
         stops = (*level.starts[1:], law.cells)
         intervals = zip(level.starts, stops, values[offset : offset + len(stops)], strict=True)
         offset += len(stops)
-        if len(stops) <= MOST_INTERVALS:
+        # earlier counts help most where intervals are wide
+        if len(stops) <= 512:
             yield from ((start, end, value, level.noise.variance) for start, end, value in intervals)
 
 

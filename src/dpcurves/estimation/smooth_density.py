@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..arrays import FloatArray, IntArray
-from .binary_tree import WHOLE, Layout, Measurements
+from .binary_tree import ROOT, Layout, Measurements
 from .empirical_bayes import (
     PriorLaw,
     UpwardEstimate,
@@ -225,7 +225,7 @@ class _WhitenedCounts(NamedTuple):
 
 
 def fit_smooth_density(
-    interval_counts: IntervalCounts, cells: int, total: float, places: FloatArray | None = None
+    interval_counts: IntervalCounts, cells: int, total: float, positions: FloatArray | None = None
 ) -> SmoothPosterior | None:
     """Return the smooth density of records along an axis; None if cells or counts are few or exact, or no density
     fits, or it is too steep. `total` is the number of records, `cells` the number of cells.
@@ -245,7 +245,7 @@ def fit_smooth_density(
     >>> fit_smooth_density(intervals, 64, 400.0).counts_below[::16].round().tolist()
     [0.0, 180.0, 315.0, 385.0, 400.0]
     """
-    positions = np.arange(cells + 1.0) if places is None else places
+    positions = np.arange(cells + 1.0) if positions is None else positions
     begin, end, stretches = (
         positions[interval_counts.begin],
         positions[interval_counts.end],
@@ -378,7 +378,7 @@ def collect_interval_counts(measurements: Measurements, upward: UpwardEstimate) 
     layout = measurements.layout
     is_wide = layout.width * TUNING.frontier > layout.cells
     is_reached, is_opened = np.zeros((2, layout.nodes), dtype=np.bool_)
-    is_reached[WHOLE] = True
+    is_reached[ROOT] = True
     for parent, left, right, _ in layout.halvings:
         is_opened[parent] = is_reached[parent] & is_wide[parent]
         is_reached[left] = is_reached[right] = is_opened[parent]

@@ -26,12 +26,9 @@ from ..laws.interval_sums import (
 from ..summaries.two_classes import isotonic_projection
 from .joint_estimate import shrink_estimate
 
-FAN = 4
-"""Intervals that are compared at once, at most: small shifts over long stretches must remain visible."""
-
 
 def insert_levels(measurements: Sequence[LevelMeasurement]) -> Iterator[LevelMeasurement]:
-    """Yield the measurements, with unmeasured levels inserted where a parent has more than `FAN` children."""
+    """Yield the measurements, with unmeasured levels inserted where a parent has more than `Tuning.fan` children."""
     parent = measurements[0].bounds[[0, -1]]
     for measurement in measurements:
         yield from _join_siblings(parent, measurement)
@@ -45,11 +42,11 @@ def _join_siblings(parent: NDArray[np.int64], measurement: LevelMeasurement) -> 
     children = np.diff(first)
     # Index of each child among its siblings.
     child = np.arange(len(measurement.bounds) - 1) - np.repeat(first[:-1], children)
-    siblings = FAN
+    siblings = TUNING.fan
     group_sizes = []
     while siblings < children.max():
         group_sizes.append(siblings)
-        siblings *= FAN
+        siblings *= TUNING.fan
     for group_size in reversed(group_sizes):
         bounds = measurement.bounds[np.append(child % group_size == 0, True)]
         yield LevelMeasurement(bounds, np.inf, np.zeros((*measurement.values.shape[:-1], len(bounds) - 1)))
@@ -59,14 +56,6 @@ def _join_siblings(parent: NDArray[np.int64], measurement: LevelMeasurement) -> 
 #
 # The fitted curve is corrected twice where the counts contradict it: departures are kept as far as they exceed noise,
 # and the worse the whole fit is, the larger the weight of the unbiased counts.
-
-
-LEAST_RECORDS = 0.5
-"""Records of both classes together: lower limit, so that shares have odds."""
-EXACT = 1e-6
-"""Squared records: lower limit of variances in the fit, far below the noise of any count."""
-STEEPEST = 30.0
-"""Log odds: largest absolute value. Beyond, doubles would round a probability to 0 or 1."""
 
 
 class Departures(NamedTuple):
@@ -114,7 +103,7 @@ def estimate_two_classes(law: NoisySums, values: Sequence[int], total: int | Non
     counts = least_squares(nested, debiased, total).cells
     fit = fit_logistic_line(nested, debiased, counts)
     departures = _measure_departures(nested, debiased, total, fit)
-    weight = min(1.0, departures.degrees_of_freedom / 2 / max(departures.squares, EXACT))
+    weight = min(1.0, departures.degrees_of_freedom / 2 / max(departures.squares, TUNING.least_variance))
     return counts + weight * (fit + departures.cells - counts)
 
 
@@ -125,21 +114,22 @@ def fit_logistic_line(law: IntervalSums, values: FloatArray, counts: FloatArray)
     from scipy.special import expit, logit, ndtri
 
     records = _project_monotone(counts.sum(axis=0))
-    size = max(records.sum(), LEAST_RECORDS)
-    score = ndtri(np.clip((np.cumsum(records) - records / 2) / size, EXACT, 1 - EXACT))
+    size = max(records.sum(), 0.5)  # records of both classes together, so that shares have odds
+    score = ndtri(np.clip((np.cumsum(records) - records / 2) / size, TUNING.least_variance, 1 - TUNING.least_variance))
     measurements, _ = split_by_level(law, values)
 
     def cells_from_line(line: FloatArray) -> FloatArray:
         """Return counts of negatives and positives, (2, cells), if the log-odds are this line (intercept, slope) in
         the normal score."""
-        positive = expit(np.clip(line[0] + line[1] * score, -STEEPEST, STEEPEST))
+        steepest = 30.0  # log odds; beyond, doubles would round a probability to 0 or 1
+        positive = expit(np.clip(line[0] + line[1] * score, -steepest, steepest))
         return np.stack([records * (1 - positive), records * positive])
 
     def weighted_residuals(line: FloatArray) -> FloatArray:
         """Return the differences of fitted and released values, divided by the noise standard deviations."""
         residuals = (
             (_sum_intervals(cells_from_line(line), measurement) - measurement.values)
-            / np.sqrt(max(measurement.variance, EXACT))
+            / np.sqrt(max(measurement.variance, TUNING.least_variance))
             for measurement in measurements
         )
         return np.concatenate([np.ravel(level) for level in residuals])
@@ -222,6 +212,10 @@ class Tuning:
     """Probability of a class that binomial variances use at least, so that none is 0."""
     least_group: float = 1.0
     """Records of a group that binomial variances use at least."""
+    fan: int = 4
+    """Intervals that are compared at once, at most: small shifts over long stretches must remain visible."""
+    least_variance: float = 1e-6
+    """Squared records: lower limit of variances in the fit, far below the noise of any count."""
 
 
 TUNING = Tuning()

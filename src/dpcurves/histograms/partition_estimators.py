@@ -71,11 +71,6 @@ def _cluster_greedily(
     return labels
 
 
-AHP_THRESHOLD = 0.35
-"""Factor of ``log(cells) / epsilon``, in records, below which a noisy count is set to 0: the value of the paper (Zhang,
-Chen, Xu, Meng and Xie 2014)."""
-
-
 @dataclass(frozen=True, slots=True)
 class AhpEstimator:
     """Cluster, then count (Zhang, Chen, Xu, Meng and Xie 2014). Two rounds.
@@ -105,7 +100,7 @@ class AhpEstimator:
         )
         epsilon = tables.epsilon_per_record(setting, budget_fraction * self.scan_fraction)
         noisy = pilot.cells.ravel()
-        counts = np.where(noisy <= AHP_THRESHOLD * log(extent.cells) / epsilon, 0.0, noisy)
+        counts = np.where(noisy <= 0.35 * log(extent.cells) / epsilon, 0.0, noisy)  # the threshold of the paper
         order = np.argsort(counts, kind="stable")
         remaining = budget_fraction * (1 - self.scan_fraction)
         labels = np.empty(extent.cells, dtype=np.int64)
@@ -114,12 +109,6 @@ class AhpEstimator:
         return tables.EstimatedTable(
             estimate.cells, estimate.outside, estimate.missing, (*pilot.releases, *estimate.releases)
         )
-
-
-GROUP = 32
-"""Intervals in a group of the coarse level that DAWA counts in a plane."""
-MOST_IN_ONE_LEVEL = 200
-"""Intervals in a plane from which a coarse level of groups is counted as well."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,16 +151,13 @@ class DawaEstimator:
         partition = yield Step(query, budget_fraction * fraction)
         labels = np.empty(extent.cells, dtype=np.int64)
         labels[order] = np.cumsum(np.asarray(partition.values) == 1)
-        levels = [labels] if is_line or int(labels.max()) < MOST_IN_ONE_LEVEL else [labels // GROUP, labels]
+        # from 200 intervals in a plane on, a coarse level of groups of 32 intervals is counted too
+        levels = [labels] if is_line or int(labels.max()) < 200 else [labels // 32, labels]
         use = CountUse.PREFIXES if is_line else CountUse.CELLS
         estimate = yield from tables.count_regions(axes, extent, levels, use, budget_fraction * (1 - fraction))
         return tables.EstimatedTable(
             estimate.cells, estimate.outside, estimate.missing, (partition, *estimate.releases)
         )
-
-
-PRIVTREE_FRACTION = Fraction(1, 5)
-"""Budget fraction of the partition of `PrivTreeEstimator`, by default."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,13 +176,13 @@ class PrivTreeEstimator:
 
     fan: int = 2
     least: int = 0
-    partition_fraction: Fraction = PRIVTREE_FRACTION
+    partition_fraction: Fraction = Fraction(1, 5)  # budget fraction of the partition
 
     def __post_init__(self) -> None:
         if self.fan < 2:
             raise InvalidArgument("fan", f"at least 2 parts along an axis are needed, got {self.fan}")
         if self.least < 0:
-            raise InvalidArgument("least", f"a number of records from 0 is needed, got {self.least}")
+            raise InvalidArgument("least", f"a number of records of at least 0 is needed, got {self.least}")
         if not 0 < self.partition_fraction < 1:
             raise InvalidArgument(
                 "partition_fraction", f"a fraction between 0 and 1 is needed, got {self.partition_fraction}"
@@ -226,16 +212,6 @@ def number_leaves(leaves: Boxes, shape: tuple[int, ...]) -> IntArray:
     for rank, (lower, upper) in enumerate(zip(leaves.lower[order].tolist(), leaves.upper[order].tolist(), strict=True)):
         number[tuple(slice(low, high) for low, high in zip(lower, upper, strict=True))] = rank
     return number.ravel()
-
-
-SWEEPS = 100
-"""Sweeps of iterative proportional fitting over all counted boxes."""
-MOST_BOXES = 4096
-"""Candidate boxes of a round: the largest number, which bounds the time of the selection."""
-LEAST_EXPECTED = 1e-9
-"""Smallest fraction of all records that is expected inside, and outside, a counted box; it avoids division by 0."""
-MOST_EXPECTED = 1e18
-"""Records: expected counts are cut here to fit 64 bits."""
 
 
 class BoxCount(NamedTuple):
@@ -279,7 +255,8 @@ class MwemEstimator:
         rounds = min(self.rounds, len(boxes))
         estimate, box_counts, counts = np.full(extent.shape, max(total, 1.0) / extent.cells), list[BoxCount](), None
         for round_number in range(rounds):
-            expected = tuple(round(min(float(estimate[box_slices(box)].sum()), MOST_EXPECTED)) for box in boxes)
+            # records, so that expected counts fit 64 bits
+            expected = tuple(round(min(float(estimate[box_slices(box)].sum()), 1e18)) for box in boxes)
             shifted = tuple(
                 tuple((low + shift, high + shift) for (low, high), shift in zip(box, shifts, strict=True))
                 for box in boxes
@@ -301,7 +278,7 @@ class MwemEstimator:
 
 
 def list_candidate_boxes(shape: tuple[int, ...]) -> list[Box]:
-    """Return the boxes that may be counted, all from the first cell, at most `MOST_BOXES`; without the box of all cells
+    """Return the boxes that may be counted, all from the first cell, at most 4,096; without the box of all cells
     unless it is the only one.
 
     >>> list_candidate_boxes((3,))
@@ -309,7 +286,8 @@ def list_candidate_boxes(shape: tuple[int, ...]) -> list[Box]:
     >>> len(list_candidate_boxes((4, 4))), list_candidate_boxes((1, 1))
     (15, [((0, 1), (0, 1))])
     """
-    max_ends = int(MOST_BOXES ** (1 / len(shape)) + 1e-9)
+    # candidate boxes of a round, which bounds the time of the selection
+    max_ends = int(4096 ** (1 / len(shape)) + 1e-9)
     axis_ends = (
         np.unique(np.ceil(np.linspace(0, cells, min(cells, max_ends) + 1)[1:]).astype(int)).tolist() for cells in shape
     )
@@ -323,15 +301,16 @@ def box_slices(box: Box) -> tuple[slice, ...]:
 
 
 def fit_box_counts(estimate: FloatArray, box_counts: Sequence[BoxCount]) -> FloatArray:
-    """Return the table closest to the estimate in relative entropy that agrees with all box counts, after `SWEEPS`
+    """Return the table closest to the estimate in relative entropy that agrees with all box counts, after 100
     sweeps of proportional fitting.
 
     The paper moves part of the way to the last count; here each count is met (Deming and Stephan 1940), which does not
     depend on the number of records. The count inside a box is averaged with the total minus the count outside it.
     """
     total = max(float(np.mean([count.inside_count + count.outside_count for count in box_counts])), 1.0)
-    minimum = LEAST_EXPECTED * total
-    for _ in range(SWEEPS):
+    minimum = 1e-9 * total  # the smallest expected share inside, and outside, a counted box avoids a division by 0
+    # sweeps of iterative proportional fitting over all counted boxes
+    for _ in range(100):
         for count in box_counts:
             target = min(max((count.inside_count + total - count.outside_count) / 2, minimum), total - minimum)
             estimate = estimate * (total / estimate.sum())

@@ -148,9 +148,6 @@ Releases = tuple[Release, ...]
 FOR_TOTAL = Fraction(1, 20)
 """Budget fraction of a count of all records, if an estimator needs their number and it is private."""
 
-TOTAL_ROUND = -1
-"""Index of the round that counts all records; it differs from the rounds of the estimator, which count from 0."""
-
 
 def count_regions(
     axes: Axes,
@@ -224,7 +221,8 @@ def estimate_record_count(
     if setting.adjacency.public_record_count is not None:
         return float(setting.adjacency.public_record_count), budget_fraction, ()
     labels = [np.zeros(extent.cells, dtype=np.int64)]
+    # the round that counts all records; those of the estimator count from 0
     estimate = yield from count_regions(
-        axes, extent, labels, CountUse.CELLS, budget_fraction * counting_fraction, round_number=TOTAL_ROUND
+        axes, extent, labels, CountUse.CELLS, budget_fraction * counting_fraction, round_number=-1
     )
     return float(estimate.cells.sum()), budget_fraction * (1 - counting_fraction), estimate.releases

@@ -1,5 +1,5 @@
 from .bands import (
-    PILOT,
+    PILOT_DRAWS,
     Band,
     Sample,
     basic_interval,
@@ -20,7 +20,7 @@ from .design_effect import WeightRatios, estimate_weight_ratios, kish_design_eff
 from .groups import GroupCounts, GroupNoise, hosmer_lemeshow, mean_residuals, simulated_p_value
 from .moments import (
     KNOWN,
-    LARGEST_VARIANCE,
+    LARGEST_UNIT_VARIANCE,
     Moments,
     ReleasedMoments,
     SquareScatter,
@@ -43,7 +43,7 @@ from .quantiles import (
 )
 from .rates import RocBand, expand_band, population_roc_band, roc_band
 from .simulation import (
-    DRAWS,
+    USUAL_DRAWS,
     choose_draws,
     monte_carlo_p_value,
     numbered_generator,
@@ -56,10 +56,10 @@ from .tails import TailCounts
 from .two_samples import TwoSampleTest, mann_whitney_statistic
 
 __all__ = [
-    "DRAWS",
     "KNOWN",
-    "LARGEST_VARIANCE",
-    "PILOT",
+    "LARGEST_UNIT_VARIANCE",
+    "PILOT_DRAWS",
+    "USUAL_DRAWS",
     "Band",
     "Bracket",
     "GroupCounts",

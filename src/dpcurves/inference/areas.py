@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -10,15 +11,6 @@ import numpy as np
 from ..arrays import BoolArray, FloatArray
 from ..summaries.two_classes import LEAST_MASS, auc, auc_of_counts
 from .bands import end_level, upper_quantile, upper_quantiles
-
-TRIED = 65  # candidate areas in [0, 1] of the first search
-HALVINGS = 26  # bisection steps between the last accepted candidate and the next one
-LEAST_CLASS = 2.0  # records; smaller classes count as this many when sampling variance is estimated
-ROUNDING = 1e-9  # fraction of all pairs; tolerance for rounding of doubles where both sides are equal
-DOUBT = 2.0
-"""Standard deviations of noise that are subtracted from the number of undecided pairs before it is used."""
-SMALLEST = 1e-6  # least a * (1 - a) of an area a at which its variance is estimated from counts
-
 
 WonOfAll = tuple[FloatArray, FloatArray]
 
@@ -181,18 +173,19 @@ def _end_level(pair_bounds: Pairs, noise_effects: Pairs, spread: AreaSpread | No
     """Return the one-sided level of each endpoint at which both hold with probability `level`.
 
     Undecided pairs keep the endpoints apart, which allows a lower one-sided level: see `end_level`. Their number is
-    noisy, so `DOUBT` standard deviations of its noise are subtracted and a small number has no effect (Stoye 2009).
+    noisy, so two standard deviations of its noise are subtracted and a small number has no effect (Stoye 2009).
     """
     pairs = max(float(pair_bounds.total), 1.0)
     tied = noise_effects.concordant + noise_effects.discordant - noise_effects.total
-    distance = float(pair_bounds.concordant + pair_bounds.discordant - pair_bounds.total) - DOUBT * float(np.std(tied))
+    # standard deviations of noise
+    distance = float(pair_bounds.concordant + pair_bounds.discordant - pair_bounds.total) - 2.0 * float(np.std(tied))
     area = min(max(float(pair_bounds.concordant + pair_bounds.total - pair_bounds.discordant) / (2 * pairs), 0.0), 1.0)
     noise = max(
         float(np.std(concordant - area * noise_effects.total))
         for concordant in (noise_effects.concordant, noise_effects.total - noise_effects.discordant)
     )
     sampling = 0.0 if spread is None else spread.scale * float(np.sqrt(area * (1 - area)))
-    return end_level(max(distance, 0.0) / max(float(np.hypot(noise, sampling)), ROUNDING * pairs), level)
+    return end_level(max(distance, 0.0) / max(float(np.hypot(noise, sampling)), TUNING.pair_tolerance * pairs), level)
 
 
 def shares_from_rates(fpr: FloatArray, tpr: FloatArray) -> FloatArray:
@@ -221,7 +214,7 @@ def estimate_area_spread(cells: FloatArray, normal: FloatArray) -> AreaSpread:
         normal: Draws of the standard normal law, (draws,).
     """
     negative, positive = (np.maximum(row, 0.0) for row in cells)
-    sizes = [max(float(row.sum()), LEAST_CLASS) for row in (negative, positive)]
+    sizes = [max(float(row.sum()), TUNING.least_class) for row in (negative, positive)]
     pairs = sizes[0] * sizes[1]
     variances = (
         _variance_fraction(positive, negative) / (sizes[1] - 1),
@@ -233,13 +226,14 @@ def estimate_area_spread(cells: FloatArray, normal: FloatArray) -> AreaSpread:
 def _variance_fraction(counts: FloatArray, opposite: FloatArray) -> float:
     """Return the variance, over one class, of the share of the other class below a record, divided by its maximum a
     (1 - a) for area a; 1 if a class is too small."""
-    if min(counts.sum(), opposite.sum()) < LEAST_CLASS:
+    if min(counts.sum(), opposite.sum()) < TUNING.least_class:
         return 1.0
     weight = counts / counts.sum()
     below = (np.cumsum(opposite) - opposite / 2) / opposite.sum()
     area = float(weight @ below)
     largest = area * (1 - area)
-    return min(float(weight @ (below - area) ** 2) / largest, 1.0) if largest > SMALLEST else 1.0
+    # from a * (1 - a) = 1e-6 on, the variance of an area a is estimated from counts
+    return min(float(weight @ (below - area) ** 2) / largest, 1.0) if largest > 1e-6 else 1.0
 
 
 def _largest_accepted_area(
@@ -255,19 +249,35 @@ def _largest_accepted_area(
         shortfall = area * noise_effects[1] - noise_effects[0]
         if spread is not None:
             shortfall = shortfall + spread.normal_draws * spread.scale * np.sqrt(area * (1 - area))
-        return bool(concordant - area * total + upper_quantile(shortfall, one_sided_level) >= -ROUNDING * abs(total))
+        return bool(
+            concordant - area * total + upper_quantile(shortfall, one_sided_level)
+            >= -TUNING.pair_tolerance * abs(total)
+        )
 
-    candidates = np.linspace(0.0, 1.0, TRIED).tolist()
+    tried = 65  # candidate areas in [0, 1] of the first search
+    candidates = np.linspace(0.0, 1.0, tried).tolist()
     best = max((number for number, area in enumerate(candidates) if is_accepted(area)), default=0)
-    accepted, rejected = candidates[best], candidates[min(best + 1, TRIED - 1)]
-    for _ in range(HALVINGS):
+    accepted, rejected = candidates[best], candidates[min(best + 1, tried - 1)]
+    # bisection steps between the last accepted candidate and the next one
+    for _ in range(26):
         middle = (accepted + rejected) / 2
         accepted, rejected = (middle, rejected) if is_accepted(middle) else (accepted, middle)
     return float(rejected)
 
 
-LARGE = 0.03
-"""Area: standard deviation of its noise at which both estimates of `combine_areas` have equal weight."""
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """Numbers that steer intervals of an area under a ROC curve."""
+
+    least_class: float = 2.0
+    """Records; smaller classes count as this many when sampling variance is estimated."""
+    pair_tolerance: float = 1e-9
+    """Fraction of all pairs; tolerance for rounding of doubles where both sides are equal."""
+
+
+TUNING = Tuning()
+
+
 FEW_DRAWS = 100
 """Draws of noise for the standard deviation of an area, which they estimate to within about a tenth."""
 
@@ -279,7 +289,7 @@ def combine_areas(curve: tuple[FloatArray, FloatArray], cells: FloatArray, class
     classes where there are none, mostly at the ends, which biases the area downwards by a fifth or more of the standard
     deviation of its noise. Where noise is large, the fit removes more error than this bias adds. Where noise is small,
     the bias dominates, because it adds to the error from ties. The area of the counts is free of it. Its weight is ``1
-    / (1 + (s / LARGE) ** 2)``, where s is the standard deviation of the noise of an area.
+    / (1 + (s / 0.03) ** 2)``, where s is the standard deviation of the noise of an area.
 
     Args:
         curve: False and true positive rates, (cells + 1,) each, as from `roc_points`.
@@ -287,7 +297,8 @@ def combine_areas(curve: tuple[FloatArray, FloatArray], cells: FloatArray, class
         class_counts: The unbiased counts with simulated noise; `FEW_DRAWS` draws are enough.
     """
     curve_area = min(max(float(auc(*curve)), 0.0), 1.0)  # rounded sums may exceed 1
-    weight = 1 / (1 + (area_error(class_counts, curve_area) / LARGE) ** 2)
+    # the deviation at which both estimates have equal weight
+    weight = 1 / (1 + (area_error(class_counts, curve_area) / 0.03) ** 2)
     return curve_area + weight * (min(max(float(auc_of_counts(cells[1], cells[0])), 0.0), 1.0) - curve_area)
 
 

@@ -24,11 +24,7 @@ from ..arrays import BoolArray, FloatArray
 
 Band = tuple[FloatArray, FloatArray]
 
-ROUNDING = 1e-9  # a standard deviation below this part of the largest one is the rounding of an exact point
-HALVINGS = 40
-LEAST_LEVEL = 0.505
-"""Probability with which an end of an interval holds, at least: barely more than the median."""
-PILOT = 200
+PILOT_DRAWS = 200
 """Draws that set the scale of each point, if draws come in chunks that are not stored."""
 SLACK = 0.002
 """Probability by which a simulated level may fall short of the stated one."""
@@ -69,8 +65,8 @@ def simultaneous_errors(deviations: Iterable[FloatArray], level: float) -> Float
     multiple of each standard deviation.
 
     For any scaling of the points, the largest scaled deviation of further draws has the law of the noise's. So chunks
-    are read once: if the first chunk has `PILOT` draws, or is the only one, it both scales and counts; else the first
-    chunks scale, and only later chunks count.
+    are read once: if the first chunk has `PILOT_DRAWS` draws, or is the only one, it both scales and counts; else the
+    first chunks scale, and only later chunks count.
 
     Args:
         deviations: Simulated noise, in chunks of (draws, points).
@@ -95,7 +91,7 @@ def largest_studentised(errors: FloatArray, scale: FloatArray) -> FloatArray:
 
 def is_noisy(scale: FloatArray) -> BoolArray:
     """Return a mask of the points whose standard deviation exceeds the rounding error of an exact point."""
-    return np.asarray(scale > ROUNDING * scale.max(initial=0.0))
+    return np.asarray(scale > 1e-9 * scale.max(initial=0.0))  # smaller deviations are the rounding of an exact point
 
 
 def estimate_scales(chunks: Iterator[FloatArray]) -> tuple[FloatArray, Iterator[FloatArray]]:
@@ -104,7 +100,7 @@ def estimate_scales(chunks: Iterator[FloatArray]) -> tuple[FloatArray, Iterator[
     for chunk in chunks:
         remaining_chunks = chunks if draws > 0 else chain([chunk], chunks)
         squares, draws = squares + np.einsum("ij,ij->j", chunk, chunk), draws + len(chunk)
-        if draws >= PILOT:
+        if draws >= PILOT_DRAWS:
             break
     return np.sqrt(squares / draws), remaining_chunks
 
@@ -146,12 +142,13 @@ def end_level(gap: float, level: float) -> float:
     """
     law = NormalDist()
     lowest, highest = law.inv_cdf(level), law.inv_cdf((1 + level) / 2)
-    for _ in range(HALVINGS if gap > 0 else 0):
+    # bisection steps
+    for _ in range(40 if gap > 0 else 0):
         middle = (lowest + highest) / 2
         lowest, highest = (
             (lowest, middle) if law.cdf(middle) + law.cdf(middle + gap) >= 1 + level else (middle, highest)
         )
-    return max(law.cdf(highest), LEAST_LEVEL)
+    return max(law.cdf(highest), 0.505)  # an end holds with barely more than probability 1/2
 
 
 def upper_quantile(sample: FloatArray, level: float) -> float:
@@ -192,7 +189,9 @@ def safe_rank(draws: int, level: float, slack: float = SLACK) -> int:
     # 1e-9: 1000 * 0.95 must count as 950 despite rounding
     smallest_rank = ceil((draws + 1) * require_probability("level", level) - 1e-9)
     if smallest_rank > draws:
-        raise InvalidArgument("level", f"{level} needs more than {draws} draws")
+        raise InvalidArgument(
+            "level", f"a band at level {level} needs more than {draws} draws of noise: give a lower level"
+        )
     failure_probabilities = _binomial_tails(draws, max(level - slack, 0.0))[
         smallest_rank:draws
     ]  # draws below that quantile
@@ -231,7 +230,7 @@ def dkw_bound(units: float, level: float) -> float:
 # Sampling errors: from counts of sampled records to the population that they were drawn from.
 
 
-GUARD = 1.0
+SAMPLING_GUARD = 1.0
 """Squared records that are added to the variance of sampled counts: a count of zero may come from a mean of a few
 records."""
 
@@ -246,8 +245,8 @@ def simultaneous_mean_ends(  # noqa: PLR0917
 ) -> Band:
     """Return simultaneous endpoints of the means of counts over samples, with probability `level`, not clipped at 0.
 
-    All means m with ``(counted - m)^2 <= c^2 (noise + GUARD + m (1 - m / n))`` (Wilson 1927, with noise): c is the
-    `level` quantile of the largest of these deviations, for simulated errors of the likely counts.
+    All means m with ``(counted - m)^2 <= c^2 (noise + SAMPLING_GUARD + m (1 - m / n))`` (Wilson 1927, with noise): c is
+    the `level` quantile of the largest of these deviations, for simulated errors of the likely counts.
 
     Args:
         counts: Unbiased counts.
@@ -258,10 +257,10 @@ def simultaneous_mean_ends(  # noqa: PLR0917
         level: The coverage probability.
     """
     size = max(records, 1.0)
-    deviations = np.sqrt(noise + GUARD + likely * np.maximum(1 - likely / size, 0.0))
+    deviations = np.sqrt(noise + SAMPLING_GUARD + likely * np.maximum(1 - likely / size, 0.0))
     largest = [np.abs(chunk / deviations).reshape(len(chunk), -1).max(axis=1) for chunk in errors]
     squared_critical_value = upper_quantile(np.concatenate(largest), level) ** 2
-    return wilson_ends(counts, noise + GUARD, squared_critical_value, size)
+    return wilson_ends(counts, noise + SAMPLING_GUARD, squared_critical_value, size)
 
 
 def wilson_ends(counts: FloatArray, spread: FloatArray, squared: float, size: float) -> Band:
@@ -295,7 +294,7 @@ def join_intervals(one: FloatArray, other: FloatArray) -> FloatArray:
 LEVELLED = 0.1
 """Variance of one record that is added to ``F * (1 - F)`` in the variance of a deviation: larger values make the width
 of the band more even."""
-RARE = 3.0
+LEAST_BEYOND = 3.0
 """Units expected beyond each point, at least: with this mean, none is observed with probability 5 %."""
 
 
@@ -327,13 +326,13 @@ class Sample(NamedTuple):
 
 
 def clip_unseen_shares(likely: FloatArray, units: float) -> FloatArray:
-    """Return the shares clipped so that at least `RARE` units lie on either side, except 0 at the first point and 1
-    at the last.
+    """Return the shares clipped so that at least `LEAST_BEYOND` units lie on either side, except 0 at the first point
+    and 1 at the last.
 
     >>> clip_unseen_shares(np.array([0.0, 0.0, 0.5, 1.0, 1.0]), 100).tolist()
     [0.0, 0.03, 0.5, 0.97, 1.0]
     """
-    smallest = min(RARE / units, 0.5)
+    smallest = min(LEAST_BEYOND / units, 0.5)
     inner = np.clip(likely, smallest, 1 - smallest)
     ends = (np.arange(len(likely)) == 0) & (likely == 0) | (np.arange(len(likely)) == len(likely) - 1) & (likely == 1)
     return np.where(ends, likely, inner)
@@ -354,7 +353,7 @@ def population_band(
     inequality of Dvoretzky, Kiefer and Wolfowitz, which is tight for continuous data, would fail in a hundredth of the
     cases where a tenth is allowed.) Drawing samples from an estimate matters little: the variance of a sampled share
     errs by at most the error of the share over `units`, which is negligible against the square of that error unless
-    noise is below one record. For that case every variance is at least the variance of `RARE` units, and every
+    noise is below one record. For that case every variance is at least the variance of `LEAST_BEYOND` units, and every
     deviation is divided by at least `LEVELLED` over `units`.
 
     Edges that an earlier round chose depend on noisy counts of this sample; c assumes edges that were fixed before.

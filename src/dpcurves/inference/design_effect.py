@@ -10,8 +10,6 @@ from ..arrays import FloatArray
 
 LEAST_RATIO = 2.0**-10
 """Ratio of the sum of squared weights to the cap times the sum of weights: lower limit, so that none is 0."""
-SPREAD = 4.0
-"""Ratio: that of a group is at least the ratio of all records divided by this number."""
 
 
 class WeightRatios(NamedTuple):
@@ -59,9 +57,8 @@ def estimate_weight_ratios(weights: FloatArray, squares: FloatArray, noise: floa
     between = max(float((share * ((ratios - mean_ratio) ** 2 - errors)).sum()), 0.0)
     shrinkage = between / np.maximum(between + errors, 1e-300)
     by_group = np.ones(len(squares))
-    by_group[usable] = np.clip(
-        (mean_ratio + shrinkage * (ratios - mean_ratio)) / mean_ratio, 1 / SPREAD, 1 / mean_ratio
-    )
+    # a group's ratio is at least a quarter of that of all records
+    by_group[usable] = np.clip((mean_ratio + shrinkage * (ratios - mean_ratio)) / mean_ratio, 0.25, 1 / mean_ratio)
     return WeightRatios(overall, by_group)
 
 

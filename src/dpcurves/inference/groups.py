@@ -20,8 +20,7 @@ def mean_residuals(groups: GroupCounts) -> FloatArray:
     return np.asarray(np.clip(residuals, -groups.upper, 1 - groups.lower))
 
 
-MOST_RECORDS = 2.0**62  # records of a simulated group; a noisy count may exceed the range of 64-bit integers
-LEAST_VARIANCE = 1e-9  # squared records; with neither sampling error nor noise, any difference is significant
+LEAST_GROUP_VARIANCE = 1e-9  # squared records; with neither sampling error nor noise, any difference is significant
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +94,7 @@ def hosmer_lemeshow(groups: GroupCounts, noise_variance: FloatArray) -> FloatArr
     """
     # The binomial variance is exact if all predictions of a group are equal.
     sampling_variance = np.maximum(groups.count, 0.0) * groups.mean * (1 - groups.mean)
-    variance = np.maximum(sampling_variance + noise_variance, LEAST_VARIANCE)
+    variance = np.maximum(sampling_variance + noise_variance, LEAST_GROUP_VARIANCE)
     return np.asarray((groups.residual_sum**2 / variance).sum(axis=-1))
 
 
@@ -120,7 +119,8 @@ def simulated_p_value(
     Returns:
         A multiple of ``1 / (draws + 1)``, never 0.
     """
-    size = np.clip(np.rint(groups.count), 0, MOST_RECORDS).astype(np.int64)
+    # a noisy count may exceed the range of 64-bit integers
+    size = np.clip(np.rint(groups.count), 0, 2.0**62).astype(np.int64)
     mean = np.clip(groups.mean, 0.0, 1.0)  # cells of declared values extend beyond [0, 1]
     positive = generator.binomial(size, mean, size=noise.positive.shape)
     null = GroupCounts(
@@ -153,7 +153,7 @@ def chi_squared(cells: FloatArray, variance: FloatArray) -> FloatArray:
         variance: The variance of the noise of each cell, (rows, columns).
     """
     expected = expected_counts(cells)
-    scatter = np.maximum(expected + variance, LEAST_VARIANCE)
+    scatter = np.maximum(expected + variance, LEAST_GROUP_VARIANCE)
     return np.asarray(((cells - expected) ** 2 / scatter).sum(axis=(-2, -1)))
 
 

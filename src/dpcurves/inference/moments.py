@@ -17,7 +17,6 @@ from .groups import GroupCounts, GroupNoise
 
 
 Excess = Callable[[FloatArray], FloatArray]
-HALVINGS = 24
 
 
 def find_accepted_ends(excess: Excess, inside: FloatArray, least: FloatArray, most: FloatArray) -> FloatArray:
@@ -53,7 +52,8 @@ def _search_end(excess: Excess, inside: FloatArray, end: FloatArray) -> FloatArr
     """Return the point between an accepted point and an end at which the excess rises above 0; the end itself if it
     is accepted."""
     near, far = inside, end
-    for _ in range(HALVINGS):
+    # bisection steps
+    for _ in range(24):
         middle = (near + far) / 2
         holds = excess(middle) <= 0
         near, far = np.where(holds, middle, near), np.where(holds, far, middle)
@@ -63,7 +63,6 @@ def _search_end(excess: Excess, inside: FloatArray, end: FloatArray) -> FloatArr
 # Intervals for shares and numbers of positives, one group at a time.
 
 
-HALF = 0.5
 FAR_OFF = 12.0
 """Standard deviations of sampling, and records: search limit for a number of positives."""
 
@@ -150,7 +149,7 @@ def mean_intervals(counts: FloatArray, noise: FloatArray, normal: FloatArray, un
         sampling."""
         errors = noise + _simulate_binomial(mean, np.clip(mean / units, 0.0, 1.0), normal)
         up, down = upper_quantiles(errors, coverage_each_side), upper_quantiles(-errors, coverage_each_side)
-        return np.maximum(counts - mean - up, mean - counts - down) - HALF
+        return np.maximum(counts - mean - up, mean - counts - down) - 0.5  # records
 
     inside = np.clip(counts, 0.0, units)
     most = np.minimum(inside + np.abs(noise).max(axis=0) + FAR_OFF * (np.sqrt(inside) + FAR_OFF), units)
@@ -193,14 +192,12 @@ Ends = tuple[float, float]
 Errors = Callable[[], FloatArray]
 KNOWN = 0.95
 """Probability with which a count must exceed the noise of an empty table; otherwise its value is unknown."""
-FAR = 60.0
-"""Signal-to-noise ratio (records / noise standard deviation) above which counts are always known."""
-WHOLE = 1e-6
+INTEGER_TOLERANCE = 1e-6
 """Records: rounding error of a whole number in double precision, so that 2.9999999 counts as 3."""
 
 SPENT = 1 / 10
 """Fraction of the error probability of a mean, or a sum, that is spent on the bound of its variance."""
-LARGEST_VARIANCE = 2.0
+LARGEST_UNIT_VARIANCE = 2.0
 """Squared half ranges: largest variance, with divisor n - 1, of values between -1 and 1: two records, one at each
 end."""
 
@@ -257,9 +254,9 @@ class Moments(NamedTuple):
 
     @property
     def variance(self) -> FloatArray:
-        """The variance, with divisor n - 1, from a count of at least 2, cut at 0 and `LARGEST_VARIANCE`. NaN if
+        """The variance, with divisor n - 1, from a count of at least 2, cut at 0 and `LARGEST_UNIT_VARIANCE`. NaN if
         squares were not released."""
-        return np.asarray(np.clip(self.unbounded_variance, 0.0, LARGEST_VARIANCE))
+        return np.asarray(np.clip(self.unbounded_variance, 0.0, LARGEST_UNIT_VARIANCE))
 
     @property
     def unbounded_variance(self) -> FloatArray:
@@ -319,7 +316,10 @@ class ReleasedMoments(NamedTuple):
         released, noise = self.released_moments.records, self.noise.records
         clipped = min(max(float(released), 0.0), total)
         low, high = basic_interval(clipped, noise, level)  # impossible noisy counts must not narrow the interval
-        low, high = max(float(np.ceil(low - WHOLE)), 0.0), min(float(np.floor(high + WHOLE)), total)
+        low, high = (
+            max(float(np.ceil(low - INTEGER_TOLERANCE)), 0.0),
+            min(float(np.floor(high + INTEGER_TOLERANCE)), total),
+        )
         if normal is None:
             return low, high
         ends = mean_intervals(np.atleast_1d(released), noise[:, None], normal[:, None], total, level)
@@ -399,12 +399,12 @@ class ReleasedMoments(NamedTuple):
             spread: Counts that bound the variance of squares, if any were released.
         """
         if not self.has_records(level):
-            return 0.0, LARGEST_VARIANCE
+            return 0.0, LARGEST_UNIT_VARIANCE
         found, denoised = self.released_moments, self.minus_noise
         variances, coverage_each_side = denoised.unbounded_variance, (1 + level) / 2
         if normal is None:
             ends = [-upper_quantile(-variances, coverage_each_side), upper_quantile(variances, coverage_each_side)]
-            low, high = np.clip(ends, 0.0, LARGEST_VARIANCE).tolist()
+            low, high = np.clip(ends, 0.0, LARGEST_UNIT_VARIANCE).tolist()
             return low, high
         released, count, furthest_distance = (
             found.unbounded_variance,
@@ -428,7 +428,11 @@ class ReleasedMoments(NamedTuple):
             )
             return np.asarray(released - variances + normal * np.sqrt(squares_variance))
 
-        inside, lowest, highest = np.clip(released, 0.0, LARGEST_VARIANCE), np.array(0.0), np.array(LARGEST_VARIANCE)
+        inside, lowest, highest = (
+            np.clip(released, 0.0, LARGEST_UNIT_VARIANCE),
+            np.array(0.0),
+            np.array(LARGEST_UNIT_VARIANCE),
+        )
         low, high = invert_contrast_test(
             lambda variance: released - variance, errors, level, inside, lowest, highest
         ).tolist()
@@ -450,7 +454,7 @@ def whole_ends(counts: FloatArray, errors: FloatArray, total: int | None) -> Flo
     [[0.0, 4.0], [3.0, 10.0]]
     """
     clipped = clip_to_possible(counts, total)  # impossible noisy counts must not narrow the interval
-    lower, upper = np.ceil(clipped - errors - WHOLE), np.floor(clipped + errors + WHOLE)
+    lower, upper = np.ceil(clipped - errors - INTEGER_TOLERANCE), np.floor(clipped + errors + INTEGER_TOLERANCE)
     ends = np.stack([np.minimum(lower, np.rint(clipped)), np.maximum(upper, np.rint(clipped))], axis=1)
     return clip_to_possible(ends, total)
 
@@ -470,19 +474,14 @@ def known_counts(counts: FloatArray, spread: FloatArray, total: int | None, erro
         errors: Returns bounds of the errors, (cells,); called only if records are few enough to matter.
     """
     clipped = clip_to_possible(counts, total)
-    if total is None or total > FAR * float(np.max(spread, initial=0.0)):
+    # signal-to-noise ratio above which counts are always known
+    if total is None or total > 60.0 * float(np.max(spread, initial=0.0)):
         return clipped
     lower, upper = whole_ends(counts, errors(), total).T
     return np.where((lower <= 0) & (upper >= total), np.nan, clipped)
 
 
 # Intervals of a noisy count of subsets: of the count itself, and of the probability that a further subset is counted.
-
-
-WIDE = 1e4
-"""Variance of Gaussian noise above which its tails equal the normal law's, to a relative error of 1e-4."""
-FINE = 50
-"""Steps of a bisection; each halves the interval."""
 
 
 def count_posterior(released: int, subsets: int, noise: Noise) -> FloatArray:
@@ -552,7 +551,8 @@ def _search_first(holds: Callable[[float], bool]) -> float:
     low, high = 0.0, 1.0
     if holds(0.0):
         return 0.0
-    for _ in range(FINE):
+    # bisection steps
+    for _ in range(50):
         middle = (low + high) / 2
         low, high = (low, middle) if holds(middle) else (middle, high)
     return low
@@ -568,7 +568,8 @@ def _noise_tail(integers: IntArray, noise: Noise) -> FloatArray:
         tail = np.exp(-rate * np.where(values > 0, values, 1 - values)) / (1 + np.exp(-rate))
         return np.asarray(np.where(values > 0, tail, 1 - tail))
     variance = float(noise.parameter)
-    if variance > WIDE:
+    # above, the tails of Gaussian noise equal those of the normal law to a relative error of 1e-4
+    if variance > 1e4:
         return np.asarray(ndtr((0.5 - values) / sqrt(variance)))
     support = np.arange(-int(12 * sqrt(variance)) - 2, int(12 * sqrt(variance)) + 3)
     weights = np.exp(-0.5 * support.astype(np.float64) ** 2 / variance)
@@ -576,10 +577,8 @@ def _noise_tail(integers: IntArray, noise: Noise) -> FloatArray:
     return np.asarray(tails[np.clip(values - support[0], 0, len(support)).astype(np.int64)])
 
 
-LEVEL = 0.95
-"""Probability of the interval from which a p-value is derived; see `NORMAL`."""
-NORMAL = 1.959963984540054
-"""Standard deviations: the two-sided standard normal quantile of `LEVEL`."""
+P_VALUE_LEVEL = 0.95
+"""Probability of the interval from which a p-value is derived."""
 
 
 class IntervalEstimate(NamedTuple):
@@ -647,17 +646,8 @@ def difference_p_value(estimate: IntervalEstimate) -> float:
     if not isfinite(estimate.value):
         return 1.0
     reach = estimate.value - estimate.lower if estimate.value > 0 else estimate.upper - estimate.value
-    return float(2 * ndtr(-abs(estimate.value) / reach * NORMAL if reach > 0 else -inf))
-
-
-DEVIATIONS = 4.0
-"""z-score from which the sign of a number is taken as known; the error probability is 1 in 15,000."""
-
-
-SPENT_ON_LARGEST = 0.1
-"""Fraction of the error probability that is spent on excluding numbers that are too small to be the largest."""
-LEAST_DRAWS = 2
-"""Draws that must lie beyond a quantile, at least, so that it can be estimated."""
+    # the two-sided standard normal quantile of level 0.95
+    return float(2 * ndtr(-abs(estimate.value) / reach * 1.959963984540054 if reach > 0 else -inf))
 
 
 def largest_absolute_interval(estimates: FloatArray, errors: FloatArray, level: float) -> tuple[float, float]:
@@ -665,7 +655,7 @@ def largest_absolute_interval(estimates: FloatArray, errors: FloatArray, level: 
 
     The largest absolute estimate is below the true largest value by at most the error of the number that is truly
     largest, and above it by at most the largest error of all numbers that could seem largest. So the excess that noise
-    alone produces is removed. A fraction of the error probability, `SPENT_ON_LARGEST`, is spent on a simultaneous band:
+    alone produces is removed. A tenth of the error probability is spent on a simultaneous band:
     numbers that it excludes as the largest do not count, and where it determines the sign of a number only errors to
     that side count (Andrews and Soares 2010). At levels that need more draws all numbers count.
 
@@ -680,13 +670,15 @@ def largest_absolute_interval(estimates: FloatArray, errors: FloatArray, level: 
     >>> bool(6.0 < low < 7.2), bool(10.8 < high < 11.5)
     (True, True)
     """
+    spent = 0.1  # fraction of the error probability
     size, largest, selection_probability = (
         np.abs(estimates),
         float(np.abs(estimates).max()),
-        SPENT_ON_LARGEST * (1 - level),
+        spent * (1 - level),
     )
     spread = errors.std(axis=0)
-    if selection_probability * (len(errors) + 1) < LEAST_DRAWS:
+    # so many draws must lie beyond a quantile that is estimated
+    if selection_probability * (len(errors) + 1) < 2:
         selection_probability, half_width = 0.0, np.full(len(estimates), np.inf)
     else:
         half_width = upper_quantile(largest_studentised(errors, spread), 1 - selection_probability) * spread
@@ -722,7 +714,8 @@ def absolute_sum_interval(estimates: FloatArray, errors: FloatArray, level: floa
     """
     coverage, sum_found = (1 + level) / 2, float(np.abs(estimates).sum())
     signed_errors = errors * np.where(estimates < 0, -1.0, 1.0)
-    sign_known = np.abs(estimates) > DEVIATIONS * errors.std(axis=0)
+    # z-score: the sign is taken as known; the error probability is 1 in 15,000
+    sign_known = np.abs(estimates) > 4.0 * errors.std(axis=0)
     upper_error = upper_quantile(np.where(sign_known, signed_errors, np.abs(errors)).sum(axis=1), coverage)
     summed_errors = signed_errors.sum(axis=1)
     worst_deviation = np.sqrt(np.abs(np.cov(errors, rowvar=False)).sum())

@@ -20,9 +20,6 @@ from .bands import SLACK, dkw_bound, safe_rank
 # Quantiles of records that were counted in cells: the cell of a quantile, and edges that surely enclose it.
 
 
-SMALLEST = np.nextafter(0.0, 1.0)
-
-
 def find_quantile_cells(cells: FloatArray, shares: FloatArray, p: ArrayLike) -> FloatArray:
     """Return the endpoints of the cell in which the shares cross each `p`: (..., 2).
 
@@ -38,7 +35,7 @@ def find_quantile_cells(cells: FloatArray, shares: FloatArray, p: ArrayLike) -> 
     >>> find_quantile_cells(cells, np.array([0.0, 0.0, 0.5, 1.0]), [0, 0.5, 0.9]).tolist()
     [[1.0, 2.0], [1.0, 2.0], [2.0, inf]]
     """
-    levels = np.maximum(_require_levels(p), SMALLEST)
+    levels = np.maximum(_require_levels(p), np.nextafter(0.0, 1.0))  # the smallest double above 0
     right = np.clip(np.searchsorted(shares, levels), 1, len(shares) - 1)
     return np.asarray(cells[right - 1])
 
@@ -98,18 +95,15 @@ def _require_levels(p: ArrayLike) -> NDArray[np.float64]:
 # Intervals for one quantile, or a few, by a test at each edge.
 
 
-FEW = 9
+MOST_TESTED_QUANTILES = 9
 """Quantiles up to which tests are used; for more, a band over all edges is about as narrow. For nine quantiles of a
 lognormal law on 1,000 cells tests are 0.86 to 0.97 times as wide, of beta(2, 3) on 64 cells 0.93 times: the number was
 chosen on these."""
-BEYOND = 20.0
-"""Standard deviations beyond which a test is decided without comparing draws."""
-ROUNDING = 1e-9
 
 
 def are_few(quantiles: int, level: float, draws: int) -> bool:
     """Return whether tests are used for this number of quantiles. It uses no released number, so coverage is kept."""
-    return 1 <= quantiles <= FEW and (draws + 1) * (1 - level) / (2 * quantiles) >= 1
+    return 1 <= quantiles <= MOST_TESTED_QUANTILES and (draws + 1) * (1 - level) / (2 * quantiles) >= 1
 
 
 def find_ends_by_tests(  # noqa: PLR0917
@@ -187,7 +181,8 @@ def _count_exceeding_draws(  # noqa: PLR0917
 ) -> tuple[IntArray, IntArray, int]:
     """Return the numbers of draws whose error is above, and below, each excess, (quantiles, points), and the number
     of all draws; arguments as in `find_ends_by_tests`."""
-    sampling_variance, rounding, undecided, draws = units * p * (1 - p) * spread, ROUNDING * units, None, 0
+    # a relative error of doubles
+    sampling_variance, rounding, undecided, draws = units * p * (1 - p) * spread, 1e-9 * units, None, 0
     draws_above, draws_below = np.zeros(excess.shape, dtype=np.int64), np.zeros(excess.shape, dtype=np.int64)
     for chunk in noise:
         if undecided is None:
@@ -210,12 +205,13 @@ def _count_exceeding_draws(  # noqa: PLR0917
 
 def _mark_undecided(excess: FloatArray, chunk: FloatArray, sampled: FloatArray) -> NDArray[np.bool_]:
     """Return a mask of the points at which some test depends on the draws; at the others the excess is beyond
-    `BEYOND` standard deviations.
+    20 standard deviations.
 
     Standard deviations come from the first chunk, which may have few draws: the mean over all points stabilises them.
     """
     squares = np.maximum(np.mean(chunk**2, axis=0), np.mean(chunk**2)) + np.mean(chunk[:, -1] ** 2)
-    return np.asarray((excess**2 <= BEYOND**2 * (squares + sampled[:, None])).any(axis=0))
+    decided_z = 20.0  # standard deviations beyond which a test is decided without comparing draws
+    return np.asarray((excess**2 <= decided_z**2 * (squares + sampled[:, None])).any(axis=0))
 
 
 # Tail bound of a sum of noises: it holds for the exact law, not only for many noises.

@@ -18,8 +18,8 @@ from ..laws import NoisySums
 from ..summaries import LEAST_MASS, monotone_counts_above
 from ..summaries import cumulate_from_top as cumulate_from_top
 from .bands import (
-    GUARD,
     LEVELLED,
+    SAMPLING_GUARD,
     Band,
     Sample,
     basic_interval,
@@ -110,10 +110,6 @@ class ClassCounts:
 # the whole may be noise alone, every ratio is accepted.
 
 
-RARE = 4.0
-"""Multiple of `GUARD` that is added to variances from likely counts, which do not depend on the tested ratio."""
-
-
 class QuadraticVariance(NamedTuple):
     """A variance that is a quadratic polynomial of a ratio r: ``constant + linear * r + quadratic * r^2``.
 
@@ -161,29 +157,32 @@ class Ratio:
     def sampling_variance(self, likely: FloatArray) -> QuadraticVariance:
         """Return the variance that sampling gives to ``numerator - r * whole``, from likely counts (2, points).
 
-        For shares it is binomial, with `GUARD`. Otherwise it is the mean square of a record's weight, from the likely
-        counts, minus the square of its mean.
+        For shares it is binomial, with `SAMPLING_GUARD`. Otherwise it is the mean square of a record's weight, from the
+        likely counts, minus the square of its mean.
         """
         _, whole = self.numerator_and_whole(likely)
         if np.isin(self.numerator, (0, 1)).all():
-            return QuadraticVariance(np.full_like(whole, GUARD), whole, -whole)
+            return QuadraticVariance(np.full_like(whole, SAMPLING_GUARD), whole, -whole)
         weights = np.broadcast_to(self.numerator.reshape(2, -1), likely.shape) ** 2
-        squares = np.einsum("ij,ij->j", likely, weights) + RARE * GUARD * weights.sum(axis=0)
+        # four times the guard, since likely counts do not depend on the tested ratio
+        squares = np.einsum("ij,ij->j", likely, weights) + 4.0 * SAMPLING_GUARD * weights.sum(axis=0)
         return QuadraticVariance(squares, np.zeros_like(whole), -whole)
 
 
 NONE, POSITIVES, ALL = (np.array(of, dtype=np.float64) for of in ((0, 0), (0, 1), (1, 1)))
-ZERO, ONE = np.zeros(1), np.ones(1)
-PRECISION = Ratio(POSITIVES, ALL, NONE, ZERO, ONE)
-RECALL = Ratio(POSITIVES, NONE, POSITIVES, ZERO, ONE)
-FLAGGED = Ratio(ALL, NONE, ALL, ZERO, ONE)
+"""Masks of the classes (negatives, positives): neither, positives alone, both."""
+SHARE_FLOOR, SHARE_CEILING = np.zeros(1), np.ones(1)
+"""Shares: the smallest and the largest possible one, as arrays of one point."""
+PRECISION = Ratio(POSITIVES, ALL, NONE, SHARE_FLOOR, SHARE_CEILING)
+RECALL = Ratio(POSITIVES, NONE, POSITIVES, SHARE_FLOOR, SHARE_CEILING)
+FLAGGED = Ratio(ALL, NONE, ALL, SHARE_FLOOR, SHARE_CEILING)
 
 
 def net_benefit_ratio(odds: FloatArray, positions: NDArray[np.int64], points: int) -> Ratio:
     """Return net benefit per record at the points with these threshold odds; 0 at all other points."""
     weights = np.zeros((2, points))
     weights[:, positions] = -odds, np.ones_like(odds)
-    return Ratio(weights, NONE, ALL, weights[0], ONE)
+    return Ratio(weights, NONE, ALL, weights[0], SHARE_CEILING)
 
 
 @dataclass(frozen=True, eq=False)
@@ -443,13 +442,13 @@ def expand_band(band: RocBand, positions: NDArray[np.int64], points: int) -> Roc
     return RocBand(band.fpr_lower[below], band.fpr_upper[above], band.tpr_lower[below], band.tpr_upper[above])
 
 
-EDGES: FloatArray = np.linspace(0.0, 1.0, 201)
+RATE_EDGES: FloatArray = np.linspace(0.0, 1.0, 201)
 """Shares: 201 even ones from 0 to 1, at which boxes of two rates are swept into a band; read-only."""
-EDGES.flags.writeable = False
+RATE_EDGES.flags.writeable = False
 """Edges in [0, 1] between which areas are bounded."""
 
 
-def sweep_boxes(across: Band, upwards: Band, edges: FloatArray = EDGES) -> Band:
+def sweep_boxes(across: Band, upwards: Band, edges: FloatArray = RATE_EDGES) -> Band:
     """Return lower and upper bounds, between neighbouring `edges`, of curves whose points lie in boxes that are
     joined in order.
 

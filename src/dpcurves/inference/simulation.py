@@ -10,11 +10,8 @@ from ..laws import NoisySums
 # Generators for simulation over public numbers. They are predictable, so no released noise may be drawn from them.
 
 
-SEED = 20160605  # any fixed number
-DRAWS = 1000  # simulated draws of medium grids
-MOST_DRAWS = 5000  # simulated draws of small grids
-AT_EASE, VALUES = 2**20, 2**25
-"""Simulated numbers, draws times cells: the first limit applies above `DRAWS` draws, the second below."""
+SIMULATION_SEED = 20160605  # any fixed number
+USUAL_DRAWS = 1000  # simulated draws of medium grids
 
 
 def choose_draws(cells: int) -> int:
@@ -23,7 +20,8 @@ def choose_draws(cells: int) -> int:
     >>> [choose_draws(cells) for cells in (100, 1024, 10_000, 2**20)]
     [5000, 1024, 1000, 400]
     """
-    return max(400, min(MOST_DRAWS, AT_EASE // cells), min(DRAWS, VALUES // cells))
+    # more than the usual draws, up to 5,000, as long as draws times cells stay below 2**20; the usual ones up to 2**25
+    return max(400, min(5000, 2**20 // cells), min(USUAL_DRAWS, 2**25 // cells))
 
 
 def public_generator(generator: np.random.Generator | None) -> np.random.Generator:
@@ -31,7 +29,7 @@ def public_generator(generator: np.random.Generator | None) -> np.random.Generat
 
     The Monte Carlo error of an order statistic is therefore equal in all releases: see `bands.safe_rank`.
     """
-    return generator if generator is not None else np.random.default_rng(SEED)
+    return generator if generator is not None else np.random.default_rng(SIMULATION_SEED)
 
 
 def sampling_generator(generator: np.random.Generator | None) -> np.random.Generator:
@@ -39,12 +37,12 @@ def sampling_generator(generator: np.random.Generator | None) -> np.random.Gener
 
     Noise may be cached from an earlier simulation. If samples were drawn from the same stream, they would depend on it.
     """
-    return generator if generator is not None else np.random.default_rng([SEED, 1])
+    return generator if generator is not None else np.random.default_rng([SIMULATION_SEED, 1])
 
 
 def numbered_generator(number: int) -> np.random.Generator:
     """Return a fixed stream, separate from `public_generator` and `sampling_generator`, for each number from 0 on."""
-    return np.random.default_rng([SEED, 2 + number])
+    return np.random.default_rng([SIMULATION_SEED, 2 + number])
 
 
 def simulate_cell_noise(law: NoisySums, total: int | None, draws: int, generator: np.random.Generator) -> FloatArray:
@@ -55,19 +53,13 @@ def simulate_cell_noise(law: NoisySums, total: int | None, draws: int, generator
 # A parametric bootstrap: samples from the released distribution, and the p-value of a statistic.
 
 
-MOST_RECORDS = 2.0**53
-"""Records: larger noisy counts are cut here, because doubles above 2**53 are not all integers."""
-ROUNDED = 0.5
-"""Records: tolerance for a record count that was rounded to an integer."""
-
-
 def whole_records(count: float) -> int:
     """Return a noisy count rounded to an integer, at least 1.
 
     >>> whole_records(7.6), whole_records(-3.0)
     (8, 1)
     """
-    return round(min(max(count, 1.0), MOST_RECORDS))
+    return round(min(max(count, 1.0), 2.0**53))  # doubles above 2**53 are not all integers
 
 
 def sample_multinomial(chances: FloatArray, records: int, draws: int, generator: np.random.Generator) -> IntArray:
@@ -95,7 +87,7 @@ def simulate_sampling_errors(
     ((1000, 2, 2), True, True)
     """
     outside = records - float(likely.sum())
-    probabilities = np.append(likely, outside if outside > ROUNDED else 0.0)
+    probabilities = np.append(likely, outside if outside > 0.5 else 0.0)  # a record count was rounded to an integer
     deviations = (
         sample_multinomial(probabilities, records, draws, generator) - records * probabilities / probabilities.sum()
     )

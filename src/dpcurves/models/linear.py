@@ -60,7 +60,7 @@ def read_coefficients(table: Any) -> dict[str, float]:
         name = next((candidate for candidate in NAMES if candidate in header), None)
         estimate = next((candidate for candidate in ESTIMATES if candidate in header), None)
         if name is None or estimate is None:
-            raise InvalidArgument("table", "columns term and estimate are needed, as broom::tidy writes them")
+            raise InvalidArgument("table", "columns term and estimate are needed: write the table with broom::tidy")
         return {row[name]: _parse_coefficient(row[estimate], row[name]) for row in rows}
     return {str(name): _parse_coefficient(coefficient, str(name)) for name, coefficient in dict(table).items()}
 
@@ -70,7 +70,9 @@ def _parse_coefficient(coefficient: Any, name: str) -> float:
     try:
         return float(coefficient)
     except (TypeError, ValueError):
-        raise InvalidArgument("table", f"the coefficient of {name!r} is no number") from None
+        raise InvalidArgument(
+            "table", f"the coefficient of {name!r} is no number: correct it, or refit the model"
+        ) from None
 
 
 def parse_formula(coefficients: Mapping[Any, Any], ranges: Ranges, categories: Levels) -> FormulaParts:
@@ -172,7 +174,8 @@ def find_statsmodels_link(result: Any) -> Link:
     word = word or is_known.get(type(model).__name__, "")
     if word not in LINKS:
         raise InvalidArgument(
-            "result", f"links are {', '.join(LINKS)}; got {describe_value(word or type(model).__name__)}"
+            "result",
+            f"one of the links {', '.join(LINKS)} is needed, got {describe_value(word or type(model).__name__)}",
         )
     return LINKS[word]
 
@@ -208,13 +211,17 @@ def parse_sklearn_model(model: Any, ranges: Ranges) -> Parts:
     *before, last = steps
     names = getattr(steps[0], "feature_names_in_", None)
     if names is None:
-        raise InvalidArgument("model", "fit it to a data frame: the names of its columns are needed")
+        raise InvalidArgument("model", "fit the model to a data frame: the names of its columns are needed")
     design = Design(tuple((Term(1.0, (Power(str(name)),)),) for name in names), {}, frozenset())
     for step in before:
         design = _apply_step(step, design)
     coefficients, intercept = _read_sklearn_coefficients(last)
     if len(coefficients) != len(design.features):
-        raise InvalidArgument("model", f"it has {len(coefficients)} coefficients for {len(design.features)} columns")
+        raise InvalidArgument(
+            "model",
+            f"the model has {len(coefficients)} coefficients for {len(design.features)} columns: fit it to the "
+            "columns of its data frame",
+        )
     scaled = [
         _scale_feature(feature, coefficient) for coefficient, feature in zip(coefficients, design.features, strict=True)
     ]
@@ -235,10 +242,12 @@ def _read_sklearn_coefficients(last: Any) -> tuple[list[float], float]:
     """Return the coefficients and the intercept of a fitted model. Raises `InvalidArgument` if it was not fitted, or
     has more than one prediction for each record."""
     if not hasattr(last, "coef_"):
-        raise InvalidArgument("model", f"{type(last).__name__} has no coefficients; was it fitted?")
+        raise InvalidArgument("model", f"{type(last).__name__} has no coefficients: fit the model first")
     coefficients, base = np.atleast_2d(np.asarray(last.coef_, dtype=np.float64)), np.ravel(last.intercept_)
     if len(coefficients) != 1 or len(base) != 1:
-        raise InvalidArgument("model", "one prediction for each record is needed: two classes, or one number")
+        raise InvalidArgument(
+            "model", "one prediction for each record is needed: fit the model to two classes, or to one number"
+        )
     return coefficients[0].tolist(), float(base[0])
 
 
@@ -248,7 +257,9 @@ def _find_sklearn_link(last: Any) -> Link:
     for names, link in ((LOGISTIC, Link.LOGIT), (LOGARITHMIC, Link.LOG), (PLAIN, Link.IDENTITY)):
         if name in names:
             return link
-    raise InvalidArgument("model", f"{name} is not read; there are {', '.join(sorted(LOGISTIC | LOGARITHMIC | PLAIN))}")
+    raise InvalidArgument(
+        "model", f"{name} cannot be read; use one of {', '.join(sorted(LOGISTIC | LOGARITHMIC | PLAIN))}"
+    )
 
 
 def _apply_step(step: Any, design: Design) -> Design:
@@ -265,8 +276,8 @@ def _apply_step(step: Any, design: Design) -> Design:
     if isinstance(step, str) and step == "passthrough":
         return design
     if name not in STEPS:
-        raise InvalidArgument("model", f"{name} is not read; before a model may stand {', '.join(sorted(STEPS))}, "
-                      "ColumnTransformer, OneHotEncoder and Pipeline")  # fmt: skip
+        allowed = f"{', '.join(sorted(STEPS))}, ColumnTransformer, OneHotEncoder and Pipeline"
+        raise InvalidArgument("model", f"{name} cannot be read; only these may come before a model: {allowed}")
     return replace(design, features=STEPS[name](step, design.features))
 
 
@@ -293,7 +304,9 @@ def _apply_one_hot_encoder(step: Any, design: Design) -> Design:
     """Return the design matrix after a one-hot encoder: indicators of all categories that it does not drop. Raises
     `InvalidArgument` if it merges rare categories."""
     if getattr(step, "min_frequency", None) is not None or getattr(step, "max_categories", None) is not None:
-        raise InvalidArgument("model", "encoders that merge rare categories are not supported")
+        raise InvalidArgument(
+            "model", "encoders that merge rare categories are not supported: leave out min_frequency and max_categories"
+        )
     features: list[Feature] = []
     categories, others = dict(design.categories), set(design.others)
     dropped = step.drop_idx_ if step.drop_idx_ is not None else [None] * len(step.categories_)
@@ -317,7 +330,9 @@ def _require_plain_column(feature: Feature) -> Power:
     for any other feature."""
     (term,) = feature if len(feature) == 1 else (Term(0.0, ()),)
     if term.coefficient != 1.0 or len(term.factors) != 1 or not isinstance(term.factors[0], Power):
-        raise InvalidArgument("model", "encoders and logarithms must be applied to columns of the table")
+        raise InvalidArgument(
+            "model", "encoders and logarithms must be applied to columns of the table: put them first in the pipeline"
+        )
     return term.factors[0]
 
 
@@ -390,13 +405,6 @@ STEPS: Mapping[str, Callable[[Any, tuple[Feature, ...]], tuple[Feature, ...]]] =
 )  # fmt: skip
 
 
-MOST_TERMS = 10_000
-"""Terms of a linear model, at most."""
-LARGEST = 1e300
-"""Log odds or response: the absolute terms of a linear predictor, added up, for any record, at most; so the sum is a
-finite double."""
-
-
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Scorecard(Predictor):
     """A linear predictor and a link function, usable wherever a column of scores is.
@@ -441,32 +449,37 @@ class Scorecard(Predictor):
         for name in ("columns", "terms", "others"):
             object.__setattr__(self, name, require_sequence(name, getattr(self, name), "a tuple of them"))
         object.__setattr__(self, "link", parse_choice("link", self.link, Link))
-        if len(self.terms) > MOST_TERMS:
-            raise InvalidArgument("terms", f"at most {MOST_TERMS} are added up, got {len(self.terms)}")
+        most_terms = 10_000  # each is evaluated for each record
+        if len(self.terms) > most_terms:
+            raise InvalidArgument(
+                "terms", f"at most {most_terms} terms are added up, got {len(self.terms)}: fit a smaller model"
+            )
         for column in self.columns:
             require_type("columns", column, (NumericColumn, Categories), "a NumericColumn or Categories")
         self._require_declared()
         size = abs(self.intercept) + sum(self._bound_term(term) for term in self.terms)
-        if not size <= LARGEST:
-            raise InvalidArgument("terms", f"the sum could be beyond {LARGEST:g}; declare narrower ranges")
+        largest = 1e300  # of the absolute terms, added up, so that the sum is a finite double
+        if not size <= largest:
+            raise InvalidArgument("terms", f"the sum could be beyond {largest:g}; declare narrower ranges")
 
     def _require_declared(self) -> None:
         """Raise `InvalidArgument` unless each column in a term is declared once, fits its factors, and each declared
         column is in a term."""
         named = {column.column: column for column in self.columns}
         if len(named) < len(self.columns):
-            raise InvalidArgument("columns", "each is declared once")
+            raise InvalidArgument("columns", "a column is declared twice: declare each once")
         used = {factor.column for term in self.terms for factor in term.factors}
         if used != named.keys():
             odd = min(used ^ named.keys())
-            raise InvalidArgument(
-                "columns", f"{odd!r} is {'not declared' if odd in used else 'declared, but in no term'}", odd
-            )
+            advice = "not declared: add it to columns" if odd in used else "in no term: leave it out of columns"
+            raise InvalidArgument("columns", f"{odd!r} is {advice}", odd)
         for term in self.terms:
             for factor in term.factors:
                 _require_matching_column(factor, named[factor.column])
         if any(not isinstance(named.get(name), Categories) for name in self.others):
-            raise InvalidArgument("others", "columns of declared categories are needed")
+            raise InvalidArgument(
+                "others", "only columns with declared categories are needed here: declare them in columns as Categories"
+            )
 
     def _bound_term(self, term: Term) -> float:
         """Return an upper bound of the absolute value of a term; each factor is largest at an endpoint of its range."""
@@ -605,11 +618,16 @@ def _require_matching_column(factor: Power | Level, column: NumericColumn | Cate
     """Raise `InvalidArgument` unless a factor fits the declaration of its column: a level a declared category, a
     power a range, a logarithm a range above -1."""
     if isinstance(factor, Level) != isinstance(column, Categories):
-        raise InvalidArgument(
-            "terms", f"{factor.column!r} has {'a range' if isinstance(column, NumericColumn) else 'categories'}"
+        advice = (
+            "a range: name no category of it" if isinstance(column, NumericColumn) else "categories: name one of them"
         )
+        raise InvalidArgument("terms", f"{factor.column!r} has {advice}")
     if isinstance(column, Categories) and isinstance(factor, Level) and factor.category not in column.values:
-        raise InvalidArgument("terms", f"{factor.column!r} declares no category {factor.category!r}")
+        raise InvalidArgument(
+            "terms", f"{factor.column!r} declares no category {factor.category!r}: add it to its Categories"
+        )
     logarithm = isinstance(factor, Power) and factor.transform is Transform.LOG1P
     if isinstance(column, NumericColumn) and logarithm and column.lower <= -1:
-        raise InvalidArgument("ranges", f"{factor.column!r} needs a range above -1, for its log1p is taken")
+        raise InvalidArgument(
+            "ranges", f"{factor.column!r} needs a range above -1, since its log1p is taken: declare such a range"
+        )

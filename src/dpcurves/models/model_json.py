@@ -40,7 +40,7 @@ class Residual(Predictor):
         require_type("outcome", self.outcome, str, "the name of a column")
         require_type("model", self.model, Predictor, "a Scorecard or Trees")
         if isinstance(self.model, Residual):
-            raise InvalidArgument("model", "a Scorecard or Trees is needed")
+            raise InvalidArgument("model", "a Scorecard or Trees is needed, as Scorecard.from_sklearn(model) gives one")
 
     @property
     def name(self) -> str:  # type: ignore[override]
@@ -91,7 +91,7 @@ def predictor_from_json(text: str) -> Predictor:
     try:
         stored = json.loads(text)
     except (ValueError, RecursionError):
-        raise InvalidArgument("model", "this is not JSON") from None
+        raise InvalidArgument("model", "the text is not JSON: load the text that to_json of the model wrote") from None
     return predictor_from_object(stored)
 
 
@@ -106,7 +106,11 @@ def predictor_from_object(stored: Any) -> Predictor:
     is_own = isinstance(word, str) and word in {*kinds, Residual.KIND}
     entry_classes = [] if is_own else [entry_point.load() for entry_point in entry_points(group=GROUP, name=str(word))]
     if not is_own and not entry_classes:
-        raise InvalidArgument("model", f"an object whose field dpcurves is one of {', '.join(kinds)} is needed")
+        raise InvalidArgument(
+            "model",
+            f'an object is needed whose field "dpcurves" is one of {", ".join(kinds)}: write it with to_json of the '
+            "model",
+        )
     facts = {name: value for name, value in stored.items() if name not in {"dpcurves", "name"}}
     try:
         if word == Residual.KIND:
@@ -118,6 +122,8 @@ def predictor_from_object(stored: Any) -> Predictor:
     except InvalidArgument:
         raise
     except KeyError as error:
-        raise InvalidArgument("model", f"the field {describe_value(error.args[0])} is missing") from None
+        raise InvalidArgument(
+            "model", f"the field {describe_value(error.args[0])} is missing: add it, or write the model with to_json"
+        ) from None
     except (TypeError, ValueError, AttributeError, RecursionError):
-        raise InvalidArgument("model", "a field has the wrong form") from None
+        raise InvalidArgument("model", "a field has the wrong form: write the model with to_json") from None

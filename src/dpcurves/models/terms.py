@@ -22,9 +22,6 @@ from ..arguments import (
 from ..arrays import FloatArray
 from ..data.axis import Categories, Category
 
-HIGHEST_POWER = 16
-"""Exponent of a power term, at most."""
-
 
 class Transform(Enum):
     """Function applied to a column before its power is taken."""
@@ -50,7 +47,9 @@ class NumericColumn:
         for end in ("lower", "upper"):
             object.__setattr__(self, end, require_number(end, getattr(self, end)))
         if not (isfinite(self.lower) and isfinite(self.upper) and self.lower < self.upper):
-            raise InvalidArgument("ranges", f"{self.column!r} needs two finite endpoints, the lower first")
+            raise InvalidArgument(
+                "ranges", f"{self.column!r} needs two finite endpoints, the lower first, as in (0, 90)"
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +71,11 @@ class Power:
         object.__setattr__(self, "transform", parse_choice("transform", self.transform, Transform))
         for name in ("centre", "spread"):
             object.__setattr__(self, name, require_number(name, getattr(self, name)))
-        if not 1 <= self.power <= HIGHEST_POWER:
-            raise InvalidArgument("power", f"a whole number from 1 to {HIGHEST_POWER} is needed, got {self.power}")
+        highest = 16  # exponent
+        if not 1 <= self.power <= highest:
+            raise InvalidArgument("power", f"a whole number from 1 to {highest} is needed, got {self.power}")
         if not (isfinite(self.centre) and isfinite(self.spread) and self.spread != 0):
-            raise InvalidArgument("spread", "finite numbers are needed, and a nonzero spread")
+            raise InvalidArgument("spread", "finite numbers are needed, and a spread that is not 0")
 
     def evaluate(self, clipped: FloatArray) -> FloatArray:
         """Return the factor of each record from the column's values, clipped to their range, (records,); by
@@ -142,12 +142,10 @@ def factor_from_json(stored: Any) -> Power | Level:
     if isinstance(stored, str):
         return Power(stored)
     if not isinstance(stored, Mapping):
-        raise WrongArgumentType("terms", "factors are objects, or names of columns")
+        raise WrongArgumentType(
+            "terms", 'each factor is an object, as in {"column": "sex", "is": "m"}, or the name of a column'
+        )
     return Level(stored["column"], stored["is"]) if "is" in stored else Power(**stored)
-
-
-LARGEST_EXPONENT = 700.0
-"""Log: linear predictors are clipped here before the exponential, which stays a finite double."""
 
 
 class Link(Enum):
@@ -186,5 +184,5 @@ def _logistic(linear: float) -> float:
 
 
 def _exponential(linear: float) -> float:
-    """Return the exponential of a linear predictor, which is clipped at `LARGEST_EXPONENT`; NaN for NaN."""
-    return linear if isnan(linear) else exp(min(linear, LARGEST_EXPONENT))
+    """Return the exponential of a linear predictor, which is clipped at 700; NaN for NaN."""
+    return linear if isnan(linear) else exp(min(linear, 700.0))  # exp(700) is a finite double

@@ -56,12 +56,18 @@ class Tree:
             object.__setattr__(self, name, tuple(require_number(name, number) for number in numbers))
         size = len(self.column)
         if size < 1 or {len(self.threshold), len(self.left), len(self.right), len(self.value)} != {size}:
-            raise InvalidArgument("trees", "all lists of a tree need one length, of at least one node")
+            raise InvalidArgument(
+                "trees", "the lists of a tree differ in length, or are empty: give each one entry for every node"
+            )
         inner = [node for node, column in enumerate(self.column) if column != LEAF]
         if any(not node < child < size for node in inner for child in (self.left[node], self.right[node])):
-            raise InvalidArgument("trees", "children come after their parents")
+            raise InvalidArgument(
+                "trees",
+                "a child stands before its parent, or does not exist: number the nodes so that children follow their "
+                "parents",
+            )
         if not all(map(isfinite, (*self.threshold, *self.value))):
-            raise InvalidArgument("trees", "finite thresholds and values are needed")
+            raise InvalidArgument("trees", "thresholds and values must be finite: refit the model, or cut them")
 
 
 SINGLE = {"DecisionTreeRegressor", "DecisionTreeClassifier", "ExtraTreeRegressor", "ExtraTreeClassifier"}
@@ -78,14 +84,22 @@ def parse_sklearn_trees(model: Any, columns: Sequence[str] | None) -> Parts:
     """
     kind = type(model).__name__
     if kind not in SINGLE | FORESTS | BOOSTED:
-        raise InvalidArgument("model", f"{kind} is not read; there are {', '.join(sorted(SINGLE | FORESTS | BOOSTED))}")
+        raise InvalidArgument(
+            "model", f"{kind} cannot be read; use one of {', '.join(sorted(SINGLE | FORESTS | BOOSTED))}"
+        )
     if not hasattr(model, "n_features_in_"):
-        raise InvalidArgument("model", "fit the model first")
+        raise InvalidArgument("model", "the model is not fitted: fit it first")
     names = columns if columns is not None else getattr(model, "feature_names_in_", None)
     if names is None or len(names) != model.n_features_in_:
-        raise InvalidArgument("columns", f"the names of its {model.n_features_in_} columns are needed")
+        raise InvalidArgument(
+            "columns",
+            f"the names of the {model.n_features_in_} columns of the model are needed: pass columns=, or fit it to a "
+            "data frame",
+        )
     if getattr(model, "n_classes_", 2) not in (1, 2) or getattr(model, "n_outputs_", 1) != 1:
-        raise InvalidArgument("model", "one prediction for each record is needed: two classes, or one number")
+        raise InvalidArgument(
+            "model", "one prediction for each record is needed: fit the model to two classes, or to one number"
+        )
     named = tuple(map(str, names))
     if kind in BOOSTED:
         base, link = _initial_prediction(model)
@@ -100,10 +114,10 @@ def _initial_prediction(model: Any) -> tuple[float, Link]:
     """Return the initial prediction of boosting, which is equal for all records and so is evaluated at one, and the
     link. Raises `InvalidArgument` for an initial model or another loss than log_loss."""
     if not (isinstance(model.init_, str) or type(model.init_).__name__ in {"DummyRegressor", "DummyClassifier"}):
-        raise InvalidArgument("model", "boosting with an initial model is not supported")
+        raise InvalidArgument("model", "boosting with an initial model is not supported: leave out init")
     classifier = type(model).__name__ == "GradientBoostingClassifier"
     if classifier and model.loss != "log_loss":
-        raise InvalidArgument("model", "boosted classifiers need log_loss")
+        raise InvalidArgument("model", "boosted classifiers need loss='log_loss': refit the model with it")
     if isinstance(model.init_, str):  # 'zero'
         return 0.0, Link.LOGIT if classifier else Link.IDENTITY
     blank = np.zeros((1, model.n_features_in_), dtype=np.float32)
@@ -137,12 +151,6 @@ def threshold_before_rounding(threshold: float) -> float:
     above = np.nextafter(below, np.float32(np.inf))
     middle = (float(below) + float(above)) / 2
     return middle if float(np.float32(middle)) <= threshold else float(np.nextafter(middle, -np.inf))
-
-
-MOST_NODES = 2**20
-"""Nodes of all trees together, at most."""
-LARGEST = 1e300
-"""Score: the absolute value of any sum of trees, at most, so that it is a finite double."""
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -193,12 +201,14 @@ class Trees(Predictor):
                 "columns", "at least one column, without duplicates, and at least one tree are needed"
             )
         if any(not LEAF <= column < len(self.columns) for tree in self.trees for column in tree.column):
-            raise InvalidArgument("trees", "a tree compares a column that does not exist")
-        if sum(len(tree.column) for tree in self.trees) > MOST_NODES:
-            raise InvalidArgument("trees", f"at most {MOST_NODES} nodes are compared")
+            raise InvalidArgument("trees", "a tree compares a column that does not exist: add its name to columns")
+        most_nodes = 2**20  # each is compared for each record
+        if sum(len(tree.column) for tree in self.trees) > most_nodes:
+            raise InvalidArgument("trees", f"at most {most_nodes} nodes are compared: fit fewer or smaller trees")
         size = sum(max(map(abs, tree.value)) for tree in self.trees)
-        if not abs(self.base) + size * max(1.0, abs(self.factor)) <= LARGEST:
-            raise InvalidArgument("trees", f"the sum could be beyond {LARGEST:g}")
+        largest = 1e300  # so that the sum is a finite double
+        if not abs(self.base) + size * max(1.0, abs(self.factor)) <= largest:
+            raise InvalidArgument("trees", f"the sum could be beyond {largest:g}: fit the model to smaller numbers")
 
     @property
     def inputs(self) -> tuple[Input, ...]:

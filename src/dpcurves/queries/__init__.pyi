@@ -1,5 +1,5 @@
 from .query import (
-    FINEST_SHARE,
+    COVERAGE_DENOMINATOR,
     LARGEST_LEAST,
     MOST_COUNTED,
     AucQuery,
@@ -31,7 +31,7 @@ from .weights import COARSE, SquaredWeightQuery, WeightedQuery, WeightedSpreadQu
 
 __all__ = [
     "COARSE",
-    "FINEST_SHARE",
+    "COVERAGE_DENOMINATOR",
     "LARGEST_LEAST",
     "MOST_COUNTED",
     "AucQuery",

@@ -164,10 +164,6 @@ def places_to_array(places: Places) -> NDArray[np.int64]:
     return np.array(places, dtype=np.int64)
 
 
-MOST_LEVELS = 16
-"""Rounds of halving, at most, so up to 65,535 edges."""
-
-
 @dataclass(frozen=True, slots=True)
 class MedianQuery(Query):
     """Indices of inner edges of the only axis near the median of the records, near the medians of both halves, and so
@@ -184,11 +180,12 @@ class MedianQuery(Query):
 
     def __post_init__(self) -> None:
         convert_to_integers(self, levels="levels")
-        if not 1 <= self.levels <= MOST_LEVELS:
-            raise InvalidArgument("levels", f"a whole number from 1 to {MOST_LEVELS} is needed, got {self.levels}")
+        most_levels = 16  # 65,535 edges
+        if not 1 <= self.levels <= most_levels:
+            raise InvalidArgument("levels", f"a whole number from 1 to {most_levels} is needed, got {self.levels}")
         (axis,) = self.axes if len(self.axes) == 1 else (None,)
         if not (isinstance(axis, Axis) and axis.grid.outside is Outside.CLAMPED):
-            raise InvalidArgument("axes", "medians need one column of numbers, with outside='clamped'")
+            raise InvalidArgument("axes", "medians need one column of numbers, on a grid with outside='clamped'")
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,12 +203,6 @@ class AucQuery(Query):
         classes, scores = self.axes if len(self.axes) == 2 else (None, None)
         if not (isinstance(classes, Categories) and classes.slots == 2 and isinstance(scores, Axis)):
             raise InvalidArgument("axes", "two classes, negatives first, and one column of scores are needed")
-
-
-MOST_SUBSETS = 10_000
-"""Subsets of the records, at most, which bounds the time of all fits."""
-MOST_COEFFICIENTS = 64
-"""Coefficients of a regression beside the intercept, at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,8 +234,9 @@ class SubsetQuery(Query):
         convert_to_integers(self, subsets="subsets", coefficient="coefficient")
         for name in ("above", "below"):
             object.__setattr__(self, name, require_number(name, getattr(self, name)))
-        if not 2 <= self.subsets <= MOST_SUBSETS:
-            raise InvalidArgument("subsets", f"a number from 2 to {MOST_SUBSETS} is needed, got {self.subsets}")
+        most_subsets = 10_000  # bounds the time of all fits
+        if not 2 <= self.subsets <= most_subsets:
+            raise InvalidArgument("subsets", f"a number from 2 to {most_subsets} is needed, got {self.subsets}")
         if (
             isnan(self.above + self.below)
             or not self.above < self.below
@@ -256,17 +248,22 @@ class SubsetQuery(Query):
     def _require_columns(self) -> None:
         """Raise `InvalidArgument` unless outcome, predictors and coefficient are as the class says."""
         if len({axis.column for axis in self.axes}) < len(self.axes) or len(self.axes) < 2:
-            raise InvalidArgument("columns", "an outcome and at least one other column are needed, each once")
+            raise InvalidArgument(
+                "columns", "an outcome and at least one other column are needed: name each column once"
+            )
         if any(
             isinstance(axis, Axis) and (axis.grid.cells != 1 or not isinstance(axis.column, str)) for axis in self.axes
         ):
-            raise InvalidArgument("columns", "columns with declared ranges are needed")
+            raise InvalidArgument("columns", 'each column needs a declared range, as in NumericColumn("age", 0, 90)')
         if isinstance(self.outcome, Categories) and self.outcome.slots != 2:
-            raise InvalidArgument("outcome", "two categories are needed, or a range of numbers")
-        if not 0 <= self.coefficient < self.coefficients <= MOST_COEFFICIENTS:
+            raise InvalidArgument(
+                "outcome", "an outcome of two categories, or a NumericColumn with its range, is needed"
+            )
+        most_coefficients = 64  # beside the intercept
+        if not 0 <= self.coefficient < self.coefficients <= most_coefficients:
             raise InvalidArgument(
                 "coefficient",
-                f"an index below {self.coefficients} is needed, and at most {MOST_COEFFICIENTS} coefficients",
+                f"an index from 0 to {self.coefficients - 1} is needed, of at most {most_coefficients} coefficients",
             )
 
     @property
@@ -280,16 +277,8 @@ class SubsetQuery(Query):
         return sum(1 if isinstance(axis, Axis) else axis.slots - 1 for axis in self.axes[1:])
 
 
-MOST_PIECES = 2**16
-"""Pieces of a quantile cut, at most."""
-LARGEST_WEIGHT = 2**31
-"""Weight of a cell in a comparison, largest absolute value, so that weighted sums of counts fit 64 bits."""
-MOST_WEIGHTS = 2**20
-"""Weights of all comparisons of a query together, at most."""
-FINEST_SHARE = 10**6
+COVERAGE_DENOMINATOR = 10**6
 """Denominator of a share to be covered, at most: 6 decimals."""
-MOST_BOUNDED = 513
-"""Cells of a coverage query, at most."""
 LARGEST_LEAST = 2**50
 """Records: a threshold, or a number of spare records, of a query, at most."""
 
@@ -369,7 +358,7 @@ def _unit_size_axis(column: str) -> Axis:
     return Axis(f"doublings of records of {column}", Grid(0, cells, cells=cells))
 
 
-LONGEST_NAME = 200
+LONGEST_CATEGORY = 200
 """Bytes of UTF-8 of a category that partition selection can find, at most."""
 
 
@@ -433,7 +422,9 @@ class PartitionQuery(Query):
         are_tilings = all(_is_tiling(tiling, self.cells) for tiling in self.tilings)
         are_nested = all(_is_refinement(fine, coarse) for coarse, fine in pairwise(self.tilings))
         if not (self.tilings and are_tilings and are_nested):
-            raise InvalidArgument("tilings", "each must begin at cell 0, increase, and be nested in the next one")
+            raise InvalidArgument(
+                "tilings", "each tiling must begin at cell 0, increase, and have only bounds that the next one has too"
+            )
 
 
 def _is_tiling(starts: range | tuple[int, ...], cells: int) -> bool:
@@ -499,8 +490,11 @@ class QuantileCutsQuery(Query):
 
     def __post_init__(self) -> None:
         convert_to_integers(self, pieces="pieces")
-        if self.pieces > MOST_PIECES:
-            raise InvalidArgument("pieces", f"at most {MOST_PIECES} are allowed, got {self.pieces}")
+        most_pieces = 2**16  # pieces of a quantile cut
+        if self.pieces > most_pieces:
+            raise InvalidArgument(
+                "pieces", f"at most {most_pieces} pieces are allowed, got {self.pieces}: ask for fewer"
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -551,7 +545,9 @@ class PrefixQuery(Query):
     def __post_init__(self) -> None:
         convert_tuples_to_integers(self, prefix_lengths="prefix_lengths")
         if not self.axes or not isinstance(self.axes[-1], Axis):
-            raise InvalidArgument("axes", "prefix counts need a column of numbers as the last axis")
+            raise InvalidArgument(
+                "axes", "prefix counts need a column of numbers as the last axis: put categories first"
+            )
         if any(not 0 <= slots <= self.slots for slots in self.prefix_lengths):
             raise InvalidArgument(
                 "prefix_lengths", f"whole numbers from 0 to {self.slots} are needed, got {self.prefix_lengths}"
@@ -635,10 +631,17 @@ class ThresholdQuery(Query):
         convert_to_integers(self, most="most")
         size = prod(self.shape)
         if not self.comparisons or any(len(comparison.weights) != size for comparison in self.comparisons):
-            raise InvalidArgument("comparisons", f"at least one comparison is needed, each with {size} weights")
-        if len(self.comparisons) * size > MOST_WEIGHTS:
-            raise InvalidArgument("comparisons", f"at most {MOST_WEIGHTS} weights together are allowed")
-        if any(abs(weight) > LARGEST_WEIGHT for comparison in self.comparisons for weight in comparison.weights):
+            raise InvalidArgument(
+                "comparisons", f"at least one comparison is needed, each with {size} weights, one for each cell"
+            )
+        most_weights = 2**20  # weights of all comparisons together
+        if len(self.comparisons) * size > most_weights:
+            raise InvalidArgument(
+                "comparisons",
+                f"at most {most_weights} weights together are allowed: ask for fewer comparisons or cells",
+            )
+        # so that weighted sums of counts fit 64 bits
+        if any(abs(weight) > 2**31 for comparison in self.comparisons for weight in comparison.weights):
             raise InvalidArgument("comparisons", "weights must be whole numbers up to 2**31")
         if not 1 <= self.most <= len(self.comparisons):
             raise InvalidArgument(
@@ -677,13 +680,15 @@ class CoverageQuery(Query):
         convert_to_integers(self, spare="spare")
         (axis,) = self.axes if len(self.axes) == 1 else (None,)
         counts_outside = isinstance(axis, Axis) and axis.grid.outside is Outside.APART
+        most_cells = 513  # cells
         if not (
-            isinstance(axis, Axis) and counts_outside and axis.grid.cells % 2 and 3 <= axis.grid.cells <= MOST_BOUNDED
+            isinstance(axis, Axis) and counts_outside and axis.grid.cells % 2 and 3 <= axis.grid.cells <= most_cells
         ):
             raise InvalidArgument(
-                "axes", f"bounds need one column on an odd number of cells, from 3 to {MOST_BOUNDED}, outside apart"
+                "axes",
+                f"one column is needed on an odd number of cells, from 3 to {most_cells}, with outside='apart'",
             )
-        if not (0 < self.coverage <= 1 and self.coverage.denominator <= FINEST_SHARE):
+        if not (0 < self.coverage <= 1 and self.coverage.denominator <= COVERAGE_DENOMINATOR):
             share = float(self.coverage)
             raise InvalidArgument("coverage", f"a share above 0 and up to 1, of 6 decimals, is needed, got {share}")
         if not 0 <= self.spare <= LARGEST_LEAST:
@@ -694,7 +699,7 @@ class CoverageQuery(Query):
         """The cells whose middle is the centre of the intervals."""
         (axis,) = self.axes
         if not isinstance(axis, Axis):
-            raise WrongArgumentType("axes", "one column of numbers is needed")
+            raise WrongArgumentType("axes", "one column of numbers is needed, without categories")
         return axis.grid
 
     @property
@@ -733,6 +738,6 @@ class MergePartitionQuery(Query):
     def __post_init__(self) -> None:
         convert_to_integers(self, least="least")
         if len(self.axes) != 1:
-            raise InvalidArgument("axes", "cells are merged along exactly one axis")
+            raise InvalidArgument("axes", "cells are merged along one axis: give exactly one")
         if not 1 <= self.least <= LARGEST_LEAST:
             raise InvalidArgument("least", f"a whole number from 1 to {LARGEST_LEAST} is needed, got {self.least}")

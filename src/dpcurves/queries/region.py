@@ -17,9 +17,6 @@ from ..arguments import InvalidArgument, convert_tuples_to_integers
 from ..arrays import IntArray
 from .query import CountUse, Places, Query, places_to_array
 
-MOST_EXPECTED = 2**62
-"""Records: the expected count of a box, at most, so that differences fit 64 bits."""
-
 Box = tuple[tuple[int, int], ...]
 """Along each axis the first cell, and the cell after the last."""
 
@@ -52,14 +49,21 @@ class RegionQuery(Query):
     def __post_init__(self) -> None:
         size = prod(self.shape)
         if len(self.order) != size or _count_distinct(self.order, size) != size:
-            raise InvalidArgument("order", f"all {size} cells of the table are needed, each once")
+            raise InvalidArgument(
+                "order", f"a permutation of the {size} cells of the table is needed: list each cell once"
+            )
         tilings = [places_to_array(tiling) for tiling in self.tilings]
         if not tilings or not all(_is_rising(tiling, size) for tiling in tilings):
-            raise InvalidArgument("tilings", f"each must begin at position 0, increase, and end before position {size}")
+            raise InvalidArgument(
+                "tilings", f"each tiling must begin at position 0, increase, and end before position {size}"
+            )
         if not all(np.isin(coarse, fine, assume_unique=True).all() for coarse, fine in pairwise(tilings)):
-            raise InvalidArgument("tilings", "each must be nested in the next one")
+            raise InvalidArgument(
+                "tilings",
+                "each tiling must be nested in the next one: list coarse tilings first, and keep all their bounds",
+            )
         if self.use.uses_prefixes and len(tilings) > 1:
-            raise InvalidArgument("tilings", "use=PREFIXES needs exactly one tiling")
+            raise InvalidArgument("tilings", "use=PREFIXES needs exactly one tiling: give one, or use=CELLS")
 
     def reorder_table(self, table: NDArray[Any]) -> NDArray[Any]:
         """SECRET: return the table with its cells in `order`, followed by the missing cell."""
@@ -85,7 +89,7 @@ class IntervalPartitionQuery(Query):
     def __post_init__(self) -> None:
         if not self.order or _count_distinct(self.order, prod(self.shape)) != len(self.order):
             raise InvalidArgument(
-                "order", f"different cells of the {prod(self.shape)} of the table are needed, at least one"
+                "order", f"indices of cells from 0 to {prod(self.shape) - 1} are needed, at least one, and each once"
             )
 
 
@@ -108,10 +112,16 @@ class WaveletQuery(Query):
 
     def __post_init__(self) -> None:
         if min(self.sides, default=0) < 1:
-            raise InvalidArgument("sides", f"at least 1 cell along each axis is needed, got {self.sides}")
+            raise InvalidArgument(
+                "sides",
+                "the number of cells along each axis is needed, as whole numbers of at least 1, as in (4, 8), got "
+                f"{self.sides}",
+            )
         size, needed = prod(self.shape), prod(self.sides)
         if len(self.order) != needed or _count_distinct(self.order, size) != needed:
-            raise InvalidArgument("order", f"{needed} different cells of the {size} of the table are needed")
+            raise InvalidArgument(
+                "order", f"{needed} indices of cells from 0 to {size - 1} are needed, each once: the product of sides"
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,8 +148,9 @@ class WorstBoxQuery(Query):
             raise InvalidArgument(
                 "expected", f"{len(self.boxes)} counts are needed, one for each box, got {len(self.expected)}"
             )
-        if max(map(abs, self.expected)) > MOST_EXPECTED:
-            raise InvalidArgument("expected", "whole numbers up to 2**62 are needed")
+        # so that differences fit 64 bits
+        if max(map(abs, self.expected)) > 2**62:
+            raise InvalidArgument("expected", "each expected count must be a whole number up to 2**62: cut larger ones")
 
 
 def _count_distinct(order: Places, size: int) -> int:
@@ -250,14 +261,18 @@ class SplitRule:
             divisible = self.is_divisible(boxes)
             count = int(divisible.sum())
             if len(remaining) < count:
-                raise InvalidArgument("decisions", "there are fewer decisions than divisible boxes")
+                raise InvalidArgument(
+                    "decisions", "there are fewer decisions than boxes that can be divided: give one, 0 or 1, for each"
+                )
             divided = np.zeros(len(divisible), dtype=np.bool_)
             divided[divisible] = remaining[:count] == 1
             remaining = remaining[count:]
             leaves.append(boxes.select(~divided))
             boxes = self.divide(boxes.select(divided))
         if len(remaining):
-            raise InvalidArgument("decisions", "there are more decisions than divisible boxes")
+            raise InvalidArgument(
+                "decisions", "there are more decisions than boxes that can be divided: give one, 0 or 1, for each"
+            )
         return Boxes(*(np.concatenate(bounds) for bounds in zip(*leaves, strict=True)))
 
 

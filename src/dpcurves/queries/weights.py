@@ -12,10 +12,6 @@ from ..arrays import FloatArray, IntArray
 from ..data import Axis, Categories, Grid, Weights
 from .query import CountUse, Query
 
-LARGEST_HALF = 2**20
-"""Steps: the half width of a cell in a weighted sum, at most, so that products with weights fit 64 bits."""
-LARGEST_SPREAD = 2**10
-"""Steps: the half width of a cell where weights and distances are squared, at most, for the same reason."""
 COARSE = 2**8
 """Steps of a weight of 1 where it is squared together with a distance, so that the product fits 64 bits."""
 
@@ -56,7 +52,9 @@ class WeightedQuery(Query):
         """The grid of the last axis. Raises `TypeError` if the last axis is not a column of numbers."""
         axis = self.axes[-1] if self.axes else None
         if not isinstance(axis, Axis):
-            raise WrongArgumentType("axes", "weighted sums need a column of numbers, last")
+            raise WrongArgumentType(
+                "axes", "weighted sums need a column of numbers as the last axis: put categories first"
+            )
         return axis.grid
 
     def amounts(self, values: FloatArray, steps: IntArray) -> tuple[IntArray, IntArray]:
@@ -173,8 +171,9 @@ class WeightedSumQuery(WeightedQuery):
     def __post_init__(self) -> None:
         WeightedQuery.__post_init__(self)
         convert_to_integers(self, half="half")
-        if not 1 <= self.half <= LARGEST_HALF:
-            raise InvalidArgument("half", f"a whole number from 1 to {LARGEST_HALF} is needed, got {self.half}")
+        largest = 2**20  # steps, so that products with weights fit 64 bits
+        if not 1 <= self.half <= largest:
+            raise InvalidArgument("half", f"a whole number from 1 to {largest} is needed, got {self.half}")
         _ = self.grid
 
     @property
@@ -213,10 +212,9 @@ class WeightedSpreadQuery(WeightedQuery):
     def __post_init__(self) -> None:
         WeightedQuery.__post_init__(self)
         convert_to_integers(self, half="half", center="center")
-        if not 1 <= self.half <= LARGEST_SPREAD or abs(self.center) > self.half:
-            raise InvalidArgument(
-                "half", f"a number from 1 to {LARGEST_SPREAD} is needed, and a center from -half to half"
-            )
+        largest = 2**10  # steps, so that products of squares fit 64 bits
+        if not 1 <= self.half <= largest or abs(self.center) > self.half:
+            raise InvalidArgument("half", f"a number from 1 to {largest} is needed, and a center from -half to half")
         _ = self.grid
 
     @property

@@ -247,7 +247,7 @@ class ListsNames(Protocol):
     """Engine that can list the values of a column."""
 
     def names(self, bound: engines.BoundAxis) -> Mapping[str, int]:
-        """Return the number of units with each text of a column, for texts of at most `LONGEST_NAME` bytes of UTF-8."""
+        """Return the number of units with each text of a column, for texts of at most 200 bytes of UTF-8."""
 
 
 @runtime_checkable
@@ -574,7 +574,7 @@ class Records:
         return self._counted_units
 
     def names(self, axis: Categories) -> dict[str, int]:
-        """Return the number of units with each value of a column, by name, for names of at most `LONGEST_NAME` bytes.
+        """Return the number of units with each value of a column, by name, for names of at most 200 bytes.
 
         Formal guarantees: one unit changes the numbers of at most ``unit.records`` names, each by 1.
 

@@ -77,10 +77,8 @@ def is_monotone(steps: FloatArray, ceiling: Ceiling) -> bool:
 # Isotonic projection in squares.
 
 
-ROUNDING = 1e-13
+STEP_TOLERANCE = 1e-13
 """Ratio to all summands of a step: a smaller fall is rounding error."""
-INFEASIBLE = 1e-9
-"""Ratio to the same summands: a step under pressure that falls by more has no solution."""
 
 
 class NoiseChange(NamedTuple):
@@ -142,12 +140,15 @@ def solve_least_squares(steps: FloatArray, graph: NoiseGraph, ceiling: Ceiling) 
     pressed = _initial_active_set(steps, ceiling)
     while True:
         (smoothed, noise), size = _solve_active_set(steps, graph, pressed)
-        falling = (smoothed < -ROUNDING * size) & ~pressed
+        falling = (smoothed < -STEP_TOLERANCE * size) & ~pressed
         if not falling.any():
             break
         pressed |= falling
-    if np.any(smoothed < -INFEASIBLE * size):
-        raise InvalidArgument("noisy", "it falls between points that noise does not move apart")
+    # relative to all summands: a step under pressure that falls by more has no solution
+    if np.any(smoothed < -1e-9 * size):
+        raise InvalidArgument(
+            "noisy", "the curve falls between points that noise does not move apart: check the curve and its noises"
+        )
     return NoiseChange(np.where(pressed, 0.0, np.maximum(smoothed, 0)), noise)
 
 
@@ -193,13 +194,6 @@ def _apply_pressure(
 
 
 # Linear programmes on a noise graph, by an interior point method: the least sum of absolute changes of noises.
-
-
-GAP = 1e-10  # relative duality gap at which the iteration stops
-SHORTFALL = 1e-10  # residual of the equations at which it stops, in units of the largest fall
-ROUNDS = 150  # iterations; about 15 are usual, 30 for the hardest curves
-CORRECTIONS = 3  # iterative refinements of one direction; 1 is usual
-NEARLY_ALL = 0.9995  # fraction of the distance to the nearest bound that a step covers
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -279,15 +273,20 @@ def solve_interior_point(programme: LinearProgramme) -> InteriorPoint:
         ArithmeticError: rounding errors prevent convergence.
     """
     point = _initial_point(programme)
-    tolerance = SHORTFALL + ROUNDING * float(np.abs(programme.steps).max())
+    # residual of the equations at which it stops, in units of the largest fall
+    tolerance = 1e-10 + STEP_TOLERANCE * float(np.abs(programme.steps).max())
     noises = len(programme.slots)
-    for _ in range(ROUNDS):
-        gap = GAP * float(programme.cost @ (point.value[:noises] + point.value[noises : 2 * noises]))
+    most_rounds = 150  # about 15 are usual, 30 for the hardest curves
+    for _ in range(most_rounds):
+        # relative duality gap at which the iteration stops
+        gap = 1e-10 * float(programme.cost @ (point.value[:noises] + point.value[noises : 2 * noises]))
         residual = float(np.abs(programme.apply_constraints(point.value) + programme.steps).max())
         if residual <= tolerance and float(point.value @ point.slack) <= gap:
             return point
         _take_predictor_corrector_step(programme, point, gap / 2, tolerance / 8)
-    raise ArithmeticError(f"noisy: not smoothed in {ROUNDS} rounds: numbers or variances are too far apart")
+    raise ArithmeticError(
+        f"noisy: not smoothed in {most_rounds} rounds: numbers or variances are too far apart; scale them"
+    )
 
 
 def _initial_point(programme: LinearProgramme) -> InteriorPoint:
@@ -324,8 +323,9 @@ def _take_predictor_corrector_step(programme: LinearProgramme, point: InteriorPo
     _fill_corrector_aim(point, predictor, max(product * (predicted_product / product) ** 3, gap) / len(aim), aim)
     direction = _newton_direction(programme, factors, point, aim)
     _refine_direction(programme, factors, point, direction, enough)
-    value_step = NEARLY_ALL * _feasible_step_length(point.value, direction.value)
-    slack_step = NEARLY_ALL * _feasible_step_length(point.slack, direction.slack)
+    nearly_all = 0.9995  # fraction of the distance to the nearest bound that a step covers
+    value_step = nearly_all * _feasible_step_length(point.value, direction.value)
+    slack_step = nearly_all * _feasible_step_length(point.slack, direction.slack)
     _add_scaled(point.value, direction.value, value_step)
     _add_scaled(point.slack, direction.slack, slack_step)
     _add_scaled(point.pressure, direction.pressure, slack_step)
@@ -347,7 +347,8 @@ def _refine_direction(
 ) -> None:
     """Correct `direction`, in place, until the residual of the equations is at most `enough`: near bounds, slacks
     are small differences of pressures."""
-    for _ in range(CORRECTIONS):
+    # iterative refinements of one direction; 1 is usual
+    for _ in range(3):
         residual = -programme.steps - programme.apply_constraints(point.value + direction.value)
         if float(np.abs(residual).max()) <= enough:
             break
@@ -428,9 +429,6 @@ def _add_noise_to_steps(lower: Indices, upper: Indices, value: FloatArray, steps
 # Isotonic projection in absolute values.
 
 
-ZERO = 1e-9  # steps under pressure below this are 0, in units of the largest fall
-
-
 def project_isotonic_l1(noisy: ArrayLike, graph: NoiseGraph, ceiling: Ceiling) -> FloatArray:
     """Return a monotone curve from 0 with the smallest change of the noises, in absolute values.
 
@@ -483,7 +481,8 @@ def solve_least_absolute(steps: FloatArray, graph: NoiseGraph, ceiling: Ceiling)
     smoothed, noise = np.zeros(len(steps)), np.zeros(len(graph.variance))
     noise[programme.slots] = fall * (solution.value[:noises] - solution.value[noises : 2 * noises])
     bounded = solution.value[2 * noises :]
-    pressed = (bounded < ZERO) & (bounded < solution.pressure[: programme.bounded_steps])
+    # in units of the largest fall
+    pressed = (bounded < 1e-9) & (bounded < solution.pressure[: programme.bounded_steps])
     smoothed[: programme.bounded_steps] = np.where(pressed, 0.0, fall * bounded)
     return NoiseChange(smoothed, noise)
 

@@ -91,7 +91,7 @@ class NoiseGraph:
             or selected[-1] >= self.points
             or np.any(np.diff(selected) < 1)
         ):
-            raise InvalidArgument("points", f"rising numbers from 0 to {self.points - 1} are needed")
+            raise InvalidArgument("points", f"rising indices of points from 0 to {self.points - 1} are needed")
         before = np.searchsorted(selected, np.arange(self.points + 1)).astype(np.int32)
         first, last = before[self.slots.lower], before[self.slots.upper]
         nonempty = (first < last) & (self.variance > 0)
@@ -121,7 +121,7 @@ def build_noise_graph(points: int, first: ArrayLike, last: ArrayLike, variance: 
     if points < 1:
         raise InvalidArgument("points", f"at least 1 is needed, got {points}")
     if starts.shape != ends.shape or starts.ndim != 1 or np.any((starts < 0) | (starts >= ends) | (ends > points)):
-        raise InvalidArgument("first, last", f"stretches of one point or more between 0 and {points} are needed")
+        raise InvalidArgument("first, last", f"blocks of one point or more between 0 and {points} are needed")
     if not np.all((variances >= 0) & np.isfinite(variances)):
         raise InvalidArgument("variance", "finite numbers of at least 0 are needed")
     positive = variances > 0
@@ -138,7 +138,9 @@ def _assemble_graph(points: int, blocks: NoiseBlocks) -> NoiseGraph:
     variance, largest = np.zeros(count), np.zeros(count)
     order = _order_inner_first(points, blocks.first, blocks.last)
     if not _fill_slots(order, blocks, slots, variance, largest):
-        raise InvalidArgument("first, last", "no two stretches may cross")
+        raise InvalidArgument(
+            "first, last", "two blocks cross: neither contains the other; give nested or disjoint blocks"
+        )
     return NoiseGraph(points, slots, variance, largest)
 
 
@@ -305,14 +307,12 @@ def build_prefix_graph(bounds: Sequence[IntArray], variances: Sequence[float]) -
 def repeat_variances(bounds: Sequence[IntArray], variances: Sequence[float]) -> FloatArray:
     """Return the variances of the noise of all blocks, level by level, from left to right, given one for each level."""
     if len(bounds) != len(variances) or not bounds:
-        raise InvalidArgument("variances", f"one for each of {len(bounds)} levels is needed, got {len(variances)}")
+        raise InvalidArgument(
+            "variances", f"one variance for each of {len(bounds)} levels is needed, got {len(variances)}"
+        )
     if not all(np.isin(coarse, fine).all() for coarse, fine in pairwise(bounds)):
         raise InvalidArgument("bounds", "every block must be a union of blocks of the next level")
     return np.repeat(np.asarray(variances, dtype=np.float64), [len(ends) - 1 for ends in bounds])
-
-
-LEAST = 1e-9
-"""Smallest variance of a count, relative to the largest, so that a count without noise hardly changes."""
 
 
 class NoisyCurve(NamedTuple):
@@ -375,5 +375,6 @@ def estimate_prefixes(law: NoisySums, values: Sequence[int], total: int | None) 
     ends, points = law.bounds[1:], np.arange(len(law.bounds) - 1)
     cells, _ = law.reconstruct(released, total)
     variances = law.prefix_variances(total is not None)[0, ends]
-    graph = build_noise_graph(len(ends), points, points + 1, np.maximum(variances, LEAST * variances.max()))
+    # a count without noise gets a billionth of the largest variance, so that it hardly changes
+    graph = build_noise_graph(len(ends), points, points + 1, np.maximum(variances, 1e-9 * variances.max()))
     return NoisyCurve(ends, np.cumsum(cells[0])[ends - 1], graph)

@@ -26,7 +26,7 @@ from ..conversation import (
 from ..data import MOST_LAID_OUT, Axis
 from ..data.grid import split_at_round_numbers
 from ..estimation import JointEstimate, TreeEstimate, build_layout, least_squares_total
-from ..estimation.binary_tree import WHOLE, DyadicLayout, Layout, find_leaves, first_cells_of_nodes, subtree_maxima
+from ..estimation.binary_tree import ROOT, DyadicLayout, Layout, find_leaves, first_cells_of_nodes, subtree_maxima
 from ..inference import Bracket, PathQuantile
 from ..laws import Family, IntervalSums, Noise, Tier, round_error
 from ..queries import CountQuery, CountUse, Hint, PartitionQuery, Places, PrefixQuery
@@ -538,7 +538,7 @@ def refine_around_quantiles(
         far = _may_hold_quantile(splits, share, total_variance, 0.0, margin, z=TUNING.far_z)
         is_split |= (is_near & (counts > threshold)) | (far & (counts > TUNING.large_factor * threshold))
         if population:
-            sampling = counts[WHOLE] * share * (1 - share)
+            sampling = counts[ROOT] * share * (1 - share)
             is_near = _may_hold_quantile(splits, share, total_variance, sampling, margin, z=TUNING.quantile_z)
             is_split |= is_near & (counts > max(threshold, TUNING.sampling_ratio * sqrt(sampling)))
     return tuple(first_cells_of_nodes(layout, find_leaves(layout, is_split)).tolist())
@@ -552,7 +552,7 @@ def _may_hold_quantile(
     """
     layout, counts = splits.layout, splits.counts
     below, left_error, right_error = np.zeros((3, layout.nodes))  # records below a node; errors at its endpoints
-    left_error[WHOLE], right_error[WHOLE] = share * sqrt(total_variance), (1 - share) * sqrt(total_variance)
+    left_error[ROOT], right_error[ROOT] = share * sqrt(total_variance), (1 - share) * sqrt(total_variance)
     for parent, left, right, _ in layout.halvings:
         left_share = np.divide(
             counts[left], counts[parent], out=np.full_like(counts[left], 0.5), where=counts[parent] > 0
@@ -568,7 +568,7 @@ def _may_hold_quantile(
             right_error[parent],
         )
     left_error, right_error = (z * np.sqrt(error**2 + sampling) + margin for error in (left_error, right_error))
-    target_rank = share * counts[WHOLE]
+    target_rank = share * counts[ROOT]
     return np.asarray((below - left_error <= target_rank) & (target_rank <= below + counts + right_error))
 
 
@@ -603,7 +603,7 @@ def is_widespread(tilings: Tilings, splits: TreeEstimate, base_noise: Noise) -> 
         base_noise: See `is_dense`.
     """
     cells = splits.layout.cells
-    is_far_above = splits.counts[WHOLE] > TUNING.far_above * cells * sqrt(base_noise.variance)
+    is_far_above = splits.counts[ROOT] > TUNING.far_above * cells * sqrt(base_noise.variance)
     largest_number = cells * (TUNING.widespread_atom_share if is_far_above else TUNING.widespread_share)
     return base_noise.family is Family.GAUSSIAN and len(tilings[-1]) > largest_number
 
@@ -633,7 +633,7 @@ def _tolerated_variances(splits: TreeEstimate, base_noise: Noise) -> tuple[float
     """Return the tolerated posterior variance of a split, in squared records, in a round of 1, 2, ... tilings."""
     if splits.even_probability > TUNING.even_probability:
         return TUNING.even_tolerances
-    is_enough = splits.counts[WHOLE] > TUNING.enough_ratio * sqrt(base_noise.variance)
+    is_enough = splits.counts[ROOT] > TUNING.enough_ratio * sqrt(base_noise.variance)
     return TUNING.tolerances if is_enough else TUNING.cautious_tolerances
 
 

@@ -57,13 +57,14 @@ class Distribution:
         sample = np.asarray(values, dtype=np.float64)
         weight = np.ones(sample.shape) if weights is None else np.asarray(weights, dtype=np.float64)
         if sample.ndim != 1 or weight.shape != sample.shape:
-            raise InvalidArgument("sample", "give a one-dimensional array, with as many weights as values")
+            raise InvalidArgument("sample", "give a list of numbers, and as many weights as values")
         is_present = ~np.isnan(sample)
         sample, weight = sample[is_present], weight[is_present]
         if np.isinf(sample).any() or not np.isfinite(weight).all() or (weight < 0).any() or not weight.sum() > 0:
             raise InvalidArgument(
                 "sample",
-                "at least one finite value with a positive weight is needed, and no infinite value or negative weight",
+                "at least one value with a positive weight is needed, and no infinite value or negative weight: "
+                "remove these",
             )
         knots, knot_index = np.unique(sample, return_inverse=True)
         cumulated = np.cumsum(np.bincount(knot_index, weights=weight))

@@ -14,10 +14,6 @@ from ..arrays import FloatArray, IntArray
 
 Function = Callable[[FloatArray, FloatArray], FloatArray]
 """A symmetric kernel of two values, or of arrays of values."""
-POINTS = 5
-"""Nodes of Gauss-Legendre quadrature in each cell, so 25 in a pair of cells: exact for polynomials of degree 9."""
-ROWS = 64
-"""Cells that are evaluated at once, so that the arrays fit the processor's cache."""
 
 
 def cell_endpoints(edges: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -151,7 +147,7 @@ def kernel_from_function(function: Function) -> Callable[[FloatArray], Kernel]:
 
     def average_over_cells(edges: FloatArray) -> Kernel:
         """Return the kernel on cells between these edges."""
-        nodes, weights = leggauss(POINTS)
+        nodes, weights = leggauss(5)  # nodes of Gauss-Legendre quadrature in each cell, so 25 in a pair of cells
         low, high = cell_endpoints(edges)
         middles, halves = (high + low) / 2, (high - low) / 2
         points, shares = middles + halves * nodes[:, None], weights / 2
@@ -161,8 +157,9 @@ def kernel_from_function(function: Function) -> Callable[[FloatArray], Kernel]:
             return np.asarray(function(x[:, None], y[None, :]))
 
         mean, off_diagonal = np.zeros((2, len(middles), len(middles)))
-        for start in range(0, len(middles), ROWS):  # blocks of rows bound the memory
-            rows = slice(start, start + ROWS)
+        rows_at_once = 64  # cells, so that the arrays fit the processor's cache
+        for start in range(0, len(middles), rows_at_once):  # blocks of rows bound the memory
+            rows = slice(start, start + rows_at_once)
             for number, (x, share) in enumerate(zip(points[:, rows], shares, strict=True)):
                 mean[rows] += share**2 * evaluate_kernel(x, points[number])
                 for y, other_share in zip(points[:number], shares[:number], strict=True):
@@ -262,14 +259,19 @@ class CellKernel:
     def __post_init__(self) -> None:
         table = np.asarray(self.table, dtype=np.float64)
         if table.ndim != 2 or table.shape[0] != table.shape[1]:
-            raise InvalidArgument("kernel", f"a square table is needed, got one of shape {table.shape}")
+            raise InvalidArgument(
+                "kernel",
+                f"a square table is needed, with one row and one column for each cell, got shape {table.shape}",
+            )
         require_kernel(table)
         object.__setattr__(self, "table", table)
 
     def __call__(self, edges: FloatArray) -> Kernel:
         """Return the table as a kernel. Raises `ValueError` if it is for another number of cells."""
         if len(self.table) != (cells := len(cell_endpoints(edges)[0])):
-            raise InvalidArgument("kernel", f"a table of {cells} cells is needed, got one of {len(self.table)}")
+            raise InvalidArgument(
+                "kernel", f"a table of {cells} rows and columns is needed, one for each cell, got {len(self.table)}"
+            )
         return Kernel(self.table, np.zeros_like(self.table))
 
 
@@ -282,7 +284,9 @@ def kernel_on_cells(kernel: Function | MidpointKernel | CellKernel) -> Callable[
     if isinstance(kernel, MidpointKernel | CellKernel):
         return kernel
     if not callable(kernel):
-        raise WrongArgumentType("kernel", f"a function of two arrays is needed, got {type(kernel).__name__}")
+        raise WrongArgumentType(
+            "kernel", f"a function of two arrays is needed, as in lambda x, y: abs(x - y), got {type(kernel).__name__}"
+        )
     return kernel_from_function(kernel)
 
 
@@ -301,9 +305,14 @@ def kernel_at_middles(kernel: Function | MidpointKernel | CellKernel) -> Callabl
 def require_kernel(values: FloatArray) -> None:
     """Raise `ValueError` if the values of a kernel on pairs of cells are not finite, or not symmetric."""
     if not np.all(np.isfinite(values)):
-        raise InvalidArgument("kernel", "kernel must be finite on the whole grid, edges included")
+        raise InvalidArgument(
+            "kernel",
+            "the function must be finite on the whole grid, edges included: change it, or give a narrower grid",
+        )
     if not np.all(np.abs(values - values.T) <= 1e-8 + 1e-5 * np.abs(values)):
-        raise InvalidArgument("kernel", "kernel must be symmetric: kernel(x, y) == kernel(y, x)")
+        raise InvalidArgument(
+            "kernel", "the function must be symmetric, kernel(x, y) == kernel(y, x): use the mean of both, for example"
+        )
 
 
 def mean_over_pairs(kernel: Kernel, cells: FloatArray) -> FloatArray:

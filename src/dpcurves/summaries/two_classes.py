@@ -99,7 +99,9 @@ def project_to_simplex(values: FloatArray, total: float) -> FloatArray:
     [4.0, 0.0, 0.0]
     """
     if not total > 0 or not values.size:
-        raise InvalidArgument("total", f"a number above zero is needed, and at least one value, got {total}")
+        raise InvalidArgument(
+            "total", f"a number of records above 0 is needed, and at least one curve value, got {total}"
+        )
     values = values - values.max()  # a shift changes nothing, and keeps the total exact beside huge values
     falling = np.sort(values, axis=None)[::-1]
     cuts = (np.cumsum(falling) - total) / np.arange(1, falling.size + 1)
@@ -161,8 +163,6 @@ def monotone_prefixes(cells: FloatArray, upper: float | None) -> FloatArray:
 
 LEAST_MASS = 0.5
 """Records: a class with fewer, noise included, counts as empty and its statistics are unknown."""
-CERTAIN = 2.0**-52
-"""Probability: scores are clipped to at least this distance from 0 and 1 in logarithms, as in scikit-learn."""
 
 
 def roc_points(positive: FloatArray, negative: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -360,7 +360,8 @@ def log_loss(cells: FloatArray, scores: FloatArray) -> FloatArray:
     >>> float(log_loss(np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([0.5, 0.5])) / np.log(2))
     1.0
     """
-    probabilities = np.clip(scores, CERTAIN, 1 - CERTAIN)
+    certain = 2.0**-52  # the smallest distance from 0 and 1 in logarithms, as in scikit-learn
+    probabilities = np.clip(scores, certain, 1 - certain)
     loss = -(cells[..., 0, :] @ np.log1p(-probabilities)) - cells[..., 1, :] @ np.log(probabilities)
     return np.asarray(loss / np.maximum(cells.sum(axis=(-2, -1)), LEAST_MASS))
 

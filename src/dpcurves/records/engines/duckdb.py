@@ -21,7 +21,7 @@ from ...arguments import InvalidArgument
 from ...arrays import FloatArray, IntArray
 from ...data import Axis, Grid, MissingReason, Outside, SelectedCategories
 from ...privacy import EACH_RECORD, Unit
-from ...queries.query import LONGEST_NAME
+from ...queries.query import LONGEST_CATEGORY
 from ..source import (
     FAILURE,
     FIELDS_FAULT,
@@ -404,7 +404,7 @@ def names_sql(read: str, column: Column, *, each_record: bool) -> str:
     too long.
     """
     units = "count(*)" if each_record else "count(DISTINCT unit) + CAST(count(*) > count(unit) AS BIGINT)"
-    value, longest = "n0 + 0" if column.value_type in FLOATS else "t0", LONGEST_SHOWN * LONGEST_NAME
+    value, longest = "n0 + 0" if column.value_type in FLOATS else "t0", LONGEST_SHOWN * LONGEST_CATEGORY
     return (
         f"SELECT {value} AS value, {units} FROM ({read}) WHERE {_has_value(column.kind, 0)} AND "
         f"strlen(t0) <= {longest} GROUP BY value"
@@ -418,7 +418,7 @@ LONGEST_SHOWN = len(r"\xFF")
 def decode_shown_name(shown: str) -> str | None:
     """Return the name behind a shown text, whose non-ASCII bytes are hexadecimal codes.
 
-    None if the bytes are not UTF-8, or more than `LONGEST_NAME`.
+    None if the bytes are not UTF-8, or more than `LONGEST_CATEGORY`.
 
     >>> decode_shown_name(r"n\xc3\xa9"), decode_shown_name(r"\xff")
     ('né', None)
@@ -429,8 +429,8 @@ def decode_shown_name(shown: str) -> str | None:
 
 
 def decode_name(name: bytes) -> str | None:
-    """Decode a name from UTF-8; None if the bytes are invalid or more than `LONGEST_NAME`."""
-    if len(name) > LONGEST_NAME:
+    """Decode a name from UTF-8; None if the bytes are invalid or more than `LONGEST_CATEGORY`."""
+    if len(name) > LONGEST_CATEGORY:
         return None
     with suppress(UnicodeDecodeError):
         return name.decode()
