@@ -198,6 +198,8 @@ class _Comparison:
         draws = min(len(noise.records) for noise in noises)
 
         def stack_groups(parts: Sequence[inference.RiskTable]) -> tuple[GroupCounts, FloatArray]:
+            """Return the counts of all groups, each (..., groups, cells), and by how many records too many may be at
+            risk in each cell, (..., groups, cells)."""
             events = np.stack([part.events[..., row, :] for part in parts], axis=-2)
             whole = np.stack([part.events.sum(axis=-2) for part in parts], axis=-2)
             records = np.stack([part.records for part in parts], axis=-2)
@@ -230,6 +232,8 @@ class _Comparison:
             return 0.0
 
         def shift_scores(counts: GroupCounts, censored: FloatArray) -> FloatArray:
+            """Return the scores if half of the censored records of a cell leave before its events, minus the scores
+            if all leave after them."""
             fewer = counts._replace(records=counts.records - censored / 2)
             even, late = (SubdistributionRisk.from_counts(each, cells, rho).score() for each in (fewer, counts))
             return even - late

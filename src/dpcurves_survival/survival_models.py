@@ -227,6 +227,8 @@ class SurvivalModel(IntervalResult):
         """
 
         def find_endpoints(level: float, population: bool) -> tuple[float, float]:
+            """Return the ends of the interval of the C-index at `level`, over all orders of times in one cell; with
+            `population` for the population."""
             drawn, intervals = self._cell_counts.simulate_counts(population), []
             orders = [
                 [
