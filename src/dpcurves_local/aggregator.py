@@ -204,7 +204,7 @@ def _split_batches(reports: Iterable[bytes]) -> Iterator[list[bytes]]:
 
 
 LABEL = b"dpcurves local invitation\n"
-NOT_ONE = "it is no invitation to this task"
+NOT_ONE = "is not signed for this task; ask whoever made the task for another invitation"
 
 
 @dataclass(frozen=True)
@@ -241,11 +241,15 @@ class Inviter:
                 with os.fdopen(file, "wb") as key_file:
                     key_file.write(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
         except OSError as error:
-            raise InvalidArgument("invitation_key", f"the file cannot be opened ({error.strerror})") from None
+            raise InvalidArgument(
+                "invitation_key", f"the file cannot be opened ({error.strerror}); name another file"
+            ) from None
         except (ValueError, TypeError):
             pass
         if key is None:
-            raise InvalidArgument("invitation_key", "the file holds no Ed25519 private key without a password")
+            raise InvalidArgument(
+                "invitation_key", "the file holds no Ed25519 private key without a password; name the key"
+            )
         return cls(key)
 
     @cached_property
@@ -261,7 +265,9 @@ class Inviter:
             ValueError: the task names another key, or the person has no name.
         """
         if task.invitations != self.public_key:
-            raise InvalidArgument("task", "it names another key for invitations, or none")
+            raise InvalidArgument(
+                "task", "names another key for invitations, or none; make the task with the public key of this inviter"
+            )
         name = task.hash_name(person)
         return urlsafe_b64encode(name + self.private_key.sign(_encode_signed_name(task, name))).decode()
 

@@ -178,19 +178,21 @@ class StochasticRounding:
         grid = self.axis.grid
         if grid.spacing is not Spacing.LINEAR or grid.outside is Outside.APART:
             raise UnsupportedQuery(
-                "rounding", "stochastic rounding needs cells of equal width and a grid that clips values outside"
+                "rounding",
+                "needs cells of equal width and a grid that clips values outside; take another grid, "
+                "or simple rounding",
             )
         if not 2 <= grid.cells <= FINEST // 2:
-            raise InvalidArgument(
-                "rounding", f"from 2 to {FINEST // 2} cells have middles to round to, got {grid.cells}"
-            )
+            raise InvalidArgument("rounding", f"needs a grid of 2 to {FINEST // 2} cells, got {grid.cells}")
 
     @classmethod
     def from_question(cls, question: object, axes: Sequence[Axis | Categories]) -> StochasticRounding:
         """Return the rounding for a question. Raises `UnsupportedQuery` if it is not about one column of numbers."""
         axis = axes[-1]
         if not isinstance(question, HistogramQuestion) or len(axes) != 1 or not isinstance(axis, Axis):
-            raise UnsupportedQuery("rounding", "stochastic rounding is for numbers of a histogram only")
+            raise UnsupportedQuery(
+                "rounding", "is for histograms of one column of numbers; take simple rounding for other questions"
+            )
         return cls(axis)
 
     @cached_property
@@ -278,5 +280,7 @@ class ReportMemo:
                 yield store
         except sqlite3.Error:
             raise InvalidArgument(
-                "kept", "the file of reports cannot be used: it is locked, damaged or of another format"
+                "kept",
+                "the file of reports is locked, damaged or of another format; end other programs that "
+                "use it, or restore it from a copy",
             ) from None

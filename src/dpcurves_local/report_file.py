@@ -332,7 +332,9 @@ def map_report_file(path: str | Path) -> memoryview:
         data: Any = np.memmap(path, dtype=np.uint8, mode="r") if size else b""
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "it is not a regular file"
-        raise InvalidArgument("reports", f"a file cannot be read ({reason})") from None
+        raise InvalidArgument(
+            "reports", f"the file cannot be read ({reason}); name a file of reports of the local model"
+        ) from None
     return memoryview(data)
 
 

@@ -24,7 +24,7 @@ from dpcurves.foreign_text import escape_for_terminal
 from dpcurves.ledger import Allotment, QuestionBudget
 from dpcurves.privacy import PrivacyLoss
 from dpcurves.session import ask_with_budget
-from dpcurves_parties.serving.channel import PATIENCE, Channel
+from dpcurves_parties.serving.channel import IMPOSTOR, PATIENCE, Channel
 from dpcurves_parties.serving.task_document import Ticket
 
 from .relay import unpack_messages
@@ -142,7 +142,7 @@ class ApprovedList:
         except InvalidArgument:
             raise
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
-            rule = "the file must be a JSON list of entries with question or fingerprint, and epsilon or rho"
+            rule = "must be a JSON list of entries with question or fingerprint, and epsilon or rho"
             raise InvalidArgument("approved", rule) from None
 
 
@@ -260,7 +260,9 @@ class SiteAgent:
         if key not in self._decided:
             self._decided[key] = self._approve(approval_request)
         if not self._decided[key]:
-            raise ProtocolError("question", "the site's officer did not approve it", 403)
+            raise ProtocolError(
+                "question", "was not approved by the site's officer; ask another question, or ask the officer", 403
+            )
 
     def _report(self, line: str) -> None:
         """Pass one line to the site's log, in which every character of a peer is visible."""
@@ -331,7 +333,7 @@ class _CoordinatorConnection:
             except ProtocolError as error:
                 if error.status in GONE:
                     raise RoundOver(error.argument, error.rule, error.status) from None
-                is_down = error.status in RETRIED and not error.rule.startswith("who answers")
+                is_down = error.status in RETRIED and not error.rule.startswith(IMPOSTOR)
                 if not is_down or (self._patience is not None and waited > self._patience):
                     raise
             sleep(pause)

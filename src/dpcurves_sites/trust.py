@@ -197,7 +197,7 @@ class SecureSum:
             ValueError: The number of keys is wrong, or `collusion_threshold` is out of range.
         """
         if len(keys) != self.sites:
-            raise InvalidArgument("keys", f"{self.sites} sites need {self.sites} keys, got {len(keys)}")
+            raise InvalidArgument("keys", f"must be {self.sites}, one for each site, got {len(keys)}")
         return Roster(task, tuple(keys), self.collusion_threshold - self.max_dropouts, self.max_dropouts)
 
     def build_adjacency(self, neighbours: Neighbours, unit: Unit, units: int | None) -> Adjacency:
@@ -212,7 +212,9 @@ class SecureSum:
             ValueError: `sites_per_unit` is above 1, but no column names the unit.
         """
         if self.sites_per_unit > 1 and unit == EACH_RECORD:
-            raise InvalidArgument("sites_per_unit", "above 1 it needs a unit: give the column that identifies the unit")
+            raise InvalidArgument(
+                "sites_per_unit", "must be 1 unless records belong to units: give the column that identifies the unit"
+            )
         return neighbours.to_adjacency(replace(unit, records=unit.records * self.sites_per_unit), units)
 
     def plan(self, workload: Workload[Answer], loss: PrivacyLoss, adjacency: Adjacency) -> Strategy[Answer]:
@@ -236,13 +238,16 @@ class SecureSum:
         elif isinstance(query, LINEAR_QUERIES):
             if prod(query.shape) > MOST_COUNTED:
                 raise UnsupportedQuery(
-                    "grid", f"at most {MOST_COUNTED} cells can be counted exactly; use a coarser grid"
+                    "grid", f"must have at most {MOST_COUNTED} cells, so that sums are exact; take a coarser grid"
                 )
             plan = LINEAR.plan(query, loss, adjacency)
         elif query.is_weighted:
-            raise UnsupportedQuery("weight", "secure sums do not support survey weights")
+            raise UnsupportedQuery("weight", "must be left out, because secure sums do not support survey weights")
         else:
-            raise UnsupportedQuery("question", f"secure sums answer linear queries only, not {type(query).__name__}")
+            raise UnsupportedQuery(
+                "question",
+                f"must be linear in the records, which {type(query).__name__} is not; ask for counts or sums",
+            )
         law = _map_noises(plan.law, lambda noise: self._share_noise(noise, loss))
         error = round_error(plan.error * sqrt(_compute_variance_growth(plan.law, law)))
         return replace(plan, law=law, made_by=f"{self}: {plan.made_by}", error=error)
@@ -271,7 +276,7 @@ class SecureSum:
         """
         require_charged(allotment, plan)
         if len(holders) != self.sites:
-            raise InvalidArgument("holders", f"{self.sites} sites are needed, got {len(holders)}")
+            raise InvalidArgument("holders", f"must be {self.sites}, one for each site, got {len(holders)}")
         sum_round = derive_round(holders[0].roster, plan, allotment)
         stages: list[list[bytes]] = []
         for stage in (KEYS, SHARES, MASKED, SIGNED, OPENED):
@@ -319,7 +324,9 @@ class SecureSum:
         """
         laplace = noise.family is Family.LAPLACE
         if noise.parameter > (LARGEST_DEVIATION if laplace else LARGEST_DEVIATION**2):
-            raise UnsupportedQuery("epsilon, rho", f"{loss} needs more noise than sums of 64 bits can hold")
+            raise UnsupportedQuery(
+                "epsilon, rho", f"{loss} needs more noise than sums of 64 bits can hold; allow a larger loss"
+            )
         if laplace:
             return noise.sum_over_parties(self.variance_factor)
         try:

@@ -173,7 +173,9 @@ def test_a_server_refuses_who_reported_in_the_first_round(tmp_path: Path) -> Non
     repeat = second.report_format.encode_report(
         second.hash_name("anna"), second.randomize_slots(named([1]), np.array([3]), Randomness.from_system())[0]
     )
-    with pytest.raises(ProtocolError, match="1 refused: reported in the first round, and each person reports once"):
+    with pytest.raises(
+        ProtocolError, match="1 are of people who reported in the first round, and each person reports once"
+    ):
         reception.receive_reports(repeat)
     mixed = reception.receive_reports(repeat + second.randomize(0.3, person="bert"))
     assert json.loads(mixed) == {"new": 1, "known": 0, "refused": 1}

@@ -133,5 +133,5 @@ def test_a_part_of_many_records_is_read_some_at_a_time() -> None:
 
 @pytest.mark.parametrize("name", ["missing.bin", "."])
 def test_a_file_that_can_not_be_read_is_refused(name: str, tmp_path: object) -> None:
-    with pytest.raises(ValueError, match="^reports: a file cannot be read"):
+    with pytest.raises(ValueError, match="^reports: the file cannot be read"):
         Collection(TASK).add_file(f"{tmp_path}/{name}")

@@ -231,11 +231,16 @@ def test_what_cannot_be_shared_is_refused() -> None:
             AddRemove(EACH_RECORD),
             "adjacency: the number of reports is public",
         ),
-        (CountQuery((axis,), CountUse.CELLS), PrivacyLoss.pure(Fraction(1, 2**40)), each, "more noise than shares"),
+        (
+            CountQuery((axis,), CountUse.CELLS),
+            PrivacyLoss.pure(Fraction(1, 2**40)),
+            each,
+            "more noise than 64-bit shares",
+        ),
         (CountQuery((Axis("x", Grid(0, 1, cells=2**16)),), CountUse.CELLS), ONE, each, "grid: .* take a coarser grid"),
         (query(4), ONE, AddRemove(EACH_RECORD), "adjacency: the number of reports is public"),
         (query(4), ONE, ReplaceOne(Unit("owner", 2), 9), "for each report"),
-        (query(2**32), PrivacyLoss.pure(Fraction(1, 2**40)), each, "more noise than shares have room for"),
+        (query(2**32), PrivacyLoss.pure(Fraction(1, 2**40)), each, "more noise than 64-bit shares can hold"),
     ):
         with pytest.raises(UnsupportedQuery, match=words):
             model.plan_query(asked, loss, adjacency)

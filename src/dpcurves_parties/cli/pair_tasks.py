@@ -292,12 +292,12 @@ class PairOptions:
         Raises:
             Misuse: a required option is missing or invalid.
         """
-        from ..pairs import PAIRINGS, PairTask, Trust
+        from ..pairs import KERNELS, PAIRINGS, PairTask, Trust
         from ..pairs.mechanisms import NoisePlacement
 
         trust, noises = self.parse_trust(), {"sum": NoisePlacement.ON_SUM, "each": NoisePlacement.EACH}
         if self.kernel is None:
-            raise Misuse("kernel", "give the kernel whose mean is estimated")
+            raise Misuse("kernel", f"must be given: one of {', '.join(KERNELS)}")
         default_noise = "each" if trust is Trust.PEOPLE else "sum"
         return PairTask(
             parties.name, self.kernel, self.parse_columns(),
@@ -317,9 +317,9 @@ def create_pair_task(pair_options: PairOptions, price: LossOptions, parties: Par
     from ..pairs.task import SIZE, statement, write_seed
 
     if parties.check != "nobody":
-        raise Misuse("check", "applies to counts; values of pairs cannot be checked")
+        raise Misuse("check", "applies to counts; leave it out, because values of pairs cannot be checked")
     if parties.invitations:
-        raise Misuse("invitations", "applies to counts; tickets of pairs are made in advance")
+        raise Misuse("invitations", "applies to counts; leave it out, because tickets of pairs are made in advance")
     seed = token_bytes(SIZE)
     task = parties.create_task(pair_options.create_draft(price, parties, commit_to_seed(seed)), min_owners=2)
     seed_file = write_seed(Path(parties.tickets) / "coordinator-1", seed)

@@ -139,7 +139,7 @@ class CountedColumn:
     def require_column(self) -> str:
         """Return the name of the column. Raises `Misuse` if no column was given."""
         if self.column is None:
-            raise Misuse("column", "give the column that is counted, or ask pairs of people with --pairs")
+            raise Misuse("column", "must be given to count a column; to ask pairs of people, give --pairs instead")
         return self.column
 
 
@@ -350,7 +350,9 @@ def create(counts: Counts, price: of.LossOptions, pair_options: PairOptions, par
     """
     require_extra()
     if pair_options.pairs is not None:
-        refuse_options("a task of pairs uses --columns; leave it out", counts, Counts.create_default())
+        refuse_options(
+            "applies to counts; leave it out, because a task of pairs uses --columns", counts, Counts.create_default()
+        )
         create_pair_task(pair_options, price, parties)
         return
     refuse_options("applies to tasks of pairs; give the pairs of a person with --pairs", pair_options, PairOptions())

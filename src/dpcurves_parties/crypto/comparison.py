@@ -59,7 +59,11 @@ def cell_sums(keys: ComparisonKeys, engine: Engine) -> Words:
     """
     domain = keys.domain
     if not domain.is_enumerable:
-        raise InvalidArgument("keys", f"a domain of {domain.bits} bits is too large to be enumerated")
+        raise InvalidArgument(
+            "keys",
+            f"must be on an enumerable domain; {domain.bits} bits are too many to count every cell, "
+            "so ask at thresholds",
+        )
     totals = np.zeros((1 << domain.bits, domain.ring.words), np.uint64)
     for start in range(0, len(keys), KEYS):
         chunk = keys[start : start + KEYS]

@@ -40,7 +40,10 @@ class SeedShare:
         if self.party not in (0, 1):
             raise InvalidArgument("party", f"must be 0 or 1, got {self.party}")
         if bool(np.any(self.words[:, 1] >> np.uint64(63) != self.party)):
-            raise InvalidArgument(f"seeds of server {self.party}", f"the top bit of every seed must be {self.party}")
+            raise InvalidArgument(
+                f"seeds of server {self.party}",
+                f"must have the top bit {self.party} in every seed; draw them with SeedShare.sample",
+            )
 
     @classmethod
     def sample(cls, count: int, party: int, randomness: RandomByteSource) -> SeedShare:

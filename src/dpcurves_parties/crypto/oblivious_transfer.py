@@ -180,7 +180,7 @@ class BaseReceiver:
 def _parse_points(answer: bytes, count: int) -> list[bytes]:
     """Parse the points of an answer. Raises `ProtocolError` if their number is wrong, or a point is invalid."""
     if len(answer) != POINT_SIZE * count:
-        raise ProtocolError("points", f"must be {count}")
+        raise ProtocolError("points", f"must be {count} points of 32 bytes, one for each transfer")
     points = [answer[start : start + POINT_SIZE] for start in range(0, len(answer), POINT_SIZE)]
     for point in points:
         require_point(point)
@@ -445,7 +445,7 @@ class ExtensionSender:
         """
         words, trees = pad_bit_count(count) // _ROWS, len(self.trees.leaves)
         if len(message) != 8 * words * trees:
-            raise ProtocolError("choices", f"must be the choices of {count} bits")
+            raise ProtocolError("choices", f"must have the bytes for {count} choice bits")
         masked = np.frombuffer(message, dtype="<u8").astype(np.uint64, copy=False).reshape(trees, words)
         columns, mask = np.empty((LABEL_BITS, words), np.uint64), -split_offset_bits(self.offset).astype(np.uint64)
         for tree, _ in self._streams.fold_leaves(words, columns):

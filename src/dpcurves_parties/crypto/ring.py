@@ -168,7 +168,7 @@ class Domain:
             ValueError: a cell is outside the domain.
         """
         if self.bits < MOST_BITS and bool(np.any(cells >> np.uint64(self.bits))):
-            raise InvalidArgument("cells", f"all must be below 2**{self.bits}")
+            raise InvalidArgument("cells", f"must be below 2**{self.bits}")
 
     def sort_thresholds(self, thresholds: Sequence[int]) -> tuple[tuple[int, int], ...]:
         """Return the thresholds in ascending order, each with its original position.
@@ -178,7 +178,7 @@ class Domain:
         """
         for threshold in thresholds:
             if not 0 <= threshold < 1 << self.bits:
-                raise InvalidArgument("thresholds", f"all must be in 0, ..., 2**{self.bits} - 1, got {threshold}")
+                raise InvalidArgument("thresholds", f"must be from 0 to 2**{self.bits} - 1, got {threshold}")
         return tuple(sorted((int(threshold), position) for position, threshold in enumerate(thresholds)))
 
 
@@ -251,12 +251,17 @@ class Frame:
             ("magic", "version", "kind", "bits", "words"), header, expected_header, strict=False
         ):
             if actual != expected:
-                raise InvalidArgument(self.name, f"{field_name} must be {expected!r}, got {actual!r}")
+                raise InvalidArgument(
+                    self.name,
+                    f"must be made for this use: {field_name} of its header must be {expected!r}, got {actual!r}",
+                )
         size = HEAD_SIZE + 8 * record_words * header[-1]
         if len(blob) != size:
-            raise InvalidArgument(self.name, f"must have {size} bytes for count {header[-1]}, got {len(blob)}")
+            raise InvalidArgument(
+                self.name, f"must have {size} bytes for {header[-1]} records, got {len(blob)}; send them again"
+            )
         if blob[_HEAD.size : HEAD_SIZE] != _checksum(blob[: _HEAD.size], memoryview(blob)[HEAD_SIZE:]):
-            raise InvalidArgument(self.name, "wrong checksum: the bytes were changed")
+            raise InvalidArgument(self.name, "must have its checksum; the bytes were changed, send them again")
         body = np.frombuffer(blob, dtype="<u8", offset=HEAD_SIZE).astype(np.uint64, copy=False)
         return body.reshape(header[-1], record_words)
 
@@ -265,7 +270,9 @@ class Frame:
         fields. Raises `ValueError` if the bytes are shorter than a header.
         """
         if len(blob) < HEAD_SIZE:
-            raise InvalidArgument(self.name, f"must begin with a header of {HEAD_SIZE} bytes, got {len(blob)}")
+            raise InvalidArgument(
+                self.name, f"must begin with a header of {HEAD_SIZE} bytes, got {len(blob)} bytes; send them again"
+            )
         magic, version, kind, bits, words, count = _HEAD.unpack_from(blob)
         return magic, version, kind, bits, words, count
 

@@ -64,7 +64,11 @@ def run_both_parties(first: Talk[Result], second: Talk[Other]) -> tuple[Result, 
                 results[number], has_progress = end.value, True
                 del running[number]
         if not has_progress:
-            raise InvalidArgument("parties", "both parties wait for a message of the other")
+            raise InvalidArgument(
+                "parties",
+                "must alternate, but both wait for a message of the other: run the garbler and the "
+                "evaluator of one job",
+            )
     return results[0], results[1]
 
 
@@ -142,13 +146,13 @@ class Job:
         inputs. Raises `ValueError`.
         """
         if len(self.circuit.outputs) != 1:
-            raise InvalidArgument("final_step", "needs a circuit with one output")
+            raise InvalidArgument("final_step", "must have a circuit with one output")
         if (
             final_step.circuit.inputs[0] != self.total_width
             or len(final_step.owners) != len(final_step.circuit.inputs) - 1
         ):
             raise InvalidArgument(
-                "final_step", f"its first input must have {self.total_width} bits, and each other input an owner"
+                "final_step", f"must have a first input of {self.total_width} bits, and an owner for each other input"
             )
 
     @property
@@ -216,7 +220,8 @@ class Inputs:
         for owner, width, values in zip(self.owners, self.widths, self.values, strict=True):
             if (values is not None) != (owner in (self.role, InputOwner.SHARED)):
                 raise InvalidArgument(
-                    "values", f"a party supplies its own and shared inputs, and none of owner {owner.value}"
+                    "values",
+                    f"must be given for inputs of this party or shared ones only, not for those of owner {owner.value}",
                 )
             if values is not None and values.shape != (count,):
                 raise InvalidArgument("values", f"must be one for each of {count} instances")
@@ -326,9 +331,11 @@ class MessageAuthenticator:
         """
         body = memoryview(message)[:-TAG_SIZE]
         if len(message) < TAG_SIZE or self._tag(1 - self.party, self._received_count, body) != message[-TAG_SIZE:]:
-            raise ProtocolError("message", "not the next message of this session")
+            raise ProtocolError(
+                "message", "must be the other party's next message of this session; start the session again"
+            )
         if size is not None and len(body) != size:
-            raise ProtocolError("message", f"must have {size} bytes")
+            raise ProtocolError("message", f"must have {size} bytes; run the same job at both parties")
         self._received_count += 1
         return body
 

@@ -85,7 +85,7 @@ class Kernel:
             raise WrongArgumentType("kernel", f"must be a function of two people, got {describe_value(function)}")
         if not values or not all(isinstance(value_type, Unsigned) for value_type in values.values()):
             raise WrongArgumentType(
-                "kernel", "name the values that it reads of a person, as in income=dp.pairs.Unsigned(16)"
+                "kernel", "must name the values that it reads of a person, as in income=dp.pairs.Unsigned(16)"
             )
         self.function, self.columns = function, tuple(values)
         self.bits = {name: value_type.bits for name, value_type in values.items()}
@@ -106,7 +106,7 @@ class Kernel:
             ValueError: the number of columns is wrong.
         """
         if len(columns) != len(self.bits):
-            raise InvalidArgument("columns", f"name {len(self.bits)} columns, for {', '.join(self.bits)}")
+            raise InvalidArgument("columns", f"must be {len(self.bits)} names, for {', '.join(self.bits)}")
         kernel = type(self)(self.function, **dict(zip(self.bits, columns.values(), strict=True)))
         kernel.columns, kernel.step = tuple(columns), self.step
         return kernel
@@ -322,7 +322,10 @@ def plan_sum_noise(query: PairQuery, loss: PrivacyLoss, people: int) -> FiniteLa
         (people * query.pairs_per_unit // 2 * query.kernel.span + 2 * room).bit_length(), sensitivity.bit_length() + 2
     )
     if width > 62 or not LEAST_EPSILON <= epsilon <= MOST_EPSILON:
-        raise UnsupportedQuery("kernel", "noise is limited to sums of at most 62 bits and an epsilon of at most 64")
+        raise UnsupportedQuery(
+            "kernel",
+            "must have a sum of at most 62 bits and an epsilon of at most 64; read fewer bits, or take fewer pairs",
+        )
     return FiniteLaplace(epsilon, sensitivity, width)
 
 
@@ -331,7 +334,9 @@ def _require_people(loss: PrivacyLoss, adjacency: Adjacency) -> int:
     per person, there are two people or more, and the loss is pure.
     """
     if not isinstance(adjacency, ReplaceOne) or adjacency.unit.records != 1:
-        raise UnsupportedQuery("adjacency", "the number of people is public and each has one record: use replace-one")
+        raise UnsupportedQuery(
+            "adjacency", "must be replace-one with one record of each person, because the number of people is public"
+        )
     if adjacency.units < 2:
         raise UnsupportedQuery("people", "must be at least 2")
     _require_epsilon(loss)
@@ -341,7 +346,7 @@ def _require_people(loss: PrivacyLoss, adjacency: Adjacency) -> int:
 def _require_epsilon(loss: PrivacyLoss) -> Fraction:
     """Return the epsilon of a pure loss. Raises `UnsupportedQuery` if the loss has no epsilon."""
     if loss.epsilon is None:
-        raise UnsupportedQuery("loss", "the noise of pairs is pure: give an epsilon")
+        raise UnsupportedQuery("loss", "must be an epsilon: the noise of pairs is pure")
     return loss.epsilon
 
 

@@ -81,7 +81,7 @@ class RelayClient:
         if person == AGGREGATOR:
             return KeyBundle(bytes.fromhex(self.task.servers[0].hpke_key), bytes(KEY_SIZE), bytes(SIGNATURE_SIZE))
         if not self.has_entered(person):
-            raise ProtocolError("keys", "this person has not entered the task")
+            raise ProtocolError("keys", "are missing, because this person has not entered the task; try again later")
         return self._bundles[person]
 
     def put_message(self, address: MessageAddress, message: bytes) -> None:
@@ -139,7 +139,7 @@ def decode_hex(digits: str) -> bytes:
     try:
         return bytes.fromhex(digits)
     except ValueError:
-        raise ProtocolError("server", f"its answer {UNLIKE}", 502) from None
+        raise ProtocolError("server", f"the answer {UNLIKE}", 502) from None
 
 
 OF_SERVERS = 500

@@ -254,7 +254,9 @@ def _require(people: int, partners: int, seed: bytes) -> None:
     if not 2 <= people <= MOST_PEOPLE:
         raise InvalidArgument("people", f"must be from 2 to {MOST_PEOPLE}")
     if partners > (people - 1 | 1):
-        raise InvalidArgument("pairs_per_person", "larger than the number of possible partners")
+        raise InvalidArgument(
+            "pairs_per_person", "must be at most the number of possible partners; take fewer pairs or more people"
+        )
 
 
 def _require_seed(seed: bytes) -> None:
@@ -367,9 +369,11 @@ class PairLaw(Law):
 
     def __post_init__(self) -> None:
         if self.people < 2 or not 0 <= self.pairs <= min(self.both_shared, MOST_PAIRS) or self.one_shared < 0:
-            raise InvalidArgument("pairs", "people must be at least 2, and both_shared at least pairs")
+            raise InvalidArgument(
+                "pairs", f"must be of at least 2 people, at most {MOST_PAIRS}, and not above both_shared"
+            )
         if self.least >= self.most or self.step <= 0:
-            raise InvalidArgument("kernel", "least must be below most, and step above 0")
+            raise InvalidArgument("kernel", "must have least below most, and step above 0")
 
     @property
     def missing(self) -> None:

@@ -99,7 +99,12 @@ class PeerConnection:
         """Read the next message by its length prefix. Raises `ProtocolError` if it is larger than allowed."""
         size = int.from_bytes(await self.reader.readexactly(LENGTH), "little")
         if size > LARGEST_MESSAGE:
-            raise ProtocolError("peer", f"a message has at most {LARGEST_MESSAGE} bytes", 502)
+            raise ProtocolError(
+                "peer",
+                f"the other server announced a message of more than {LARGEST_MESSAGE} bytes; use the "
+                "same version of dpcurves at both",
+                502,
+            )
         return await self.reader.readexactly(size)
 
     def _wait_for(self, coming: Coroutine[Any, Any, Result]) -> Result:
@@ -111,9 +116,9 @@ class PeerConnection:
             return future.result(PATIENCE)
         except TooLong:
             future.cancel()
-            raise ProtocolError("peer", "it was silent for too long", 504) from None
+            raise ProtocolError("peer", "the other server was silent for too long; ask again", 504) from None
         except (OSError, EOFError, RuntimeError):
-            raise ProtocolError("peer", "the connection was lost", 502) from None
+            raise ProtocolError("peer", "the connection was lost; ask again", 502) from None
 
 
 # Admission control: a limited number of connections, shared by network addresses; the peer server is exempt.
@@ -142,7 +147,7 @@ class Limits:
 
     def __post_init__(self) -> None:
         if self.connections < 2 or self.head_timeout <= 0:
-            raise InvalidArgument("connections, deadline", "at least 2 connections and 1 second are needed")
+            raise InvalidArgument("connections, deadline", "must be at least 2 connections and more than 0 seconds")
 
 
 USUAL = Limits()
@@ -277,7 +282,7 @@ BACKLOG = 2048
 """Connections that the system queues before they are accepted, at most."""
 PAUSE = 0.1
 """Seconds to wait after the system refuses further connections."""
-BUSY = JSONResponse({"error": "server: it answers as many as it can; ask again later"}, 503)
+BUSY = JSONResponse({"error": "server: busy with as many requests as it can answer; ask again later"}, 503)
 """Response, with status 503, to a request that admission control has no place for."""
 LARGEST_HEAD = 2**16
 """Size limit, in bytes, of a request's head and of trailing data after a chunked body."""
@@ -464,7 +469,7 @@ def make_standalone_context(certificate: Path, key: Path) -> ssl.SSLContext:
     except (OSError, ValueError):
         files = f"{str(certificate)!r}, {str(key)!r}"
         raise InvalidArgument(
-            "tls", f"no certificate and its key, without a password, can be read from {files}"
+            "tls", f"must be a certificate and its private key without a password, in PEM; {files} are not"
         ) from None
     require_valid_certificate(text, "a new one is needed")
     return context
@@ -490,7 +495,7 @@ class Address:
                 return cls(address.hostname, address.port)
         except ValueError:
             pass
-        raise ProtocolError(argument, f"host:port is needed, as in 127.0.0.1:8701, got {text!r}")
+        raise ProtocolError(argument, f"must be host:port, as in 127.0.0.1:8701, got {text!r}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -559,7 +564,9 @@ class _AnnouncingServer(uvicorn.Server):
             listening = open_listening_sockets(self.config.host, self.config.port)
         except OSError:
             address = f"{self.config.host}:{self.config.port}"
-            raise ProtocolError("listen", f"{address} is taken, or is no address of this machine") from None
+            raise ProtocolError(
+                "listen", f"{address} is taken, or no address of this machine; name another one"
+            ) from None
         self.servers: list[Any] = [Listener(listening, self._start_connection)]
         self.started = True
         self._ready()

@@ -336,7 +336,10 @@ def require_key(key: str, allowed_hashes: Sequence[str], key_hash: str) -> str:
         ProtocolError: the ticket has another key or none.
     """
     if key_hash not in allowed_hashes:
-        raise ProtocolError("ticket", "its key for proofs of answers is not that of the task; get another ticket")
+        raise ProtocolError(
+            "ticket",
+            "holds another key for proofs of answers than the task; get another ticket from whoever made the task",
+        )
     return key
 
 
@@ -493,20 +496,27 @@ def require_proved_answer(
         raise ProtocolError("servers", UNPROVED, 502)
 
 
-OTHER_NOISE = "a half has other noise than its server was bound to before the first answer; nothing is read"
+OTHER_NOISE = (
+    "an answer share has other noise than its server announced before the first answer; "
+    "nothing is read. Ask its operator"
+)
 UNPROVED = (
-    "the answer is not proved: a half is not of the reports that count, or an owner sent a wrong word; nothing is read"
+    "the answer is not proved: an answer share omits or adds reports, or an owner sent a "
+    "wrong proof word; nothing is read. Tell both operators"
 )
 
 
 NOT_BETWEEN = (
-    "a count is not between the proved ones at the edges next to it: a half is wrong, or reports that are not checked"
-    " are; nothing is read"
+    "a count is not between the proved counts at the adjacent edges: an answer share is "
+    "wrong, or unchecked reports are; nothing is read. Tell both operators"
 )
-IMPOSSIBLE = "the proved numbers are none of so many reports with noise that was drawn as it should be; nothing is read"
+IMPOSSIBLE = (
+    "the proved counts are impossible for this number of reports with correctly drawn "
+    "noise; nothing is read. Tell both operators"
+)
 
 
 def require_words(words: Words) -> None:
     """Refuse proof words that are not below the prime. Raises `ValueError`, which shows none of them."""
     if bool(np.any(words >= _LOW)):
-        raise InvalidArgument("shares", "a proof word must be below 2**61 - 1")
+        raise InvalidArgument("shares", "must hold proof words below 2**61 - 1")

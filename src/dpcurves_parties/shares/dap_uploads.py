@@ -35,7 +35,7 @@ ROOM = 2**9
 """Bytes of a report in an aggregation job beside its shares, at most: id, time, lengths and the leader's message."""
 GATHER = 0.1
 """Seconds for which uploads are gathered while several arrive together: a large job costs less per report."""
-NO_LEADER = "it is the helper of this task; reports go to the leader"
+NO_LEADER = "helps in this task; send reports to the leader, server 0"
 
 
 def derive_contribution_id(task: Task) -> bytes:
@@ -279,7 +279,7 @@ def answer_aggregation_job(
         ProtocolError: this is the leader, or the task accepts no more reports.
     """
     if service.party != 1:
-        raise ProtocolError("server", "it is the leader of this task; jobs go to the helper", 404)
+        raise ProtocolError("server", "leads this task; send aggregation jobs to the helper, server 1", 404)
     errors, valid = dict[bytes, bytes | dap.ReportError](), list[tuple[int, StoredReport, bytes]]()
     for init in verify_inits:
         outcome = _open_owned_report(service, init.report_share)
@@ -417,7 +417,9 @@ class LeaderUpload:
                 )
             if failed:
                 reasons = ", ".join(sorted({error.name.lower().replace("_", " ") for error in failed.values()}))
-                raise ProtocolError("reports", f"{len(failed)} of them were not taken ({reasons})")
+                raise ProtocolError(
+                    "reports", f"{len(failed)} were refused ({reasons}); send them again once the reason is removed"
+                )
             sent += len(reports)
             progress(sent)
         return sent
@@ -465,4 +467,8 @@ class LeaderUpload:
                 dap.parse_config_ids(config_list)[self._hpke_key(party)] for party, config_list in enumerate(lists)
             )
         except (ValueError, KeyError):
-            raise ProtocolError("server", "it has another key than the task names", 502) from None
+            raise ProtocolError(
+                "server",
+                "the server has another sealing key than the task names; contribute with this task's document",
+                502,
+            ) from None

@@ -133,7 +133,8 @@ class Prio3Histogram:
     def __post_init__(self) -> None:
         if self.length < 1 or not 1 <= self.chunk_length <= self.length:
             raise InvalidArgument(
-                "length, chunk", f"cells, and 1 to as many in a chunk, needed: {self.length}, {self.chunk_length}"
+                "length, chunk",
+                f"must be at least 1 cell, and a chunk of 1 to all cells, got {self.length} and {self.chunk_length}",
             )
 
     @classmethod
@@ -181,9 +182,9 @@ class Prio3Histogram:
             ValueError: a cell is out of range, or nonces or randomness have wrong sizes.
         """
         if np.any((cells < 0) | (cells >= self.length)):
-            raise InvalidArgument("cells", f"cells below {self.length} are needed")
+            raise InvalidArgument("cells", f"must be below {self.length}")
         if {len(octets) for octets in nonces} - {NONCE} or {len(octets) for octets in randomness} - {RANDOM}:
-            raise InvalidArgument("nonces, randomness", f"{NONCE} and {RANDOM} bytes are needed for each report")
+            raise InvalidArgument("nonces, randomness", f"must have {NONCE} and {RANDOM} bytes for each report")
         seeds, blinds, own_blinds, proving = (
             [octets[start : start + field.SEED] for octets in randomness] for start in range(0, RANDOM, field.SEED)
         )

@@ -176,7 +176,7 @@ class AggregatorRouter(TaskRouter[AnyService]):
         if service is None:
             raise dap.UnrecognizedTask
         if request.headers.get("content-type", "").replace(" ", "").lower() != media_type:
-            raise ProtocolError("message", f"one of {media_type} is needed", 415)
+            raise ProtocolError("message", f"must have the content type {media_type}", 415)
         return service
 
     async def _accept_upload(self, task: str, request: Request) -> Response:
@@ -219,7 +219,11 @@ class AggregatorRouter(TaskRouter[AnyService]):
         service = self.find_service(task)
         _require_peer(service, request)
         if what not in service.PEER_REQUESTS:
-            raise ProtocolError("peer", "it asks what this server does not know", 404)
+            raise ProtocolError(
+                "peer",
+                "the request of the other server is unknown here; use the same version of dpcurves at both servers",
+                404,
+            )
         work, max_bytes = service.PEER_REQUESTS[what]
         message = await read_body(request, max_bytes)
         return await respond_from_thread(lambda: work(service, message), self._others)
@@ -228,7 +232,9 @@ class AggregatorRouter(TaskRouter[AnyService]):
 def _require_peer(service: AnyService, request: Request) -> None:
     """Refuse a request that does not come from the peer server. Raises `ProtocolError`."""
     if request.scope.get(PEER) != _load_peer_certificate(service):
-        raise ProtocolError("peer", "the other server of this task alone may ask this", 403)
+        raise ProtocolError(
+            "peer", "only the other server of this task may send this request, with its certificate", 403
+        )
 
 
 async def _authenticate_owner(service: AnyService, request: Request) -> int:
@@ -269,7 +275,12 @@ def make_session_handler(services: Mapping[str, AnyService]) -> Callable[[PeerCo
         message = line.receive()
         service = services.get(str(parse_object(message, "peer").get("task")))
         if service is None or certificate != _load_peer_certificate(service):
-            raise ProtocolError("peer", "the other server of a task that it serves alone may talk", 403)
+            raise ProtocolError(
+                "peer",
+                "only the other server of a task that is served here may open a session; serve the "
+                "task at both servers",
+                403,
+            )
         service.follow_session(message, line)
 
     def handle_connection(line: PeerConnection, certificate: bytes) -> None:
@@ -349,10 +360,15 @@ class Aggregator:
         for task in self.tasks:
             identity = self.identity.find_identity(task.servers[self.party])
             if identity is None:
-                raise ProtocolError("identity", f"task {task.name!r} names another server as party {self.party}")
+                raise ProtocolError(
+                    "identity",
+                    f"task {task.name!r} names other keys for server {self.party}; check --party and --identity",
+                )
             identities.append(identity)
         if len({each_identity.public.certificate for each_identity in identities}) > 1:
-            rule = "these tasks name several certificates of it: run a server for each, with --identity FOLDER/before-1"
+            rule = (
+                "the tasks name several of its certificates: run a server for each, as with --identity FOLDER/before-1"
+            )
             raise ProtocolError("identity", rule)
         identities[0].require_valid()
         return identities

@@ -42,21 +42,21 @@ class InvalidMessage(ProtocolError):
     """The message does not follow the draft."""
 
     def __init__(self, message_name: str) -> None:
-        super().__init__("message", f"this is no {message_name} of the DAP draft", 400)
+        super().__init__("message", f"must be a valid {message_name} of the DAP draft", 400)
 
 
 class UnrecognizedTask(ProtocolError):
     """The server has no task with this id."""
 
     def __init__(self) -> None:
-        super().__init__("task", "this server has another task, not this one", 404)
+        super().__init__("task", "is not served here; ask the server that the task document names", 404)
 
 
 class UnsupportedExtension(ProtocolError):
     """The collection job has other extensions than this profile requires."""
 
     def __init__(self) -> None:
-        super().__init__("message", f"a collection job needs one extension, of type 0x{ASKS:X}", 400)
+        super().__init__("message", f"must be a collection job with one extension, of type 0x{ASKS:X}", 400)
 
 
 class BatchMismatch(ProtocolError):
@@ -396,7 +396,9 @@ def parse_aggregation_job_response(message: bytes, report_ids: Sequence[bytes]) 
     except ValueError:
         answers = []
     if [answer.report_id for answer in answers] != list(report_ids):
-        raise ProtocolError("peer", "its answer is none to the aggregation job", 502)
+        raise ProtocolError(
+            "peer", "the answer does not fit the aggregation job; use the same version of dpcurves at both servers", 502
+        )
     return answers
 
 
@@ -487,7 +489,9 @@ def parse_aggregate_share(message: bytes) -> bytes:
     except ValueError:
         ciphertext = b""
     if ciphertext != message:
-        raise ProtocolError("peer", "its answer is no aggregate share", 502)
+        raise ProtocolError(
+            "peer", "the answer is no aggregate share; use the same version of dpcurves at both servers", 502
+        )
     return ciphertext
 
 

@@ -212,7 +212,7 @@ def enrol_owner(task: SharedTask, ticket: Path, timeout: float = PATIENCE) -> Ti
 def require_ticket_for(ticket: Ticket, task: SharedTask) -> None:
     """Refuse a ticket of another task. Raises `ProtocolError`."""
     if ticket.task != task.hash:
-        raise ProtocolError("ticket", "it is of another task")
+        raise ProtocolError("ticket", "belongs to another task; name the ticket that was made with this document")
 
 
 CLOSED_TASK = "closed task"
@@ -253,9 +253,12 @@ class AgreedReports:
         try:
             stored = file.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError):
-            raise ProtocolError("file", f"{str(file)!r} cannot be read") from None
+            raise ProtocolError("file", f"{str(file)!r} cannot be read; restore it from a copy") from None
         if stored != self.to_json():
-            rule = f"they name other reports or other noise than before, which {str(file)!r} holds them to"
+            rule = (
+                f"the report set or the noise differs from that in {str(file)!r}, and nothing is read; "
+                "ask both operators whether a store was restored"
+            )
             raise ProtocolError("servers", rule, 502)
 
 

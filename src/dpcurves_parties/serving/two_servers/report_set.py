@@ -26,7 +26,7 @@ def load_public_key(digits: str) -> X25519PublicKey:
     try:
         return X25519PublicKey.from_public_bytes(bytes.fromhex(digits))
     except ValueError:
-        raise ProtocolError("task", "a server's sealing key is no X25519 key") from None
+        raise ProtocolError("task", "a server's sealing key is no X25519 key; get the task document again") from None
 
 
 def seal_share(share: bytes, key: X25519PublicKey, info: bytes) -> bytes:
@@ -119,17 +119,22 @@ def parse_batch(message: bytes, task: str, party: int, size: int) -> Batch:
         ProtocolError: it is another message, or has the wrong length.
     """
     if len(message) < _HEADER.size:
-        raise ProtocolError("reports", "the batch is cut off")
+        raise ProtocolError("reports", "the batch is cut off; send it again")
     magic, version, to, earlier, share_size, count, name, contribution = _HEADER.unpack_from(message)
     if magic != MAGIC or version != FORMAT or earlier not in (0, 1):
-        raise ProtocolError("reports", f"this is no batch of format {FORMAT}")
+        raise ProtocolError(
+            "reports", f"the message is no batch of format {FORMAT}; use the version of dpcurves that the servers use"
+        )
     if name.hex() != task or to != party:
-        raise ProtocolError("reports", "the batch is for another task or server")
+        raise ProtocolError("reports", "the batch is for another task or server; contribute with this task's document")
     if share_size != size or not 1 <= count <= MOST_REPORTS:
-        raise ProtocolError("reports", f"1 to {MOST_REPORTS} reports of {size} bytes are needed")
+        raise ProtocolError(
+            "reports",
+            f"must be 1 to {MOST_REPORTS} in a batch, of {size} bytes each; contribute with this task's document",
+        )
     record = ID + size
     if len(message) != _HEADER.size + count * record:
-        raise ProtocolError("reports", "the batch is cut off, or something follows it")
+        raise ProtocolError("reports", "the batch is cut off, or something follows it; send it again")
     starts = range(_HEADER.size, len(message), record)
     reports = [ReportShare(message[start : start + ID], message[start + ID : start + record]) for start in starts]
     return Batch(contribution, EarlierPolicy(earlier), reports)
@@ -140,7 +145,10 @@ DIGEST = 16
 RECORD = ID + DIGEST
 """Bytes of a report in a listing."""
 NONE = "00" * NAME  # hexadecimal digits of no hash, in a message between servers
-OTHER = "the servers agreed on other sets of them or other noise; a store was put back, nothing is answered"
+OTHER = (
+    "the servers agreed on other reports or other noise before, so a store was restored, "
+    "and nothing is answered; restore the latest copies of both stores"
+)
 
 Listing = Mapping[bytes, bytes]
 """Digest of the public part of each report, by the report's id."""
@@ -326,12 +334,14 @@ def parse_listings(message: bytes) -> dict[int, bytes]:
         if len(content) != reports * RECORD:
             raise ProtocolError("peer", CUT)
         if number in listings or len(_parse_listing(content)) != reports:
-            raise ProtocolError("peer", "its listing names a part or a report twice")
+            raise ProtocolError(
+                "peer", "the listing names a part or a report twice; use the same version of dpcurves at both servers"
+            )
         listings[number] = content
     return listings
 
 
-CUT = "its listing of reports is cut off, or something follows it"
+CUT = "the listing of reports is cut off, or something follows it; use the same version of dpcurves at both servers"
 
 
 def _parse_listing(some: bytes) -> Listing:

@@ -136,7 +136,7 @@ def update_task(connection: Connection, task: str, **facts: object) -> None:
 
 
 OTHER_CONTRIBUTION = (
-    "other records were sent with it before, and one ticket is good for one file; to put these in their place,"
+    "other records were sent with this ticket before, and one ticket is good for one file; to put these in their place,"
     " contribute with --earlier replace"
 )
 
@@ -188,14 +188,14 @@ class TaskFrozen(ProtocolError):
     """Error while the task is frozen: it accepts no reports until an attempt to close it has ended."""
 
     def __init__(self) -> None:
-        super().__init__("reports", "the task is being closed; if it should stay open, send again in a minute", 503)
+        super().__init__("reports", "the task is being closed; send again in a minute, in case closing fails", 503)
 
 
 class NoMoreReports(ProtocolError):
     """Error after the task is closed."""
 
     def __init__(self) -> None:
-        super().__init__("reports", "the task is closed; it takes no more", 409)
+        super().__init__("reports", "the task is closed and accepts no more; make a new task for further records", 409)
 
 
 class Store:
@@ -287,7 +287,7 @@ class Store:
         """
         lock_task(connection, task)
         if not select_status(connection, task).reports:
-            raise ProtocolError("reports", "there is none yet; a task is closed once owners have sent theirs", 409)
+            raise ProtocolError("reports", "none has arrived yet; close the task once owners have contributed", 409)
         update_task(connection, task, attempt=attempt)
 
     @write_transaction
@@ -354,10 +354,17 @@ class Store:
         lock_task(connection, task)
         status = select_status(connection, task)
         if attempt not in (None, status.attempt):
-            raise ProtocolError("task", "this attempt to close it was given up; close it again", 409)
+            raise ProtocolError(
+                "task", "the attempt to close was cancelled by a later one; run dpcurves task close again", 409
+            )
         (name, reports, dropped_ids), commitments = decide(partial(_iterate_digests, connection, task), status.reports)
         if status.state is TaskState.CLOSED and (status.report_set, status.commitments) != (name, commitments):
-            raise ProtocolError("reports", "another set of them, or other noise, was agreed on before", 409)
+            raise ProtocolError(
+                "reports",
+                "another report set or other noise was agreed on before, so a store was restored; "
+                "restore its latest copy",
+                409,
+            )
         if dropped_ids:
             removed_reports = REPORTS.c.task == task, REPORTS.c.id == sql.bindparam("gone")
             connection.execute(
@@ -493,7 +500,9 @@ def _insert_uploads(connection: Connection, task: str, uploads: Sequence[Upload]
         present_count = 0 if gives_way else earlier_use.reports
         if present_count + len(new_reports) > max_reports:
             limit_error = ProtocolError(
-                "reports", f"at most {max_reports} of one owner are taken; {present_count} are here", 409
+                "reports",
+                f"at most {max_reports} of one owner are accepted, and {present_count} are stored; send fewer records",
+                409,
             )
             outcomes.append(
                 ProtocolError("ticket", OTHER_CONTRIBUTION, 409) if present_count == max_reports == 1 else limit_error
@@ -581,7 +590,12 @@ def _read_dropped_bits(connection: Connection, task: str, size: int) -> bytes | 
         return None
     # One more flag would drop an honest report between two answers with the same noise, and so reveal its position.
     if len(stored) < size or stored[size:] != _hash_dropped_bits(task, stored[:size]):
-        raise ProtocolError("store", "its marks of reports that failed were damaged; nothing is answered", 500)
+        raise ProtocolError(
+            "store",
+            "the flags of reports that failed the check were damaged, and nothing is answered; "
+            "restore the store from a copy",
+            500,
+        )
     return bytes(stored[:size])
 
 
