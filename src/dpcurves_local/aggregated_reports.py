@@ -127,8 +127,6 @@ def _compute_covariances(
     return tuple(float(value) for value in exact)
 
 
-MANY = 1000
-"""Expected false reports from which their binomial number is simulated as normal: its skewness is below 0.04."""
 MOST_DRAWN = 10**9
 """People that are sampled without replacement at most; a limit of NumPy."""
 
@@ -139,7 +137,8 @@ def simulate_errors(law: AggregatedReports, draws: int, generator: np.random.Gen
     If few false reports are expected, their numbers are binomial and far from normal, so whole releases are simulated.
     Otherwise each error is a sum over many people and is drawn from a normal law with the exact covariances.
     """
-    is_skewed = any(level.reports * level.p_other < MANY for level in law.reported_levels)
+    # 1000: expected false reports from which their binomial number is simulated as normal: its skewness is below 0.04
+    is_skewed = any(level.reports * level.p_other < 1000 for level in law.reported_levels)
     simulate_law = _simulate_reports if is_skewed and law.whole and law.people < MOST_DRAWN else _simulate_normal_errors
     return simulate_law(law, draws, generator)
 

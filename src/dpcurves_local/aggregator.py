@@ -29,11 +29,19 @@ from dpcurves.conversation import Release
 from dpcurves.curves.result import warn_about_notes
 from dpcurves.ledger import Allotment
 
-from .report_file import NAME, HashedNameSet, Octets, ReportBatch, has_drawn_names, map_report_file, names_to_numbers
+from .report_file import (
+    PSEUDONYM_SIZE,
+    HashedNameSet,
+    Octets,
+    ReportBatch,
+    has_drawn_names,
+    map_report_file,
+    names_to_numbers,
+)
 from .task import Task
 from .trust import ReportAggregator
 
-AT_ONCE = 2**14
+BATCH_REPORTS = 2**14
 """Reports that are joined to one batch when they are added one by one."""
 
 
@@ -95,7 +103,7 @@ class Collection:
 
     def names(self) -> bytes:
         """Return the pseudonyms of the counted people, 8 bytes each, sorted: salted hashes, or random."""
-        return self._seen.list_names().astype(f"<u{NAME}").tobytes()
+        return self._seen.list_names().astype(f"<u{PSEUDONYM_SIZE}").tobytes()
 
     def release(self, allotment: Allotment) -> Release:
         """Return the tallies of all reports. Raises `ValueError` if no report was added."""
@@ -197,9 +205,9 @@ def aggregate(reports: Iterable[bytes] | str | Path, task: Task) -> Any:
 
 
 def _split_batches(reports: Iterable[bytes]) -> Iterator[list[bytes]]:
-    """Yield lists of up to `AT_ONCE` reports."""
+    """Yield lists of up to `BATCH_REPORTS` reports."""
     iterator = iter(reports)
-    while batch := list(islice(iterator, AT_ONCE)):
+    while batch := list(islice(iterator, BATCH_REPORTS)):
         yield batch
 
 
@@ -280,9 +288,9 @@ def verify_invitation(task: Task, invitation: str) -> bytes:
     """
     try:
         decoded = urlsafe_b64decode(invitation.encode("ascii"))
-        name = decoded[:NAME]
+        name = decoded[:PSEUDONYM_SIZE]
         Ed25519PublicKey.from_public_bytes(bytes.fromhex(task.invitations or "")).verify(
-            decoded[NAME:], _encode_signed_name(task, name)
+            decoded[PSEUDONYM_SIZE:], _encode_signed_name(task, name)
         )
     except (ValueError, InvalidSignature):
         raise InvalidArgument("invitation", NOT_ONE) from None

@@ -137,7 +137,7 @@ def _find_category(axis: Categories, value: Any) -> int:
 
 PARTS = 2**32
 """Denominator of rounding probabilities: 32 random bits decide."""
-FINEST = 2**20
+MOST_FINE_CELLS = 2**20
 """Fine cells of a grid at most, which resolve where a number lies between two cell middles."""
 
 
@@ -182,8 +182,8 @@ class StochasticRounding:
                 "needs cells of equal width and a grid that clips values outside; take another grid, "
                 "or simple rounding",
             )
-        if not 2 <= grid.cells <= FINEST // 2:
-            raise InvalidArgument("rounding", f"needs a grid of 2 to {FINEST // 2} cells, got {grid.cells}")
+        if not 2 <= grid.cells <= MOST_FINE_CELLS // 2:
+            raise InvalidArgument("rounding", f"needs a grid of 2 to {MOST_FINE_CELLS // 2} cells, got {grid.cells}")
 
     @classmethod
     def from_question(cls, question: object, axes: Sequence[Axis | Categories]) -> StochasticRounding:
@@ -204,7 +204,7 @@ class StochasticRounding:
     @property
     def _fine_cells_per_cell(self) -> int:
         """Number of fine cells in each cell of the grid."""
-        return FINEST // self.axis.grid.cells
+        return MOST_FINE_CELLS // self.axis.grid.cells
 
     def find_probabilities(self, fine: IntArray) -> tuple[IntArray, IntArray]:
         """Return for each fine cell the cell whose middle lies below it, and the probability of the next cell, in units
@@ -228,8 +228,6 @@ class StochasticRounding:
 
 
 TABLE = "CREATE TABLE IF NOT EXISTS kept (task TEXT, person TEXT, report BLOB NOT NULL, PRIMARY KEY (task, person))"
-WAIT = 60.0
-"""Seconds to wait while another process has locked the memo file, before it is an error."""
 
 
 @dataclass(frozen=True)
@@ -275,7 +273,8 @@ class ReportMemo:
         format.
         """
         try:
-            with closing(sqlite3.connect(self.path, timeout=WAIT, isolation_level=None)) as store:
+            # 60.0: seconds to wait while another process has locked the memo file, before it is an error
+            with closing(sqlite3.connect(self.path, timeout=60.0, isolation_level=None)) as store:
                 store.execute(TABLE)
                 yield store
         except sqlite3.Error:

@@ -48,10 +48,6 @@ except ImportError:  # platforms without this lock
 
 ROWS = 2**16
 """Records per group of writes at most, and per batch when the file is read at startup."""
-ROOM = 10
-"""Reports per person of the task that a store takes, unless --most states a limit."""
-LEAST_ROOM = 100_000
-"""Reports that a store takes at least, unless --most states a limit."""
 OTHER = "the file holds something other than reports of this task and is not written to; name another file"
 
 
@@ -77,7 +73,9 @@ class ReportStore:
     """
 
     def __init__(self, path: str | Path, task: Task, max_reports: int | None = None) -> None:
-        self.most = max(LEAST_ROOM, ROOM * task.people) if max_reports is None else max_reports
+        # 100_000: reports that a store takes at least, unless --most states a limit
+        # 10: reports per person of the task that a store takes, unless --most states a limit
+        self.most = max(100_000, 10 * task.people) if max_reports is None else max_reports
         self._path, self._form, self._seen, self._end = Path(path), task.report_format, SortedNameSet(), 0
         self._stride = len(self._form.single_header) + self._form.record_size
         self._queue = GroupCommit(self._write_pending, lambda offer: len(offer.names), ROWS)
@@ -314,8 +312,6 @@ class Quota:
 
 
 NO_QUOTA = Quota()
-THREADS = 64
-"""Threads that store reports: as many requests share one sync of the disk at most."""
 
 
 class ReportReceiver:
@@ -429,7 +425,8 @@ class ReportReceiver:
 
 def create_app(reception: ReportReceiver) -> Starlette:
     """Return the app of one task: ``GET /task``, ``GET /tasks/NAME``, ``POST /tasks/NAME/reports``."""
-    threads = ThreadPoolExecutor(THREADS, "report")
+    # 64: threads that store reports: as many requests share one sync of the disk at most
+    threads = ThreadPoolExecutor(64, "report")
 
     def require_task(task: str) -> None:
         """Refuse a request about another task. Raises `ProtocolError`."""

@@ -39,7 +39,7 @@ from dpcurves_parties.serving.task_document import read_document_text
 
 from .aggregated_reports import AggregatedReports
 from .aggregator import Collection
-from .report_file import NAME, Numbers, Octets, has_drawn_names, names_to_numbers
+from .report_file import PSEUDONYM_SIZE, Numbers, Octets, has_drawn_names, names_to_numbers
 from .task import VERSION, Task
 from .trust import Local, find_randomisers
 
@@ -139,7 +139,7 @@ class SecondRound(Task):
                 "task", "does not name the task of its first round; get it again from whoever published it"
             )
         if self.names is not None and (
-            len(self.names) % NAME or (self._sorted_names[1:] <= self._sorted_names[:-1]).any()
+            len(self.names) % PSEUDONYM_SIZE or (self._sorted_names[1:] <= self._sorted_names[:-1]).any()
         ):
             raise InvalidArgument(
                 "task", "holds damaged names of the first round; get it again from whoever published it"
@@ -210,7 +210,7 @@ class SecondRound(Task):
     @property
     def _name_rows(self) -> Octets:
         """The pseudonyms of the first round as rows of 8 bytes; none if unknown."""
-        return np.frombuffer(self.names or b"", dtype=np.uint8).reshape(-1, NAME)
+        return np.frombuffer(self.names or b"", dtype=np.uint8).reshape(-1, PSEUDONYM_SIZE)
 
     def mark_repeats(self, names: Octets) -> BoolArray:
         """Return a mask of the pseudonyms that reported in the first round; all False if its names are unknown."""

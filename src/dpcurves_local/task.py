@@ -39,7 +39,7 @@ from dpcurves_parties.serving.task_document import Document
 
 from .aggregated_reports import AggregatedReports
 from .device import ReportMemo, Rounding, StochasticRounding, find_slot
-from .report_file import NAME, Octets, ReportBatch, ReportFormat, normalize_name, set_drawn_bit
+from .report_file import PSEUDONYM_SIZE, Octets, ReportBatch, ReportFormat, normalize_name, set_drawn_bit
 from .responses import HadamardResponse, choose_randomiser
 from .responses.randomiser import Reports
 from .trust import Coins, Local, convert_to_epsilon, count_message_octets, find_answers, find_randomisers, make_messages
@@ -97,7 +97,7 @@ def _list_candidate_grids(lower: float, upper: float) -> Iterator[Grid]:
         cells *= 2
 
 
-_HALF = 32
+_HALF_WORD = 32
 """Bits of each half of a pseudonym: the upper one decides the level, the lower one the index."""
 
 
@@ -157,9 +157,9 @@ class PublicCoinResponses:
         words = np.ascontiguousarray(names).view("<u8").reshape(-1).astype(np.uint64, copy=False)
         law = self.plan.law.require_type(AggregatedReports)
         ends = np.cumsum([level.reports for level in law.levels])
-        places = (words >> np.uint64(_HALF)) * np.uint64(law.people) >> np.uint64(_HALF)
+        places = (words >> np.uint64(_HALF_WORD)) * np.uint64(law.people) >> np.uint64(_HALF_WORD)
         levels = np.searchsorted(ends, places.astype(np.int64), side="right")
-        return levels, (words & np.uint64((1 << _HALF) - 1)).astype(np.int64)
+        return levels, (words & np.uint64((1 << _HALF_WORD) - 1)).astype(np.int64)
 
     @property
     def _randomisers(self) -> list[HadamardResponse]:
@@ -366,7 +366,9 @@ class Task(Document):
             ValueError: a column is missing or of the wrong type; or `column` is given and the task asks about several.
         """
         source, slots = randomness or Randomness.from_system(), self._find_slots(table, column, delimiter)
-        names = np.frombuffer(source.expand().random_bytes(NAME * len(slots)), dtype=np.uint8).reshape(-1, NAME)
+        names = np.frombuffer(source.expand().random_bytes(PSEUDONYM_SIZE * len(slots)), dtype=np.uint8).reshape(
+            -1, PSEUDONYM_SIZE
+        )
         names = set_drawn_bit(names, drawn=True)
         return self.report_format.encode_reports(names, self.randomize_slots(names, slots, source))
 
@@ -416,7 +418,7 @@ class Task(Document):
         if memo is not None and person is None:
             raise InvalidArgument("person", "must be named, because the report of a person is stored")
         is_random = person is None
-        name = source.random_bytes(NAME) if person is None else self.hash_name(person)
+        name = source.random_bytes(PSEUDONYM_SIZE) if person is None else self.hash_name(person)
         stored_name = set_drawn_bit(np.frombuffer(name, dtype=np.uint8)[None], is_random)
         if self.mark_repeats(stored_name).any():
             raise InvalidArgument(
@@ -454,7 +456,7 @@ class Task(Document):
             raise InvalidArgument("person", "must be text of Unicode characters without lone surrogates") from None
         if not normalize_name(person):
             raise InvalidArgument("person", "must not be empty; leave it out to draw a random name")
-        pseudonym = np.frombuffer(sha256(salted_name).digest()[:NAME], dtype=np.uint8)
+        pseudonym = np.frombuffer(sha256(salted_name).digest()[:PSEUDONYM_SIZE], dtype=np.uint8)
         return set_drawn_bit(pseudonym[None], drawn=False).tobytes()
 
     @property

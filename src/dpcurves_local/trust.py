@@ -46,8 +46,6 @@ _TILTS = {
 """Candidates for the ratio of the numbers of people of a level and of the level above it, by use of the counts."""
 _FINE = 2**40
 """Denominator to which epsilon is rounded down if the loss is a rho."""
-_INDEX = 4
-"""Bytes of the longest index of a Hadamard response, so that some randomiser is always this short."""
 
 
 class Coins(StrEnum):
@@ -203,7 +201,8 @@ def build_all_levels_tree(
     rows: int, cells: int, widths: tuple[int, ...], loss: PrivacyLoss, people: int
 ) -> AggregatedReports:
     """Return the tree in which each person reports about all levels, with an equal share of the loss for each."""
-    epsilon, longest = convert_to_epsilon(loss * Fraction(1, len(widths))), max(LONGEST // len(widths), _INDEX)
+    # 4: bytes of the longest index of a Hadamard response, so that some randomiser is always this short
+    epsilon, longest = convert_to_epsilon(loss * Fraction(1, len(widths))), max(LONGEST // len(widths), 4)
     table = _LevelTable(rows, cells, people, epsilon, RANDOMISERS)
     levels = (_build_level(table, width, people, longest) for width in widths)
     return AggregatedReports(rows, cells, tuple(levels), about_all=True)

@@ -34,9 +34,6 @@ from .site import Site
 from .task import FederationTask
 from .trust import build_release, derive_round
 
-WHOLE = 64
-"""Hexadecimal digits of a question's fingerprint (SHA-256)."""
-
 
 def fingerprint_question(question: Any) -> str:
     """Return the SHA-256 of a question's JSON, in 64 hexadecimal digits."""
@@ -98,7 +95,7 @@ class ApprovedQuestion:
         max_loss = (PrivacyLoss.pure if currency == "epsilon" else PrivacyLoss.zcdp)(str(entry[currency]))
         if name == "question":
             return cls(fingerprint_question(question_from_json(entry[name])), max_loss)
-        if len(bytes.fromhex(entry[name])) != WHOLE // 2:
+        if len(bytes.fromhex(entry[name])) != 32:  # bytes of a question's fingerprint, a SHA-256
             raise ValueError
         return cls(entry[name].lower(), max_loss)
 
@@ -151,8 +148,6 @@ PAUSE = 0.1
 """Seconds before the first retry of a request to the coordinator."""
 LONGEST_PAUSE = 2.0
 """Seconds between two retries at most."""
-AT_HOME = 600.0
-"""Seconds that a site waits in a round for the other sites."""
 LEFT_OUT = "left out because their vectors did not arrive in time: "
 GONE = frozenset({404, 409, 410})
 """HTTP statuses of a round that is over, unknown to the coordinator, or continues without this site."""
@@ -177,7 +172,7 @@ class SiteAgent:
         self, task: FederationTask, site: Site, key: Ed25519PrivateKey, ticket: Ticket, *,
         approve: Callable[[ApprovalRequest], bool] = lambda question: True,
         tell: Callable[[str], object] = lambda line: None,
-        timeout: float = AT_HOME,
+        timeout: float = 600.0,  # seconds that a site waits in a round for the other sites
     ) -> None:  # fmt: skip
         self._task, self._site, self._key = task, site, key
         self._approve, self._tell = approve, tell

@@ -255,7 +255,7 @@ def _digest_messages(messages: Mapping[int, SignedMessage]) -> bytes:
 
 PRIME = 2**256 + 297
 """The smallest prime above 2**256."""
-SHARE = 33
+SHARE_SIZE = 33
 """Bytes of a share: an integer below `PRIME`."""
 
 
@@ -280,7 +280,7 @@ def share_secret(secret: bytes, holders: Sequence[int], threshold: int, randomne
         value = 0
         for coefficient in reversed(coefficients):
             value = (value * (holder + 1) + coefficient) % PRIME
-        shares[holder] = value.to_bytes(SHARE, "little")
+        shares[holder] = value.to_bytes(SHARE_SIZE, "little")
     return shares
 
 
@@ -477,7 +477,7 @@ def share_keys(
     return new_state.to_bytes(), signer.sign_message(sum_round, SHARES, new_state.keys_digest + b"".join(sealed))
 
 
-SEALED = 2 + 2 * SHARE + 16
+SEALED = 2 + 2 * SHARE_SIZE + 16
 """Bytes of an encrypted share: the site, two shares and the tag of AES-GCM."""
 
 
@@ -627,7 +627,7 @@ def _open_sealed_share(sum_round: SumRound, site: int, state: SiteState, message
                 plaintext = AESGCM(key).decrypt(bytes(12), sealed[2:], sum_round.header)
             except (InvalidTag, ValueError):
                 break
-            return plaintext[:SHARE], plaintext[SHARE:]
+            return plaintext[:SHARE_SIZE], plaintext[SHARE_SIZE:]
     raise ProtocolError("shares", f"the share from site {message.site} cannot be decrypted; ask this site's operator")
 
 
@@ -706,10 +706,10 @@ def _parse_opened_shares(
         if message.body[:HASH] != digest:
             raise ProtocolError("opened shares", f"site {holder} revealed shares for another list; ask again")
         body = message.body[HASH:]
-        for start in range(0, len(body), 3 + SHARE):
-            entry = body[start : start + 3 + SHARE]
+        for start in range(0, len(body), 3 + SHARE_SIZE):
+            entry = body[start : start + 3 + SHARE_SIZE]
             site = int.from_bytes(entry[:2], "little")
-            if len(entry) == 3 + SHARE and holder in sum_round.roster.find_holders(site):
+            if len(entry) == 3 + SHARE_SIZE and holder in sum_round.roster.find_holders(site):
                 shares.setdefault((site, entry[2]), {})[holder] = entry[3:]
     return shares
 

@@ -210,8 +210,6 @@ def _load_steps(connection: Connection, sum_round: SumRound) -> dict[int, tuple[
 
 
 Curve = TypeVar("Curve")
-TASK = 16
-"""Hexadecimal digits of a task's hash that begin the request id of a charge in the ledger."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -405,7 +403,8 @@ class Site:
 
     def _build_request_id(self, request: str, step_number: int) -> str:
         """Return the request id of a charge. It includes the task, since other tasks draw and pay for fresh noise."""
-        return f"{self.roster.task.hex()[:TASK]}/{request}/{step_number}"
+        # 16: hexadecimal digits of a task's hash that begin the request id of a charge in the ledger
+        return f"{self.roster.task.hex()[:16]}/{request}/{step_number}"
 
     def _require_budget(self, needed: Amount, remaining: Amount, purpose: str) -> None:
         """Refuse a price above the remaining budget. Raises `BudgetExceeded` with both amounts."""

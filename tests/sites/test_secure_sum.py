@@ -20,7 +20,7 @@ from dpcurves_sites.secure_sum import (
     MASKED,
     OPENED,
     PRIME,
-    SHARE,
+    SHARE_SIZE,
     SHARES,
     SIGNED,
     Roster,
@@ -134,7 +134,7 @@ def test_shares_below_the_threshold_fit_every_secret() -> None:
                 if apart != at:
                     top, bottom = top * (2 - apart) % PRIME, bottom * (at - apart) % PRIME
             value = (value + one * top * pow(bottom, -1, PRIME)) % PRIME
-        assert recover_secret({0: parts[0], 1: parts[1], 2: value.to_bytes(SHARE, "little")}, 3) == other
+        assert recover_secret({0: parts[0], 1: parts[1], 2: value.to_bytes(SHARE_SIZE, "little")}, 3) == other
     assert pow(2, PRIME - 1, PRIME) == pow(3, PRIME - 1, PRIME) == 1
 
 
@@ -201,7 +201,7 @@ def kinds_opened(turn: SumRound, messages: RoundMessages) -> dict[int, set[int]]
     found: dict[int, set[int]] = {}
     for octets in messages.opened_shares:
         body = parse_message(turn, OPENED, octets).body[32:]
-        for start in range(0, len(body), 3 + SHARE):
+        for start in range(0, len(body), 3 + SHARE_SIZE):
             found.setdefault(int.from_bytes(body[start : start + 2], "little"), set()).add(body[start + 2])
     return found
 
@@ -216,7 +216,7 @@ def test_a_share_that_is_no_share_is_found_out() -> None:
     turn, signers = of(5, 1)
     messages, states = simulate_round(turn, signers, vectors(turn), SOURCE)
     forged = SiteState.from_bytes(states[0])
-    forged = replace(forged, held_shares={**forged.held_shares, 2: (bytes(SHARE), bytes(SHARE))})
+    forged = replace(forged, held_shares={**forged.held_shares, 2: (bytes(SHARE_SIZE), bytes(SHARE_SIZE))})
     _, opened = unmask(turn, signers[0], forged.to_bytes(), messages.signed_lists)
     with pytest.raises(ProtocolError, match="opened shares"):
         sum_vectors(turn, messages._replace(opened_shares=[opened, *messages.opened_shares[1:]]))

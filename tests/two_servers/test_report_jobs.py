@@ -86,7 +86,7 @@ def test_jobs_count_what_reports_in_memory_count(place: str, monkeypatch: pytest
         == other.sum_accepted(accepted, NOISE).sums
         != dict(zip(at, one.sums, strict=True))
     )
-    monkeypatch.setattr("dpcurves_parties.shares.shared_records.AT_ONCE", 64)
+    monkeypatch.setattr("dpcurves_parties.shares.shared_records.SHARES_PER_PAGE", 64)
     looks = [NodeSumCache(each, accepted, checked.domain) for each in (judged, other.reports)]
     for some in ([1, 50], [7, 50, SLOTS]):
         (sums, seen), (of_jobs, seen_by_jobs) = (look.sum_thresholds(some, NOISE) for look in looks)

@@ -39,8 +39,8 @@ from dpcurves_parties.serving.two_servers.app import Aggregator
 from dpcurves_parties.serving.two_servers.collection import LARGEST_QUESTION, NoiseSecret
 from dpcurves_parties.serving.two_servers.owner import AgreedReports, close_task, seal_reports
 from dpcurves_parties.serving.two_servers.report_set import (
+    HASH_SIZE,
     ID,
-    NAME,
     OVERHEAD,
     Batch,
     EarlierPolicy,
@@ -390,7 +390,7 @@ def test_a_share_that_was_sealed_to_the_other_server_or_task_is_refused(pair: Fe
     swapped = parse_batch(batch(pair), task.hash, 0, size)
     one, two, *more = swapped.reports
     renamed = encode_batch(task.hash, 0, swapped._replace(reports=[ReportShare(two.id, one.encrypted_share), *more]))
-    of_other_name = encode_batch(task.hash, 0, swapped._replace(contribution=bytes(NAME)))
+    of_other_name = encode_batch(task.hash, 0, swapped._replace(contribution=bytes(HASH_SIZE)))
     for message in (turned, elsewhere, renamed, of_other_name):
         with pytest.raises(ProtocolError, match=r"^reports: report 0 of the batch was changed"):
             post(pair, task, message, "owner-1")
@@ -856,7 +856,7 @@ def test_a_release_that_draws_other_noise_answers_nothing_more(
 
     first = half()
     assert half() == first
-    monkeypatch.setattr("dpcurves_parties.serving.noise_key.FORMAT", 2)
+    monkeypatch.setattr("dpcurves_parties.serving.noise_key.NOISE_FORMAT", 2)
     with pytest.raises(ProtocolError, match=r"^noise: server 0 has lost the key that it committed to .*, or has an"):
         half()
     monkeypatch.setattr(

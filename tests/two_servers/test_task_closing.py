@@ -12,7 +12,7 @@ import pytest
 
 from dpcurves_parties.serving.two_servers.collection import Closing
 from dpcurves_parties.serving.two_servers.report_set import (
-    NAME,
+    HASH_SIZE,
     ClosingMessage,
     EarlierPolicy,
     PartHashes,
@@ -282,8 +282,10 @@ def test_who_is_not_to_be_asked_or_hears_what_is_no_message_refuses(stores: Sequ
         assert ClosingMessage.from_bytes(whole).to_bytes() == whole
         for place in range(0, len(whole), 7):
             assert is_refused(two, whole[:place])
-            if not NAME <= place < 2 * NAME:  # what server 0 has committed to, server 1 hears for the first time
-                in_hash = 3 * NAME < place <= 4 * NAME
+            if (
+                not HASH_SIZE <= place < 2 * HASH_SIZE
+            ):  # what server 0 has committed to, server 1 hears for the first time
+                in_hash = 3 * HASH_SIZE < place <= 4 * HASH_SIZE
                 damaged = whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :]
                 assert (in_hash and whole is again) or is_refused(two, damaged)
     assert json.loads(second.commit(ClosingMessage(name, HELD, none, {}).to_bytes())) == {"parts": [0]}

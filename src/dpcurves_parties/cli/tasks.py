@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from ..shares.task import ReportKind
 
 
-SPREAD = 100.0
-"""Ratio of the central range's endpoints from which cells of equal ratios are proposed instead of equal widths."""
 TRIMMED = 0.05
 """Fraction of the sample's values outside the central range, on either side."""
 STEPS = 10
@@ -67,7 +65,9 @@ def propose_grid(low: float, high: float, central_range: tuple[float, float], ce
     >>> propose_grid(18, 93, (22, 80), 64), propose_grid(0.5, 90_000, (2, 30_000), 64)
     ('10:100:64', 'geometric:0.1:100000:64')
     """
-    if central_range[0] > 0 and central_range[1] >= SPREAD * central_range[0]:
+    # 100.0: ratio of the central range's endpoints from which cells of equal ratios are proposed instead of equal
+    # widths
+    if central_range[0] > 0 and central_range[1] >= 100.0 * central_range[0]:
         least = low if low > 0 else central_range[0]
         exponents = floor(log10(least) - 1e-9), ceil(log10(high) + 1e-9)
         return f"geometric:{float(f'1e{exponents[0]}'):.15g}:{float(f'1e{exponents[1]}'):.15g}:{cells}"

@@ -18,12 +18,12 @@ from .ring import Words
 
 Bits = NDArray[np.bool_]
 _ONE = np.uint64(1)  # mask of the permute bit, a label's lowest bit
-LABEL_SIZE = 16  # bytes of a wire label, an AES block
 
 
 def draw_offset(randomness: RandomByteSource) -> Words:
     """SECRET: draw the free-XOR offset of a session. Its lowest bit is 1, so that the labels' permute bits differ."""
-    offset = np.frombuffer(randomness.random_bytes(LABEL_SIZE), dtype="<u8").astype(np.uint64)
+    # 16: bytes of a wire label, an AES block
+    offset = np.frombuffer(randomness.random_bytes(16), dtype="<u8").astype(np.uint64)
     offset[0] |= _ONE
     return offset
 

@@ -14,7 +14,7 @@ from dpcurves.arguments import InvalidArgument
 
 Words = NDArray[np.uint64]
 
-_HALF = np.uint64(2**32 - 1)  # mask of the lower half of a word
+_LOW_HALF = np.uint64(2**32 - 1)  # mask of the lower half of a word
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +76,10 @@ class Ring:
         """Return sums along the last axis but one, ``(..., count, words)``, of fewer than 2**32 numbers."""
         if self.words == 1:
             return np.asarray(np.add.reduce(numbers, axis=-2))
-        low = np.add.reduce(numbers[..., 0] & _HALF, axis=-1)
+        low = np.add.reduce(numbers[..., 0] & _LOW_HALF, axis=-1)
         middle = np.add.reduce(numbers[..., 0] >> 32, axis=-1) + (low >> 32)
         high = np.add.reduce(numbers[..., 1], axis=-1) + (middle >> 32)
-        return np.stack([(middle << 32) | (low & _HALF), high], axis=-1)
+        return np.stack([(middle << 32) | (low & _LOW_HALF), high], axis=-1)
 
     def running_sums(self, numbers: Words) -> Words:
         """Return the cumulative sums along the first axis of numbers ``(count, words)``, modulo ``2**(64 * words)``."""
@@ -119,8 +119,7 @@ Z128 = Ring(2)
 """The ring of integers modulo 2**128, in two words each."""
 
 
-MOST_BITS = 64  # bits of the largest domain: a cell fits into one word
-ENUMERABLE_BITS = 20  # bits of the largest domain that is evaluated as a whole, that is for all cells
+MOST_CELL_BITS = 64  # bits of the largest domain: a cell fits into one word
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,8 +140,8 @@ class Domain:
     ring: Ring
 
     def __post_init__(self) -> None:
-        if not 1 <= self.bits <= MOST_BITS:
-            raise InvalidArgument("bits", f"must be from 1 to {MOST_BITS}, got {self.bits}")
+        if not 1 <= self.bits <= MOST_CELL_BITS:
+            raise InvalidArgument("bits", f"must be from 1 to {MOST_CELL_BITS}, got {self.bits}")
 
     @property
     def leaf_bits(self) -> int:
@@ -159,7 +158,7 @@ class Domain:
     @property
     def is_enumerable(self) -> bool:
         """True if keys can be evaluated on the whole domain; these keys have one more block."""
-        return self.bits <= ENUMERABLE_BITS
+        return self.bits <= 20  # bits of the largest domain that is evaluated as a whole, that is for all cells
 
     def require(self, cells: Words) -> None:
         """Refuse cells outside the domain, without showing them.
@@ -167,7 +166,7 @@ class Domain:
         Raises:
             ValueError: a cell is outside the domain.
         """
-        if self.bits < MOST_BITS and bool(np.any(cells >> np.uint64(self.bits))):
+        if self.bits < MOST_CELL_BITS and bool(np.any(cells >> np.uint64(self.bits))):
             raise InvalidArgument("cells", f"must be below 2**{self.bits}")
 
     def sort_thresholds(self, thresholds: Sequence[int]) -> tuple[tuple[int, int], ...]:

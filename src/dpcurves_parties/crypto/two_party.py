@@ -72,8 +72,6 @@ def run_both_parties(first: Talk[Result], second: Talk[Other]) -> tuple[Result, 
     return results[0], results[1]
 
 
-CHUNK = 4096
-"""Instances per message, whose labels fit into the cache."""
 _PURPOSE = b"dpcurves: job of two parties, version 1\n"
 
 
@@ -131,7 +129,7 @@ class Job:
     count: int
     final_step: FinalStep | None = None
     tree_levels: int = SOFTSPOKEN
-    chunk_size: int = CHUNK
+    chunk_size: int = 4096  # instances per message, whose labels fit into the cache
 
     def __post_init__(self) -> None:
         if len(self.owners) != len(self.circuit.inputs):
@@ -189,7 +187,6 @@ Bits = NDArray[np.bool_]
 Given = Sequence[NDArray[np.uint64] | None]
 """For each input the numbers of all instances; None for other parties' inputs and for random bits."""
 SEED_SIZE = 16  # bytes of the seed of the garbler's labels, an AES-128 key
-_WORD = 64  # bits of an input's integers
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -225,7 +222,8 @@ class Inputs:
                 )
             if values is not None and values.shape != (count,):
                 raise InvalidArgument("values", f"must be one for each of {count} instances")
-            if values is not None and width < _WORD and bool(np.any(values >> np.uint64(width))):
+            # 64: bits of an input's integers
+            if values is not None and width < 64 and bool(np.any(values >> np.uint64(width))):
                 raise InvalidArgument("values", f"must be integers below 2**{width}")
 
     def split_bits(self, part: slice) -> Iterator[tuple[InputOwner, int, list[Bits]]]:
@@ -453,10 +451,6 @@ def _garble_sum(  # noqa: PLR0917
     return [garbling.permute_bits(wire) for wire in wires]
 
 
-AHEAD = 1
-"""Chunks whose transfer message is sent before the tables of an earlier chunk arrive, so that neither party waits."""
-
-
 def evaluate(job: Job, values: Given, randomness: RandomByteSource, final_values: Given = ()) -> Talk[list[Bits]]:
     """Run the evaluator; return its XOR shares of all output wires, or of the final step's. See `garble`.
 
@@ -573,7 +567,9 @@ def _run_pipeline(
         labels, message = side.input_wires(inputs, span)
         in_flight.append((labels, use_labels))
         yield frames.seal_message(message)
-        if len(in_flight) > AHEAD:
+        # 1: chunks whose transfer message is sent before the tables of an earlier chunk arrive, so that neither party
+        # waits
+        if len(in_flight) > 1:
             yield from _evaluate_part(*in_flight.popleft(), side.machine, frames)
     for labels, use_labels in in_flight:
         yield from _evaluate_part(labels, use_labels, side.machine, frames)
@@ -598,7 +594,6 @@ def _evaluate_part(
 # The garbler sends a point; the evaluator answers with a point for each of its bits; the garbler sends the corrections
 # that turn base keys into labels, and the tables. Both sides are deterministic given randomness and received messages,
 # so an interrupted party resumes by replaying the session from the start.
-_LABEL = 16  # bytes of the correction that turns a base key into a label
 _ONLY = slice(0, 1)  # the instances of a job that has a single one
 
 
@@ -655,7 +650,8 @@ def evaluate_one(job: Job, values: Given, randomness: RandomByteSource) -> Talk[
     nonce = frames.draw_nonce(randomness)
     yield frames.seal_message(nonce, receiver.answer)
     frames.mix_nonce(nonce)
-    end, size = SEED_SIZE + _LABEL * len(choices), 32 * job.circuit.and_count
+    # 16: bytes of the correction that turns a base key into a label
+    end, size = SEED_SIZE + 16 * len(choices), 32 * job.circuit.and_count
     body = frames.open_message((yield None), end + size)
     corrections = np.frombuffer(body[SEED_SIZE:end], dtype="<u8").astype(np.uint64).reshape(-1, 2)
     chosen = receiver.derive_keys(frames.session) ^ (-choices.astype(np.uint64)[:, None] & corrections)

@@ -288,9 +288,7 @@ def exclusive_transaction(path: Path, subject: str, tables: Sequence[str]) -> It
             connection.close()
 
 
-SECRET_SIZE = 32  # bytes of a device's secret
 Bits = NDArray[np.bool_]
-_WORD = 64  # bits of the largest input value
 _TABLES = (
     "CREATE TABLE IF NOT EXISTS facts (one INTEGER PRIMARY KEY, task BLOB, secret BLOB, most INTEGER)",
     "CREATE TABLE IF NOT EXISTS meetings (name BLOB PRIMARY KEY, value BLOB, dropped INTEGER)",
@@ -330,7 +328,7 @@ class Device:
         """
         device = cls(path, task_hash, max_meetings)
         with device._open_transaction() as connection:
-            fresh = (task_hash, randomness.random_bytes(SECRET_SIZE), max_meetings)
+            fresh = (task_hash, randomness.random_bytes(32), max_meetings)  # bytes of a device's secret
             connection.execute("INSERT OR IGNORE INTO facts VALUES (1, ?, ?, ?)", fresh)
             stored, device._secret, stored_max = connection.execute("SELECT task, secret, most FROM facts").fetchone()
         if stored != task_hash:
@@ -367,7 +365,7 @@ class Device:
         if meeting.task_hash != self.task_hash:
             raise ProtocolError("meeting", "must be of this device's task; use a device file for each task")
         # A keyed hash: only a holder of the secret can test guesses of the value.
-        text = ",".join([str(coerce_unsigned(value, _WORD)) for value in values])
+        text = ",".join([str(coerce_unsigned(value, 64)) for value in values])  # bits of the largest input value
         mark = hmac.digest(self._secret, b"value\n" + meeting.name + b"\n" + text.encode(), "sha256")
         with self._open_transaction() as connection:
             connection.execute(
@@ -499,7 +497,7 @@ def _replay_protocol(protocol: Talk[list[Bits]], received: Sequence[bytes]) -> t
         return sent, share
 
 
-SHARE = 100
+SHARE_STEP = 100
 """Step number of the message with an output share; larger than any step of the protocol."""
 
 
@@ -553,7 +551,7 @@ class Person:
             for step, message in enumerate(messages):
                 self._send_message(meeting, step, message, partner)
             if share is not None:
-                self._send_message(meeting, SHARE, share, AGGREGATOR)
+                self._send_message(meeting, SHARE_STEP, share, AGGREGATOR)
                 return True
             step = len(self.device.load_messages(meeting))
             address = MessageAddress(meeting.name, step, partner, self.number)
@@ -598,7 +596,7 @@ class OutputAggregator:
         """Return one person's output share of a meeting, one bit per wire; None if it is missing, has another author or
         another length.
         """
-        address = MessageAddress(meeting.name, SHARE, person, AGGREGATOR)
+        address = MessageAddress(meeting.name, SHARE_STEP, person, AGGREGATOR)
         message = self.find_message(address)
         if message is None:
             return None

@@ -31,10 +31,8 @@ from .noise_circuits import FiniteLaplace, Response, choose_response
 from .queries import KernelForm, Overlaps, PairAnswers, PairQuery, PairSum
 
 # Kernels: functions of two people's values as circuits, whose mean over pairs is estimated.
-MOST_BITS = 48  # bits of one value at most
+MOST_VALUE_BITS = 48  # bits of one value at most
 MOST_OUTPUT = 62  # bits of a kernel's value at most, without sign, so that 64-bit integers hold it
-TRIED = 256
-"""Pairs of pseudorandom public values on which a kernel's symmetry is checked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +48,8 @@ class Unsigned:
 
     def __post_init__(self) -> None:
         convert_to_integers(self, bits="bits")
-        if not 1 <= self.bits <= MOST_BITS:
-            raise InvalidArgument("bits", f"must be from 1 to {MOST_BITS}, got {self.bits}")
+        if not 1 <= self.bits <= MOST_VALUE_BITS:
+            raise InvalidArgument("bits", f"must be from 1 to {MOST_VALUE_BITS}, got {self.bits}")
 
 
 class Kernel:
@@ -143,7 +141,8 @@ class Kernel:
         """Return pseudorandom test values of all magnitudes: their bit lengths vary."""
         test_values = {}
         for name, bits in self.bits.items():
-            words = np.frombuffer(shake_256(f"{label} {name}".encode()).digest(8 * TRIED), dtype="<u8")
+            # 256: pairs of pseudorandom public values on which a kernel's symmetry is checked
+            words = np.frombuffer(shake_256(f"{label} {name}".encode()).digest(8 * 256), dtype="<u8")
             test_values[name] = words >> np.uint64(64 - bits) >> (words % np.uint64(bits))
         return test_values
 
@@ -216,8 +215,6 @@ def split_random_widths(widths: Sequence[int]) -> list[int]:
     return [min(MOST_PLACES, total_bits - start) for start in range(0, total_bits, MOST_PLACES)]
 
 
-ROOM = 48
-"""Multiples of the noise scale by which the modulus of a sum exceeds the sum's range, on each side."""
 # The parties that compute the answers of pairs, in `Plan.made_by`.
 PEOPLE = "pairs of people"
 SERVERS = "pairs of people, by two servers"
@@ -317,7 +314,8 @@ def plan_sum_noise(query: PairQuery, loss: PrivacyLoss, people: int) -> FiniteLa
         UnsupportedQuery: the sum has too many bits.
     """
     epsilon, sensitivity = _require_epsilon(loss), query.per_record_sensitivity
-    room = int(ROOM * sensitivity / epsilon) + 1
+    # 48: multiples of the noise scale by which the modulus of a sum exceeds the sum's range, on each side
+    room = int(48 * sensitivity / epsilon) + 1
     width = max(
         (people * query.pairs_per_unit // 2 * query.kernel.span + 2 * room).bit_length(), sensitivity.bit_length() + 2
     )

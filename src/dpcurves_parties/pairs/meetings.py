@@ -142,10 +142,6 @@ def decode_hex(digits: str) -> bytes:
         raise ProtocolError("server", f"the answer {UNLIKE}", 502) from None
 
 
-OF_SERVERS = 500
-"""HTTP status from which an error is the server's fault, so that the meeting is tried again and not dropped."""
-
-
 class MeetingProgress(NamedTuple):
     """Progress of a person in a task.
 
@@ -224,7 +220,9 @@ class Participant:
         try:
             return person.advance_meeting(meeting, values)
         except ProtocolError as error:
-            if isinstance(error, ServerFault) or error.status >= OF_SERVERS:
+            # 500: HTTP status from which an error is the server's fault, so that the meeting is tried again and not
+            # dropped
+            if isinstance(error, ServerFault) or error.status >= 500:
                 raise
             self.on_drop(f"pair {number} is dropped: {error}")
             return None

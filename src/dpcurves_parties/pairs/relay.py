@@ -32,7 +32,7 @@ from ..serving.database import (
 )
 from ..serving.messages import ProtocolError, parse_object
 from ..serving.two_servers.task_types import TaskStillOpen
-from .device import BUNDLE_SIZE, OVERHEAD, SHARE, KeyBundle, OutputAggregator
+from .device import BUNDLE_SIZE, OVERHEAD, SHARE_STEP, KeyBundle, OutputAggregator
 from .mechanisms import build_noisy_circuit
 from .pair_terms import Agreement, Meeting, decode_answers
 from .release import release_answers
@@ -165,8 +165,6 @@ def _select_message(task: str, slot: Slot) -> sql.Select[Any]:
 
 
 NUMBERS = 3 * 8  # bytes of an encoded address: meeting, sender and step
-STEPS = 2
-"""Messages of one person to the other in a meeting at most: the garbler sends two, the evaluator one."""
 LARGEST_QUESTION = 2**12  # bytes of an analyst's question at most, which has no parameters
 OPEN = "open"
 CLOSED = "closed"
@@ -250,7 +248,7 @@ class Relay:
         if slot[1] != person:
             raise ProtocolError("message", "must have your number as sender; use your own ticket", 403)
         share = -(-self.task.terms.response.width // 8)
-        largest = OVERHEAD + (share if slot[2] == SHARE else self.largest_message)
+        largest = OVERHEAD + (share if slot[2] == SHARE_STEP else self.largest_message)
         if not OVERHEAD < len(message) - NUMBERS <= largest:
             raise ProtocolError("message", f"must have more than {OVERHEAD} and at most {largest} bytes", 413)
         if self.store.load_bundle(self.task.hash, person) is None:
@@ -265,7 +263,7 @@ class Relay:
             ProtocolError: the message has another recipient.
         """
         meeting, slot = self._parse_address(message)
-        if slot[2] == SHARE or meeting.find_partner(slot[1]) != person:
+        if slot[2] == SHARE_STEP or meeting.find_partner(slot[1]) != person:
             raise ProtocolError("message", "must have your number as recipient; use your own ticket", 403)
         return self.store.load_message(self.task.hash, slot) or b""
 
@@ -322,7 +320,8 @@ class Relay:
             raise ProtocolError("message", "must begin with an address of 24 bytes")
         number, writer, step = (int.from_bytes(message[start : start + 8], "little") for start in (0, 8, 16))
         meetings = self.agreement.meetings
-        if number >= len(meetings) or writer not in meetings[number].people or step not in (*range(STEPS), SHARE):
+        # 2: messages of one person to the other in a meeting at most: the garbler sends two, the evaluator one
+        if number >= len(meetings) or writer not in meetings[number].people or step not in (*range(2), SHARE_STEP):
             raise ProtocolError(
                 "message",
                 "must be of an agreed meeting, step and sender; use the version of dpcurves that the server uses",
@@ -332,7 +331,7 @@ class Relay:
     def _open_answers(self, agreement: Agreement) -> Mapping[int, int | None]:
         """Return the answers of pairs with both shares; None if a share is invalid. Opened answers are kept."""
         with self._lock:
-            shares = self.store.load_step(self.task.hash, SHARE)
+            shares = self.store.load_step(self.task.hash, SHARE_STEP)
             for meeting in agreement.meetings:
                 has_both = all((meeting.number, person) in shares for person in meeting.people)
                 if has_both and meeting.number not in self._answers:

@@ -27,7 +27,7 @@ from dpcurves.noise import Randomness
 from ..crypto.circuits import trace_circuit
 from ..crypto.garbling import reconstruct_bits
 from ..crypto.two_party import InputOwner, Job, Talk, evaluate, garble, run_both_parties
-from ..serving.server import LARGEST_MESSAGE, LENGTH, PATIENCE
+from ..serving.server import LARGEST_MESSAGE, LENGTH, PEER_PATIENCE
 from ..serving.two_servers.store import TaskStatus
 from . import pair_terms
 from .device import exclusive_transaction
@@ -69,7 +69,7 @@ class Connection:
 
     @classmethod
     def from_socket(
-        cls, tcp_socket: socket.socket, context: ssl.SSLContext, name: str = "", timeout: float = PATIENCE
+        cls, tcp_socket: socket.socket, context: ssl.SSLContext, name: str = "", timeout: float = PEER_PATIENCE
     ) -> Connection:
         """Open a TLS connection over a socket.
 

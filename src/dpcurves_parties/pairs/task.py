@@ -327,7 +327,7 @@ def read_values(task: PairTask, table: Any, delimiter: str = ",", columns: Seque
 
 
 # SECRET until the task is closed: the file with the seed of the pairs, beside the coordinator's ticket.
-SIZE = 32  # bytes of a seed
+COMMITTED_SEED_SIZE = 32  # bytes of a seed
 
 
 def write_seed(ticket: Path, seed: bytes) -> Path:
@@ -356,7 +356,7 @@ def read_seed(ticket: Path, task: PairTask) -> bytes:
         ) from None
     except ValueError:
         seed = b""
-    if len(seed) != SIZE or commit_to_seed(seed) != task.commitment:
+    if len(seed) != COMMITTED_SEED_SIZE or commit_to_seed(seed) != task.commitment:
         raise ProtocolError(
             "seed",
             f"{str(path)!r} does not hold the seed of this task; restore the seed beside the coordinator's ticket",

@@ -29,8 +29,6 @@ SHORT = 2**16
 """Bytes of a body up to which it is sent together with the head, in one TLS record or a few."""
 LARGEST_PART = 2**20
 """Bytes per read of a response of unknown length, at most."""
-EXPIRED = 10
-"""OpenSSL's error code of an expired certificate."""
 IMPOSTOR = "another server answers at"
 """Beginning of the rule if a server shows another certificate than the expected one: trying again does not help."""
 
@@ -165,7 +163,8 @@ class Channel:
         """Return the error for a failed exchange: expired certificate, another certificate, timeout, refused or lost
         connection.
         """
-        if isinstance(error, ssl.SSLCertVerificationError) and error.verify_code == EXPIRED:
+        # 10: OpenSSL's error code of an expired certificate
+        if isinstance(error, ssl.SSLCertVerificationError) and error.verify_code == 10:
             return ProtocolError(self.label, f"the certificate of {self.url} has expired; {self.renewal_advice}", 502)
         if isinstance(error, ssl.SSLCertVerificationError):
             rule = f"{IMPOSTOR} {self.url} than {self.identity_source} names, and nothing was sent; ask whoever runs it"

@@ -79,10 +79,6 @@ def _write_draft(draft: Path, text: str, mode: int) -> None:
 
 DAYS = 825
 """Lifetime of a certificate, in days: the longest that common TLS clients accept."""
-PATIENCE = 5.0
-"""Seconds to wait for the second of two files, which their writer writes one after the other."""
-POLL = 0.01
-"""Seconds between polls for the other file."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -133,9 +129,10 @@ class CertificatePair:
             with suppress(FileAlreadyExists):
                 certificate_pair.write(certificate, key)
                 return True
-        end = monotonic() + PATIENCE
+        # 5.0: seconds to wait for the second of two files, which their writer writes one after the other
+        end = monotonic() + 5.0
         while certificate.exists() != key.exists() and monotonic() < end:
-            sleep(POLL)
+            sleep(0.01)  # seconds between polls for the other file
         return False
 
 

@@ -112,12 +112,6 @@ async def _read_stream(request: Request, max_bytes: int) -> bytes:
     return b"".join(chunks)
 
 
-MOST_KEPT = 20_000
-"""Number of counted clients above which all counts restart."""
-MINUTE = 60.0
-"""Seconds of an interval of the rate limit."""
-
-
 @dataclass
 class RateLimiter:
     """Rate limit of requests a minute, for each client.
@@ -142,8 +136,9 @@ class RateLimiter:
         exceeds `per_minute`.
         """
         with self._lock:
-            minute = int(time.monotonic() // MINUTE)
-            if minute != self._minute or len(self._counts) > MOST_KEPT:
+            minute = int(time.monotonic() // 60.0)  # seconds of an interval of the rate limit
+            # 20_000: number of counted clients above which all counts restart
+            if minute != self._minute or len(self._counts) > 20_000:
                 self._minute, self._counts = minute, {}
             self._counts[client] = self._counts.get(client, 0) + requests
             too_many = self._counts[client] > self.per_minute

@@ -84,10 +84,8 @@ PRIME = 2**61 - 1
 """Modulus of the proofs: a Mersenne prime, so that reduction needs only shifts and additions."""
 LARGEST = 2**59
 """Bound on the values of an answer: below it, values differ modulo the prime."""
-SEED = 16
-"""Bytes of a seed and of an AES-128 key."""
 _LOW = np.uint64(PRIME)  # mask of the low 61 bits, which is the prime
-_HALF, _PART = np.uint64(31), np.uint64(2**31 - 1)  # bits of the lower half of a residue, and their mask
+_HALF_BITS, _HALF_MASK = np.uint64(31), np.uint64(2**31 - 1)  # bits of the lower half of a residue, and their mask
 _AT_ONCE = 2**19
 """64-bit numbers of masks that an owner holds in memory at once: 4 MB."""
 
@@ -124,13 +122,15 @@ def inner_products(first: Words, second: Words) -> list[int]:
     >>> inner_products(np.array([[PRIME - 1, 2]], np.uint64), np.array([PRIME - 1, 3], np.uint64))
     [7]
     """
-    (high, low), (other_high, other_low) = ((factor >> _HALF, factor & _PART) for factor in (first, second))
+    (high, low), (other_high, other_low) = ((factor >> _HALF_BITS, factor & _HALF_MASK) for factor in (first, second))
     middle = _reduce(high * other_low + low * other_high)
     # 2**62 is 2, and 2**31 times 2**30 is 1.
     upper_products = np.uint64(2) * (high * other_high) + low * other_low
-    upper_products = _reduce(upper_products) + (middle >> np.uint64(30)) + ((middle & np.uint64(2**30 - 1)) << _HALF)
+    upper_products = (
+        _reduce(upper_products) + (middle >> np.uint64(30)) + ((middle & np.uint64(2**30 - 1)) << _HALF_BITS)
+    )
     rows = np.atleast_2d(_reduce(upper_products))
-    return [(int((row >> _HALF).sum()) * 2**31 + int((row & _PART).sum())) % PRIME for row in rows]
+    return [(int((row >> _HALF_BITS).sum()) * 2**31 + int((row & _HALF_MASK).sum())) % PRIME for row in rows]
 
 
 # Proved values: all cells, or counts below the edges of a list

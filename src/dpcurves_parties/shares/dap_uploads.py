@@ -33,8 +33,6 @@ LARGEST_JOB = 2**22
 """Bytes of an aggregation job at most, unless a single upload is larger."""
 ROOM = 2**9
 """Bytes of a report in an aggregation job beside its shares, at most: id, time, lengths and the leader's message."""
-GATHER = 0.1
-"""Seconds for which uploads are gathered while several arrive together: a large job costs less per report."""
 NO_LEADER = "helps in this task; send reports to the leader, server 0"
 
 
@@ -181,7 +179,8 @@ class UploadLeader:
 
     def __init__(self, service: SharedTaskService[Task], verifier: ReportVerifier) -> None:
         self._service, self._verifying = service, verifier
-        self._queue = GroupCommit(self._take_uploads, lambda upload: upload.size, LARGEST_JOB, gather_seconds=GATHER)
+        # 0.1: seconds for which uploads are gathered while several arrive together: a large job costs less per report
+        self._queue = GroupCommit(self._take_uploads, lambda upload: upload.size, LARGEST_JOB, gather_seconds=0.1)
 
     def submit(self, owner: int, reports: Sequence[dap.Report]) -> Future[bytes]:
         """Store the reports of an owner at both servers. The future returns the rejected reports, after both answered.

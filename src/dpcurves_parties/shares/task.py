@@ -46,17 +46,13 @@ NOT_AT_EDGES = "must be left out, unless the task counts below thresholds and it
 ALWAYS_CHECKED = "must be owners, because reports of this encoding are always checked by the servers"
 UNPROVED = "must be owners, because answers from this encoding cannot be proved; or take the encoding tree"
 TOO_FINE = "must be tree, or the grid coarser, because these reports hold a number for each cell"
-CLASSES = 2
-"""Classes of a score's labels: positive and negative."""
-MOST_AT_ONCE = 4096
-"""Thresholds in one message about unchecked reports at most."""
 MOST_CHECKED_AT_ONCE = 64
 """Thresholds in one message about checked reports at most: each report is evaluated at all of them before it is known
 which reports count.
 """
 EVEN = 64
 """Thresholds at which answers are proved, unless the task names them."""
-LEAST = Fraction(1, 2)
+LEAST_PASSED = Fraction(1, 2)
 """Fraction of the reports that must pass the servers' check, unless the task states another."""
 
 
@@ -124,7 +120,7 @@ class Task(SharedTask):
     measured_in: str = ""
     owners: Owners = Owners.UNCHECKED
     count_kind: CountKind | None = None
-    least: Fraction = LEAST
+    least: Fraction = LEAST_PASSED
     beside: tuple[Axis | Categories, ...] = ()
     proof_key_hashes: tuple[str, ...] = ()
     enrols: bool = False
@@ -235,7 +231,8 @@ class Task(SharedTask):
         """Return the query for counts at these thresholds, or of all cells."""
         if self.count_kind is CountKind.CELLS:
             return CountQuery(self.axes, CountUse.CELLS if self.beside else CountUse.PREFIXES)
-        if self.label is not None and len(self.label.values) != CLASSES:
+        # 2: classes of a score's labels: positive and negative
+        if self.label is not None and len(self.label.values) != 2:
             raise UnsupportedQuery(
                 "label", "must have two classes on a grid of so many slots; take a coarser grid for more categories"
             )
@@ -306,7 +303,8 @@ class Task(SharedTask):
         """Most thresholds of a message; 0 if all cells are counted."""
         if self.count_kind is CountKind.CELLS:
             return 0
-        return MOST_AT_ONCE if self.owners is Owners.UNCHECKED else MOST_CHECKED_AT_ONCE
+        # 4096: thresholds in one message about unchecked reports at most
+        return 4096 if self.owners is Owners.UNCHECKED else MOST_CHECKED_AT_ONCE
 
     @property
     def checked_at(self) -> tuple[int, ...]:

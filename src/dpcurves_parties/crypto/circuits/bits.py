@@ -420,7 +420,7 @@ def total(numbers: Iterable[SymbolicInteger]) -> SymbolicInteger:
     return summands[0]
 
 
-MOST_BITS = 64  # bits of an input's number, as servers hold inputs in 64-bit words
+MOST_INPUT_BITS = 64  # bits of an input's number, as servers hold inputs in 64-bit words
 Shape = int | Mapping[str, int]
 
 
@@ -454,8 +454,9 @@ def trace_circuit(kernel: Callable[..., object], *shapes: Shape) -> Circuit:
     """
     widths = [width for shape in shapes for width in (shape.values() if isinstance(shape, Mapping) else [shape])]
     for width in widths:
-        if not 1 <= width <= MOST_BITS:
-            raise InvalidArgument("bits", f"must be from 1 to {MOST_BITS} for each number, got {describe_value(width)}")
+        if not 1 <= width <= MOST_INPUT_BITS:
+            rule = f"must be from 1 to {MOST_INPUT_BITS} for each number, got {describe_value(width)}"
+            raise InvalidArgument("bits", rule)
     builder = CircuitBuilder(widths)
     numbers = iter([SymbolicInteger.from_input(builder, index) for index in range(len(widths))])
     arguments = [

@@ -152,7 +152,6 @@ def _require_wire(wire: Wire | None) -> Wire:
 
 # Evaluation of circuits in the clear: a reference for tests, simulations and plans.
 Bools = NDArray[np.bool_]
-_WORD = 63  # bits of a nonnegative 64-bit integer
 
 
 class CleartextMachine:
@@ -191,7 +190,7 @@ def split_into_bits(values: ArrayLike, width: int) -> list[Bools]:
 
 def join_bits(wires: Sequence[Bools], number: CircuitOutput) -> NDArray[Any]:
     """Join an output's wires to integers; Python integers if 64 bits are too few."""
-    kind: Any = np.int64 if len(wires) <= _WORD else object
+    kind: Any = np.int64 if len(wires) <= 63 else object  # bits of a nonnegative 64-bit integer
     weights = [1 << position for position in range(len(wires))]
     if number.low < 0:
         weights[-1] = -weights[-1]
@@ -228,7 +227,7 @@ def decode_outputs(circuit: Circuit, wires: Sequence[Bools]) -> tuple[NDArray[An
 
 
 Words = TypeVar("Words", bound=NDArray[Any])
-LEAST = 3 * 1024
+COLUMN_HEIGHT = 3 * 1024
 """Bits in a column from which full adders run after a chunk; all others run at the end, in larger batches."""
 
 
@@ -285,7 +284,7 @@ class CarrySaveAdder(Generic[Words]):
             turned = self.summand.low < 0 and weight == len(wires) - 1
             self._add_to_column(weight, self.machine.negation(wire) if turned else wire)
         self.count += len(wires[0]) if wires else 0
-        self._reduce_columns(LEAST)
+        self._reduce_columns(COLUMN_HEIGHT)
 
     def total(self) -> list[Words]:
         """Return the bits of the sum of all instances plus `offset`, as wires with one instance.

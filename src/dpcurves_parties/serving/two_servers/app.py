@@ -44,8 +44,6 @@ from .task_types import SharedTask, load_task_type
 
 # HTTP application of a server: authorised requests and responses. Errors are one line; only faults are logged.
 AnyService = SharedTaskService[Any]
-FOR_PEER = 8
-"""Threads reserved for requests of the peer server, so that they never wait for analysts' questions."""
 PER_MINUTE = 1200
 """Default rate limit of questions a minute for each analyst: answers cost time, not privacy."""
 
@@ -113,7 +111,8 @@ class AggregatorRouter(TaskRouter[AnyService]):
         self._rates = {task: RateLimiter(PER_MINUTE, "question", "ask again in a minute") for task in services}
         # Answers wait for the peer server, so its requests use separate threads from analysts' questions: otherwise
         # both servers could wait for each other.
-        self._others = ThreadPoolExecutor(FOR_PEER, "peer")
+        # 8: threads reserved for requests of the peer server, so that they never wait for analysts' questions
+        self._others = ThreadPoolExecutor(8, "peer")
         # Questions that arrive through the peer server count towards the same rate limit.
         for task, service in services.items():
             service.count_question = self._rates[task].count_requests

@@ -38,8 +38,6 @@ from .dap import HpkeKeys
 from .store import Decision, Offer, Store, StoredReport, TaskFrozen, TaskState, TaskStatus
 from .task_types import VERSION, Askable, QuestionMessage, SharedTask, ShareEncoding, require_report_set
 
-SIZE = 32
-"""Bytes of a key derived by HKDF-SHA256: the length of its hash."""
 DIGITS = re.compile("[0-9a-f]{64}")
 
 
@@ -89,7 +87,8 @@ class NoiseSecret:
 
 def derive_key(secret: bytes, purpose: str) -> bytes:
     """Derive 32 bytes for one purpose, which reveal neither the secret nor keys for other purposes (RFC 5869)."""
-    return HKDF(SHA256(), SIZE, salt=None, info=b"dpcurves " + purpose.encode()).derive(secret)
+    # 32: bytes of a key derived by HKDF-SHA256: the length of its hash
+    return HKDF(SHA256(), 32, salt=None, info=b"dpcurves " + purpose.encode()).derive(secret)
 
 
 def make_lost_key_error(party: int) -> ProtocolError:
@@ -359,7 +358,7 @@ PARTS_AT_ONCE = 2**12
 def _parse_bits(facts: Mapping[str, Any]) -> int:
     """Return the number of prefix bits in a message. Raises `ProtocolError` if it is out of range."""
     bits = int(facts["bits"])
-    if not 0 <= bits <= report_set.MOST_BITS:
+    if not 0 <= bits <= report_set.MOST_PREFIX_BITS:
         raise ProtocolError("peer", f"the answer {UNLIKE}", 502)
     return bits
 
@@ -376,7 +375,7 @@ LARGEST_QUESTION = 2**18
 """Bytes of a question at most: enough for as many thresholds as a task allows."""
 LARGEST_LISTING = 2**30
 """Size limit of the listings of parts, in bytes."""
-AT_ONCE = 4096
+SHARES_PER_PAGE = 4096
 """Reports whose shares are read from the database in one page, so that memory stays small."""
 SHORT = 2**13
 """Bytes of a batch up to which it is opened on the event loop, because a thread would take longer."""
@@ -759,7 +758,7 @@ class SharedTaskService(ABC, Generic[Of]):
             ProtocolError: a share was damaged; after the last page: they are not the accepted reports.
         """
         name, count, public = report_set.ReportSetHash(self.task.hash, status.reports), 0, self.encoding.public_size
-        for page in self.store.iterate_shares(self.task.hash, AT_ONCE):
+        for page in self.store.iterate_shares(self.task.hash, SHARES_PER_PAGE):
             # A damaged seed would make an honest report fail its check, which would reveal its share: see
             # `CheckedCounting`.
             if any(report_set.hash_share(key, stored.share) != stored.share_hash for key, stored in page):

@@ -24,8 +24,8 @@ from ..identity import FileAlreadyExists, write_public
 from ..messages import ProtocolError, parse_fields
 from ..task_document import Role, Ticket, hash_token
 from .report_set import (
+    HASH_SIZE,
     LARGEST_BATCH,
-    NAME,
     OVERHEAD,
     Batch,
     EarlierPolicy,
@@ -36,9 +36,6 @@ from .report_set import (
     seal_share,
 )
 from .task_types import SharedTask
-
-AT_ONCE = 1000
-"""Reports per batch at most; fewer if a report is large."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,12 +122,13 @@ class Contribution:
         """
         places = self.slots[np.lexsort(np.atleast_2d(self.slots.T))]
         digest = sha256(places.astype("<i8").tobytes()).hexdigest()
-        name = Randomness.from_key(self.secret, f"contribution of {digest}").random_bytes(NAME)
+        name = Randomness.from_key(self.secret, f"contribution of {digest}").random_bytes(HASH_SIZE)
         stream = Randomness.from_key(self.secret, f"reports of {digest}")
         # Reports are sent in random order, which reveals nothing about the records.
         places = places[np.argsort(stream.sample_words(len(places)))]
         encoding = self.task.make_owner_encoding(self.proof_key)
-        batch_size = min(AT_ONCE, LARGEST_BATCH // (encoding.size + 2 * OVERHEAD))
+        # 1000: reports per batch at most; fewer if a report is large
+        batch_size = min(1000, LARGEST_BATCH // (encoding.size + 2 * OVERHEAD))
         for start in range(0, len(places), batch_size):
             yield name, encoding.share_records_with_ids(places[start : start + batch_size], stream)
 

@@ -29,8 +29,8 @@ from ..database import (
 from ..group_commit import GroupCommit
 from ..messages import ProtocolError
 from .report_set import (
-    EACH,
     MOST_REPORTS,
+    PART_REPORTS,
     EarlierPolicy,
     Listing,
     PartHashes,
@@ -205,7 +205,9 @@ class Store:
         self._database = ServerDatabase(url, who, METADATA)
         weight = lambda upload: len(upload.offer.reports)  # noqa: E731
         self._uploads = GroupCommit(self._write_uploads, weight, MOST_REPORTS, self._database.close_connections)
-        self._added, self._analyzed_at = 0, FIRST_ANALYZED
+        # 1_000: reports after which PostgreSQL's planner statistics are first updated; then after ten times as many,
+        # and so on
+        self._added, self._analyzed_at = 0, 1_000
 
     @write_transaction
     def create_task(self, connection: Connection, task: str) -> None:
@@ -319,7 +321,7 @@ class Store:
         """List some parts of the stored reports, by part number: ids and digests, in rising order of ids."""
         listings = dict.fromkeys(parts, b"")
         for first, last in group_consecutive(parts):
-            page_size = min(AT_ONCE, 2 * EACH * (last - first + 1))
+            page_size = min(DIGESTS_PER_PAGE, 2 * PART_REPORTS * (last - first + 1))
             for number, listing in split_by_prefix(
                 _iterate_digests(connection, task, find_first_id(first, bits), page_size), bits
             ):
@@ -453,10 +455,6 @@ _KEEP, _BIND = insert(REPORTS), insert(CONTRIBUTIONS)
 _MORE = update(TASKS).where(TASKS.c.task == _OF).values(reports=TASKS.c.reports + sql.bindparam("more"))
 
 
-FIRST_ANALYZED = 1_000
-"""Reports after which PostgreSQL's planner statistics are first updated; then after ten times as many, and so on."""
-
-
 def _analyze(connection: Connection) -> None:
     """Update PostgreSQL's statistics. (Otherwise it scans all reports of the task to find some by id.)"""
     if connection.dialect.name == "postgresql":
@@ -557,12 +555,12 @@ def _select_page(connection: Connection, task: str, last: bytes, size: int) -> S
     return connection.execute(query.order_by(REPORTS.c.id).limit(size)).all()
 
 
-AT_ONCE = 4096
+DIGESTS_PER_PAGE = 4096
 """Reports whose ids and digests are read from the database in one page."""
 
 
 def _iterate_digests(
-    connection: Connection, task: str, first: bytes = b"", page_size: int = AT_ONCE
+    connection: Connection, task: str, first: bytes = b"", page_size: int = DIGESTS_PER_PAGE
 ) -> Iterator[tuple[bytes, bytes]]:
     """Iterate over the ids and digests of all reports from the `first` id, in rising order, in pages."""
     columns, from_first = (REPORTS.c.id, REPORTS.c.digest), REPORTS.c.id >= first
