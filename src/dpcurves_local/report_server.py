@@ -73,8 +73,8 @@ class ReportStore:
     """
 
     def __init__(self, path: str | Path, task: Task, max_reports: int | None = None) -> None:
-        # 100_000: reports that a store takes at least, unless --most states a limit
-        # 10: reports per person of the task that a store takes, unless --most states a limit
+        # 100_000: reports that a store takes at least, unless --max-reports states a limit
+        # 10: reports per person of the task that a store takes, unless --max-reports states a limit
         self.most = max(100_000, 10 * task.people) if max_reports is None else max_reports
         self._path, self._form, self._seen, self._end = Path(path), task.report_format, SortedNameSet(), 0
         self._stride = len(self._form.single_header) + self._form.record_size
@@ -149,7 +149,7 @@ class ReportStore:
         if not self._full:
             log_operator_message(
                 f"store: {self.reports} of at most {self.most} reports are stored, and further ones are "
-                "refused; start the server again with a larger --most"
+                "refused; start the server again with a larger --max-reports"
             )
         self._full = True
         return [ProtocolError("store", rule, 507)]

@@ -119,7 +119,7 @@ def test_what_is_wrong_is_told_in_one_line(town: Town) -> None:
         ("pair", "0.csv", *ticket, "tickets/owner-1", "--relay", "http"): (USAGE, "url: must be https://host:port"),
         ("pair", "0.csv", *ticket, "tickets/owner-1", "--on-conflict", "replace"): (
             USAGE,
-            "earlier: applies to two servers",
+            "on-conflict: applies to two servers",
         ),
         ("task", "close", *ticket, "tickets/owner-1"): (USAGE, "ticket: must be the ticket of a coordinator"),
     }

@@ -137,7 +137,7 @@ def update_task(connection: Connection, task: str, **facts: object) -> None:
 
 OTHER_CONTRIBUTION = (
     "other records were sent with this ticket before, and one ticket is good for one file; to put these in their place,"
-    " contribute with --earlier replace"
+    " contribute with --on-conflict replace"
 )
 
 
