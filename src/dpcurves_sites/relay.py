@@ -211,6 +211,7 @@ class MessageBoard:
         return name.encode()
 
     def _drop_round(self, name: str) -> None:
+        """Remove a round from the board, and delete its stored messages."""
         self._turns.pop(name).delete()
 
     def _drop_old_rounds(self, current: str) -> None:
@@ -397,6 +398,7 @@ class Polls:
             self._loop.call_soon_threadsafe(self._wake)
 
     def _wake(self) -> None:
+        """Set the event of each waiting poll, on the event loop, so that it looks at the board again."""
         for event in self._events:
             event.set()
 
