@@ -56,8 +56,8 @@ from dpcurves_parties.serving.server import make_server_context
 from dpcurves_parties.serving.task_document import Role, Ticket, hash_token
 from dpcurves_parties.serving.two_servers.owner import Contribution, close_task
 from dpcurves_parties.serving.two_servers.report_set import (
+    HASH_SIZE,
     ID,
-    NAME,
     EarlierPolicy,
     digest_public_share,
     hash_share,
@@ -434,7 +434,9 @@ def fill(
             StoredReport(name, digest, hash_share(name, share), share)
             for name, (share, digest) in zip(names, some, strict=True)
         ]
-        store.add_reports(task.hash, MILLION, Offer(MILLION + start // PART, bytes(NAME), EarlierPolicy.STAYS, more))
+        store.add_reports(
+            task.hash, MILLION, Offer(MILLION + start // PART, bytes(HASH_SIZE), EarlierPolicy.STAYS, more)
+        )
 
 
 def ask(folder: Path, task: Task, grid: dp.Grid) -> Any:

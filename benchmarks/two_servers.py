@@ -52,8 +52,8 @@ from dpcurves_parties.serving.task_document import Role, Ticket, create_task, ha
 from dpcurves_parties.serving.two_servers.owner import Contribution, close_task, read_owner_ticket
 from dpcurves_parties.serving.two_servers.report_set import (
     DIGEST,
+    HASH_SIZE,
     ID,
-    NAME,
     OVERHEAD,
     RECORD,
     EarlierPolicy,
@@ -180,7 +180,7 @@ def put(task: Task, folder: Path, places: np.ndarray, bars: Progress) -> None:
                 for name, share in zip(names, shares, strict=True)
             ]
             kept = [StoredReport(name, digest, hash_share(name, share), share) for name, digest, share in halves]
-            store.add_reports(task.hash, len(places), Offer(0, bytes(NAME), EarlierPolicy.STAYS, kept))
+            store.add_reports(task.hash, len(places), Offer(0, bytes(HASH_SIZE), EarlierPolicy.STAYS, kept))
 
 
 def peak_of(process: int) -> float:
@@ -267,11 +267,12 @@ def agreement() -> Table:
         for number in (0, 1, 1000, reports // 100):
             hit = -(2**bits) * np.expm1(number * np.log1p(-(2.0**-bits)))
             listing = hit * (8 + RECORD * reports / 2**bits) if reports > len(ours) else listed(ours, number, bits)
-            told = [f"{NAME * 2**bits + listing:,.0f} ({1 + (number > 0)})"]
+            told = [f"{HASH_SIZE * 2**bits + listing:,.0f} ({1 + (number > 0)})"]
             for each in branches:
                 levels = ceil(bits / log2(each))
                 nodes = sum(min(each**level, number) for level in range(levels))
-                told.append(f"{NAME + NAME * each * nodes + listing:,.0f} ({1 + (levels + 1) * (number > 0)})")
+                size = HASH_SIZE + HASH_SIZE * each * nodes + listing
+                told.append(f"{size:,.0f} ({1 + (levels + 1) * (number > 0)})")
             table.add_row(f"{reports:,}", f"{reports * sent:,}", f"{number:,}", *told)
     return table
 
@@ -341,7 +342,7 @@ def fill(task: Task, url: str, reports: int) -> None:
     for start in range(0, reports, AT_ONCE):
         names = [os.urandom(ID) for _ in range(min(AT_ONCE, reports - start))]
         more = [StoredReport(name, name, 2 * name, share) for name in names]
-        store.add_reports(task.hash, AT_ONCE, Offer(start // AT_ONCE, bytes(NAME), EarlierPolicy.STAYS, more))
+        store.add_reports(task.hash, AT_ONCE, Offer(start // AT_ONCE, bytes(HASH_SIZE), EarlierPolicy.STAYS, more))
 
 
 def one_by_one(task: Task, batch: bytes) -> list[bytes]:

@@ -51,16 +51,17 @@ class LevelReports:
 
     def __post_init__(self) -> None:
         if not 0 <= self.reports <= MOST_REPORTS:
-            raise InvalidArgument("reports", f"from 0 to {MOST_REPORTS} are counted")
+            raise InvalidArgument("reports", f"must be from 0 to {MOST_REPORTS} at each level, got {self.reports}")
         if not 0 <= self.p_other < self.p_true <= 1 or not all(
             0 <= probability <= 1 for probability in self.joint_probabilities
         ):
             raise InvalidArgument(
-                "responses", "the true answer must be supported with a larger probability than others"
+                "responses",
+                "must have probabilities from 0 to 1, and support the true answer more often than another one",
             )
         if not (self.p_two_others < self.p_other and self.p_true_and_other <= self.p_other):
             raise InvalidArgument(
-                "responses", "other answers must be supported sometimes, and sometimes only one of two"
+                "responses", "must have p_two_others below p_other, and p_true_and_other at most p_other"
             )
 
     @property
@@ -126,8 +127,6 @@ def _compute_covariances(
     return tuple(float(value) for value in exact)
 
 
-MANY = 1000
-"""Expected false reports from which their binomial number is simulated as normal: its skewness is below 0.04."""
 MOST_DRAWN = 10**9
 """People that are sampled without replacement at most; a limit of NumPy."""
 
@@ -138,7 +137,8 @@ def simulate_errors(law: AggregatedReports, draws: int, generator: np.random.Gen
     If few false reports are expected, their numbers are binomial and far from normal, so whole releases are simulated.
     Otherwise each error is a sum over many people and is drawn from a normal law with the exact covariances.
     """
-    is_skewed = any(level.reports * level.p_other < MANY for level in law.reported_levels)
+    # 1000: expected false reports from which their binomial number is simulated as normal: its skewness is below 0.04
+    is_skewed = any(level.reports * level.p_other < 1000 for level in law.reported_levels)
     simulate_law = _simulate_reports if is_skewed and law.whole and law.people < MOST_DRAWN else _simulate_normal_errors
     return simulate_law(law, draws, generator)
 
@@ -313,7 +313,7 @@ class AggregatedReports(NoisySums):
 
     def __post_init__(self) -> None:
         if self.people < 1:
-            raise InvalidArgument("reports", "at least one is needed")
+            raise InvalidArgument("reports", "must be at least 1 over all levels together; add reports first")
 
     @property
     def people(self) -> int:
@@ -365,7 +365,7 @@ class AggregatedReports(NoisySums):
         """Return unbiased counts of all people in the order of `nested_law`: (..., size) to (..., nested.size)."""
         if values.shape[-1:] != (self.size,):
             raise InvalidArgument(
-                "values", f"{self.size} are needed to fit the law, got an array of shape {values.shape}"
+                "values", f"must have {self.size} entries on the last axis, got an array of shape {values.shape}"
             )
         bounds = np.cumsum([self.rows * len(level.starts) for level in self.levels])
         *tallies_by_level, missing_tallies = np.split(np.asarray(values, dtype=np.float64), bounds, axis=-1)

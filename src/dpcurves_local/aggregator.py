@@ -29,11 +29,19 @@ from dpcurves.conversation import Release
 from dpcurves.curves.result import warn_about_notes
 from dpcurves.ledger import Allotment
 
-from .report_file import NAME, HashedNameSet, Octets, ReportBatch, has_drawn_names, map_report_file, names_to_numbers
+from .report_file import (
+    PSEUDONYM_SIZE,
+    HashedNameSet,
+    Octets,
+    ReportBatch,
+    has_drawn_names,
+    map_report_file,
+    names_to_numbers,
+)
 from .task import Task
 from .trust import ReportAggregator
 
-AT_ONCE = 2**14
+BATCH_REPORTS = 2**14
 """Reports that are joined to one batch when they are added one by one."""
 
 
@@ -95,7 +103,7 @@ class Collection:
 
     def names(self) -> bytes:
         """Return the pseudonyms of the counted people, 8 bytes each, sorted: salted hashes, or random."""
-        return self._seen.list_names().astype(f"<u{NAME}").tobytes()
+        return self._seen.list_names().astype(f"<u{PSEUDONYM_SIZE}").tobytes()
 
     def release(self, allotment: Allotment) -> Release:
         """Return the tallies of all reports. Raises `ValueError` if no report was added."""
@@ -197,14 +205,14 @@ def aggregate(reports: Iterable[bytes] | str | Path, task: Task) -> Any:
 
 
 def _split_batches(reports: Iterable[bytes]) -> Iterator[list[bytes]]:
-    """Yield lists of up to `AT_ONCE` reports."""
+    """Yield lists of up to `BATCH_REPORTS` reports."""
     iterator = iter(reports)
-    while batch := list(islice(iterator, AT_ONCE)):
+    while batch := list(islice(iterator, BATCH_REPORTS)):
         yield batch
 
 
 LABEL = b"dpcurves local invitation\n"
-NOT_ONE = "it is no invitation to this task"
+NOT_ONE = "is not signed for this task; ask whoever made the task for another invitation"
 
 
 @dataclass(frozen=True)
@@ -241,11 +249,15 @@ class Inviter:
                 with os.fdopen(file, "wb") as key_file:
                     key_file.write(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
         except OSError as error:
-            raise InvalidArgument("invitation_key", f"the file cannot be opened ({error.strerror})") from None
+            raise InvalidArgument(
+                "invitation_key", f"the file cannot be opened ({error.strerror}); name another file"
+            ) from None
         except (ValueError, TypeError):
             pass
         if key is None:
-            raise InvalidArgument("invitation_key", "the file holds no Ed25519 private key without a password")
+            raise InvalidArgument(
+                "invitation_key", "the file holds no Ed25519 private key without a password; name the key"
+            )
         return cls(key)
 
     @cached_property
@@ -261,7 +273,9 @@ class Inviter:
             ValueError: the task names another key, or the person has no name.
         """
         if task.invitations != self.public_key:
-            raise InvalidArgument("task", "it names another key for invitations, or none")
+            raise InvalidArgument(
+                "task", "names another key for invitations, or none; make the task with the public key of this inviter"
+            )
         name = task.hash_name(person)
         return urlsafe_b64encode(name + self.private_key.sign(_encode_signed_name(task, name))).decode()
 
@@ -274,9 +288,9 @@ def verify_invitation(task: Task, invitation: str) -> bytes:
     """
     try:
         decoded = urlsafe_b64decode(invitation.encode("ascii"))
-        name = decoded[:NAME]
+        name = decoded[:PSEUDONYM_SIZE]
         Ed25519PublicKey.from_public_bytes(bytes.fromhex(task.invitations or "")).verify(
-            decoded[NAME:], _encode_signed_name(task, name)
+            decoded[PSEUDONYM_SIZE:], _encode_signed_name(task, name)
         )
     except (ValueError, InvalidSignature):
         raise InvalidArgument("invitation", NOT_ONE) from None

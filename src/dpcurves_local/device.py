@@ -137,7 +137,7 @@ def _find_category(axis: Categories, value: Any) -> int:
 
 PARTS = 2**32
 """Denominator of rounding probabilities: 32 random bits decide."""
-FINEST = 2**20
+MOST_FINE_CELLS = 2**20
 """Fine cells of a grid at most, which resolve where a number lies between two cell middles."""
 
 
@@ -178,19 +178,21 @@ class StochasticRounding:
         grid = self.axis.grid
         if grid.spacing is not Spacing.LINEAR or grid.outside is Outside.APART:
             raise UnsupportedQuery(
-                "rounding", "stochastic rounding needs cells of equal width and a grid that clips values outside"
+                "rounding",
+                "needs cells of equal width and a grid that clips values outside; take another grid, "
+                "or simple rounding",
             )
-        if not 2 <= grid.cells <= FINEST // 2:
-            raise InvalidArgument(
-                "rounding", f"from 2 to {FINEST // 2} cells have middles to round to, got {grid.cells}"
-            )
+        if not 2 <= grid.cells <= MOST_FINE_CELLS // 2:
+            raise InvalidArgument("rounding", f"needs a grid of 2 to {MOST_FINE_CELLS // 2} cells, got {grid.cells}")
 
     @classmethod
     def from_question(cls, question: object, axes: Sequence[Axis | Categories]) -> StochasticRounding:
         """Return the rounding for a question. Raises `UnsupportedQuery` if it is not about one column of numbers."""
         axis = axes[-1]
         if not isinstance(question, HistogramQuestion) or len(axes) != 1 or not isinstance(axis, Axis):
-            raise UnsupportedQuery("rounding", "stochastic rounding is for numbers of a histogram only")
+            raise UnsupportedQuery(
+                "rounding", "is for histograms of one column of numbers; take simple rounding for other questions"
+            )
         return cls(axis)
 
     @cached_property
@@ -202,7 +204,7 @@ class StochasticRounding:
     @property
     def _fine_cells_per_cell(self) -> int:
         """Number of fine cells in each cell of the grid."""
-        return FINEST // self.axis.grid.cells
+        return MOST_FINE_CELLS // self.axis.grid.cells
 
     def find_probabilities(self, fine: IntArray) -> tuple[IntArray, IntArray]:
         """Return for each fine cell the cell whose middle lies below it, and the probability of the next cell, in units
@@ -226,8 +228,6 @@ class StochasticRounding:
 
 
 TABLE = "CREATE TABLE IF NOT EXISTS kept (task TEXT, person TEXT, report BLOB NOT NULL, PRIMARY KEY (task, person))"
-WAIT = 60.0
-"""Seconds to wait while another process has locked the memo file, before it is an error."""
 
 
 @dataclass(frozen=True)
@@ -273,10 +273,13 @@ class ReportMemo:
         format.
         """
         try:
-            with closing(sqlite3.connect(self.path, timeout=WAIT, isolation_level=None)) as store:
+            # 60.0: seconds to wait while another process has locked the memo file, before it is an error
+            with closing(sqlite3.connect(self.path, timeout=60.0, isolation_level=None)) as store:
                 store.execute(TABLE)
                 yield store
         except sqlite3.Error:
             raise InvalidArgument(
-                "kept", "the file of reports cannot be used: it is locked, damaged or of another format"
+                "kept",
+                "the file of reports is locked, damaged or of another format; end other programs that "
+                "use it, or restore it from a copy",
             ) from None

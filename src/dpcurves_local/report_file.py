@@ -21,8 +21,6 @@ _FIRST, _MOST_AT_FIRST = 2**12, 2**22
 """Slots of a new hash table at least and at most, before it grows."""
 _AHEAD = 32
 """Numbers whose slots are read ahead together, because memory latency dominates."""
-_WORD = 64
-"""Bits of a pseudonym as an integer."""
 DRAWN = np.uint64(1 << 31)
 """The bit of a pseudonym that is set if it is random, and clear if it is a hash of a name.
 
@@ -40,14 +38,14 @@ def normalize_name(person: str) -> str:
 
 def names_to_numbers(names: Octets) -> Numbers:
     """Return pseudonyms ``(people, 8)`` bytes as little-endian integers, in whose order sets list names."""
-    return np.ascontiguousarray(names).view(f"<u{NAME}").reshape(-1).astype(np.uint64, copy=False)
+    return np.ascontiguousarray(names).view(f"<u{PSEUDONYM_SIZE}").reshape(-1).astype(np.uint64, copy=False)
 
 
 def set_drawn_bit(names: Octets, drawn: bool) -> Octets:
     """Return the pseudonyms ``(people, 8)`` with the bit that marks random ones set or cleared."""
     numbers = names_to_numbers(names)
     numbers = numbers | DRAWN if drawn else numbers & ~DRAWN
-    return numbers.astype(f"<u{NAME}").view(np.uint8).reshape(-1, NAME)
+    return numbers.astype(f"<u{PSEUDONYM_SIZE}").view(np.uint8).reshape(-1, PSEUDONYM_SIZE)
 
 
 def has_drawn_names(names: Octets) -> bool:
@@ -73,7 +71,7 @@ class HashedNameSet:
 
     def mark_new(self, names: Octets) -> BoolArray:
         """Return a mask of the pseudonyms that are neither in the set nor earlier in this table, and add them."""
-        numbers = np.ascontiguousarray(names.view(f"<u{NAME}").reshape(-1), dtype=np.uint64)
+        numbers = np.ascontiguousarray(names.view(f"<u{PSEUDONYM_SIZE}").reshape(-1), dtype=np.uint64)
         while 4 * (self.count + len(numbers)) > 3 * (len(self._table) - 1):
             old_table, zero = self._table[:-1], self._table[-1]
             stored = old_table[old_table != 0]
@@ -94,7 +92,7 @@ class HashedNameSet:
     @property
     def _hash_shift(self) -> np.uint64:
         """The shift that keeps as many upper bits of a product as index the table."""
-        return np.uint64(_WORD + 1 - (len(self._table) - 1).bit_length())
+        return np.uint64(64 + 1 - (len(self._table) - 1).bit_length())  # bits of a pseudonym as an integer
 
 
 @compile_loop
@@ -121,7 +119,7 @@ def _insert_numbers(numbers: Numbers, table: Numbers, key: np.uint64, shift: np.
 
 MAGIC = b"DPLR"
 """First bytes of a header."""
-NAME = 8
+PSEUDONYM_SIZE = 8
 """Bytes of a pseudonym."""
 COUNT, CHECK = 8, 4
 """Bytes of a header's number of records with its checksum, and of a record's checksum."""
@@ -189,7 +187,7 @@ class ReportFormat:
     @property
     def record_size(self) -> int:
         """Length of a record in bytes."""
-        return NAME + self.message_octets + CHECK
+        return PSEUDONYM_SIZE + self.message_octets + CHECK
 
     def encode_report(self, name: bytes, message: bytes) -> bytes:
         """Return the report of one person, of a pseudonym of 8 bytes and a message, as a part of one record."""
@@ -245,7 +243,9 @@ class ReportFormat:
             if remaining:
                 damaged, position = damaged + 1, self._find_header(view, position)
         if damaged:
-            yield ReportBatch(np.zeros((0, NAME), np.uint8), np.zeros((0, self.message_octets), np.uint8), damaged)
+            yield ReportBatch(
+                np.zeros((0, PSEUDONYM_SIZE), np.uint8), np.zeros((0, self.message_octets), np.uint8), damaged
+            )
 
     def _parse_header(self, view: memoryview, position: int) -> int | None:
         """Return the number of records in the header at this position; None if there is no complete header of this
@@ -284,11 +284,14 @@ class ReportFormat:
 
     def _verify_checksums(self, rows: Octets, damaged: int) -> ReportBatch:
         """Return the records with a valid checksum; others are counted as damaged."""
-        content, checks = rows[:, : NAME + self.message_octets], rows[:, NAME + self.message_octets :].view("<u4")
+        content, checks = (
+            rows[:, : PSEUDONYM_SIZE + self.message_octets],
+            rows[:, PSEUDONYM_SIZE + self.message_octets :].view("<u4"),
+        )
         is_valid: BoolArray = checks.reshape(-1) == self._compute_checksums(content)
         invalid_count = int(len(is_valid) - np.count_nonzero(is_valid))
         valid = content[is_valid] if invalid_count else content
-        return ReportBatch(valid[:, :NAME], valid[:, NAME:], damaged + invalid_count)
+        return ReportBatch(valid[:, :PSEUDONYM_SIZE], valid[:, PSEUDONYM_SIZE:], damaged + invalid_count)
 
     def _compute_checksums(self, content: Octets) -> NDArray[np.uint32]:
         """Return the sum of all bytes modulo 2**32, each times an odd weight that the task fixes.
@@ -307,7 +310,7 @@ class ReportFormat:
     def _checksum_weights(self) -> NDArray[np.uint32]:
         """The odd weights of the bytes in a record's checksum, which depend on the task."""
         source = Randomness.from_key(self.task * 2, "checks")
-        return source.sample_words(NAME + self.message_octets).astype(np.uint32) | np.uint32(1)
+        return source.sample_words(PSEUDONYM_SIZE + self.message_octets).astype(np.uint32) | np.uint32(1)
 
 
 def _sum_weighted_octets(content: Octets, weights: NDArray[np.uint32]) -> NDArray[np.uint32]:
@@ -332,7 +335,9 @@ def map_report_file(path: str | Path) -> memoryview:
         data: Any = np.memmap(path, dtype=np.uint8, mode="r") if size else b""
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "it is not a regular file"
-        raise InvalidArgument("reports", f"a file cannot be read ({reason})") from None
+        raise InvalidArgument(
+            "reports", f"the file cannot be read ({reason}); name a file of reports of the local model"
+        ) from None
     return memoryview(data)
 
 

@@ -48,11 +48,7 @@ except ImportError:  # platforms without this lock
 
 ROWS = 2**16
 """Records per group of writes at most, and per batch when the file is read at startup."""
-ROOM = 10
-"""Reports per person of the task that a store takes, unless --most states a limit."""
-LEAST_ROOM = 100_000
-"""Reports that a store takes at least, unless --most states a limit."""
-OTHER = "there is a file of this name that holds something else than reports of this task; it is not written to"
+OTHER = "the file holds something other than reports of this task and is not written to; name another file"
 
 
 class PendingReports(NamedTuple):
@@ -77,7 +73,9 @@ class ReportStore:
     """
 
     def __init__(self, path: str | Path, task: Task, max_reports: int | None = None) -> None:
-        self.most = max(LEAST_ROOM, ROOM * task.people) if max_reports is None else max_reports
+        # 100_000: reports that a store takes at least, unless --max-reports states a limit
+        # 10: reports per person of the task that a store takes, unless --max-reports states a limit
+        self.most = max(100_000, 10 * task.people) if max_reports is None else max_reports
         self._path, self._form, self._seen, self._end = Path(path), task.report_format, SortedNameSet(), 0
         self._stride = len(self._form.single_header) + self._form.record_size
         self._queue = GroupCommit(self._write_pending, lambda offer: len(offer.names), ROWS)
@@ -85,7 +83,9 @@ class ReportStore:
         try:
             self._file = _open_locked(self._path)
         except OSError as error:
-            raise InvalidArgument("store", f"the file cannot be written ({error.strerror})") from None
+            raise InvalidArgument(
+                "store", f"the file cannot be written ({error.strerror}); name a file in a folder that you may write to"
+            ) from None
         self._recover_file()
 
     @property
@@ -103,7 +103,12 @@ class ReportStore:
             return self._queue.submit(PendingReports(names, messages)).result()
         except OSError as error:
             reason = error.strerror or "no reason given"
-            trouble = ServerFault("store", f"it takes no more reports now ({reason})", f"store: {self._path}: {reason}")
+            trouble = ServerFault(
+                "store",
+                f"no more reports can be stored now ({reason}); send this report again later",
+                f"store: {self._path} cannot be written ({reason}); repair the disk or free space, then "
+                "start the server again",
+            )
         raise trouble
 
     def close(self) -> None:
@@ -137,9 +142,15 @@ class ReportStore:
         """
         if len(offers) > 1:
             return [outcome for offer in offers for outcome in self._write_pending([offer])]
-        rule = f"it holds {self.reports} of at most {self.most} reports, and these exceed the limit"
+        rule = (
+            f"{self.reports} of at most {self.most} reports are stored, and these exceed the limit; "
+            "ask whoever runs the server for a higher one"
+        )
         if not self._full:
-            log_operator_message(f"store: {rule}; --most allows more")
+            log_operator_message(
+                f"store: {self.reports} of at most {self.most} reports are stored, and further ones are "
+                "refused; start the server again with a larger --max-reports"
+            )
         self._full = True
         return [ProtocolError("store", rule, 507)]
 
@@ -199,7 +210,9 @@ def _open_locked(path: Path) -> int:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         os.close(file)
-        raise InvalidArgument("store", "a running server has locked this file") from None
+        raise InvalidArgument(
+            "store", "a running server has locked this file; stop that server, or name another file"
+        ) from None
     if os.name == "posix":
         folder = os.open(path.absolute().parent, os.O_RDONLY)
         try:
@@ -240,7 +253,10 @@ def send_reports(
     """
     form = ReportFormat.from_header(reports)
     if form is None:
-        raise InvalidArgument("reports", "these are no reports of a task of the local model")
+        raise InvalidArgument(
+            "reports",
+            "the file holds no reports of a task of the local model; name one that dpcurves local randomize wrote",
+        )
     counts, path = DeliveryCounts(), f"/tasks/{form.task.hex()}/reports"
     for message, damaged in _split_messages(form, reports):
         counts = DeliveryCounts(counts.new, counts.known, counts.refused + damaged)
@@ -249,7 +265,11 @@ def send_reports(
             counts = DeliveryCounts(*(count + facts[name] for name, count in counts._asdict().items()))
         progress(sum(counts) * form.record_size)
     if not counts.new + counts.known:
-        raise InvalidArgument("reports", f"{counts.refused} refused: damaged, cut off, or of another task")
+        raise InvalidArgument(
+            "reports",
+            f"{counts.refused} are damaged, cut off, or of another task, and none was stored; send "
+            "the file that dpcurves local randomize wrote for this task",
+        )
     return counts
 
 
@@ -292,8 +312,6 @@ class Quota:
 
 
 NO_QUOTA = Quota()
-THREADS = 64
-"""Threads that store reports: as many requests share one sync of the disk at most."""
 
 
 class ReportReceiver:
@@ -339,7 +357,9 @@ class ReportReceiver:
         try:
             return verify_invitation(self.task, token)
         except ValueError:
-            raise ProtocolError("invitation", "a report to this task needs one", 403) from None
+            raise ProtocolError(
+                "invitation", "must come with every report to this task: send yours with --invitation", 403
+            ) from None
 
     def receive_reports(self, message: bytes, sender: str = "", name: bytes | None = None) -> bytes:
         """Store the valid reports of a message. When this returns, they are on disk.
@@ -378,11 +398,14 @@ class ReportReceiver:
             self._store_reports(repeated_reports)
         if not accepted_count:
             rule = (
-                f"{invalid_count} refused: damaged, cut off, or of another task"
+                f"{invalid_count} are damaged, cut off, or of another task; none was stored; send those of this task"
                 if invalid_count
-                else "the message holds no reports"
+                else "must be at least one in a message; send a file that dpcurves local randomize wrote"
             )
-            rule = f"{met} refused: reported in the first round, and each person reports once" if met else rule
+            if met:
+                rule = (
+                    f"{met} are of people who reported in the first round, and each person reports once; leave them out"
+                )
             raise ProtocolError("reports", rule)
         new_count = self._store_reports(accepted)
         self._count_refused(0, accepted_count - new_count)
@@ -402,12 +425,13 @@ class ReportReceiver:
 
 def create_app(reception: ReportReceiver) -> Starlette:
     """Return the app of one task: ``GET /task``, ``GET /tasks/NAME``, ``POST /tasks/NAME/reports``."""
-    threads = ThreadPoolExecutor(THREADS, "report")
+    # 64: threads that store reports: as many requests share one sync of the disk at most
+    threads = ThreadPoolExecutor(64, "report")
 
     def require_task(task: str) -> None:
         """Refuse a request about another task. Raises `ProtocolError`."""
         if task != reception.task_name:
-            raise ProtocolError("task", "this server has another task, not this one", 404)
+            raise ProtocolError("task", "is not served here; check the server's address and the task document", 404)
 
     async def send_document(_: Request) -> Response:
         """Answer with the task document."""

@@ -39,7 +39,7 @@ from dpcurves_parties.serving.task_document import read_document_text
 
 from .aggregated_reports import AggregatedReports
 from .aggregator import Collection
-from .report_file import NAME, Numbers, Octets, has_drawn_names, names_to_numbers
+from .report_file import PSEUDONYM_SIZE, Numbers, Octets, has_drawn_names, names_to_numbers
 from .task import VERSION, Task
 from .trust import Local, find_randomisers
 
@@ -131,20 +131,28 @@ class SecondRound(Task):
         if len(self.one_probabilities) != self.question.grid.slots or not all(
             0 <= probability <= PARTS for probability in self.one_probabilities
         ):
-            raise InvalidArgument("task", "it has no chance for each slot of its grid")
+            raise InvalidArgument(
+                "task", "has no probability for each slot of its grid; get it again from whoever published it"
+            )
         if not (isinstance(self.first_task_hash, str) and fullmatch("[0-9a-f]{64}", self.first_task_hash)):
-            raise InvalidArgument("task", "it does not name the task of its first round")
+            raise InvalidArgument(
+                "task", "does not name the task of its first round; get it again from whoever published it"
+            )
         if self.names is not None and (
-            len(self.names) % NAME or (self._sorted_names[1:] <= self._sorted_names[:-1]).any()
+            len(self.names) % PSEUDONYM_SIZE or (self._sorted_names[1:] <= self._sorted_names[:-1]).any()
         ):
-            raise InvalidArgument("task", "its names of the first round are damaged")
+            raise InvalidArgument(
+                "task", "holds damaged names of the first round; get it again from whoever published it"
+            )
         first_task = None if self.earlier is None else Task.from_json(self.earlier)
         if first_task is not None and (first_task.hash, first_task.loss, first_task.question) != (
             self.first_task_hash,
             self.loss,
             self.question,
         ):
-            raise InvalidArgument("task", "the task of its first round is another one")
+            raise InvalidArgument(
+                "task", "holds another first round than it names; get it again from whoever published it"
+            )
         super().__post_init__()
 
     @classmethod
@@ -202,7 +210,7 @@ class SecondRound(Task):
     @property
     def _name_rows(self) -> Octets:
         """The pseudonyms of the first round as rows of 8 bytes; none if unknown."""
-        return np.frombuffer(self.names or b"", dtype=np.uint8).reshape(-1, NAME)
+        return np.frombuffer(self.names or b"", dtype=np.uint8).reshape(-1, PSEUDONYM_SIZE)
 
     def mark_repeats(self, names: Octets) -> BoolArray:
         """Return a mask of the pseudonyms that reported in the first round; all False if its names are unknown."""
@@ -290,12 +298,20 @@ class SecondRound(Task):
             )
             CDF.from_json(curve)
         except (KeyError, TypeError, AttributeError, RecursionError, json.JSONDecodeError):
-            raise InvalidArgument("task", "this is no second round of the local model") from None
+            raise InvalidArgument(
+                "task", "is no second round of the local model; name the file that dpcurves local publish wrote"
+            ) from None
         require_known_fields(stored, _FIELDS)
         if task != Task(task.question, task.loss, task.people):
-            raise InvalidArgument("task", "a second round has no aim, and its question has neither coins nor rounding")
+            raise InvalidArgument(
+                "task",
+                "must have no aim, and a question without coins and rounding; get it again from whoever published it",
+            )
         if version != VERSION or not all(isinstance(probability, int) for probability in chances):
-            raise InvalidArgument("task", f"it is of another version than {VERSION}, or damaged")
+            raise InvalidArgument(
+                "task",
+                f"is damaged, or not of version {VERSION}; get it again, or use the version of dpcurves that wrote it",
+            )
         return cls(task.question, task.loss, task.people, before, curve, first_class, chances, **first_round)
 
     def to_json(self) -> str:
@@ -318,7 +334,9 @@ def _parse_first_round(stored: dict[str, Any]) -> dict[str, Any]:
     try:
         octets = None if names is None else b64decode(names.encode("ascii"), validate=True)
     except ValueError:
-        raise InvalidArgument("task", "its names of the first round are damaged") from None
+        raise InvalidArgument(
+            "task", "holds damaged names of the first round; get it again from whoever published it"
+        ) from None
     return {"names": octets, "earlier": None if earlier is None else Task.from_json(json.dumps(earlier)).to_json()}
 
 
@@ -426,7 +444,11 @@ def find_one_probabilities(curve: CDF, first_class: FirstClass) -> IntArray:
     """
     require_type("curve", curve, CDF, "a distribution function of the scores of one class")
     if curve.prefixes.grid.outside is Outside.APART:
-        raise InvalidArgument("curve", "values outside the grid were counted apart, and it is unknown how they compare")
+        raise InvalidArgument(
+            "curve",
+            "must clip values outside the grid, because those counted apart have no order; use "
+            "such a grid in the first round",
+        )
     shares = estimate_shares(curve)
     below = np.asarray(np.rint((shares[1:] + shares[:-1]) / 2 * PARTS)).astype(np.int64)
     return below if first_class is FirstClass.NEGATIVES else PARTS - below

@@ -39,7 +39,7 @@ from dpcurves_parties.serving.task_document import Document
 
 from .aggregated_reports import AggregatedReports
 from .device import ReportMemo, Rounding, StochasticRounding, find_slot
-from .report_file import NAME, Octets, ReportBatch, ReportFormat, normalize_name, set_drawn_bit
+from .report_file import PSEUDONYM_SIZE, Octets, ReportBatch, ReportFormat, normalize_name, set_drawn_bit
 from .responses import HadamardResponse, choose_randomiser
 from .responses.randomiser import Reports
 from .trust import Coins, Local, convert_to_epsilon, count_message_octets, find_answers, find_randomisers, make_messages
@@ -70,7 +70,7 @@ def choose_grid(kernel: Function, lower: float, upper: float, *, people: int, lo
     """
     require_type("loss", loss, PrivacyLoss, "a loss, as in PrivacyLoss.pure(1),")
     if not 2 <= people <= MOST_PEOPLE:
-        raise InvalidArgument("people", f"from 2 to {MOST_PEOPLE} report, got {people}")
+        raise InvalidArgument("people", f"must be from 2 to {MOST_PEOPLE}, got {people}")
     return min(_list_candidate_grids(lower, upper), key=lambda grid: predict_error(kernel, grid, people, loss))
 
 
@@ -97,7 +97,7 @@ def _list_candidate_grids(lower: float, upper: float) -> Iterator[Grid]:
         cells *= 2
 
 
-_HALF = 32
+_HALF_WORD = 32
 """Bits of each half of a pseudonym: the upper one decides the level, the lower one the index."""
 
 
@@ -157,9 +157,9 @@ class PublicCoinResponses:
         words = np.ascontiguousarray(names).view("<u8").reshape(-1).astype(np.uint64, copy=False)
         law = self.plan.law.require_type(AggregatedReports)
         ends = np.cumsum([level.reports for level in law.levels])
-        places = (words >> np.uint64(_HALF)) * np.uint64(law.people) >> np.uint64(_HALF)
+        places = (words >> np.uint64(_HALF_WORD)) * np.uint64(law.people) >> np.uint64(_HALF_WORD)
         levels = np.searchsorted(ends, places.astype(np.int64), side="right")
-        return levels, (words & np.uint64((1 << _HALF) - 1)).astype(np.int64)
+        return levels, (words & np.uint64((1 << _HALF_WORD) - 1)).astype(np.int64)
 
     @property
     def _randomisers(self) -> list[HadamardResponse]:
@@ -226,13 +226,13 @@ class Task(Document):
         require_type("loss", self.loss, PrivacyLoss, "a loss, as in PrivacyLoss.pure(1),")
         convert_to_integers(self, people="people")
         if self.aim not in (None, CountUse.AREA):
-            raise InvalidArgument("aim", "Read.AREA is needed for an area, or none")
+            raise InvalidArgument("aim", "must be CountUse.AREA or None")
         require_type("coins", self.coins, Coins, "Coins.PRIVATE or Coins.PUBLIC")
         require_type("rounding", self.rounding, Rounding, "Rounding.SIMPLE or Rounding.RANDOMIZED")
         if not 1 <= self.people <= MOST_PEOPLE:
-            raise InvalidArgument("people", f"from 1 to {MOST_PEOPLE} report, got {self.people}")
+            raise InvalidArgument("people", f"must be from 1 to {MOST_PEOPLE}, got {self.people}")
         if self.invitations is not None and not (isinstance(self.invitations, str) and KEY.fullmatch(self.invitations)):
-            raise InvalidArgument("invitations", "a public key in 64 hexadecimal digits is needed, or none")
+            raise InvalidArgument("invitations", "must be a public key in 64 hexadecimal digits, or None")
         _ = self.plan, self._stochastic_rounding
         find_slot(self.axes, {})  # refuses a grid that does not fit a logarithm, before any value is known
 
@@ -241,7 +241,10 @@ class Task(Document):
         """The plan of a report, derived from this document alone."""
         plans = plan_question(self.question, self.loss, ReplaceOne(EACH_RECORD, self.people), self._trust_model)
         if len(plans) != 1:
-            raise UnsupportedQuery("question", "people report once, and it asks several times")
+            raise UnsupportedQuery(
+                "question",
+                "needs several rounds of answers, and people report once; ask a question that a fixed grid answers",
+            )
         return plans[0]
 
     @property
@@ -363,7 +366,9 @@ class Task(Document):
             ValueError: a column is missing or of the wrong type; or `column` is given and the task asks about several.
         """
         source, slots = randomness or Randomness.from_system(), self._find_slots(table, column, delimiter)
-        names = np.frombuffer(source.expand().random_bytes(NAME * len(slots)), dtype=np.uint8).reshape(-1, NAME)
+        names = np.frombuffer(source.expand().random_bytes(PSEUDONYM_SIZE * len(slots)), dtype=np.uint8).reshape(
+            -1, PSEUDONYM_SIZE
+        )
         names = set_drawn_bit(names, drawn=True)
         return self.report_format.encode_reports(names, self.randomize_slots(names, slots, source))
 
@@ -383,7 +388,7 @@ class Task(Document):
         """
         slots = self._find_slots(table, column, delimiter)
         if len(slots) != 1:
-            raise InvalidArgument("data", "exactly one row is needed if a person is named")
+            raise InvalidArgument("data", "must have exactly one row, that of the named person")
         return self._make_report(int(slots[0]), person, memo, Randomness.from_system())
 
     def _find_slots(self, table: Any, column: str | None, delimiter: str) -> IntArray:
@@ -400,7 +405,9 @@ class Task(Document):
         """
         if len(self.axes) != 1:
             raise InvalidArgument(
-                "column", "the task asks about several columns: rename those of the table as in the task"
+                "column",
+                "must be left out, because the task asks about several columns; rename the table's "
+                "columns as in the task",
             )
         return (replace(self.axes[0], column=column),)
 
@@ -409,12 +416,14 @@ class Task(Document):
         without a person, or a person who has reported in another round.
         """
         if memo is not None and person is None:
-            raise InvalidArgument("person", "a report is stored for a person: name the person")
+            raise InvalidArgument("person", "must be named, because the report of a person is stored")
         is_random = person is None
-        name = source.random_bytes(NAME) if person is None else self.hash_name(person)
+        name = source.random_bytes(PSEUDONYM_SIZE) if person is None else self.hash_name(person)
         stored_name = set_drawn_bit(np.frombuffer(name, dtype=np.uint8)[None], is_random)
         if self.mark_repeats(stored_name).any():
-            raise InvalidArgument("person", "this person has reported in the first round, and reports once")
+            raise InvalidArgument(
+                "person", "reported in the first round, and each person reports once; nothing has to be sent"
+            )
 
         def draw_report() -> bytes:
             """SECRET: draw and encode a report of the value."""
@@ -426,7 +435,9 @@ class Task(Document):
             return draw_report()
         report = memo.load_or_create(self.memo_key, person, draw_report)
         if not report.startswith(self.report_format.header_prefix):
-            raise InvalidArgument("person", "this person has reported in the other round, and reports once")
+            raise InvalidArgument(
+                "person", "reported in the other round, and each person reports once; nothing has to be sent"
+            )
         return report
 
     def hash_name(self, person: str) -> bytes:
@@ -442,10 +453,10 @@ class Task(Document):
         try:
             salted_name = f"{self._salt}\n{normalize_name(person)}".encode()
         except UnicodeEncodeError:
-            raise InvalidArgument("person", "a text of Unicode characters is needed, without lone surrogates") from None
+            raise InvalidArgument("person", "must be text of Unicode characters without lone surrogates") from None
         if not normalize_name(person):
-            raise InvalidArgument("person", "a person needs a name; leave it out to draw a random one")
-        pseudonym = np.frombuffer(sha256(salted_name).digest()[:NAME], dtype=np.uint8)
+            raise InvalidArgument("person", "must not be empty; leave it out to draw a random name")
+        pseudonym = np.frombuffer(sha256(salted_name).digest()[:PSEUDONYM_SIZE], dtype=np.uint8)
         return set_drawn_bit(pseudonym[None], drawn=False).tobytes()
 
     @property
@@ -464,15 +475,19 @@ class Task(Document):
             stored = json.loads(text)
             version, loss = stored["local_task"], stored["loss"]
         except (ValueError, KeyError, TypeError, RecursionError):
-            raise InvalidArgument("task", "this is no task of the local model") from None
+            raise InvalidArgument(
+                "task", "is no task of the local model; name the file that dpcurves local task wrote"
+            ) from None
         if version != VERSION:
-            raise InvalidArgument("task", f"it is of another version than {VERSION}")
+            raise InvalidArgument("task", f"is not of version {VERSION}; use the version of dpcurves that wrote it")
         require_known_fields(stored, _FIELDS)
         if not isinstance(loss, Mapping) or len(loss) != 1 or not isinstance(stored.get("people"), int):
-            raise InvalidArgument("task", "it has no loss, or no number of people")
+            raise InvalidArgument("task", "has no loss, or no number of people; get it again from whoever made it")
         ((currency, amount),) = loss.items()
         if currency not in _LOSSES or not isinstance(amount, str):
-            raise InvalidArgument("task", "its loss is an epsilon or a rho, written as a text")
+            raise InvalidArgument(
+                "task", "must have an epsilon or a rho as its loss, written as text; get it again from whoever made it"
+            )
         question, aim = question_from_json(stored.get("question", {})), _parse_aim(stored.get("aim"))
         coins = parse_choice("coins", stored.get("coins", Coins.PRIVATE), Coins)
         rounding = parse_choice("rounding", stored.get("rounding", Rounding.SIMPLE), Rounding)
@@ -496,7 +511,7 @@ class Task(Document):
 def _parse_aim(word: object) -> CountUse | None:
     """Return the aim in a document; None without. Raises `ValueError` for an unknown word."""
     if word not in (None, CountUse.AREA.name.lower()):
-        raise InvalidArgument("aim", "it is an area, or none")
+        raise InvalidArgument("aim", "must be area, or left out")
     return None if word is None else CountUse.AREA
 
 

@@ -46,8 +46,6 @@ _TILTS = {
 """Candidates for the ratio of the numbers of people of a level and of the level above it, by use of the counts."""
 _FINE = 2**40
 """Denominator to which epsilon is rounded down if the loss is a rho."""
-_INDEX = 4
-"""Bytes of the longest index of a Hadamard response, so that some randomiser is always this short."""
 
 
 class Coins(StrEnum):
@@ -84,11 +82,19 @@ def plan_reports(query: Query, loss: PrivacyLoss, adjacency: Adjacency, coins: C
     """
     counts = query.as_kind(CountQuery)
     if counts is None:
-        raise UnsupportedQuery("question", f"people report cells of a grid; they cannot answer {type(query).__name__}")
+        raise UnsupportedQuery(
+            "question",
+            f"people who report cells of a grid cannot answer {type(query).__name__}; ask for a "
+            "curve that is computed from counts",
+        )
     if not isinstance(adjacency, ReplaceOne) or adjacency.unit.records != 1:
-        raise UnsupportedQuery("adjacency", "the number of people is public and each has one value: use replace-one")
+        raise UnsupportedQuery(
+            "adjacency", "must be replace-one with one value of each person, because the number of people is public"
+        )
     if prod(query.shape) > MOST_CELLS:
-        raise UnsupportedQuery("grid", f"at most {MOST_CELLS} cells are reported about, got {prod(query.shape)}")
+        raise UnsupportedQuery(
+            "grid", f"must have at most {MOST_CELLS} cells, got {prod(query.shape)}; take a coarser grid"
+        )
     law = _choose_law(query.rows, query.cells, counts.use, loss, adjacency.units, coins)
     randomiser_names = ", ".join(dict.fromkeys(level.randomiser for level in law.levels))
     levels = f"{len(law.levels)} levels" if len(law.levels) > 1 else "one level"
@@ -195,7 +201,8 @@ def build_all_levels_tree(
     rows: int, cells: int, widths: tuple[int, ...], loss: PrivacyLoss, people: int
 ) -> AggregatedReports:
     """Return the tree in which each person reports about all levels, with an equal share of the loss for each."""
-    epsilon, longest = convert_to_epsilon(loss * Fraction(1, len(widths))), max(LONGEST // len(widths), _INDEX)
+    # 4: bytes of the longest index of a Hadamard response, so that some randomiser is always this short
+    epsilon, longest = convert_to_epsilon(loss * Fraction(1, len(widths))), max(LONGEST // len(widths), 4)
     table = _LevelTable(rows, cells, people, epsilon, RANDOMISERS)
     levels = (_build_level(table, width, people, longest) for width in widths)
     return AggregatedReports(rows, cells, tuple(levels), about_all=True)
@@ -269,7 +276,7 @@ class Local:
         """Plan the people's reports to a query. Raises `UnsupportedQuery`."""
         plan = plan_reports(self._apply_aim(query), loss, adjacency, self.coins)
         if plan.law.require_type(AggregatedReports).people > MOST_PEOPLE:
-            raise UnsupportedQuery("people", f"at most {MOST_PEOPLE} report")
+            raise UnsupportedQuery("people", f"must be at most {MOST_PEOPLE}")
         return replace(plan, made_by=f"each person at home: {plan.made_by}")
 
     def _apply_aim(self, query: Query) -> Query:
@@ -280,7 +287,9 @@ class Local:
             return query
         counts = query.as_kind(CountQuery)
         if counts is None or counts.use is not CountUse.PREFIXES:
-            raise UnsupportedQuery("aim", f"{self.aim.value} is computed from a curve, and the question asks for none")
+            raise UnsupportedQuery(
+                "aim", f"{self.aim.value} is computed from a curve, and the question asks for none; leave the aim out"
+            )
         return replace(counts, use=self.aim)
 
     def run(self, plan: Plan, holders: Sequence[Person], allotment: Allotment, randomness: Randomness) -> Release:
@@ -313,7 +322,7 @@ def make_messages(plan: Plan, slots: IntArray, randomness: Randomness) -> Report
     """
     law = plan.law.require_type(AggregatedReports)
     if slots.size and not 0 <= slots.min() <= slots.max() <= law.rows * law.cells:
-        raise InvalidArgument("value", "it lies in no cell, and is not missing")
+        raise InvalidArgument("value", "must lie in a cell of the grid, or be missing")
     if law.about_all:
         level_messages = [
             randomiser.draw(find_answers(law, number, slots), randomness)

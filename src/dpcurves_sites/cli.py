@@ -223,7 +223,7 @@ class SiteOptions:
 
         if self.approve == "list":
             if self.approved is None:
-                raise Misuse("approved", "give a file of approved questions")
+                raise Misuse("approved", "must name the file of approved questions, because of --approve list")
             return ApprovedList(Path(self.approved))
         if self.approved is not None:
             raise Misuse("approve", "must be list if --approved is given")
@@ -237,7 +237,7 @@ class SiteOptions:
         for text in self.column or []:
             name, sign, table_name = text.partition("=")
             if not sign or not name or not table_name or name in names:
-                raise Misuse("column", f"write each column once, as in age=years, got {text!r}")
+                raise Misuse("column", f"must be NAME=COLUMN, each name once, as in age=years, got {text!r}")
             names[name] = table_name
         return names
 
@@ -323,7 +323,7 @@ def site(source: SourceOptions, file: TaskFileOption, home: SiteOptions) -> None
     public = key.public_key().public_bytes_raw()
     number = next((index for index, member in enumerate(task.members) if member.key == public), None)
     if number is None:
-        raise Misuse("key", "the key belongs to no site of this task")
+        raise Misuse("key", "belongs to no site of this task; name the key that dpcurves federation join made")
     approve, patience = home.choose_approval(), parse_integer("timeout", home.timeout)
     console = make_console()
     opened_site = Site(

@@ -44,7 +44,9 @@ def parse_schema(text: str) -> Schema:
     for entry in text.split(","):
         name, sign, kind = entry.rpartition(":")
         if not sign or not name or kind not in kinds or name in schema:
-            raise InvalidArgument("columns", f"write each column once, as in age:number,sex:category, got {entry!r}")
+            raise InvalidArgument(
+                "columns", f"must be NAME:TYPE with each column once, as in age:number,sex:category, got {entry!r}"
+            )
         schema[name] = kinds[kind]
     return schema
 
@@ -60,7 +62,7 @@ def require_known_columns(schema: Schema, axes: Axes) -> None:
     for name, is_number in _iterate_columns(axes, schema):
         if name not in schema:
             raise InvalidArgument(
-                "column", f"{name!r} is not a column of the task, which has {', '.join(schema)}", name
+                "column", f"{name!r} is not a column of the task; use one of {', '.join(schema)}", name
             )
         if is_number and schema[name] is ColumnKind.CATEGORY:
             raise InvalidArgument("column", f"{name!r} has categories in this task; use a column of numbers", name)
@@ -87,7 +89,9 @@ def require_task_columns(records: Records, schema: Schema) -> None:
     for name, kind in schema.items():
         refusals = [error for axis in kind.axis_builders if (error := _find_refusal(records, axis(name))) is not None]
         if len(refusals) == len(kind.axis_builders):
-            raise InvalidArgument("columns", f"the task has {name!r}, a {kind.value}; here {refusals[0].rule}")
+            raise InvalidArgument(
+                "columns", f"must contain {name!r}, a {kind.value}, as the task says; here {refusals[0].rule}"
+            )
 
 
 def count_used_rows(records: Records, schema: Schema, unit: Unit) -> int:
@@ -103,7 +107,7 @@ def count_used_rows(records: Records, schema: Schema, unit: Unit) -> int:
         with suppress(InvalidArgument):
             return int(records.counts((axis,)).sum())
     raise InvalidArgument(
-        "max_rows", "declare the columns of the task: one of them is needed to count the records of units"
+        "max_rows", "needs the columns of the task, of which one counts the records of units: declare them"
     )
 
 

@@ -19,10 +19,6 @@ from flwr.serverapp import Grid, ServerApp
 from .transport import OVER, Forwarder, exchange_batch
 
 RECORD, OCTETS, SOCKET, TASK, PATIENCE = "dpcurves", "octets", "dpcurves", "task", "patience"
-LOOK = 0.2
-"""Seconds between polls for replies of the nodes."""
-MOST_NODES = 128
-"""Nodes whose requests are forwarded to the coordinator at the same time, at most."""
 
 client = ClientApp()
 server = ServerApp()
@@ -48,7 +44,8 @@ def run_server(grid: Grid, context: Context) -> None:
     answers: dict[int, bytes] = {}
     pending: dict[int, tuple[str, float]] = {}
     forwarding: dict[int, Future[bytes]] = {}
-    with ThreadPoolExecutor(MOST_NODES) as threads:
+    # 128: nodes whose requests are forwarded to the coordinator at the same time, at most
+    with ThreadPoolExecutor(128) as threads:
         while not stopped:
             now = time.monotonic()
             for node, (name, since) in list(pending.items()):
@@ -67,7 +64,7 @@ def run_server(grid: Grid, context: Context) -> None:
             messages = [_build_message(node, answers.get(node, b"")) for node in idle_nodes]
             names = grid.push_messages(messages) if messages else []
             pending |= {node: (name, now) for node, name in zip(idle_nodes, names, strict=True) if name}
-            time.sleep(LOOK)
+            time.sleep(0.2)  # seconds between polls for replies of the nodes
 
 
 def _build_message(node: int, answer: bytes) -> Message:

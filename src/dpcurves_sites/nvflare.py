@@ -24,10 +24,6 @@ from nvflare.apis.signal import Signal
 from .transport import OVER, Forwarder, exchange_batch
 
 CARRY, OCTETS, SOCKET = "carry", "octets", "DPCURVES_SOCKET"
-LOOK = 0.1
-"""Seconds between polls for results of the clients."""
-MOST_SITES = 128
-"""Sites whose requests are forwarded to the coordinator at the same time, at most."""
 
 
 class TransportExecutor(Executor):  # type: ignore[misc]
@@ -81,7 +77,8 @@ class TransportController(Controller):  # type: ignore[misc]
             """Queue a client's batch for the main loop. Called by NVFlare in another thread."""
             results.put((client_task.client.name, client_task.result.get(OCTETS, b"")))
 
-        with ThreadPoolExecutor(MOST_SITES) as threads:
+        # 128: sites whose requests are forwarded to the coordinator at the same time, at most
+        with ThreadPoolExecutor(128) as threads:
             while not stopped and not abort_signal.triggered:
                 try:
                     while True:
@@ -104,4 +101,4 @@ class TransportController(Controller):  # type: ignore[misc]
                         data[OCTETS] = answers.get(client.name, b"")
                         task = Task(CARRY, data, timeout=int(self._patience), result_received_cb=queue_result)
                         self.send(task, fl_ctx, targets=[client])
-                time.sleep(LOOK)
+                time.sleep(0.1)  # seconds between polls for results of the clients

@@ -77,7 +77,9 @@ def unpack_messages(octets: bytes) -> list[bytes]:
     try:
         return unpack_parts(octets)
     except ValueError:
-        raise ProtocolError("coordinator", "a message is truncated", 502) from None
+        raise ProtocolError(
+            "coordinator", "a message is cut off; use the same version of dpcurves on all machines", 502
+        ) from None
 
 
 @dataclass(slots=True)
@@ -179,7 +181,7 @@ class MessageBoard:
         knows the task's hash. Raises `ProtocolError` for another hash.
         """
         if task != self.task.hash:
-            raise ProtocolError("task", "this coordinator serves another task", 404)
+            raise ProtocolError("task", "is not served here; ask the coordinator that the task document names", 404)
         with self._changed:
             names = [self.task.members[site].name for site in sorted(self._consents)]
             facts = {"task": task, "signed": names, "sites": len(self.task.members), "turns": len(self._turns)}
@@ -209,6 +211,7 @@ class MessageBoard:
         return name.encode()
 
     def _drop_round(self, name: str) -> None:
+        """Remove a round from the board, and delete its stored messages."""
         self._turns.pop(name).delete()
 
     def _drop_old_rounds(self, current: str) -> None:
@@ -253,9 +256,11 @@ class MessageBoard:
             open_round = self._find_round(name)
             earlier = open_round.messages[stage].get(site)
             if earlier is None and stage in open_round.closed_stages:
-                raise ProtocolError("round", f"the {STAGES[stage]} were handed out without this site's", 409)
+                raise ProtocolError(
+                    "round", f"the {STAGES[stage]} were handed out without this site's, which came too late", 409
+                )
             if earlier is not None and earlier.digest != sha256(message).digest():
-                raise ProtocolError("round", "this site sent another message before", 409)
+                raise ProtocolError("round", "must repeat the message that this site sent before", 409)
             if earlier is None:
                 open_round.messages[stage][site] = StoredMessage.write(self._folder, message)
                 self._drop_old_rounds(name)
@@ -305,7 +310,9 @@ class MessageBoard:
                 missing_site = next(
                     member.name for number, member in enumerate(self.task.members) if number not in messages
                 )
-                open_round.refusal = f"site {missing_site!r} did not answer within {self._patience:g} seconds"
+                open_round.refusal = (
+                    f"site {missing_site!r} did not answer within {self._patience:g} seconds; ask again when it runs"
+                )
                 self._require_open(open_round)
             if not all_arrived and not quorum_waited and not is_late:
                 return None
@@ -343,7 +350,7 @@ class MessageBoard:
     def _find_round(self, name: str) -> OpenRound:
         """Return an open round. Raises `ProtocolError` if it is unknown or over."""
         if name not in self._turns:
-            raise ProtocolError("round", "the round is unknown here; ask again", 404)
+            raise ProtocolError("round", "is unknown here; ask again", 404)
         self._require_open(self._turns[name])
         return self._turns[name]
 
@@ -391,6 +398,7 @@ class Polls:
             self._loop.call_soon_threadsafe(self._wake)
 
     def _wake(self) -> None:
+        """Set the event of each waiting poll, on the event loop, so that it looks at the board again."""
         for event in self._events:
             event.set()
 
@@ -430,7 +438,7 @@ def create_app(board: MessageBoard) -> Starlette:
         `ProtocolError`.
         """
         if task != board.task.hash:
-            raise ProtocolError("task", "this coordinator serves another task", 404)
+            raise ProtocolError("task", "is not served here; ask the coordinator that the task document names", 404)
         return authenticate_bearer(board.task, request, role)
 
     def build_handler(
@@ -491,7 +499,7 @@ def create_app(board: MessageBoard) -> Starlette:
 def _parse_stage(text: str) -> int:
     """Return the number of a stage, 1 to 5, in a path. Raises `ProtocolError` for another text."""
     if text not in {str(stage) for stage in range(KEYS, OPENED + 1)}:
-        raise ProtocolError("round", "the stage must be a number from 1 to 5", 404)
+        raise ProtocolError("round", "must name a stage from 1 to 5", 404)
     return int(text)
 
 
@@ -520,7 +528,9 @@ class Coordinator:
             ValueError: The task names another coordinator, or the address is not available.
         """
         if self.task.coordinator != self.identity.public:
-            raise ProtocolError("identity", f"task {self.task.name!r} names another coordinator")
+            raise ProtocolError(
+                "identity", f"task {self.task.name!r} names another coordinator; give the folder of its keys"
+            )
         self.identity.require_valid()
         context = make_server_context(self.identity.certificate_file, self.identity.private_key_file, ())
         settings = ServerSettings(address, context, self.limits, self.monitoring)

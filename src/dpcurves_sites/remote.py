@@ -24,7 +24,7 @@ from dpcurves.foreign_text import escape_for_terminal
 from dpcurves.ledger import Allotment, QuestionBudget
 from dpcurves.privacy import PrivacyLoss
 from dpcurves.session import ask_with_budget
-from dpcurves_parties.serving.channel import PATIENCE, Channel
+from dpcurves_parties.serving.channel import IMPOSTOR, PATIENCE, Channel
 from dpcurves_parties.serving.task_document import Ticket
 
 from .relay import unpack_messages
@@ -33,9 +33,6 @@ from .secure_sum import KEYS, MASKED, OPENED, SHARES, SIGNED, STAGES, RoundMessa
 from .site import Site
 from .task import FederationTask
 from .trust import build_release, derive_round
-
-WHOLE = 64
-"""Hexadecimal digits of a question's fingerprint (SHA-256)."""
 
 
 def fingerprint_question(question: Any) -> str:
@@ -98,7 +95,7 @@ class ApprovedQuestion:
         max_loss = (PrivacyLoss.pure if currency == "epsilon" else PrivacyLoss.zcdp)(str(entry[currency]))
         if name == "question":
             return cls(fingerprint_question(question_from_json(entry[name])), max_loss)
-        if len(bytes.fromhex(entry[name])) != WHOLE // 2:
+        if len(bytes.fromhex(entry[name])) != 32:  # bytes of a question's fingerprint, a SHA-256
             raise ValueError
         return cls(entry[name].lower(), max_loss)
 
@@ -142,7 +139,7 @@ class ApprovedList:
         except InvalidArgument:
             raise
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
-            rule = "the file must be a JSON list of entries with question or fingerprint, and epsilon or rho"
+            rule = "must be a JSON list of entries with question or fingerprint, and epsilon or rho"
             raise InvalidArgument("approved", rule) from None
 
 
@@ -151,8 +148,6 @@ PAUSE = 0.1
 """Seconds before the first retry of a request to the coordinator."""
 LONGEST_PAUSE = 2.0
 """Seconds between two retries at most."""
-AT_HOME = 600.0
-"""Seconds that a site waits in a round for the other sites."""
 LEFT_OUT = "left out because their vectors did not arrive in time: "
 GONE = frozenset({404, 409, 410})
 """HTTP statuses of a round that is over, unknown to the coordinator, or continues without this site."""
@@ -177,7 +172,7 @@ class SiteAgent:
         self, task: FederationTask, site: Site, key: Ed25519PrivateKey, ticket: Ticket, *,
         approve: Callable[[ApprovalRequest], bool] = lambda question: True,
         tell: Callable[[str], object] = lambda line: None,
-        timeout: float = AT_HOME,
+        timeout: float = 600.0,  # seconds that a site waits in a round for the other sites
     ) -> None:  # fmt: skip
         self._task, self._site, self._key = task, site, key
         self._approve, self._tell = approve, tell
@@ -260,7 +255,9 @@ class SiteAgent:
         if key not in self._decided:
             self._decided[key] = self._approve(approval_request)
         if not self._decided[key]:
-            raise ProtocolError("question", "the site's officer did not approve it", 403)
+            raise ProtocolError(
+                "question", "was not approved by the site's officer; ask another question, or ask the officer", 403
+            )
 
     def _report(self, line: str) -> None:
         """Pass one line to the site's log, in which every character of a peer is visible."""
@@ -331,7 +328,7 @@ class _CoordinatorConnection:
             except ProtocolError as error:
                 if error.status in GONE:
                     raise RoundOver(error.argument, error.rule, error.status) from None
-                is_down = error.status in RETRIED and not error.rule.startswith("who answers")
+                is_down = error.status in RETRIED and not error.rule.startswith(IMPOSTOR)
                 if not is_down or (self._patience is not None and waited > self._patience):
                     raise
             sleep(pause)

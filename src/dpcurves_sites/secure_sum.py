@@ -76,9 +76,9 @@ class Roster:
     def __post_init__(self) -> None:
         sites = len(self.keys)
         if not 2 <= sites <= MOST_SITES:
-            raise InvalidArgument("sites", f"there must be 2 to {MOST_SITES} sites, got {sites}")
+            raise InvalidArgument("sites", f"must be from 2 to {MOST_SITES}, got {sites}")
         if len(set(self.keys)) < sites or any(len(key) != 32 for key in self.keys):
-            raise InvalidArgument("keys", "each site needs a different Ed25519 public key of 32 bytes")
+            raise InvalidArgument("keys", "must be a different Ed25519 public key of 32 bytes for each site")
         if not 0 <= self.collusion_threshold < sites:
             raise InvalidArgument(
                 "collusion_threshold",
@@ -193,17 +193,21 @@ def parse_message(sum_round: SumRound, stage: int, octets: bytes) -> SignedMessa
     """
     start, name = len(sum_round.header), STAGES[stage]
     if octets[:start] != sum_round.header:
-        raise ProtocolError(name, "a message belongs to another task, round, plan or roster")
+        raise ProtocolError(
+            name, "a message belongs to another task, round, plan or roster; use the same task document at all sites"
+        )
     if len(octets) < start + 3 + SIGNATURE or octets[start] != stage:
-        raise ProtocolError(name, "a message is truncated, or belongs to another stage")
+        raise ProtocolError(
+            name, "a message is cut off, or belongs to another stage; use the same version of dpcurves on all machines"
+        )
     site = int.from_bytes(octets[start + 1 : start + 3], "little")
     if site >= len(sum_round.roster.keys):
-        raise ProtocolError(name, f"there is no site {site}")
+        raise ProtocolError(name, f"a message names site {site}, which the task does not have")
     try:
         key = Ed25519PublicKey.from_public_bytes(sum_round.roster.keys[site])
         key.verify(octets[-SIGNATURE:], octets[:-SIGNATURE])
     except (InvalidSignature, ValueError):
-        raise ProtocolError(name, f"a message is not signed by site {site}") from None
+        raise ProtocolError(name, f"a message is not signed by site {site}; ask this site's operator") from None
     return SignedMessage(site, octets[start + 3 : -SIGNATURE], octets)
 
 
@@ -219,9 +223,15 @@ def _parse_stage(
     for octets in messages:
         message = parse_message(sum_round, stage, octets)
         if size is not None and len(message.body) != size:
-            raise ProtocolError(STAGES[stage], f"the message of site {message.site} has the wrong length")
+            raise ProtocolError(
+                STAGES[stage],
+                f"the message of site {message.site} has a wrong length; use the same version of "
+                "dpcurves on all machines",
+            )
         if messages_by_site.setdefault(message.site, message).octets != octets:
-            raise ProtocolError(STAGES[stage], f"site {message.site} sent two different messages")
+            raise ProtocolError(
+                STAGES[stage], f"site {message.site} sent two different messages; ask this site's operator"
+            )
     return dict(sorted(messages_by_site.items()))
 
 
@@ -229,10 +239,10 @@ def _require_present(sum_round: SumRound, stage: int, present: Iterable[int], be
     """Refuse a stage with too few sites, or with a site that was not in the stage before. Raises `ProtocolError`."""
     sites, required_count = set(present), len(sum_round.roster.keys) - sum_round.roster.max_dropouts
     if len(sites) < required_count:
-        rule = f"{required_count} of {len(sum_round.roster.keys)} sites are needed, {len(sites)} are present"
+        rule = f"{required_count} of {len(sum_round.roster.keys)} sites must send these, {len(sites)} did; ask again"
         raise ProtocolError(STAGES[stage], rule, 409)
     if not sites <= set(before):
-        raise ProtocolError(STAGES[stage], f"site {min(sites - set(before))} joined too late")
+        raise ProtocolError(STAGES[stage], f"site {min(sites - set(before))} was not in the stage before; ask again")
 
 
 def _digest_messages(messages: Mapping[int, SignedMessage]) -> bytes:
@@ -245,7 +255,7 @@ def _digest_messages(messages: Mapping[int, SignedMessage]) -> bytes:
 
 PRIME = 2**256 + 297
 """The smallest prime above 2**256."""
-SHARE = 33
+SHARE_SIZE = 33
 """Bytes of a share: an integer below `PRIME`."""
 
 
@@ -270,7 +280,7 @@ def share_secret(secret: bytes, holders: Sequence[int], threshold: int, randomne
         value = 0
         for coefficient in reversed(coefficients):
             value = (value * (holder + 1) + coefficient) % PRIME
-        shares[holder] = value.to_bytes(SHARE, "little")
+        shares[holder] = value.to_bytes(SHARE_SIZE, "little")
     return shares
 
 
@@ -281,7 +291,9 @@ def recover_secret(shares: Mapping[int, bytes], threshold: int) -> bytes:
         ProtocolError: There are too few shares, or they determine no 32-byte secret.
     """
     if len(shares) < threshold:
-        raise ProtocolError("opened shares", f"{threshold} are needed, {len(shares)} were sent", 409)
+        raise ProtocolError(
+            "opened shares", f"must be at least {threshold}, got {len(shares)}; ask again when more sites run", 409
+        )
     used, secret = dict(sorted(shares.items())[:threshold]), 0
     for holder, share in used.items():
         numerator, denominator = 1, 1
@@ -290,7 +302,7 @@ def recover_secret(shares: Mapping[int, bytes], threshold: int) -> bytes:
                 numerator, denominator = numerator * (member + 1) % PRIME, denominator * (member - holder) % PRIME
         secret = (secret + int.from_bytes(share, "little") * numerator * pow(denominator, -1, PRIME)) % PRIME
     if secret >= 2**256:
-        raise ProtocolError("opened shares", "the shares determine no 32-byte secret")
+        raise ProtocolError("opened shares", "determine no secret of 32 bytes, so a site sent a wrong share; ask again")
     return secret.to_bytes(32, "little")
 
 
@@ -316,7 +328,7 @@ def _exchange_keys(mine: bytes, theirs: bytes, site: int) -> bytes:
     try:
         return X25519PrivateKey.from_private_bytes(mine).exchange(X25519PublicKey.from_public_bytes(theirs))
     except ValueError:
-        raise ProtocolError("keys", f"site {site} sent an invalid key") from None
+        raise ProtocolError("keys", f"site {site} sent an invalid key; ask this site's operator") from None
 
 
 def _add_masks(vector: Vector, keys: Iterable[tuple[bytes, int]]) -> None:
@@ -465,7 +477,7 @@ def share_keys(
     return new_state.to_bytes(), signer.sign_message(sum_round, SHARES, new_state.keys_digest + b"".join(sealed))
 
 
-SEALED = 2 + 2 * SHARE + 16
+SEALED = 2 + 2 * SHARE_SIZE + 16
 """Bytes of an encrypted share: the site, two shares and the tag of AES-GCM."""
 
 
@@ -492,7 +504,9 @@ def mask_vector(sum_round: SumRound, signer: Signer, state: bytes, shares: Itera
     held_shares = {}
     for site, message in messages.items():
         if message.body[:HASH] != old_state.keys_digest:
-            raise ProtocolError("shares", f"site {site} received other keys than this site")
+            raise ProtocolError(
+                "shares", f"site {site} received other keys than this site, so the coordinator is faulty; ask again"
+            )
         if site != signer.site and signer.site in sum_round.roster.find_holders(site):
             held_shares[site] = _open_sealed_share(sum_round, signer.site, old_state, message)
     masked = np.array(vector, dtype=np.uint64)
@@ -540,10 +554,13 @@ def sign_list(sum_round: SumRound, signer: Signer, state: bytes, receipts: Itera
     )
     for site, message in messages.items():
         if message.body[:HASH] != old_state.shares_digest:
-            raise ProtocolError("masked vectors", f"site {site} received other shares than this site")
+            raise ProtocolError(
+                "masked vectors",
+                f"site {site} received other shares than this site, so the coordinator is faulty; ask again",
+            )
     signed_list = tuple(messages), _digest_messages(messages)
     if old_state.signed_list[1] not in (b"", signed_list[1]):
-        raise ProtocolError("signed lists", "this site has signed another list in this round")
+        raise ProtocolError("signed lists", "must be the list that this site has signed in this round; ask again")
     return replace(old_state, signed_list=signed_list).to_bytes(), signer.sign_message(
         sum_round, SIGNED, signed_list[1]
     )
@@ -575,7 +592,9 @@ def unmask(sum_round: SumRound, signer: Signer, state: bytes, signed: Iterable[b
 def _require_own_message(stage: int, signer: Signer, messages: Mapping[int, SignedMessage]) -> None:
     """Refuse messages that leave this site out of the sum. Raises `ProtocolError`."""
     if signer.site not in messages:
-        raise ProtocolError(STAGES[stage], "this site's own message is missing")
+        raise ProtocolError(
+            STAGES[stage], "the message of this site is missing, so the coordinator is faulty; ask again"
+        )
 
 
 def _require_quorum(sum_round: SumRound, signed: Iterable[bytes], digest: bytes) -> None:
@@ -583,7 +602,7 @@ def _require_quorum(sum_round: SumRound, signed: Iterable[bytes], digest: bytes)
     messages = _parse_stage(sum_round, SIGNED, signed, HASH)
     signature_count = sum(message.body == digest and digest != b"" for message in messages.values())
     if signature_count < sum_round.roster.quorum:
-        rule = f"{sum_round.roster.quorum} sites must have signed the same list, {signature_count} have"
+        rule = f"{sum_round.roster.quorum} sites must sign the same list, {signature_count} did; ask again"
         raise ProtocolError("signed lists", rule, 409)
 
 
@@ -608,8 +627,8 @@ def _open_sealed_share(sum_round: SumRound, site: int, state: SiteState, message
                 plaintext = AESGCM(key).decrypt(bytes(12), sealed[2:], sum_round.header)
             except (InvalidTag, ValueError):
                 break
-            return plaintext[:SHARE], plaintext[SHARE:]
-    raise ProtocolError("shares", f"the share from site {message.site} cannot be decrypted")
+            return plaintext[:SHARE_SIZE], plaintext[SHARE_SIZE:]
+    raise ProtocolError("shares", f"the share from site {message.site} cannot be decrypted; ask this site's operator")
 
 
 class RoundMessages(NamedTuple):
@@ -648,7 +667,7 @@ def sum_vectors(sum_round: SumRound, messages: RoundMessages) -> Vector:
         vector = vectors[receipt.octets]
         if receipt.body != shares_digest + sha256(vector).digest():
             raise ProtocolError(
-                "masked vectors", f"the vector of site {receipt.site} was altered, or masked for other sites"
+                "masked vectors", f"the vector of site {receipt.site} was changed, or masked for other sites; ask again"
             )
         total += np.frombuffer(vector, dtype="<u8")
     opened_shares = _parse_opened_shares(sum_round, messages.opened_shares, _digest_messages(receipts))
@@ -657,12 +676,16 @@ def sum_vectors(sum_round: SumRound, messages: RoundMessages) -> Vector:
         secret = recover_secret(opened_shares.get((site, int(site not in receipts)), {}), roster.threshold)
         if site in receipts:
             if _commit_to_seed(sum_round, site, secret) != bundles[site].commitment:
-                raise ProtocolError("opened shares", f"the shares of site {site} do not match its commitment")
+                raise ProtocolError(
+                    "opened shares", f"the shares of site {site} do not match its commitment; ask again"
+                )
             masks.append((_derive_own_key(sum_round, secret, site), -1))
         else:
             masking_key = X25519PrivateKey.from_private_bytes(secret).public_key().public_bytes_raw()
             if masking_key != bundles[site].masking_key:
-                raise ProtocolError("opened shares", f"the shares of site {site} do not match its public key")
+                raise ProtocolError(
+                    "opened shares", f"the shares of site {site} do not match its public key; ask again"
+                )
             neighbours = [neighbour for neighbour in receipts if neighbour in roster.find_holders(site)]
             masks.extend(
                 _derive_pair_key(sum_round, secret, bundles[neighbour].masking_key, site, neighbour)
@@ -681,12 +704,12 @@ def _parse_opened_shares(
     shares: dict[tuple[int, int], dict[int, bytes]] = {}
     for holder, message in _parse_stage(sum_round, OPENED, opened).items():
         if message.body[:HASH] != digest:
-            raise ProtocolError("opened shares", f"site {holder} revealed shares for another list")
+            raise ProtocolError("opened shares", f"site {holder} revealed shares for another list; ask again")
         body = message.body[HASH:]
-        for start in range(0, len(body), 3 + SHARE):
-            entry = body[start : start + 3 + SHARE]
+        for start in range(0, len(body), 3 + SHARE_SIZE):
+            entry = body[start : start + 3 + SHARE_SIZE]
             site = int.from_bytes(entry[:2], "little")
-            if len(entry) == 3 + SHARE and holder in sum_round.roster.find_holders(site):
+            if len(entry) == 3 + SHARE_SIZE and holder in sum_round.roster.find_holders(site):
                 shares.setdefault((site, entry[2]), {})[holder] = entry[3:]
     return shares
 

@@ -25,12 +25,10 @@ from dpcurves.noise.randomness import Randomness
 
 LARGEST_SCALE = 2**50
 """Scale of the Laplace noise at most, so that sums of many noises fit 64 bits."""
-AT_ONCE = 2**14
+INTEGERS_AT_ONCE = 2**14
 """Integers that are drawn at once, which bounds the memory of large requests."""
 SURE = 2.0**-40
 """Distance from a floating-point probability beyond which a comparison with a uniform number is proven correct."""
-LARGEST_PLACE = 61
-"""Exponent of the largest block whose integers fit signed 64 bits; points of higher blocks are drawn one by one."""
 
 
 def sample_polya_differences(scale: Fraction, shape: Fraction, size: int, randomness: Randomness) -> NDArray[np.int64]:
@@ -70,8 +68,8 @@ def sample_polya_differences(scale: Fraction, shape: Fraction, size: int, random
         require_positive_fraction("scale", scale, LARGEST_SCALE), require_positive_fraction("shape", shape, 1)
     )
     noise = np.zeros(require_draw_count(size), dtype=np.int64)
-    for start in range(0, noise.size, AT_ONCE):
-        _add_points(noise[start : start + AT_ONCE], law, randomness)
+    for start in range(0, noise.size, INTEGERS_AT_ONCE):
+        _add_points(noise[start : start + INTEGERS_AT_ONCE], law, randomness)
     return noise
 
 
@@ -139,7 +137,8 @@ def _add_points(noise: NDArray[np.int64], law: PolyaBlocks, randomness: Randomne
     blocks = streams % block_count
     blocks[blocks == law.first_tail_block] += _sample_geometric(int((blocks == law.first_tail_block).sum()), randomness)
     signs, owners = 1 - 2 * (streams // block_count % 2), streams // (2 * block_count)
-    small = blocks <= LARGEST_PLACE
+    # 61: exponent of the largest block whose integers fit signed 64 bits; points of higher blocks are drawn one by one
+    small = blocks <= 61
     integers = _sample_integers(blocks[small], randomness)
     accepted = _sample_acceptances(blocks[small], integers, law, randomness)
     np.add.at(noise, owners[small][accepted], (signs[small] * integers)[accepted])

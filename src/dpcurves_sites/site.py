@@ -133,16 +133,23 @@ class RoundStore:
         ).hexdigest()
         steps = _load_steps(connection, sum_round)
         if any(header != sum_round.header.hex() for header, *_ in steps.values()):
-            raise ProtocolError("round", "this site began the round with another plan or roster")
+            raise ProtocolError(
+                "round", "this site began the round with another plan or roster; ask again under a new request id"
+            )
         if stage in steps:
             _, answered_digest, _, message = steps[stage]
             if (
                 stage != OPENED and answered_digest != messages_digest
             ):  # a quorum may grow, and the revealed shares are the same
-                raise ProtocolError(STAGES[stage], "this site has answered this stage already, to other messages")
+                raise ProtocolError(
+                    STAGES[stage],
+                    "this site has answered this stage already, to other messages; ask again under a new request id",
+                )
             return message
         if stage != len(steps) + 1:
-            raise ProtocolError(STAGES[stage], f"the round is at stage {STAGES[len(steps) + 1]}", 409)
+            raise ProtocolError(
+                STAGES[stage], f"must come at their turn; the round is at stage {STAGES[len(steps) + 1]}", 409
+            )
         state = steps[stage - 1][2] if stage > KEYS else b""
         new_state, message = self._take_step(connection, sum_round, stage, state, previous_messages)
         if stage == SIGNED:
@@ -179,7 +186,9 @@ def _require_same_sites(connection: Connection, sum_round: SumRound, payment: st
     if earlier is None:
         connection.execute(insert(LISTS).values(task=task, payment=payment, listed=sites_json))
     elif earlier != sites_json:
-        raise ProtocolError(STAGES[SIGNED], "the sums of earlier rounds under this payment had other sites")
+        raise ProtocolError(
+            STAGES[SIGNED], "must list the sites of earlier sums under this payment; ask again under a new request id"
+        )
 
 
 def _round_columns(sum_round: SumRound) -> dict[str, str]:
@@ -201,8 +210,6 @@ def _load_steps(connection: Connection, sum_round: SumRound) -> dict[int, tuple[
 
 
 Curve = TypeVar("Curve")
-TASK = 16
-"""Hexadecimal digits of a task's hash that begin the request id of a charge in the ledger."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,10 +241,10 @@ class FederationTerms:
 
     def __post_init__(self) -> None:
         if self.roster != self.model.build_roster(self.roster.task, self.roster.keys):
-            raise InvalidArgument("roster", "the roster does not fit the model of the sites")
+            raise InvalidArgument("roster", "must fit the model of the sites; build it with SecureSum.build_roster")
         if len(self.units) != (self.model.sites if self.neighbours.has_public_units else 0):
             raise InvalidArgument(
-                "units", "replace-one needs the public number of units of each site; add-remove needs none"
+                "units", "must be the public number of units of each site under replace-one, and empty under add-remove"
             )
 
     @property
@@ -297,7 +304,7 @@ class Site:
         randomness: Randomness | None = None,
     ) -> None:
         if terms.roster.keys[signer.site] != signer.key.public_key().public_bytes_raw():
-            raise InvalidArgument("key", f"the key differs from that of site {signer.site} in the roster")
+            raise InvalidArgument("key", f"must be the key of site {signer.site} in the roster")
         self._terms, self._number, self._ledger, self._dataset = terms, signer.site, ledger, dataset
         self._table, self._delimiter, self._names = table, delimiter, dict(columns or {})
         self._randomness = randomness if randomness is not None else Randomness.from_system()
@@ -357,7 +364,10 @@ class Site:
         """
         own_plan = self._terms.plan_query(plan.query, allotment.loss)
         if own_plan.fingerprint != plan.fingerprint:
-            raise InvalidArgument("plan", "this site would make another one: it has other terms, or another version")
+            raise InvalidArgument(
+                "plan",
+                "differs from this site's plan of the question; use the same task document and version of dpcurves",
+            )
         sum_round, payment = (
             derive_round(self.roster, own_plan, allotment),
             self._build_request_id(allotment.request, allotment.part),
@@ -393,7 +403,8 @@ class Site:
 
     def _build_request_id(self, request: str, step_number: int) -> str:
         """Return the request id of a charge. It includes the task, since other tasks draw and pay for fresh noise."""
-        return f"{self.roster.task.hex()[:TASK]}/{request}/{step_number}"
+        # 16: hexadecimal digits of a task's hash that begin the request id of a charge in the ledger
+        return f"{self.roster.task.hex()[:16]}/{request}/{step_number}"
 
     def _require_budget(self, needed: Amount, remaining: Amount, purpose: str) -> None:
         """Refuse a price above the remaining budget. Raises `BudgetExceeded` with both amounts."""
@@ -435,9 +446,9 @@ class Site:
         terms = self._terms
         require_task_columns(records, terms.columns)
         if self._units is not None and records.units() != self._units:
-            raise InvalidArgument("units", f"{self._units} were promised; the table has another number of units")
+            raise InvalidArgument("units", f"must be {self._units}, as was promised; the table has another number")
         if terms.max_rows is not None and count_used_rows(records, terms.columns, terms.unit) > terms.max_rows:
-            raise InvalidArgument("max_rows", f"at most {terms.max_rows} records were promised; the table has more")
+            raise InvalidArgument("max_rows", f"must be at most {terms.max_rows}, as was promised; the table has more")
 
 
 class AnswerFunction(Protocol):

@@ -53,7 +53,9 @@ class Member:
         try:
             folder.mkdir(mode=0o700, exist_ok=True)
         except OSError as error:
-            raise ProtocolError("folder", f"{str(folder)!r} cannot be made ({error.strerror})") from None
+            raise ProtocolError(
+                "folder", f"{str(folder)!r} cannot be made ({error.strerror}); name another folder"
+            ) from None
         member = cls(name, key.public_key().public_bytes_raw(), units)
         write_secret(folder / KEY, key.private_bytes_raw().hex() + "\n")
         write_public(folder / PUBLIC, json.dumps(STORED.encode(member)) + "\n")
@@ -69,7 +71,11 @@ class Member:
         try:
             return STORED.decode_fields(cls, json.loads(file.read_text(encoding="utf-8")))
         except (OSError, ValueError, KeyError, TypeError):
-            raise ProtocolError("sites", f"{str(file)!r} does not describe a site") from None
+            raise ProtocolError(
+                "sites",
+                f"{str(file)!r} does not describe a site; name the site.json of a folder that dpcurves "
+                "federation join made",
+            ) from None
 
 
 def read_key(file: Path) -> Ed25519PrivateKey:
@@ -81,7 +87,11 @@ def read_key(file: Path) -> Ed25519PrivateKey:
     try:
         return Ed25519PrivateKey.from_private_bytes(bytes.fromhex(file.read_text().strip()))
     except (OSError, ValueError):
-        raise ProtocolError("key", f"{str(file)!r} holds no key") from None
+        raise ProtocolError(
+            "key",
+            f"{str(file)!r} holds no private key of a site; name the file that dpcurves federation "
+            "join or the task made",
+        ) from None
 
 
 @dataclass(frozen=True)
@@ -174,7 +184,9 @@ class FederationTask(TaskDocument):
             try:
                 Ed25519PublicKey.from_public_bytes(member.key).verify(signatures.get(number, b""), self._consent_text)
             except (InvalidSignature, ValueError):
-                raise ProtocolError("task", f"site {member.name!r} has not signed the task", 409) from None
+                raise ProtocolError(
+                    "task", f"site {member.name!r} has not signed the task; ask again when it runs", 409
+                ) from None
 
     @property
     def _consent_text(self) -> bytes:

@@ -26,8 +26,6 @@ SITE_PATIENCE = 600.0
 """Seconds to wait for a site's batch: the site may have to count its records first."""
 COORDINATOR_PATIENCE = 60.0
 """Seconds to wait for the coordinator's answer to a request."""
-PAUSE = 1.0
-"""Seconds between retries of a request to the coordinator."""
 OVER = b"over"
 """The answer if the coordinator is gone."""
 
@@ -153,7 +151,7 @@ class Forwarder:
             except (OSError, HTTPException):
                 if time.monotonic() - last_contact > self._patience:
                     return 0, b""
-                time.sleep(PAUSE)
+                time.sleep(1.0)  # seconds between retries of a request to the coordinator
             finally:
                 connection.close()
         return 0, b""

@@ -58,7 +58,9 @@ class SocketTransport:
             self._server.bind(str(socket_path))
         except OSError as error:
             raise ProtocolError(
-                "carried", f"{str(socket_path)!r} cannot be created as a socket ({error.strerror})"
+                "carried",
+                f"{str(socket_path)!r} cannot be created as a socket ({error.strerror}); name a path in "
+                "a folder that you may write to",
             ) from None
         finally:
             os.umask(old_mask)
@@ -237,7 +239,7 @@ def write_transport(options: TransportOptions) -> None:
     try:
         folder.mkdir(parents=True)
     except OSError as error:
-        raise ProtocolError("out", f"{str(folder)!r} cannot be made ({error.strerror})") from None
+        raise ProtocolError("out", f"{str(folder)!r} cannot be made ({error.strerror}); name another folder") from None
     print_to_console(make_console(), f"written: {folder}", write(options, folder))
 
 

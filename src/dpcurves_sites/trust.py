@@ -64,16 +64,12 @@ RING = 2**64
 ROOM = 2**62
 """Largest exact sum over all sites: half of the signed range of the ring, so that noise cannot wrap around."""
 LINEAR_QUERIES = (CountQuery, SumQuery, PartitionQuery, RegionQuery)
-MOST_PRICE = 64
-"""Largest variance of the noise, in units of a curator's variance."""
 LARGEST_DEVIATION = 2**50
 """Largest standard deviation of the noise: sums of 64 bits must not wrap around."""
-LOOK = 64
+PILOT_INTERVALS = 64
 """Even intervals of the pilot query after which groups are cut."""
 LOOK_SHARE = Fraction(1, 10)
 """Budget fraction of the pilot query."""
-EVENLY = 0.02
-"""Fraction of the records assumed uniform, so that no group has zero width where noise hides its records."""
 
 
 class SiteHolder(Protocol):
@@ -163,7 +159,7 @@ class SecureSum:
                 "max_dropouts", f"must be from 0 to tolerated ({self.collusion_threshold}), got {self.max_dropouts}"
             )
         self.build_roster(bytes(32), tuple(sha256(bytes([site])).digest() for site in range(self.sites)))
-        if self.sites > MOST_PRICE * self.honest_sites:
+        if self.sites > 64 * self.honest_sites:  # largest variance of the noise, in units of a curator's variance
             rule = f"the noise would have {self.sites // self.honest_sites} times a curator's variance; tolerate fewer"
             raise InvalidArgument("collusion_threshold", rule)
         if not 1 <= self.sites_per_unit <= self.sites:
@@ -197,7 +193,7 @@ class SecureSum:
             ValueError: The number of keys is wrong, or `collusion_threshold` is out of range.
         """
         if len(keys) != self.sites:
-            raise InvalidArgument("keys", f"{self.sites} sites need {self.sites} keys, got {len(keys)}")
+            raise InvalidArgument("keys", f"must be {self.sites}, one for each site, got {len(keys)}")
         return Roster(task, tuple(keys), self.collusion_threshold - self.max_dropouts, self.max_dropouts)
 
     def build_adjacency(self, neighbours: Neighbours, unit: Unit, units: int | None) -> Adjacency:
@@ -212,7 +208,9 @@ class SecureSum:
             ValueError: `sites_per_unit` is above 1, but no column names the unit.
         """
         if self.sites_per_unit > 1 and unit == EACH_RECORD:
-            raise InvalidArgument("sites_per_unit", "above 1 it needs a unit: give the column that identifies the unit")
+            raise InvalidArgument(
+                "sites_per_unit", "must be 1 unless records belong to units: give the column that identifies the unit"
+            )
         return neighbours.to_adjacency(replace(unit, records=unit.records * self.sites_per_unit), units)
 
     def plan(self, workload: Workload[Answer], loss: PrivacyLoss, adjacency: Adjacency) -> Strategy[Answer]:
@@ -236,13 +234,16 @@ class SecureSum:
         elif isinstance(query, LINEAR_QUERIES):
             if prod(query.shape) > MOST_COUNTED:
                 raise UnsupportedQuery(
-                    "grid", f"at most {MOST_COUNTED} cells can be counted exactly; use a coarser grid"
+                    "grid", f"must have at most {MOST_COUNTED} cells, so that sums are exact; take a coarser grid"
                 )
             plan = LINEAR.plan(query, loss, adjacency)
         elif query.is_weighted:
-            raise UnsupportedQuery("weight", "secure sums do not support survey weights")
+            raise UnsupportedQuery("weight", "must be left out, because secure sums do not support survey weights")
         else:
-            raise UnsupportedQuery("question", f"secure sums answer linear queries only, not {type(query).__name__}")
+            raise UnsupportedQuery(
+                "question",
+                f"must be linear in the records, which {type(query).__name__} is not; ask for counts or sums",
+            )
         law = _map_noises(plan.law, lambda noise: self._share_noise(noise, loss))
         error = round_error(plan.error * sqrt(_compute_variance_growth(plan.law, law)))
         return replace(plan, law=law, made_by=f"{self}: {plan.made_by}", error=error)
@@ -271,7 +272,7 @@ class SecureSum:
         """
         require_charged(allotment, plan)
         if len(holders) != self.sites:
-            raise InvalidArgument("holders", f"{self.sites} sites are needed, got {len(holders)}")
+            raise InvalidArgument("holders", f"must be {self.sites}, one for each site, got {len(holders)}")
         sum_round = derive_round(holders[0].roster, plan, allotment)
         stages: list[list[bytes]] = []
         for stage in (KEYS, SHARES, MASKED, SIGNED, OPENED):
@@ -319,7 +320,9 @@ class SecureSum:
         """
         laplace = noise.family is Family.LAPLACE
         if noise.parameter > (LARGEST_DEVIATION if laplace else LARGEST_DEVIATION**2):
-            raise UnsupportedQuery("epsilon, rho", f"{loss} needs more noise than sums of 64 bits can hold")
+            raise UnsupportedQuery(
+                "epsilon, rho", f"{loss} needs more noise than sums of 64 bits can hold; allow a larger loss"
+            )
         if laplace:
             return noise.sum_over_parties(self.variance_factor)
         try:
@@ -382,7 +385,8 @@ def _compute_variance_growth(before: Law, after: Law) -> float:
 
 
 def groups_from_pilot_query(workload: ScoreGroupWorkload, setting: Setting) -> Strategy[ScoreGroupReleases]:
-    """Cut groups of about equal size at quantiles of a pilot query; with at most `LOOK` cells, count all cells instead.
+    """Cut groups of about equal size at quantiles of a pilot query; with at most `PILOT_INTERVALS` cells, count all
+    cells instead.
 
     If a smallest group size is requested, the number of groups is reduced until the pilot query shows that many records
     in each.
@@ -390,15 +394,16 @@ def groups_from_pilot_query(workload: ScoreGroupWorkload, setting: Setting) -> S
     Formal guarantees: each round is charged separately, and the second query is a function of the first answer.
     """
     score = workload.score
-    if score.grid.cells <= LOOK:
+    if score.grid.cells <= PILOT_INTERVALS:
         return (yield from ask_all_cells(workload, setting))
     require_cuttable(score)
-    shares, edges, pilot = yield from ask_even_intervals(score, LOOK, LOOK_SHARE)
+    shares, edges, pilot = yield from ask_even_intervals(score, PILOT_INTERVALS, LOOK_SHARE)
     groups = workload.max_groups
     if workload.min_records is not None:
         records = float(setting.adjacency.public_record_count or Evidence.from_release(pilot).unbiased_cells[0].sum())
         groups = max(1, min(groups, int(records / workload.min_records)))
-    cells = score.grid.merge_cells(cut_at_quantiles(shares, edges, groups, EVENLY))
+    # 0.02: fraction of the records assumed uniform, so that no group has zero width where noise hides its records
+    cells = score.grid.merge_cells(cut_at_quantiles(shares, edges, groups, 0.02))
     remaining_fractions = GroupBudgetFractions(Fraction(0), ALL - LOOK_SHARE - SUMS_AFTER_A_LOOK, SUMS_AFTER_A_LOOK)
     return (yield from measure_groups(replace(workload, budget_fractions=remaining_fractions), cells, [pilot]))
 

@@ -72,5 +72,7 @@ def test_nobody_answers_where_no_server_runs(run: Run, made: Made, tmp_path: Pat
     file = tmp_path / "a.json"
     result = run("ask", "cdf", *made.options, *ASKED["cdf"], "--json", file)
     assert result.exit_code != 0
-    assert result.stderr == "dpcurves: server: nobody answers at https://127.0.0.1:9; run the same again later\n"
+    assert (
+        result.stderr == "dpcurves: server: nobody answers at https://127.0.0.1:9; check that it runs, then try again\n"
+    )
     assert not file.exists()

@@ -131,7 +131,10 @@ def test_two_rounds_refuse_a_repeat_and_say_whom_their_loss_holds_for(run: Run, 
     for person in ("Anna", "anna", " ANNA "):
         refused = sent(person, second)
         assert refused.exit_code != 0
-        assert refused.stderr == "dpcurves: person: this person has reported in the first round, and reports once\n"
+        assert (
+            refused.stderr
+            == "dpcurves: person: reported in the first round, and each person reports once; nothing has to be sent\n"
+        )
     told = {}
     for document in (second, bare):
         assert sent("dora", document).exit_code == 0

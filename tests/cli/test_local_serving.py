@@ -89,12 +89,15 @@ def counted(path: Path) -> tuple[int, int, int]:
 
 def wrong_messages(source: np.random.Generator) -> Iterator[tuple[str, bytes, str]]:
     """Destination of each report, the report, and the response."""
-    report, refused = TASK.randomize(3, person="anna"), "reports: 1 refused: damaged, cut off, or of another task"
+    report, refused = (
+        TASK.randomize(3, person="anna"),
+        "reports: 1 are damaged, cut off, or of another task; none was stored; send those of this task",
+    )
     name, strange = (
         np.frombuffer(TASK.hash_name("anna"), np.uint8)[None],
         np.full((1, TASK.report_format.message_octets), 255, np.uint8),
     )
-    yield WAY, b"", "reports: the message holds no reports"
+    yield WAY, b"", "reports: must be at least one in a message; send a file that dpcurves local randomize wrote"
     yield WAY, source.bytes(1000), refused
     yield WAY, report[:-1], refused
     yield WAY, report[:-6] + bytes([report[-6] ^ 1]) + report[-5:], refused
@@ -102,9 +105,9 @@ def wrong_messages(source: np.random.Generator) -> Iterator[tuple[str, bytes, st
     yield WAY, OTHER.randomize(3, person="anna"), refused
     yield WAY, TASK.report_format.encode_reports(name, strange), refused
     yield WAY, b'{"age": 3}', refused
-    yield WAY, bytes(LARGEST + 1), f"message: at most {LARGEST} bytes are taken"
+    yield WAY, bytes(LARGEST + 1), f"message: must have at most {LARGEST} bytes; send it in smaller parts"
     other = f"/tasks/{OTHER.report_format.task.hex()}/reports"
-    yield other, OTHER.randomize(3), "task: this server has another task, not this one"
+    yield other, OTHER.randomize(3), "task: is not served here; ask the server that the task document names"
 
 
 def test_ten_wrong_messages_are_told_in_one_line_each_and_nothing_of_them_is_kept(server: Server) -> None:
@@ -198,7 +201,7 @@ def test_people_send_what_they_keep_and_the_aggregator_reads_the_store(
     assert run("local", "send", tmp_path / "all.bin", "--url", server.url, "--ca", strange).exit_code == 2
     unknown = run("local", "send", tmp_path / "all.bin", "--url", server.url)
     assert unknown.stderr.count("\n") == 1
-    assert "is not the one that a certificate that this machine believes names" in unknown.stderr
+    assert "than a certificate that this machine believes names" in unknown.stderr
     assert counted(server.store) == (before + 101, 0, 0)
     report = TASK.randomize(41, person="zoe", memo=dp.local.ReportMemo.from_path(kept))
     assert report in server.store.read_bytes()

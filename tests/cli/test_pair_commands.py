@@ -84,7 +84,7 @@ def test_people_a_coordinator_and_an_analyst_need_a_command_each(town: Town) -> 
     for person in range(3):
         assert "entered; pairs are not drawn yet" in town.pair(person).output
     ask = "ask", "pairs", "--task", "task.json", "--ticket", "tickets/analyst-1"
-    assert "task: it is not closed yet" in town.call(*ask).stderr
+    assert "task: is not closed yet" in town.call(*ask).stderr
     closed = town.call("task", "close", "--task", "task.json", "--ticket", "tickets/coordinator-1")
     assert "closed: 3 of 3 people have entered, and pairs are drawn" in closed.output
     said = [town.pair(person).output for _ in range(3) for person in range(3)][-3:]
@@ -98,7 +98,7 @@ def test_people_a_coordinator_and_an_analyst_need_a_command_each(town: Town) -> 
     assert "even if the partner and the aggregator collude" in told["assumed"][0]
     assert told["privacy"]["epsilon"] == 60
     (town.folder / "2.csv").write_text("rooms,cleanliness\n1,900003\n")
-    assert "entered before with another value" in town.pair(2).output
+    assert "must be entered with the same value as before" in town.pair(2).output
 
 
 def test_what_is_wrong_is_told_in_one_line(town: Town) -> None:
@@ -107,15 +107,21 @@ def test_what_is_wrong_is_told_in_one_line(town: Town) -> None:
     ticket = "--task", "task.json", "--ticket"
     lines = {
         ("pair", "wrong.csv", *ticket, "tickets/owner-1"): (DATA, "column: "),
-        ("pair", "two.csv", *ticket, "tickets/owner-1"): (DATA, "data: 2 records; the task takes 1 to 1 of one owner"),
-        ("pair", "0.csv", *ticket, "tickets/analyst-1"): (USAGE, "ticket: that of an owner is needed"),
+        ("pair", "two.csv", *ticket, "tickets/owner-1"): (
+            DATA,
+            "data: must have 1 to 1 records, as the task says, got 2",
+        ),
+        ("pair", "0.csv", *ticket, "tickets/analyst-1"): (
+            USAGE,
+            "ticket: must be the ticket of an owner; this one is of an analyst",
+        ),
         ("pair", "0.csv", *ticket, "tickets/none"): (USAGE, "ticket: "),
-        ("pair", "0.csv", *ticket, "tickets/owner-1", "--relay", "http"): (USAGE, "url: https://host:port is needed"),
+        ("pair", "0.csv", *ticket, "tickets/owner-1", "--relay", "http"): (USAGE, "url: must be https://host:port"),
         ("pair", "0.csv", *ticket, "tickets/owner-1", "--on-conflict", "replace"): (
             USAGE,
-            "earlier: applies to two servers",
+            "on-conflict: applies to two servers",
         ),
-        ("task", "close", *ticket, "tickets/owner-1"): (USAGE, "ticket: that of a coordinator is needed"),
+        ("task", "close", *ticket, "tickets/owner-1"): (USAGE, "ticket: must be the ticket of a coordinator"),
     }
     for words, (status, line) in lines.items():
         refused = town.call(*words)

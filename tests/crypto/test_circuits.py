@@ -181,22 +181,22 @@ def test_a_text_that_is_no_circuit_is_refused_in_one_line(text: str) -> None:
 
 
 def test_kernels_that_ask_what_nobody_knows_are_refused() -> None:
-    with pytest.raises(TypeError, match="write mux"):
+    with pytest.raises(TypeError, match="by dp.pairs.mux"):
         trace_circuit(lambda x, y: x if x < y else y, 8, 8)
     with pytest.raises(TypeError, match="made of its arguments"):
         trace_circuit(lambda x, y: 3, 8, 8)
     with pytest.raises(AttributeError, match="age is none of income"):
         trace_circuit(lambda x, y: x.age < y.income, {"income": 8}, {"income": 8})
-    with pytest.raises(ValueError, match="a bit is needed"):
+    with pytest.raises(ValueError, match="must be 0 or 1"):
         trace_circuit(lambda x, y: mux(x, x, y), 8, 8)
-    with pytest.raises(ValueError, match="bit by bit"):
+    with pytest.raises(ValueError, match="bitwise operators on numbers from 0 on"):
         trace_circuit(lambda x, y: (x - y) & 1, 8, 8)
-    with pytest.raises(ValueError, match="1 to 64 bits"):
+    with pytest.raises(ValueError, match="from 1 to 64 for each number"):
         trace_circuit(lambda x: x, 65)
     with pytest.raises(ValueError, match=r"below 2\*\*8"):
         evaluate_circuit(trace_circuit(lambda x: x, 8), [256])
     other = SymbolicInteger.from_input(CircuitBuilder([8]), 0)
-    with pytest.raises(ValueError, match="two circuits"):
+    with pytest.raises(ValueError, match="numbers of the same circuit"):
         trace_circuit(lambda x: x + other, 8)
 
 

@@ -56,5 +56,5 @@ def test_servers_with_different_engines_answer_together(thresholds: list[int]) -
 def test_large_domains_are_not_enumerated() -> None:
     keys = share_cells(np.array([1], np.uint64), Domain(21, Z64), PORTABLE, Randomness.from_seed(4)).keys(0)
     assert not is_enumeration_cheaper(keys.domain, range(2**15))
-    with pytest.raises(ValueError, match="21 bits is too large"):
+    with pytest.raises(ValueError, match="21 bits are too many"):
         cell_sums(keys, PORTABLE)

@@ -83,7 +83,7 @@ def test_words_are_not_written_where_they_do_not_lie_side_by_side() -> None:
     public = PublicShare(
         blank.domain, blank.seeds[:, ::2], blank.values[:, ::2], blank.turns[::2], blank.leaf, blank.point
     )
-    with pytest.raises(ValueError, match=r"^public: words of keys must be contiguous$"):
+    with pytest.raises(ValueError, match=r"^public: must have contiguous words of keys"):
         FAST[0].generate(public, np.zeros(4, np.uint64), *np.zeros((2, 4, 2), np.uint64))
 
 

@@ -203,7 +203,7 @@ def test_parties_with_other_jobs_do_not_understand_each_other() -> None:
         Job(b"one", circuit, (G, E), 6), Job(b"one", trace_circuit(lambda x, y: y < x, 32, 32), (G, E), 5),
     ]  # fmt: skip
     assert len({job.digest for job in jobs}) == 5
-    with pytest.raises(ProtocolError, match="not the next message of this session"):
+    with pytest.raises(ProtocolError, match="must be the other party's next message of this session"):
         run_both_parties(session(jobs[0], 1)[0], session(jobs[1], 1)[1])
 
 
@@ -219,8 +219,8 @@ def test_parties_that_bring_too_much_or_too_little_are_refused_without_a_value()
     circuit = trace_circuit(lambda x, y: x < y, 32, 32)
     job = Job(b"one", circuit, (G, E), 5)
     wrong: list[tuple[Any, str]] = [
-        ([SECRET], "must be 2 inputs"), ([SECRET, SECRET], "none of owner evaluator"),
-        ([None, None], "none of owner garbler"),
+        ([SECRET], "must be 2 inputs"), ([SECRET, SECRET], "not for those of owner evaluator"),
+        ([None, None], "not for those of owner garbler"),
         ([SECRET[:4], None], "one for each of 5"), ([SECRET << np.uint64(8), None], r"below 2\*\*32"),
     ]  # fmt: skip
     for values, match in wrong:
@@ -229,9 +229,9 @@ def test_parties_that_bring_too_much_or_too_little_are_refused_without_a_value()
         assert str(int(SECRET[0])) not in str(error.value)
     with pytest.raises(ValueError, match="one instance"):
         next(garble_one(job, [SECRET, None], source(1)))
-    with pytest.raises(ValueError, match="first input must have 3 bits"):
+    with pytest.raises(ValueError, match="must have a first input of 3 bits"):
         Job(b"one", circuit, (G, E), 5, FinalStep(trace_circuit(lambda total: total, 2), ()))
-    with pytest.raises(ValueError, match="both parties wait"):
+    with pytest.raises(ValueError, match="both wait for a message of the other"):
         run_both_parties(garble(job, [SECRET, None], source(1)), garble(job, [SECRET, None], source(1)))
 
 

@@ -46,23 +46,25 @@ def test_an_invitation_is_for_one_name_of_one_task_and_a_changed_one_is_none(tmp
         inviter.sign_invitation(other, "anna"),
         stranger.sign_invitation(own, "anna"),
     ):
-        with pytest.raises(ValueError, match="^invitation: it is no invitation to this task$"):
+        with pytest.raises(ValueError, match="^invitation: is not signed for this task; ask whoever"):
             verify_invitation(asked, told)
-    with pytest.raises(ValueError, match="^task: it names another key for invitations, or none$"):
+    with pytest.raises(ValueError, match="^task: names another key for invitations, or none; make the task"):
         inviter.sign_invitation(task(), "anna")
 
 
 @pytest.mark.parametrize("held", [b"", b"no key", b"-----BEGIN PRIVATE KEY-----\n"])
 def test_a_file_that_holds_no_key_is_refused_and_left_as_it_is(held: bytes, tmp_path: Path) -> None:
     (tmp_path / "key.pem").write_bytes(held)
-    with pytest.raises(ValueError, match="^inviting: the file holds no Ed25519 private key without a password$"):
+    with pytest.raises(
+        ValueError, match="^invitation_key: the file holds no Ed25519 private key without a password; name the key"
+    ):
         Inviter.load_or_create(tmp_path / "key.pem")
     assert (tmp_path / "key.pem").read_bytes() == held
 
 
 @pytest.mark.parametrize("key", ["", "f" * 63, "F" * 64, 7])
 def test_a_task_takes_no_other_text_for_a_key(key: object) -> None:
-    with pytest.raises(ValueError, match="^invitations: a public key in 64 hexadecimal digits is needed, or none$"):
+    with pytest.raises(ValueError, match="^invitations: must be a public key in 64 hexadecimal digits, or None$"):
         task(invitations=key)
 
 
@@ -78,8 +80,11 @@ def test_a_server_takes_the_report_of_who_is_invited_and_no_name_is_taken_by_ano
 
     invitation = inviter.sign_invitation(asked, "anna")
     for token in ("", os.urandom(9).hex()):
-        assert sent(anna, token) == (403, {"error": "invitation: a report to this task needs one"})
-    refused = {"error": "reports: 1 refused: damaged, cut off, or of another task"}
+        assert sent(anna, token) == (
+            403,
+            {"error": "invitation: must come with every report to this task: send yours with --invitation"},
+        )
+    refused = {"error": "reports: 1 are damaged, cut off, or of another task; none was stored; send those of this task"}
     assert sent(bert, invitation) == (400, refused)
     assert sent(bert + anna, invitation) == (200, {"new": 1, "known": 0, "refused": 1})
     assert sent(anna, invitation) == (200, {"new": 0, "known": 1, "refused": 0})
@@ -108,7 +113,10 @@ def test_a_store_that_is_full_says_so_and_still_knows_who_is_in_it(
     client, path = served(tmp_path / "reports.bin", asked, most=25), f"/tasks/{asked.report_format.task.hex()}/reports"
     parts = [asked.randomize_table({"age": [3.0] * 10}) for _ in range(3)]
     assert [client.post(path, content=part).status_code for part in parts] == [200, 200, 507]
-    full = {"error": "store: it holds 20 of at most 25 reports, and these exceed the limit"}
+    line = (
+        "20 of at most 25 reports are stored, and these exceed the limit; ask whoever runs the server for a higher one"
+    )
+    full = {"error": f"store: {line}"}
     assert client.post(path, content=parts[2]).json() == full
     assert client.post(path, content=parts[0]).json() == {"new": 0, "known": 10, "refused": 0}
     facts = client.get(path.removesuffix("/reports")).json()

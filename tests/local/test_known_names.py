@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from dpcurves_local.aggregator import SortedNameSet
-from dpcurves_local.report_file import NAME, HashedNameSet, Octets
+from dpcurves_local.report_file import PSEUDONYM_SIZE, HashedNameSet, Octets
 
 
 def octets(numbers: list[int]) -> Octets:
-    return np.array(numbers, dtype="<u8").view(np.uint8).reshape(-1, NAME)
+    return np.array(numbers, dtype="<u8").view(np.uint8).reshape(-1, PSEUDONYM_SIZE)
 
 
 def test_what_is_new_is_what_was_not_there_before() -> None:

@@ -191,7 +191,7 @@ def test_one_person_of_a_file_and_many(tmp_path: Path) -> None:
     mine = TASK.randomize_one(str(tmp_path / "me.csv"), "anna", memo=kept)
     assert mine == TASK.randomize(0.9, person="anna", memo=kept)
     (tmp_path / "us.csv").write_text("x\n0.25\n0.5\n")
-    with pytest.raises(ValueError, match="^data: exactly one row"):
+    with pytest.raises(ValueError, match="^data: must have exactly one row"):
         TASK.randomize_one(str(tmp_path / "us.csv"), "anna")
     counted = Collection(TASK)
     counted.add(mine + TASK.randomize_table(str(tmp_path / "us.csv")))
@@ -208,5 +208,5 @@ def test_a_table_may_call_the_one_column_otherwise_than_the_task() -> None:
     ]
     assert sent[0] == sent[1] == sent[2]
     two = Task(dp.RocQuestion("y", "s", GRID), dp.PrivacyLoss.pure(1), people=100)
-    with pytest.raises(ValueError, match="^column: the task asks about several"):
+    with pytest.raises(ValueError, match="^column: must be left out, because the task asks about several"):
         two.randomize_table({"s": values, "y": values > 0.5}, column="s")

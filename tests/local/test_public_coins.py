@@ -14,7 +14,7 @@ from dpcurves.noise import Randomness
 from dpcurves.noise.exponential import bound_exp_neg
 from dpcurves_local import Coins, Collection, FirstClass, ReportMemo, Task, publish
 from dpcurves_local.aggregated_reports import AggregatedReports
-from dpcurves_local.report_file import NAME, Octets, has_drawn_names, set_drawn_bit
+from dpcurves_local.report_file import PSEUDONYM_SIZE, Octets, has_drawn_names, set_drawn_bit
 from dpcurves_local.report_server import ReportReceiver, ReportStore
 from dpcurves_local.responses import HadamardResponse
 from dpcurves_local.responses.randomiser import MOST_ANSWERS
@@ -31,7 +31,7 @@ def asked(cells: int = 16, epsilon: str = "2", people: int = 2000, rows: int = 1
 
 
 def named(words: list[int]) -> Octets:
-    return np.array(words, dtype="<u8").view(np.uint8).reshape(-1, NAME)
+    return np.array(words, dtype="<u8").view(np.uint8).reshape(-1, PSEUDONYM_SIZE)
 
 
 def words_of(law: AggregatedReports, level: int, index: int) -> int:
@@ -90,7 +90,9 @@ def test_levels_are_about_as_frequent_as_in_the_plan_and_bits_are_drawn_by_their
     """Within 4 standard deviations; seeds are fixed."""
     task, many = asked(16), 40_000
     law, coins = task.plan.law.require_type(AggregatedReports), PublicCoinResponses(task.plan)
-    names = np.frombuffer(Randomness.from_seed(1).random_bytes(NAME * many), dtype=np.uint8).reshape(-1, NAME)
+    names = np.frombuffer(Randomness.from_seed(1).random_bytes(PSEUDONYM_SIZE * many), dtype=np.uint8).reshape(
+        -1, PSEUDONYM_SIZE
+    )
     levels = np.bincount(coins.expand_messages(names, np.zeros((many, 1), np.uint8))[:, 0], minlength=len(law.levels))
     for found, level in zip(levels.tolist(), law.levels, strict=True):
         part = level.reports / law.people
@@ -153,7 +155,7 @@ def test_a_server_keeps_bits_and_refuses_what_is_none(tmp_path: Path) -> None:
 def test_that_a_name_was_drawn_changes_no_public_coin() -> None:
     """All levels and the indices of the longest response are as they were, of names with and without the mark."""
     coins = PublicCoinResponses(asked(64).plan)
-    names = np.random.default_rng(4).integers(0, 256, (5000, NAME), dtype=np.uint8)
+    names = np.random.default_rng(4).integers(0, 256, (5000, PSEUDONYM_SIZE), dtype=np.uint8)
     levels, numbers = coins._derive_coins(names)
     assert set(levels.tolist()) == set(range(len(coins.plan.law.require_type(AggregatedReports).levels)))
     for drawn in (False, True):
@@ -173,7 +175,9 @@ def test_a_server_refuses_who_reported_in_the_first_round(tmp_path: Path) -> Non
     repeat = second.report_format.encode_report(
         second.hash_name("anna"), second.randomize_slots(named([1]), np.array([3]), Randomness.from_system())[0]
     )
-    with pytest.raises(ProtocolError, match="1 refused: reported in the first round, and each person reports once"):
+    with pytest.raises(
+        ProtocolError, match="1 are of people who reported in the first round, and each person reports once"
+    ):
         reception.receive_reports(repeat)
     mixed = reception.receive_reports(repeat + second.randomize(0.3, person="bert"))
     assert json.loads(mixed) == {"new": 1, "known": 0, "refused": 1}

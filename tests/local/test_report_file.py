@@ -9,7 +9,7 @@ import dpcurves as dp
 from dpcurves.noise import Randomness
 from dpcurves_local import Collection, Task
 from dpcurves_local.aggregator import SortedNameSet
-from dpcurves_local.report_file import MAGIC, MOST_AT_ONCE, NAME, ReportFormat, encode_count
+from dpcurves_local.report_file import MAGIC, MOST_AT_ONCE, PSEUDONYM_SIZE, ReportFormat, encode_count
 
 GRID = dp.Grid(0, 1, cells=16)
 TASK = Task(dp.CdfQuestion("x", GRID), dp.PrivacyLoss.pure(1), people=500)
@@ -49,7 +49,7 @@ def test_a_person_is_counted_once_in_a_part_and_later() -> None:
     known: set[int] = set()
     for size in (1, 3, 1, 40, 7, 0, 100, 2):
         names = chance.integers(0, 120, size).astype("<u8")
-        first = seen.mark_new(names.view(np.uint8).reshape(-1, NAME))
+        first = seen.mark_new(names.view(np.uint8).reshape(-1, PSEUDONYM_SIZE))
         expected = []
         for name in names.tolist():
             expected.append(name not in known)
@@ -121,7 +121,7 @@ def test_counts_of_records_that_are_not_there_are_no_harm() -> None:
 def test_a_part_of_many_records_is_read_some_at_a_time() -> None:
     form = ReportFormat(1, bytes(16), 3)
     many = MOST_AT_ONCE + 5
-    names = np.arange(many, dtype="<u8").view(np.uint8).reshape(-1, NAME)
+    names = np.arange(many, dtype="<u8").view(np.uint8).reshape(-1, PSEUDONYM_SIZE)
     messages = np.ones((many, 3), dtype=np.uint8)
     read = list(form.parse_reports(form.encode_reports(names, messages)))
     assert [len(part.names) for part in read] == [MOST_AT_ONCE, 5]
@@ -133,5 +133,5 @@ def test_a_part_of_many_records_is_read_some_at_a_time() -> None:
 
 @pytest.mark.parametrize("name", ["missing.bin", "."])
 def test_a_file_that_can_not_be_read_is_refused(name: str, tmp_path: object) -> None:
-    with pytest.raises(ValueError, match="^reports: a file cannot be read"):
+    with pytest.raises(ValueError, match="^reports: the file cannot be read"):
         Collection(TASK).add_file(f"{tmp_path}/{name}")

@@ -89,15 +89,15 @@ def test_what_a_crash_left_at_the_end_costs_no_other_report(people: bytes, left:
 def test_a_file_of_something_else_is_not_touched(held: bytes, tmp_path: Path) -> None:
     path = tmp_path / "reports.bin"
     path.write_bytes(held)
-    with pytest.raises(ValueError, match="^store: there is a file of this name that holds something else"):
+    with pytest.raises(ValueError, match="^store: the file holds something other than reports of this task"):
         ReportStore(path, TASK)
     assert path.read_bytes() == held
 
 
 def test_a_file_has_one_server(store: ReportStore, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="^store: a running server has locked this file$"):
+    with pytest.raises(ValueError, match="^store: a running server has locked this file; stop that server"):
         ReportStore(tmp_path / "reports.bin", TASK)
-    with pytest.raises(ValueError, match=r"^store: the file cannot be written \(No such file or directory\)$"):
+    with pytest.raises(ValueError, match=r"^store: the file cannot be written \(No such file or directory\); name"):
         ReportStore(tmp_path / "none" / "reports.bin", TASK)
 
 
@@ -111,7 +111,9 @@ def test_a_disk_that_is_full_promises_nothing_and_forgets_nothing(
 
     with monkeypatch.context() as patched:
         patched.setattr(os, "fsync", full)
-        with pytest.raises(ProtocolError, match=r"^store: it takes no more reports now \(No space left on device\)$"):
+        with pytest.raises(
+            ProtocolError, match=r"^store: no more reports can be stored now \(No space left on device\); send"
+        ):
             added(store, people)
     assert (tmp_path / "reports.bin").stat().st_size == ONE
     assert added(store, people) == 40

@@ -42,7 +42,7 @@ def test_a_rounded_value_loses_at_most_epsilon(
     kind: type[Randomiser], epsilon: Fraction, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All values and reports, in whole numbers, where 32 fine cells tell values; a missing one is among them."""
-    monkeypatch.setattr(rounding, "FINEST", 32)
+    monkeypatch.setattr(rounding, "MOST_FINE_CELLS", 32)
     below = Fraction(bound_exp_neg(epsilon, 512)[1], 2**512)
     for cells in (2, 3, 5):
         way, chance = kind(cells + 1, epsilon), StochasticRounding(Axis("x", dp.Grid(0, 1, cells=cells)))

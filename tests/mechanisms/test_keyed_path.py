@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from dpcurves.laws import Family, Noise, PathSums
-from dpcurves_parties.serving.noise_key import FORMAT, NoiseKey, format_noise_law
+from dpcurves_parties.serving.noise_key import NOISE_FORMAT, NoiseKey, format_noise_law
 
 LAW = PathSums(6, (), 4, Noise(Family.LAPLACE, Fraction(3)), None)
 AT = tuple(range(7))
@@ -61,8 +61,8 @@ def test_the_same_key_under_another_law_has_other_noises(other: PathSums) -> Non
     ],
 )
 def test_noises_are_those_of_format_1(cells: int, levels: int, noise: Noise, known: list[int]) -> None:
-    """A task that runs has no others: if one of these changes, `FORMAT` has to."""
-    assert FORMAT == 1
+    """A task that runs has no others: if one of these changes, `NOISE_FORMAT` has to."""
+    assert NOISE_FORMAT == 1
     at = sorted({1, cells // 2, cells - 1, cells} - {0})
     assert NoiseKey(key(1)).derive_path_noise(PathSums(cells, (), levels, noise, None), at) == known
 

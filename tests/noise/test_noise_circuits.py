@@ -27,7 +27,7 @@ from dpcurves_parties.pairs.noise_circuits.response import (
     compare_below,
     multiply_constant,
 )
-from dpcurves_parties.pairs.noise_circuits.rounded import FINEST
+from dpcurves_parties.pairs.noise_circuits.rounded import MOST_STEP_BITS
 
 EPSILONS = [
     Fraction(text)
@@ -162,7 +162,7 @@ def test_the_finest_rounding_that_is_chosen_answers_about_64_steps_whatever_the_
     response = choose_response(least, most, Fraction(3))
     assert isinstance(response, RoundedResponse)
     within = LaplaceResponse(Fraction(3), 64)
-    assert (response.max_step_bits, response.inner_response) == (FINEST, within)
+    assert (response.max_step_bits, response.inner_response) == (MOST_STEP_BITS, within)
     nothing = [coin.numerator for coin in within.noise.samplers]
     for value in (least, least + 1, (least + most) // 3, most - 1, most):
         low, part = response._split_value(value)

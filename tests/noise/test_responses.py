@@ -389,7 +389,7 @@ def test_what_is_no_report_is_told_apart(kind: type[Randomiser]) -> None:
 
 @every_randomiser
 def test_what_can_not_be_randomised_is_refused_without_showing_it(kind: type[Randomiser]) -> None:
-    with pytest.raises(InvalidArgument, match="^answers: whole numbers from 0 to 3 are needed$"):
+    with pytest.raises(InvalidArgument, match="^answers: must be whole numbers from 0 to 3$"):
         kind(4, Fraction(1)).draw(np.array([1, 4]), Randomness.from_seed(1))
     with pytest.raises(InvalidArgument, match="answers"):
         kind(1, Fraction(1))

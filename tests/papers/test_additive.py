@@ -64,7 +64,7 @@ def test_bytes_come_back_as_the_same_share_and_nothing_else_does() -> None:
     for tampered in (seeded.to_bytes()[:-1], seeded.to_bytes() + b"\0", rest.to_bytes(), b""):
         with pytest.raises(ValueError, match=r"^seeds of additive shares: [^\n]*$"):
             SeededShare.from_bytes(5, tampered)
-    with pytest.raises(ValueError, match="must have 208 bytes for count 3, got 136"):
+    with pytest.raises(ValueError, match="must have 208 bytes for 3 records, got 136"):
         WordShare.from_bytes(8, rest.to_bytes())
 
 

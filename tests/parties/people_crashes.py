@@ -19,7 +19,7 @@ from people_at_home import SEED, Country, Village
 
 from dpcurves.noise import Randomness
 from dpcurves_parties.pairs import AGGREGATOR, Device, FolderMailbox, Meeting, MessageAddress, Person
-from dpcurves_parties.pairs.device import SHARE, open_sealed_message
+from dpcurves_parties.pairs.device import SHARE_STEP, open_sealed_message
 from dpcurves_parties.pairs.meetings import RelayClient
 from dpcurves_parties.pairs.relay import RelayStore
 
@@ -101,7 +101,7 @@ class Killed:
 
     def _share(self, meeting: Meeting, place: int) -> bytes:
         person = meeting.people[place]
-        letter = self.store.load_message(self.village.task.hash, (meeting.number, person, SHARE))
+        letter = self.store.load_message(self.village.task.hash, (meeting.number, person, SHARE_STEP))
         assert letter is not None
         return self._opened(meeting, person, letter)
 
@@ -120,13 +120,13 @@ class Killed:
         for turn in range(TURNS):
             people[meeting.people[turn % 2]].advance_meeting(meeting, VALUES[turn % 2])
         found = [
-            people[one].mailbox.get_message(MessageAddress(meeting.name, SHARE, one, AGGREGATOR))
+            people[one].mailbox.get_message(MessageAddress(meeting.name, SHARE_STEP, one, AGGREGATOR))
             for one in meeting.people
         ]
         return [self._opened(meeting, one, letter or b"") for one, letter in zip(meeting.people, found, strict=True)]
 
     def _opened(self, meeting: Meeting, person: int, letter: bytes) -> bytes:
-        place = MessageAddress(meeting.name, SHARE, person, AGGREGATOR)
+        place = MessageAddress(meeting.name, SHARE_STEP, person, AGGREGATOR)
         return open_sealed_message(
             self.country.identity.hpke_key, letter, place, self.village.post(person).fetch_bundle(person)
         )

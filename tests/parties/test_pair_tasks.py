@@ -55,7 +55,7 @@ def test_people_agree_on_the_document_and_meet_once_the_seed_is_shown(servers: t
     agreed = task.build_agreement(SEED)
     assert len(agreed.meetings) == 4
     assert (agreed.max_meetings, agreed.value_count, agreed.task_hash) == (2, 2, task.terms.task_hash)
-    with pytest.raises(ValueError, match="^seed: does not match the published commitment$"):
+    with pytest.raises(ValueError, match="^seed: must match the published commitment"):
         task.build_agreement(SEED[::-1])
     assert any("even if the partner and the aggregator collude" in line for line in statement(task))
 
@@ -64,13 +64,13 @@ def test_people_agree_on_the_document_and_meet_once_the_seed_is_shown(servers: t
     ("facts", "line"),
     [
         ({"kernel_name": "spearman"}, "^kernel: must be one of gini, kendall, auc, collision, got 'spearman'$"),
-        ({"columns": (("rooms", 3),)}, "^columns: name 2 columns"),
-        ({"columns": (("rooms", 3), ("rooms", 3))}, "^columns: names must be different$"),
+        ({"columns": (("rooms", 3),)}, "^columns: must be 2 names"),
+        ({"columns": (("rooms", 3), ("rooms", 3))}, "^columns: must have different names$"),
         ({"columns": (("rooms", 3), ("cleanliness", 49))}, "^bits: must be from 1 to 48, got 49$"),
-        ({"loss": dp.PrivacyLoss.zcdp(1)}, "the noise of pairs is pure: give an epsilon$"),
-        ({"noise": NoisePlacement.ON_SUM}, "^trust: people in pairs add noise to each answer"),
-        ({"reports_per_owner": 2}, "^trust: people in pairs add noise to each answer"),
-        ({"trust": Trust.TWO_SERVERS}, "^servers: trust two-servers needs 2, got 1$"),
+        ({"loss": dp.PrivacyLoss.zcdp(1)}, "must be an epsilon: the noise of pairs is pure$"),
+        ({"noise": NoisePlacement.ON_SUM}, "^trust: must be two-servers, unless each answer has its own noise"),
+        ({"reports_per_owner": 2}, "^trust: must be two-servers, unless each answer has its own noise"),
+        ({"trust": Trust.TWO_SERVERS}, "^servers: must be 2 for trust two-servers, got 1$"),
         ({"commitment": "0x"}, "^commitment: must have 64 hexadecimal digits$"),
     ],
     ids=range(9),

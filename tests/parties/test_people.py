@@ -222,17 +222,17 @@ def shares(town: Town) -> list[bytes]:
 
 def test_a_meeting_is_not_run_again_with_another_value_nor_beyond_what_was_agreed(town: Town) -> None:
     town.attend(0)
-    with pytest.raises(ProtocolError, match="^meeting: entered before with another value$") as error:
+    with pytest.raises(ProtocolError, match="^meeting: must be entered with the same value as before") as error:
         town.attend(0, (7,))
     assert "7" not in str(error.value)
     device = town.device(0)
     device.enter_meeting(Meeting(TASK, 1, (0, 1)), (1,))
-    with pytest.raises(ProtocolError, match="all 2 meetings of this device were entered"):
+    with pytest.raises(ProtocolError, match="must be one of at most 2, and all of these were entered"):
         device.enter_meeting(Meeting(TASK, 2, (0, 1)), (1,))
     assert device.compute_spent_loss(Fraction(1, 4)) == Fraction(1, 2)
-    with pytest.raises(ProtocolError, match="another task"):
+    with pytest.raises(ProtocolError, match="^meeting: must be of this device's task"):
         device.enter_meeting(Meeting(bytes(32), 0, (0, 1)), (1,))
-    with pytest.raises(ProtocolError, match="another task"):
+    with pytest.raises(ProtocolError, match="belongs to another task; use a device file for each task"):
         Device.open_file(town.folder / "0.device", bytes(32), 2, Randomness.from_system())
     with pytest.raises(ProtocolError, match="is for 2 meetings, not for 3"):
         Device.open_file(town.folder / "0.device", TASK, 3, Randomness.from_system())
@@ -275,9 +275,9 @@ def test_a_partner_who_breaks_the_protocol_ends_the_meeting_and_its_loss_stays_s
     town.attend(0)
     device, place = town.device(1), MessageAddress(MEETING.name, 0, 1, 0)
     town.mailbox.put_message(place, device.keys.seal_message(b"something else", place, town.bundle(0)))
-    with pytest.raises(ProtocolError, match="^message: not the next message of this session$"):
+    with pytest.raises(ProtocolError, match="^message: must be the other party's next message of this session"):
         town.attend(0)
-    with pytest.raises(ProtocolError, match="^meeting: dropped before$"):
+    with pytest.raises(ProtocolError, match="^meeting: was dropped before and stays so$"):
         town.attend(0)
     assert town.device(0).meeting_count == 1
     assert town.output() is None
@@ -297,7 +297,7 @@ def test_a_letter_that_was_changed_or_moved_is_not_kept(town: Town, change: str)
     file.write_bytes(wrong)
     with pytest.raises(
         ProtocolError,
-        match="^message: signature or address is wrong; another person wrote it, or it belongs elsewhere$",
+        match="^message: was not written by its sender for this address, or was changed",
     ):
         town.attend(1)
     assert town.device(1).load_messages(MEETING) == []
@@ -338,9 +338,9 @@ def test_pairs_follow_from_the_promised_seed_alone() -> None:
     found = create_meetings(TASK, draw_committed_pairs(pairing, 101, seed, commit_to_seed(seed)))
     assert len({meeting.name for meeting in found}) == 150
     assert all(meeting.find_partner(meeting.people[0]) == meeting.people[1] for meeting in found)
-    with pytest.raises(ValueError, match="^person: not one of the two people of this meeting$"):
+    with pytest.raises(ValueError, match="^person: must be one of the two people of this meeting$"):
         found[0].find_partner(next(number for number in range(101) if number not in found[0].people))
-    with pytest.raises(ProtocolError, match="^seed: does not match the published commitment$"):
+    with pytest.raises(ProtocolError, match="^seed: must match the published commitment"):
         draw_committed_pairs(pairing, 101, seed[::-1], commit_to_seed(seed))
 
 

@@ -19,7 +19,7 @@ from dpcurves.arguments import ProtocolError
 from dpcurves.ledger import Ledger
 from dpcurves.privacy import PrivacyLoss
 from dpcurves_sites.remote import LEFT_OUT
-from dpcurves_sites.secure_sum import KEYS, MASKED, OPENED, SHARE, SHARES, SIGNED
+from dpcurves_sites.secure_sum import KEYS, MASKED, OPENED, SHARE_SIZE, SHARES, SIGNED
 from dpcurves_sites.site import STEPS, VECTORS
 from dpcurves_sites.trust import SecureSum
 
@@ -62,8 +62,8 @@ def require_one_kind_of_mask_opened(federation: Federated) -> None:
         for row in ledger(federation, number).database.run_read(lambda connection: connection.execute(query).all()):  # noqa: B023
             body = row.message[PLACE + 3 + 32 : -64]  # behind place, stage, site and list; before the signature
             assert body
-            assert len(body) % (3 + SHARE) == 0
-            for start in range(0, len(body), 3 + SHARE):
+            assert len(body) % (3 + SHARE_SIZE) == 0
+            for start in range(0, len(body), 3 + SHARE_SIZE):
                 kinds[row.turn, int.from_bytes(body[start : start + 2], "little")].add(body[start + 2])
     assert kinds
     assert all(len(each) == 1 for each in kinds.values())

@@ -20,7 +20,7 @@ from dpcurves_sites.secure_sum import (
     MASKED,
     OPENED,
     PRIME,
-    SHARE,
+    SHARE_SIZE,
     SHARES,
     SIGNED,
     Roster,
@@ -83,11 +83,11 @@ def test_one_failure_more_than_promised_holds_the_sum_up_and_opens_nothing() -> 
     turn, signers = of(10, 3)
     assert turn.roster.max_failures == 3
     messages, _ = simulate_round(turn, signers, vectors(turn), SOURCE, {0: OPENED, 1: OPENED, 2: OPENED, 3: OPENED})
-    with pytest.raises(ProtocolError, match="7 are needed, 6 were sent"):
+    with pytest.raises(ProtocolError, match="must be at least 7, got 6"):
         sum_vectors(turn, messages)
-    with pytest.raises(ProtocolError, match="7 sites must have signed the same list, 6 have"):
+    with pytest.raises(ProtocolError, match="7 sites must sign the same list, 6 did"):
         simulate_round(turn, signers, vectors(turn), SOURCE, {0: SIGNED, 1: SIGNED, 2: SIGNED, 3: SIGNED})
-    with pytest.raises(ProtocolError, match="10 of 10 sites are needed, 9 are present"):
+    with pytest.raises(ProtocolError, match="10 of 10 sites must send these, 9 did"):
         simulate_round(turn, signers, vectors(turn), SOURCE, {0: MASKED})
 
 
@@ -134,7 +134,7 @@ def test_shares_below_the_threshold_fit_every_secret() -> None:
                 if apart != at:
                     top, bottom = top * (2 - apart) % PRIME, bottom * (at - apart) % PRIME
             value = (value + one * top * pow(bottom, -1, PRIME)) % PRIME
-        assert recover_secret({0: parts[0], 1: parts[1], 2: value.to_bytes(SHARE, "little")}, 3) == other
+        assert recover_secret({0: parts[0], 1: parts[1], 2: value.to_bytes(SHARE_SIZE, "little")}, 3) == other
     assert pow(2, PRIME - 1, PRIME) == pow(3, PRIME - 1, PRIME) == 1
 
 
@@ -177,7 +177,7 @@ def test_a_coordinator_that_shows_different_messages_is_found_out() -> None:
     keys = [message for _, message in begun]
     shown = [keys, keys, keys[:3], keys[:3]]
     dealt = [share_keys(turn, signer, begun[signer.site][0], shown[signer.site], SOURCE) for signer in signers[:3]]
-    with pytest.raises(ProtocolError, match="own message is missing"):
+    with pytest.raises(ProtocolError, match="the message of this site is missing"):
         share_keys(turn, signers[3], begun[3][0], keys[:3], SOURCE)
     with pytest.raises(ProtocolError, match="site 2 received other keys"):
         mask_vector(turn, signers[0], dealt[0][0], [message for _, message in dealt], SOURCE.sample_words(7))
@@ -187,11 +187,11 @@ def test_two_lists_are_not_signed_in_one_turn_and_neither_is_opened_without_a_qu
     turn, signers = of(5, 1, absent=1)
     messages, states = simulate_round(turn, signers, vectors(turn), SOURCE)
     receipts = [cut_receipt(turn, octets) for octets in messages.masked_vectors]
-    with pytest.raises(ProtocolError, match="this site has signed another list in this round"):
+    with pytest.raises(ProtocolError, match="must be the list that this site has signed in this round"):
         sign_list(turn, signers[0], states[0], receipts[:4])
     unsigned = replace(SiteState.from_bytes(states[4]), signed_list=((), b"")).to_bytes()
     state, signed = sign_list(turn, signers[4], unsigned, receipts[:4])
-    with pytest.raises(ProtocolError, match="4 sites must have signed the same list, 1 have"):
+    with pytest.raises(ProtocolError, match="4 sites must sign the same list, 1 did"):
         unmask(turn, signers[4], state, [*messages.signed_lists[:4], signed])
     _, again = unmask(turn, signers[0], states[0], messages.signed_lists)
     assert again == messages.opened_shares[0]
@@ -201,7 +201,7 @@ def kinds_opened(turn: SumRound, messages: RoundMessages) -> dict[int, set[int]]
     found: dict[int, set[int]] = {}
     for octets in messages.opened_shares:
         body = parse_message(turn, OPENED, octets).body[32:]
-        for start in range(0, len(body), 3 + SHARE):
+        for start in range(0, len(body), 3 + SHARE_SIZE):
             found.setdefault(int.from_bytes(body[start : start + 2], "little"), set()).add(body[start + 2])
     return found
 
@@ -216,7 +216,7 @@ def test_a_share_that_is_no_share_is_found_out() -> None:
     turn, signers = of(5, 1)
     messages, states = simulate_round(turn, signers, vectors(turn), SOURCE)
     forged = SiteState.from_bytes(states[0])
-    forged = replace(forged, held_shares={**forged.held_shares, 2: (bytes(SHARE), bytes(SHARE))})
+    forged = replace(forged, held_shares={**forged.held_shares, 2: (bytes(SHARE_SIZE), bytes(SHARE_SIZE))})
     _, opened = unmask(turn, signers[0], forged.to_bytes(), messages.signed_lists)
     with pytest.raises(ProtocolError, match="opened shares"):
         sum_vectors(turn, messages._replace(opened_shares=[opened, *messages.opened_shares[1:]]))

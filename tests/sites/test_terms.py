@@ -81,13 +81,16 @@ def test_a_site_with_another_schema_refuses_before_any_question() -> None:
     site(table, columns=SCHEMA).open()
     site(table, names={"years": "age", "years of age": "age"}, columns={"years": ColumnKind.NUMBER}).open()
     for columns, rule in (
-        ("height:number", "the task has 'height', a number; here 'height' is not in the data"),
-        ("label:number", "the task has 'label', a number; here 'label' holds text, a number is needed"),
+        ("height:number", "must contain 'height', a number, as the task says; here 'height' is not in the data"),
+        (
+            "label:number",
+            "must contain 'label', a number, as the task says; here 'label' holds text, a number is needed",
+        ),
     ):
         with pytest.raises(ValueError, match=rule):
             site(table, columns=parse_schema(columns)).open()
     for text in ("age", "age:date", "age:number,age:number", ":number", ""):
-        with pytest.raises(ValueError, match="columns: write each column once"):
+        with pytest.raises(ValueError, match="columns: must be NAME:TYPE with each column once"):
             parse_schema(text)
 
 
@@ -99,7 +102,7 @@ def test_questions_ask_of_columns_of_the_task_alone() -> None:
     for question, rule in (
         (
             dp.HistogramQuestion("height", AGE),
-            "'height' is not a column of the task, which has age, score, label, person",
+            "'height' is not a column of the task; use one of age, score, label, person",
         ),
         (dp.HistogramQuestion("score", AGE), "'score' has categories in this task; use a column of numbers"),
         (dp.RocQuestion("label", card), "'height' is not a column of the task"),
@@ -146,7 +149,7 @@ def test_who_has_more_records_than_were_promised_does_not_begin() -> None:
     site(table, max_rows=400).open()
     site(table, person, max_rows=used, columns=SCHEMA).open()
     for unit, most in ((EACH_RECORD, 399), (person, used - 1)):
-        with pytest.raises(ValueError, match=f"most_rows: at most {most} records were promised; the table has more"):
+        with pytest.raises(ValueError, match=f"max_rows: must be at most {most}, as was promised; the table has more"):
             site(table, unit, max_rows=most, columns=SCHEMA).open()
 
 
@@ -196,7 +199,7 @@ def test_a_task_says_its_columns_and_its_cap_and_is_read_back() -> None:
     assert again == task
     assert (again.terms.columns, again.terms.max_rows) == (SCHEMA, 1000)
     assert FederationTask.from_json(replace(task, columns={}, max_rows=None).to_json()).hash != task.hash
-    with pytest.raises(ValueError, match=r"of version 1, this dpcurves speaks 2"):
+    with pytest.raises(ValueError, match=r"of version 1, and this dpcurves reads 2"):
         FederationTask.from_json(task.to_json().replace('"version": 2', '"version": 1'))
     with pytest.raises(ValueError, match="max_rows"):
         replace(task, max_rows=0).terms  # noqa: B018
@@ -247,7 +250,7 @@ def test_an_officer_says_yes_or_has_not_said_it(monkeypatch: pytest.MonkeyPatch)
             wrong.choose_approval()
     assert replace(home, column=["age=years", "a=b=c"]).parse_column_names() == {"age": "years", "a": "b=c"}
     for twice in (["age"], ["=a"], ["age="], ["age=a", "age=b"]):
-        with pytest.raises(ValueError, match="column: write each column once"):
+        with pytest.raises(ValueError, match="column: must be NAME=COLUMN, each name once"):
             replace(home, column=twice).parse_column_names()
 
 

@@ -51,17 +51,17 @@ def test_sites_with_other_names_and_without_records_answer_what_the_list_approve
         before = spent(three)
         for question, loss in ((BINS, PrivacyLoss.pure("1.01")), (dp.MeanQuestion("age", 0, 100), ONE)):
             with pytest.raises(
-                ProtocolError, match="site 'airline 0': question: the site's officer did not approve it"
+                ProtocolError, match="site 'airline 0': question: was not approved by the site's officer"
             ):
                 analyst.ask(question, loss)
-        with pytest.raises(ValueError, match="'weight' is not a column of the task, which has age, height"):
+        with pytest.raises(ValueError, match="'weight' is not a column of the task; use one of age, height"):
             analyst.ask(dp.HistogramQuestion("weight", dp.Grid(0, 100, cells=4)), ONE)
     assert spent(three) == before
     told = three.log("s0")
     assert f"fingerprint {fingerprint_question(BINS)}" in told.replace("\n", " ")
     assert "price: epsilon 1 in total, epsilon 1 for this round" in told
     assert "leaves the site: 5 masked numbers, secure sum of 3 sites" in told
-    assert "refused: question: the site's officer did not approve it" in told
+    assert "refused: question: was not approved by the site's officer" in told
 
 
 def test_a_site_that_could_pay_one_of_two_turns_refuses_the_first(three: Federated) -> None:
@@ -95,7 +95,10 @@ def test_analysts_ask_and_plan_with_the_options_of_files(three: Federated) -> No
     dear = ("--column", "height", "--grid", "0:300:4", "--epsilon", "1")
     assert three.run("refused", ["federation", "ask", "histogram", *dear, *task, *ticket]) != 0
     refusal = three.log("refused").replace("\n", " ")
-    assert "the site's officer did not approve it; the result may be paid for" in refusal
+    assert (
+        "was not approved by the site's officer; ask another question, or ask the officer; the result may be paid for"
+        in refusal
+    )
 
 
 def test_a_site_with_another_schema_stops_before_any_question_with_a_clear_line(three: Federated) -> None:
@@ -109,7 +112,10 @@ def test_a_site_with_another_schema_stops_before_any_question_with_a_clear_line(
     three.wait(lambda: process.exitcode is not None, "the end of site 2")
     assert process.exitcode not in (0, None)
     said = three.log("s2")[len(before) :].replace("\n", " ")
-    assert "the task has 'height', a number; here 'height' is not in the data, which has 'age', 'weight'" in said
+    assert (
+        "must contain 'height', a number, as the task says; here 'height' is not in the data, which has 'age', 'weight'"
+        in said
+    )
     assert "waiting for questions" not in said
     table.write_text(kept)
     three.again(2)

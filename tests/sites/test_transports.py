@@ -97,7 +97,7 @@ def test_an_answer_to_another_batch_changes_nothing(tmp_path: Path) -> None:
         for answer in (pack_parts([other, b"200", b"0", b"x"]), OVER, b""):
             assert exchange_batch(str(place), answer) == batch
         for answer in (pack_parts([number, b"x", b"0", b"x"]), pack_parts([number, b"200"]), b"cut"):
-            with pytest.raises(OSError, match="a message is truncated"):  # what can not be read ends the connection
+            with pytest.raises(OSError, match="a message is cut off"):  # what can not be read ends the connection
                 exchange_batch(str(place), answer)
         assert not coming.done()
         assert exchange_batch(str(place), pack_parts([number, b"410", b"0", b'{"error": "turn: it is over"}'])) == b""

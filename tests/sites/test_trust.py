@@ -216,7 +216,7 @@ def test_what_is_not_linear_is_refused_before_anything_is_charged() -> None:
     claim = dp.VerifyQuestion(dp.NumericColumn("score", 0, 1), (dp.NumericColumn("age", 0, 100),), "age", above=0)
     cut = dp.CdfQuestion("age", AGE, method=dp.QuantileCuts(8))
     for question in (dp.SmoothAucQuestion("label", "score", model="public"), claim, cut):
-        with pytest.raises(UnsupportedQuery, match="secure sums answer linear queries only"):
+        with pytest.raises(UnsupportedQuery, match="must be linear in the records"):
             of.federation.ask(question, ONE)
     with pytest.raises(UnsupportedQuery, match="sum of discrete Gaussians"):
         of.terms.model.plan_query(
@@ -293,7 +293,7 @@ def test_prefixes_that_go_on_are_of_the_sites_of_their_first_sum(tmp_path: Path)
     again = asked((16, 32), everyone[:4])
     assert first[0] == again[1]  # the same noise
     for at, others in ((48, everyone), (40, everyone[1:])):
-        with pytest.raises(ProtocolError, match="the sums of earlier rounds under this payment had other sites"):
+        with pytest.raises(ProtocolError, match="must list the sites of earlier sums under this payment"):
             asked((16, at), others)
     assert {str(ledger.balance("flights").spent) for ledger in of.ledgers} == {"epsilon 1"}
 
@@ -308,7 +308,7 @@ def test_a_unit_at_several_sites_multiplies_the_distance() -> None:
     curve = of.federation.ask(dp.CdfQuestion("age", AGE), ONE)
     assert curve.privacy.protected_unit == "each person (at most 4 records)"
     assert "units at up to 2 sites" in curve.privacy.trust
-    with pytest.raises(ValueError, match="above 1 it needs a unit"):
+    with pytest.raises(ValueError, match="must be 1 unless records belong to units"):
         SecureSum(5, 1, sites_per_unit=2).build_adjacency(Neighbours.ADD_REMOVE, EACH_RECORD, None)
 
 
@@ -357,7 +357,7 @@ def test_a_site_that_comes_back_sends_the_same_bytes_and_refuses_a_second_list(t
             back.answer(plan, allotment, stage, fewer)
     assert released.plan == plan
     other = of.terms.model.plan_query(plan.query, PrivacyLoss.pure(2), of.terms.adjacency)
-    with pytest.raises(ValueError, match="would make another one"):
+    with pytest.raises(ValueError, match="differs from this site's plan"):
         back.answer(other, allotment, KEYS, [])
 
 

@@ -97,7 +97,7 @@ def test_named_methods_are_played_by_whoever_can_ask_their_queries() -> None:
     question = dp.CdfQuestion("x", GRID, method=dp.QuantileCuts(4))
     assert len(plan_question(question, PrivacyLoss.pure(1), WHO, Central())) == 2
     assert len(plan_question(question, PrivacyLoss.pure(1), WHO, Halvings())) == 2
-    with pytest.raises(UnsupportedQuery, match="two servers count"):
+    with pytest.raises(UnsupportedQuery, match="counts of two servers cannot answer"):
         plan_question(question, PrivacyLoss.pure(1), WHO, FunctionShares())
 
 

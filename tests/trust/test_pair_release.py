@@ -68,7 +68,7 @@ def test_a_noisy_sum_is_read_on_the_right_side_of_its_circle() -> None:
 
 def test_who_is_in_too_many_pairs_or_answers_too_often_is_refused() -> None:
     plan, pairs, allotment = planned(10, 1, EACH)
-    with pytest.raises(ValueError, match="more pairs than the plan allows"):
+    with pytest.raises(ValueError, match="at most as many pairs as the plan allows"):
         release_answers(plan, np.concatenate([pairs, pairs]), np.zeros(10, np.int64), allotment, seeded=True)
     with pytest.raises(ValueError, match="answers"):
         release_answers(plan, pairs, np.zeros(4, np.int64), allotment, seeded=True)

@@ -37,7 +37,7 @@ from dpcurves_parties.serving.two_servers.owner import (
     read_owner_ticket,
     seal_reports,
 )
-from dpcurves_parties.serving.two_servers.report_set import ID, NAME, Batch, EarlierPolicy, encode_batch
+from dpcurves_parties.serving.two_servers.report_set import HASH_SIZE, ID, Batch, EarlierPolicy, encode_batch
 from dpcurves_parties.serving.two_servers.sealed_answers import SealedQuestion
 from dpcurves_parties.serving.two_servers.task_types import VERSION, QuestionMessage
 from dpcurves_parties.shares.aggregation import TaskService
@@ -48,7 +48,7 @@ from dpcurves_parties.shares.task import CountKind, ReportKind, Task
 GRID = Grid(0, 1, cells=1000)
 MOST = 300
 TEN = PrivacyLoss.pure(10)
-CONTRIBUTION = b"c" * NAME
+CONTRIBUTION = b"c" * HASH_SIZE
 LONG = 120
 """Seconds after which a test that waits has failed."""
 Program = Callable[[Sequence[str], str, Mapping[str, str]], None]

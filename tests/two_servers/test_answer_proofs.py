@@ -151,7 +151,7 @@ def test_every_number_that_is_another_one_is_refused(sides: Sides) -> None:
     with pytest.raises(ProtocolError, match="^servers: the answer is not proved"):
         read(answer, [right[0], right[1]._replace(sums=(right[1].sums[0], right[1].sums[1] + PRIME))])
     told = [half.proof_for_analyst(1) for half in right]
-    with pytest.raises(ProtocolError, match="^servers: a half has other noise than its server was bound to"):
+    with pytest.raises(ProtocolError, match="^servers: an answer share has other noise than its server announced"):
         proofs.require_proved_answer(KEYS.keys[1], TASK, answer, told, [right[0].hash, "00" * 32])
     with pytest.raises(ProtocolError, match="^servers: the answer is not proved"):
         read(answer, [right[0], sides.proving[1].prove_share(sides.noise[1], np.arange(8) != 2)])
@@ -195,7 +195,7 @@ def test_keys_are_the_tasks_and_words_are_of_the_field() -> None:
     share, _ = encoding.share_records(PLACES[:1], Randomness.from_seed(1))[0]
     at = encoding.public_size - 8
     encoding.require_shares(0, [share])
-    with pytest.raises(ValueError, match="^shares: a proof word must be below"):
+    with pytest.raises(ValueError, match="^shares: must hold proof words below"):
         encoding.require_shares(0, [share[:at] + PRIME.to_bytes(8, "little") + share[at + 8 :]])
 
 
@@ -264,7 +264,9 @@ def test_each_lie_about_counts_below_edges_is_refused(liar: int) -> None:
         halves[liar], told[liar] = half, proof
         sent = [each.proof_for_analyst(1) for each in told]
         print(lie)  # pytest shows it where it is read
-        with pytest.raises(ProtocolError, match=r"^servers: (the answer is not proved|a half has other noise)"):
+        with pytest.raises(
+            ProtocolError, match=r"^servers: (the answer is not proved|an answer share has other noise)"
+        ):
             proofs.require_proved_answer(KEYS.keys[1], TASK, add_answer_shares(PLAN, halves), sent, bound)
 
 
@@ -282,12 +284,16 @@ def test_noise_that_a_server_was_bound_to_is_read_if_so_many_reports_can_give_th
         if is_possible:
             FINE.require_possible(counts, len(SLOTS))
             continue
-        with pytest.raises(ProtocolError, match="^servers: the proved numbers are none of so many reports"):
+        with pytest.raises(
+            ProtocolError, match="^servers: the proved counts are impossible for this number of reports"
+        ):
             FINE.require_possible(counts, len(SLOTS))
     cells = numbers_of(PLACES)[:-1]
     LAW.require_possible([*cells, 1], len(PLACES))
     for wrong in ([*cells[:-1], -200, 1], [*cells[:-1], 200, 1], [*cells, 200]):
-        with pytest.raises(ProtocolError, match="^servers: the proved numbers are none of so many reports"):
+        with pytest.raises(
+            ProtocolError, match="^servers: the proved counts are impossible for this number of reports"
+        ):
             LAW.require_possible(wrong, len(PLACES))
 
 
@@ -304,7 +310,7 @@ def test_whatever_is_asked_first_binds_the_other_server_to_its_noise(tmp_path: P
     assert own.add_to_share(AnswerShare((7,), 2), told, AT, 1).values == (7, *own.share_proof.proof_for_analyst(1))
     for wrong in ({"bound": "bb" * 32}, {}):
         for at in ((30,), AT):
-            with pytest.raises(ProtocolError, match="^peer: it is bound to other noise than it told"):
+            with pytest.raises(ProtocolError, match="^peer: the other server uses other noise than it announced"):
                 own.add_to_share(AnswerShare((7,), 2), wrong, at, 0)
 
 
@@ -316,7 +322,7 @@ def test_a_count_below_another_edge_is_read_if_it_is_between_proved_ones_but_for
         for count in (ceil(least), floor(most)):
             FINE.require_between(listed, {threshold: count})
         for count in (ceil(least) - 1, floor(most) + 1):
-            with pytest.raises(ProtocolError, match="^servers: a count is not between the proved ones"):
+            with pytest.raises(ProtocolError, match="^servers: a count is not between the proved counts"):
                 FINE.require_between(listed, {threshold: count})
 
 
@@ -427,8 +433,14 @@ def test_a_server_that_lies_is_refused_by_the_analyst_whoever_was_asked(
         assert analyst.dropped == 7
     lies = [
         ("half", "^servers: the answer is not proved"),
-        ("noise", "^(peer: it is bound to other noise than it told|servers: a half has other noise)"),
-        ("half and noise", "^(peer: it is bound to other noise than it told|servers: (a half|their halves))"),
+        (
+            "noise",
+            "^(peer: the other server uses other noise than it announced|servers: an answer share has other noise)",
+        ),
+        (
+            "half and noise",
+            "^(peer: the other server uses other noise than it announced|servers: (an answer share|the answer shares))",
+        ),
     ]
     for lie, line in lies if is_of_cells else lies[:2]:
         again(pair, lie)
@@ -459,18 +471,18 @@ def test_below_edges_that_are_not_proved_a_lie_is_read_only_between_those_next_t
     lies.write_text("7")
     assert pair.analyst(task).ask(question).rounds[0].values[0] == right + 7
     lies.write_text("150")
-    with pytest.raises(ProtocolError, match="^servers: a count is not between the proved ones"):
+    with pytest.raises(ProtocolError, match="^servers: a count is not between the proved counts"):
         pair.analyst(task).ask(question)
     lies.write_text("")
 
 
 def test_a_ticket_without_the_tasks_key_sends_and_reads_nothing(pair: Federation) -> None:
     task = pair.tasks["cells"]
-    with pytest.raises(ProtocolError, match="^ticket: its key for proofs of answers is not that of the task"):
+    with pytest.raises(ProtocolError, match="^ticket: holds another key for proofs of answers than the task"):
         task.make_owner_encoding("")
-    with pytest.raises(ProtocolError, match="^ticket: its key for proofs of answers is not that of the task"):
+    with pytest.raises(ProtocolError, match="^ticket: holds another key for proofs of answers than the task"):
         task.make_owner_encoding("00" * 32)
     file = pair.file(task, "analyst-1")
     file.write_text(re.sub(r'"proof_key": "[0-9a-f]+"', '"proof_key": ""', file.read_text()))
-    with pytest.raises(ProtocolError, match="^ticket: its key for proofs of answers is not that of the task"):
+    with pytest.raises(ProtocolError, match="^ticket: holds another key for proofs of answers than the task"):
         pair.analyst(task)

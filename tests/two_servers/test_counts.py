@@ -112,7 +112,7 @@ def test_one_charge_answers_every_question_that_counts_can_answer(pair: Federati
     ):
         with pytest.raises(UnsupportedQuery, match=r"^question: the task counts another column, grid or label"):
             first.ask(other)
-    with pytest.raises(UnsupportedQuery, match=r"^question: two servers count; they cannot answer AucQuery"):
+    with pytest.raises(UnsupportedQuery, match=r"^question: counts of two servers cannot answer AucQuery"):
         first.ask(dp.SmoothAucQuestion("late", "x"))
     assert spent(pair, task) == ["0", "0"]
     bars = first.ask(dp.HistogramQuestion("x", GRID))
@@ -305,7 +305,7 @@ def test_what_a_task_does_not_count_is_refused_in_one_line(pair: Federation) -> 
         ("roc", "cells", (), "task: counts values without two classes"),
         ("survival", "wards", (), "task: counts values without two classes"),
         ("quantiles", "classes", (), "task: counts by 'late'; ask for its distribution functions"),
-        ("survival", "classes", (), "question: values outside of the grid have to be counted apart"),
+        ("survival", "classes", (), "question: needs values outside the grid counted apart"),
         ("cdf", "cells", ("--at", "0.5"), "question: the task counts all cells at once"),
         ("cdf", "cells", ("--at", "7"), "at: values from 0 to 1 are needed"),
         ("cdf", "cells", ("--column", "y"), "--column: there is no such option"),
@@ -365,17 +365,19 @@ def test_a_server_that_claims_failures_between_answers_gets_one_half_of_one_set_
         return b64encode(digests).decode()
 
     own = say("evaluate", task.checked_at)["check"]
-    with pytest.raises(ProtocolError, match="^peer: reports have to be checked before the first answer"):
+    with pytest.raises(ProtocolError, match="^peer: reports must be checked before the first answer"):
         say("half", at, check=own)
     few = claimed(own, *range(len(X) // 2 + 1))
-    with pytest.raises(ProtocolError, match=r"^reports: \d+ of 200 pass the servers' check, and 1/2 of them have to"):
+    with pytest.raises(
+        ProtocolError, match=r"^reports: \d+ of 200 pass the servers' check, less than the fraction 1/2"
+    ):
         say("settle", task.checked_at, check=few)
     marks = [say("settle", task.checked_at, check=claimed(own, *failed))["dropped"] for failed in ((5,), (6,), ())]
     assert marks == [b64encode(np.packbits(np.arange(8 * size) == 5).tobytes()).decode()] * 3
 
     def halves() -> list[list[int]]:
         if at:
-            with pytest.raises(ProtocolError, match="^at: reports are checked at the thresholds that the task says"):
+            with pytest.raises(ProtocolError, match="^at: must be the thresholds at which the task checks reports"):
                 say("evaluate", at)
         told = [say("half", at, **more) for more in ({}, {"check": claimed(own, 5, 6, 7)}, {"seen": "00" * 32})]
         assert len({each.get("seen") for each in told}) == 1

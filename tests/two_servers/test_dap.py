@@ -175,7 +175,7 @@ def test_an_analyst_collects_by_the_drafts_messages_what_it_is_answered(pair: Fe
     standing = Store(pair.store(1)).read_status(task.hash)
     assert agreed.hex() == "".join((str(standing.report_set), *(standing.commitments or ())))
     for other, line, error in (
-        (collector.job(shown, os.urandom(32)), "that of an analyst of this task is needed", 403),
+        (collector.job(shown, os.urandom(32)), "must be the ticket of an analyst of this task", 403),
         (collector.changed(collector.named + b"\0" * 40), "collection job of this task", 400),
         (collector.job(private, os.urandom(32), mode=1), "collection job of this task", 400),
         (collector.job(private, os.urandom(32), query=b"1"), "collection job of this task", 400),
@@ -183,7 +183,7 @@ def test_an_analyst_collects_by_the_drafts_messages_what_it_is_answered(pair: Fe
         (collector.job(private, os.urandom(32), kind=7), "one extension", 400),
         (collector.job(private, os.urandom(32), more=struct.pack(">HH", 0xFF12, 0)), "one extension", 400),
         (Collector(made, os.urandom(32)).changed(collector.named + Collector(made, os.urandom(32)).letter(
-            private, os.urandom(32))), "that of an analyst of this task is needed", 403),
+            private, os.urandom(32))), "must be the ticket of an analyst of this task", 403),
     ):  # fmt: skip
         said = collected(pair, made, job=other).decode()
         assert (said[:3], line in said) == (str(error), True), said
@@ -330,7 +330,7 @@ def test_no_report_is_taken_once_the_task_is_closed_and_none_beside_a_file_under
     pair.close(task)
     shown, private = tickets(pair, task, 2)
     status, _, body = upload(pair, made, made.report(5, private, os.urandom(16), os.urandom(128)), shown)
-    assert (status, "it takes no more" in json.loads(body)["detail"]) == (409, True)
+    assert (status, "accepts no more" in json.loads(body)["detail"]) == (409, True)
 
 
 def test_owners_upload_over_one_connection_each_and_what_is_sent_again_is_known(pair: Federation) -> None:
@@ -385,7 +385,7 @@ def test_owners_who_upload_at_once_share_a_job_and_are_refused_one_by_one() -> N
         message = LeaderUpload(Contribution(task, np.array([1]), bytes(32)), tickets[1]).encode_upload_request(
             [(ids[3], shares[1])]
         )
-        with pytest.raises(ProtocolError, match="it takes no more"):
+        with pytest.raises(ProtocolError, match="accepts no more"):
             services[0].submit_upload(1, message).result()
 
 
@@ -399,9 +399,11 @@ def test_a_task_is_made_and_shown_with_what_a_client_of_the_draft_needs(pair: Fe
     ]  # fmt: skip
     refused = run.invoke(build(), arguments)
     assert (refused.exit_code, refused.stderr.count("\n")) == (2, 1)
-    assert refused.stderr.startswith("dpcurves: check: reports of this encoding are always checked")
+    assert refused.stderr.startswith(
+        "dpcurves: check: must be owners, because reports of this encoding are always checked"
+    )
     for more, words in (
-        (["--check", "owners,answers"], "of reports of this encoding answers are not proved"),
+        (["--check", "owners,answers"], "must be owners, because answers from this encoding cannot be proved"),
         (["--check", "owners"], "reports hold a number for each cell"),
     ):
         fine = [each.replace("0:1:20", "0:1:5000") if "answers" not in more[1] else each for each in arguments]

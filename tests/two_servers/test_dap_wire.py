@@ -166,7 +166,7 @@ def test_whatever_is_sent_is_a_message_or_refused_in_one_line() -> None:
             if end in ends:
                 assert understood(whole[:end])
             else:
-                with pytest.raises(ProtocolError, match=r"^message: this is no "):
+                with pytest.raises(ProtocolError, match=r"^message: must be a valid "):
                     understood(whole[:end])
         for place, value in product(range(200), (0, 1, 0x7F, 0xFF)):
             with suppress(ProtocolError):
@@ -191,7 +191,7 @@ def test_each_change_of_a_message_has_an_outcome_of_its_own_and_none_is_taken() 
             one = bytes([one[0] ^ 1]) + one[1:] if each["what"] == "id of a report" else one
             assert each["answer"] == (one + b"\2" + bytes([changed_reports[each["what"]]]) + job_answer).hex()
         else:
-            assert each["error"].startswith("message: this is no ")
+            assert each["error"].startswith("message: must be a valid ")
 
 
 def test_a_collection_job_and_its_shares_are_those_of_the_drafts_structures() -> None:

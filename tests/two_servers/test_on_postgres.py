@@ -50,7 +50,7 @@ def test_servers_on_postgres_answer_alike_after_they_were_killed_and_charge_once
         (turn,) = first[task.name].rounds
         error = turn.law.require_type(ThresholdSums).path.variance ** 0.5
         assert np.all(np.abs(np.array(turn.values) - exact) <= 12 * error)
-        with pytest.raises(ProtocolError, match=r"^reports: the task is closed; it takes no more"):
+        with pytest.raises(ProtocolError, match=r"^reports: the task is closed and accepts no more"):
             pair.contribute(task, values(seed=2), owner=2)
     pair.close_connections()
     for party in (0, 1):

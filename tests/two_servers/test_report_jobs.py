@@ -86,7 +86,7 @@ def test_jobs_count_what_reports_in_memory_count(place: str, monkeypatch: pytest
         == other.sum_accepted(accepted, NOISE).sums
         != dict(zip(at, one.sums, strict=True))
     )
-    monkeypatch.setattr("dpcurves_parties.shares.shared_records.AT_ONCE", 64)
+    monkeypatch.setattr("dpcurves_parties.shares.shared_records.SHARES_PER_PAGE", 64)
     looks = [NodeSumCache(each, accepted, checked.domain) for each in (judged, other.reports)]
     for some in ([1, 50], [7, 50, SLOTS]):
         (sums, seen), (of_jobs, seen_by_jobs) = (look.sum_thresholds(some, NOISE) for look in looks)
@@ -103,11 +103,11 @@ def test_a_blob_that_is_damaged_or_gone_ends_in_one_line(tmp_path: Path) -> None
     content[5] ^= 1
     file.write_bytes(content)
     for _ in range(2):
-        with pytest.raises(ProtocolError, match="^store: a share in its jobs was damaged or is gone") as refused:
+        with pytest.raises(ProtocolError, match="^store: a share in the jobs was damaged or is missing") as refused:
             held.sum_prefix_shares([1])
         assert refused.value.status == 500
         file.unlink(missing_ok=True)
-    with pytest.raises(ProtocolError, match="^jobs: .* takes no reports"):
+    with pytest.raises(ProtocolError, match="^jobs: .* cannot be written"):
         BlobStore(f"{held.jobs.jobs[0].blob.location}/below").write("1", b"")
 
 
@@ -200,7 +200,7 @@ def _counted(pair: Federation, task: Task) -> str:
 
 @pytest.mark.parametrize("wrong", ["two", "-1", "1.5"])
 def test_workers_are_a_number_or_an_address(wrong: str) -> None:
-    with pytest.raises(ProtocolError, match="^workers: a number, or a scheduler as tcp"):
+    with pytest.raises(ProtocolError, match="^workers: must be a number of processes, or a scheduler as tcp"):
         parse_workers(wrong)
     assert isinstance(parse_workers(""), InProcess)
     assert isinstance(parse_workers("0"), InProcess)

@@ -39,8 +39,8 @@ from dpcurves_parties.serving.two_servers.app import Aggregator
 from dpcurves_parties.serving.two_servers.collection import LARGEST_QUESTION, NoiseSecret
 from dpcurves_parties.serving.two_servers.owner import AgreedReports, close_task, seal_reports
 from dpcurves_parties.serving.two_servers.report_set import (
+    HASH_SIZE,
     ID,
-    NAME,
     OVERHEAD,
     Batch,
     EarlierPolicy,
@@ -161,15 +161,15 @@ def test_a_roc_curve_of_labelled_reports_shows_no_label_to_a_server(pair: Federa
 
 
 def test_before_a_task_is_closed_there_are_no_answers_and_after_it_no_reports(pair: Federation) -> None:
-    with pytest.raises(ProtocolError, match=r"^task: it is not closed yet"):
+    with pytest.raises(ProtocolError, match=r"^task: is not closed yet"):
         pair.analyst(pair.tasks["open"]).ask(QUESTION)
     _, question = pair.inquiry(pair.tasks["open"], AT)
     message = json.dumps(question).encode()
-    with pytest.raises(ProtocolError, match=r"^task: it is not closed yet"):
+    with pytest.raises(ProtocolError, match=r"^task: is not closed yet"):
         post(pair, pair.tasks["open"], message)
-    with pytest.raises(ProtocolError, match=r"^reports: the task is closed; it takes no more"):
+    with pytest.raises(ProtocolError, match=r"^reports: the task is closed and accepts no more"):
         pair.contribute(pair.tasks["counted"], values(seed=2), owner=2)
-    with pytest.raises(ProtocolError, match=r"^reports: there is none yet"):
+    with pytest.raises(ProtocolError, match=r"^reports: none has arrived yet"):
         pair.close(pair.tasks["open"])
     assert spent(pair, pair.tasks["open"], 0) == "0"
     assert pair.close(pair.tasks["counted"], party=1) == pair.close(pair.tasks["counted"])
@@ -196,8 +196,8 @@ def test_the_commands_contribute_close_and_ask(pair: Federation, tmp_path: Path)
     first, second = (Path(f"{ticket}.closed") for ticket in (coordinator, analyst))
     assert first.read_text() == second.read_text() == agreed_on(pair, task).to_json()
     for arguments, words in (
-        (["ask", "cdf", *document, owner, "--at", "1"], "ticket: that of an analyst is needed"),
-        (["ask", "roc", *document, analyst], "this curve needs a task with --label"),
+        (["ask", "cdf", *document, owner, "--at", "1"], "ticket: must be the ticket of an analyst"),
+        (["ask", "roc", *document, analyst], "ask a task with --label"),
         (["ask", "cdf", *document, analyst], "ask at some of them, or for quantiles"),
         (["ask", "cdf", *document, analyst, "--at", "1", "--points", "2"], "points: give --at or --points, not both"),
         (["ask", "cdf", *document, analyst, "--points", "5000"], "points: must be at most 4000 edges"),
@@ -231,7 +231,7 @@ def test_servers_that_name_other_reports_or_noise_than_before_are_refused_by_all
     for other in (replace(agreed, **each) for each in others):
         file.write_text(other.to_json())
         for work in (ask, lambda: close_task(task, coordinator, agreed_file=file)):
-            with pytest.raises(ProtocolError, match=r"^servers: they name other reports or other noise than before"):
+            with pytest.raises(ProtocolError, match=r"^servers: the report set or the noise differs from that in"):
                 work()
 
 
@@ -267,14 +267,14 @@ def test_a_report_that_reached_one_server_only_counts_at_neither(pair: Federatio
 
 def test_an_owner_sends_as_many_reports_as_the_task_says(pair: Federation) -> None:
     task = pair.tasks["full"]
-    with pytest.raises(ProtocolError, match=r"^data: 301 records; the task takes 1 to 300 of one owner"):
+    with pytest.raises(ProtocolError, match=r"^data: must have 1 to 300 records, as the task says, got 301"):
         pair.contribute(task, values(301))
     pair.contribute(task, values(200))
     # Whoever makes reports of his own under one name is stopped as well.
     pair.contribute_changed(task, 200, -1)
     shares = task.encoding.share_records(np.zeros(150, dtype=np.int64), Randomness.from_system())
     more = seal_reports(task, 0, CONTRIBUTION, ((os.urandom(ID), share) for share, _ in shares))
-    with pytest.raises(ProtocolError, match=r"^reports: at most 300 of one owner are taken; 200 are here"):
+    with pytest.raises(ProtocolError, match=r"^reports: at most 300 of one owner are accepted, and 200 are stored"):
         post(pair, task, encode_batch(task.hash, 0, Batch(CONTRIBUTION, EarlierPolicy.STAYS, more)), "owner-2")
     assert json.loads(pair.channel(0).get(f"/tasks/{task.hash}"))["reports"] == 400
 
@@ -290,7 +290,7 @@ def test_a_file_that_was_corrected_is_refused_by_both_servers_or_takes_the_place
     pair.contribute(task, {"x": X[:7]}, owner=2)
     (first, second), *_ = pair.contribution(task, part).iterate_batches()
     for party, message in enumerate((first, second)):
-        with pytest.raises(ProtocolError, match=r"^ticket: other records were sent with it before, and one"):
+        with pytest.raises(ProtocolError, match=r"^ticket: other records were sent with this ticket before, and one"):
             post(pair, task, message, "owner-1", party)
     typed = ["contribute", str(table), "--task", str(pair.folder / f"{task.name}.json"), "--ticket"]
     refused = run.invoke(build(), [*typed, str(pair.file(task, "owner-1"))])
@@ -304,7 +304,7 @@ def test_a_file_that_was_corrected_is_refused_by_both_servers_or_takes_the_place
     for _ in range(2):
         done = run.invoke(build(), [*typed, str(pair.file(task, "owner-1")), "--on-conflict", "replace"])
         assert (done.exit_code, "sent: 120 reports" in done.stdout) == (0, True), done.output
-    with pytest.raises(ProtocolError, match=r"^ticket: other records were sent with it before"):
+    with pytest.raises(ProtocolError, match=r"^ticket: other records were sent with this ticket before"):
         pair.contribute(task, values())
     assert pair.close(task)[1:] == (127, 2)
     counted = pair.analyst(task).ask(CdfQuestion("x", GRID, at=(1000,)))
@@ -312,7 +312,7 @@ def test_a_file_that_was_corrected_is_refused_by_both_servers_or_takes_the_place
     table.write_text("x\n" + "".join(f"{value}\n" for value in X))
     late = run.invoke(build(), [*typed, str(pair.file(task, "owner-1")), "--on-conflict", "replace"])
     assert (late.exit_code != 0, late.stderr.count("\n")) == (True, 1), late.output
-    assert "reports: the task is closed; it takes no more" in late.stderr
+    assert "reports: the task is closed and accepts no more" in late.stderr
     assert [Store(store).read_status(task.hash).reports for store in pair.stores] == [127, 127]
     assert pair.analyst(task).ask(CdfQuestion("x", GRID, at=(1000,))).rounds[0].values == counted.rounds[0].values
 
@@ -346,7 +346,7 @@ def test_a_damaged_store_answers_nothing_instead_of_dropping_an_honest_report(
         target.execute("UPDATE dpcurves_reports SET share = ? WHERE number = ?", (changed, number))
         target.commit()
     service = counting(Aggregator(0, [task], pair.identities[0], f"sqlite:///{copy}"), task)
-    with pytest.raises(ProtocolError, match=r"^store: a share in it was damaged; nothing is answered") as refused:
+    with pytest.raises(ProtocolError, match=r"^store: a stored share was damaged, and nothing is answered") as refused:
         service.make_answer_share(handed_on(pair, task)[1])
     assert refused.value.status == 500
 
@@ -365,12 +365,12 @@ def batch(pair: Federation, party: int = 0) -> bytes:
         (lambda good: good[:-1], "the batch is cut off, or something follows it"),
         (lambda good: good[:20], "the batch is cut off"),
         (lambda good: good + b"x", "the batch is cut off, or something follows it"),
-        (lambda good: flipped(good, 0), "this is no batch of format 2"),
-        (lambda good: flipped(good, 4), "this is no batch of format 2"),
-        (lambda good: good[:6] + bytes([2]) + good[7:], "this is no batch of format 2"),
+        (lambda good: flipped(good, 0), "the message is no batch of format 2"),
+        (lambda good: flipped(good, 4), "the message is no batch of format 2"),
+        (lambda good: good[:6] + bytes([2]) + good[7:], "the message is no batch of format 2"),
         (lambda good: flipped(good, 5), "the batch is for another task or server"),
         (lambda good: flipped(good, 20), "the batch is for another task or server"),
-        (lambda good: flipped(good, 7), "reports of .* bytes are needed"),
+        (lambda good: flipped(good, 7), "must be 1 to .* in a batch, of .* bytes each"),
         (lambda good: flipped(good, 50), "report 0 of the batch was changed, or sealed to another server"),
         (lambda good: flipped(good, 80), "report 0 of the batch was changed, or sealed to another server"),
         (lambda good: flipped(good, -1), "report 19 of the batch was changed, or sealed to another server"),
@@ -390,7 +390,7 @@ def test_a_share_that_was_sealed_to_the_other_server_or_task_is_refused(pair: Fe
     swapped = parse_batch(batch(pair), task.hash, 0, size)
     one, two, *more = swapped.reports
     renamed = encode_batch(task.hash, 0, swapped._replace(reports=[ReportShare(two.id, one.encrypted_share), *more]))
-    of_other_name = encode_batch(task.hash, 0, swapped._replace(contribution=bytes(NAME)))
+    of_other_name = encode_batch(task.hash, 0, swapped._replace(contribution=bytes(HASH_SIZE)))
     for message in (turned, elsewhere, renamed, of_other_name):
         with pytest.raises(ProtocolError, match=r"^reports: report 0 of the batch was changed"):
             post(pair, task, message, "owner-1")
@@ -410,14 +410,14 @@ def test_every_role_has_its_own_tickets(pair: Federation) -> None:
         ("answers", owner, "analyst"), ("answers", foreign, "analyst"), ("answers", "", "analyst"),
         ("reports", analyst, "owner"), ("close", owner, "coordinator"),
     ):  # fmt: skip
-        with pytest.raises(ProtocolError, match=f"^ticket: that of an? {who} of this task is needed"):
+        with pytest.raises(ProtocolError, match=f"^ticket: must be the ticket of an? {who} of this task"):
             channel.post(f"/tasks/{task.hash}/{path}", asked, token)
-    with pytest.raises(ProtocolError, match=r"^ticket: that of an analyst of this task is needed"):
+    with pytest.raises(ProtocolError, match=r"^ticket: must be the ticket of an analyst of this task"):
         pair.channel(1).post(f"/tasks/{task.hash}/answers", asked, analyst)  # what was shown to the other server
     for name in ("half", "evaluate", "agree", "close", "prepare", "commit", "outcome"):
-        with pytest.raises(ProtocolError, match=r"^peer: the other server of this task alone may ask this"):
+        with pytest.raises(ProtocolError, match=r"^peer: only the other server of this task may send this request"):
             channel.post(f"/tasks/{task.hash}/peer/{name}", asked, analyst)
-    with pytest.raises(ProtocolError, match=r"^task: this server has another task"):
+    with pytest.raises(ProtocolError, match=r"^task: is not served here"):
         channel.get(f"/tasks/{'0' * 64}")
 
 
@@ -434,13 +434,13 @@ def test_a_server_believes_the_other_ones_certificate_alone(pair: Federation) ->
         {**named, "commitments": [second, first]},
     ]  # fmt: skip
     for told_of in others:
-        with pytest.raises(ProtocolError, match=r"^reports: the servers agreed on other sets of them"):
+        with pytest.raises(ProtocolError, match=r"^reports: the servers agreed on other reports"):
             other.post(f"/tasks/{task.hash}/peer/half", asked.to_json(**told_of))
     own = pair.channel(0, proving(pair, 0, 0))
     with pytest.raises(ProtocolError, match=r"^server: the connection to .* was lost"):
         own.post(f"/tasks/{task.hash}/peer/half", asked.to_json())
     wrong = pair.channel(1, url=pair.url(0))
-    with pytest.raises(ProtocolError, match=r"^server: who answers at .* is not the one that the task names"):
+    with pytest.raises(ProtocolError, match=r"^server: another server answers at .* than the task names"):
         wrong.get(f"/tasks/{task.hash}")
 
 
@@ -470,15 +470,15 @@ def of_set(pair: Federation, task: Task) -> dict[str, object]:
 @pytest.mark.parametrize(
     ("changes", "line"),
     [
-        ({"version": 1}, f"question: version {VERSION} of the protocol is spoken here"),
-        ({"task": "0" * 64}, "question: it is of another task"),
-        ({"at": []}, "at: a list of 1 to 4096 whole numbers"),
-        ({"at": [1.5]}, "at: a list of 1 to 4096 whole numbers"),
-        ({"at": [True]}, "at: a list of 1 to 4096 whole numbers"),
-        ({"at": [3, 3]}, "at: numbers from 0 to 1000 are needed, each once"),
-        ({"at": [1001]}, "at: numbers from 0 to 1000 are needed, each once"),
-        ({"nonce": ""}, "question: it needs an id and a nonce"),
-        ({"question": "a b"}, "question: it needs an id and a nonce"),
+        ({"version": 1}, f"question: must be of version {VERSION} of the protocol"),
+        ({"task": "0" * 64}, "question: is about another task"),
+        ({"at": []}, "at: must be a list of 1 to 4096 whole numbers"),
+        ({"at": [1.5]}, "at: must be a list of 1 to 4096 whole numbers"),
+        ({"at": [True]}, "at: must be a list of 1 to 4096 whole numbers"),
+        ({"at": [3, 3]}, "at: must be numbers from 0 to 1000, each once"),
+        ({"at": [1001]}, "at: must be numbers from 0 to 1000, each once"),
+        ({"nonce": ""}, "question: must have an id and a nonce"),
+        ({"question": "a b"}, "question: must have an id and a nonce"),
     ],
 )
 def test_what_is_no_question_of_this_task_is_refused(pair: Federation, changes: dict[str, object], line: str) -> None:
@@ -495,7 +495,7 @@ def test_a_question_is_short(pair: Federation) -> None:
     longest = QuestionMessage("0" * 64, "q" * 64, tuple(range(2**53 - 4096, 2**53)), "n" * 64, 4096)
     bearer = Ticket.load(pair.file(task, "analyst-1"), Role.ANALYST)
     assert len(SealedQuestion.create(longest, 0).to_json(bearer, task.servers)) < LARGEST_QUESTION
-    with pytest.raises(ProtocolError, match=r"^message: at most 262144 bytes are taken"):
+    with pytest.raises(ProtocolError, match=r"^message: must have at most 262144 bytes"):
         post(pair, task, QuestionMessage.create(task, AT).to_json() + b" " * LARGEST_QUESTION)
 
 
@@ -581,7 +581,7 @@ def test_silent_connections_keep_nobody_out_and_end_at_the_deadline(pair: Federa
     until(lambda: all(has_ended(one) for one in strangers), "the deadline ends the others")
     # Those with a ticket who stop on the way keep nobody out: the oldest of them make room.
     slow = [stranger(pair, 1, head + f"Authorization: Bearer {token}\r\n\r\n".encode() + bytes(7)) for _ in range(12)]
-    assert refusal(pair, task).startswith("ticket: that of an owner")
+    assert refusal(pair, task).startswith("ticket: must be the ticket of an owner")
     assert pair.analyst(closed).ask(QUESTION).rounds[0].values == before.rounds[0].values
     until(lambda: has_ended(slow[0]), "the oldest was evicted")
     for one in (*strangers, *slow):
@@ -655,14 +655,18 @@ def test_halves_of_another_set_are_not_passed_on(pair: Federation, monkeypatch: 
     honest = {**of_set(pair, task), "dropped": 0, "half": "sealed"}
     assert json.loads(post({}))["halves"][1] == "sealed"
     wrong: list[tuple[dict[str, object], str]] = [
-        ({"set": "0" * 64}, "peer: it answers from another set of reports"),
-        ({"reports": 199}, "peer: it answers from another set of reports"),
-        ({"commitments": ["0" * 64] * 2}, "peer: it answers from another set of reports than this server, or other"),
-        ({"commitments": 7}, "peer: it answers from another set of reports than this server, or other noise"),
-        ({"dropped": 1}, "peer: it dropped other reports than this server"),
-        ({"version": 1}, "peer: it answered another question"),
-        ({"task": "0" * 64}, "peer: it answered another question"),
-        ({"nonce": "old"}, "peer: it answered another question"),
+        ({"set": "0" * 64}, "peer: the other server answers from another report set"),
+        ({"reports": 199}, "peer: the other server answers from another report set"),
+        ({"commitments": ["0" * 64] * 2}, "peer: the other server answers from another report set or with other"),
+        (
+            {"commitments": 7},
+            "peer: the other server answers from another report set or with other noise, and "
+            "nothing is answered; ask its operator whether a store was restored",
+        ),
+        ({"dropped": 1}, "peer: the other server dropped other reports"),
+        ({"version": 1}, "peer: the answer is to another question"),
+        ({"task": "0" * 64}, "peer: the answer is to another question"),
+        ({"nonce": "old"}, "peer: the answer is to another question"),
     ]
     for changes, line in wrong:
         with pytest.raises(ProtocolError, match=f"^{line}"):
@@ -715,18 +719,18 @@ def test_an_analyst_reads_two_halves_of_one_set_for_this_very_question(
     monkeypatch.setattr(SealedQuestion, "create", kept)
     assert answer(lambda inquiry, halves: halves) == expected
     assert answer(lie()) == expected
-    other, none = "servers: their halves are from different sets of reports", "its half of the answer is none, or was"
+    other, none = "servers: the answer shares are of different report sets", "the answer share is missing or was"
     wrong: list[tuple[Callable[[SealedQuestion, list[str]], object], str]] = [
         (lie(report_set="0" * 64), other), (lie(reports=199), other), (lie(commitments=("0" * 64, "1" * 64)), other),
-        (lie(dropped_count=1), other), (lie(reports=-1), "server 1: its half of the answer is not of the form"),
+        (lie(dropped_count=1), other), (lie(reports=-1), "server 1: the answer share does not have the agreed form"),
         (lie(values=(0,)), f"server 1: {none}"), (lie(values=(0,) * 5), f"server 1: {none}"),
         (with_the_wrong_word, f"server 1: {none}"), (of_before, f"server 1: {none}"),
         (lambda inquiry, halves: halves[::-1], f"server 0: {none}"),
         (lambda inquiry, halves: [halves[0], halves[1][:-8]], f"server 1: {none}"),
         (lambda inquiry, halves: [halves[0], None], f"server 1: {none}"),
         (lambda inquiry, halves: ["x", halves[1]], f"server 0: {none}"),
-        (lambda inquiry, halves: halves[:1], "server: its answer is not of the form"),
-        (lambda inquiry, halves: 7, "server: its answer is not of the form"),
+        (lambda inquiry, halves: halves[:1], "server: the answer does not have the agreed form"),
+        (lambda inquiry, halves: 7, "server: the answer does not have the agreed form"),
     ]  # fmt: skip
     for change, line in wrong:
         with pytest.raises(ProtocolError, match=f"^{line}"):
@@ -762,7 +766,7 @@ def test_a_server_that_keeps_all_that_passes_through_it_cannot_open_the_answer(
     words = [inquiry.answer_keys[0].nonce, "0" * 32]
     for half in json.loads(passed[-1])["halves"]:
         for party, word in product((0, 1), words):
-            with pytest.raises(ProtocolError, match="its half of the answer is none"):
+            with pytest.raises(ProtocolError, match="the answer share is missing or was changed"):
                 AnswerKey(inquiry.question, inquiry.answer_keys[0].key, word).open_answer_share(party, half, own)
 
 
@@ -785,8 +789,8 @@ def test_a_server_that_puts_its_own_reply_key_in_place_is_refused_by_the_other_o
     _, of_other_edges = pair.inquiry(task, (3,), party=1)
     _, to_server_1 = pair.inquiry(task, AT, party=0)
     ticket, changed = (
-        "ticket: that of an analyst of this task is needed",
-        "question: its letter to server 0 was changed",
+        "ticket: must be the ticket of an analyst of this task",
+        "question: the letter to server 0 was changed",
     )
     for sent, line in (
         (letter(shown), ticket), (letter(f"{rest}.{half}"), ticket), (letter(""), ticket), (letter(of_owner), ticket),
@@ -797,12 +801,12 @@ def test_a_server_that_puts_its_own_reply_key_in_place_is_refused_by_the_other_o
         with pytest.raises(ProtocolError, match=f"^{line}"):
             other.post(path, message)
     for lacks in ({}, {"letter": 7}):
-        with pytest.raises(ProtocolError, match="^question: it needs a letter"):
+        with pytest.raises(ProtocolError, match="^question: must hold a letter"):
             other.post(path, inquiry.question.to_json(**of_set(pair, task), **lacks))
     # The analyst's own letter is good, and brings a half that the server's key does not open.
     told = other.post(path, inquiry.question.to_json(**of_set(pair, task), letter=question["letter"]))
     assert len(half_in(inquiry, told)) == len(AT)
-    with pytest.raises(ProtocolError, match="^server 0: its half of the answer is none"):
+    with pytest.raises(ProtocolError, match="^server 0: the answer share is missing or was changed"):
         inquiry.answer_keys[0].open_answer_share(0, json.loads(told)["half"], own)
 
 
@@ -812,7 +816,9 @@ def test_a_server_that_puts_its_own_reply_key_in_place_is_refused_by_the_other_o
 def test_a_question_without_a_key_to_seal_to_is_refused(pair: Federation, changes: dict[str, object]) -> None:
     task = pair.tasks["counted"]
     _, question = pair.inquiry(task, AT)
-    with pytest.raises(ProtocolError, match=r"^question: (it needs a|the key to which its answer is to be sealed)"):
+    with pytest.raises(
+        ProtocolError, match=r"^question: (must hold a|holds no valid key to which the answer can be sealed)"
+    ):
         post(pair, task, json.dumps({**question, **changes}).encode())
 
 
@@ -850,17 +856,17 @@ def test_a_release_that_draws_other_noise_answers_nothing_more(
 
     first = half()
     assert half() == first
-    monkeypatch.setattr("dpcurves_parties.serving.noise_key.FORMAT", 2)
-    with pytest.raises(ProtocolError, match=r"^noise: server 0 has lost the key that it committed to .*, or is of an"):
+    monkeypatch.setattr("dpcurves_parties.serving.noise_key.NOISE_FORMAT", 2)
+    with pytest.raises(ProtocolError, match=r"^noise: server 0 has lost the key that it committed to .*, or has an"):
         half()
     monkeypatch.setattr(
         "dpcurves_parties.serving.two_servers.collection.Closing.require_committed_key", lambda closing, standing: None
     )
-    with pytest.raises(ProtocolError, match=r"^ledger: it refuses the charge of these reports with this noise"):
+    with pytest.raises(ProtocolError, match=r"^ledger: the charge of these reports with this noise is refused"):
         half()
 
 
 def test_a_server_refuses_a_task_that_names_another_one(pair: Federation, tmp_path: Path) -> None:
     task = pair.tasks["counted"]
-    with pytest.raises(ProtocolError, match=r"^identity: task 'counted' names another server as party 1"):
+    with pytest.raises(ProtocolError, match=r"^identity: task 'counted' names other keys for server 1"):
         Aggregator(1, [task], pair.identities[0], f"sqlite:///{tmp_path}/a.db").create_services()

@@ -65,12 +65,12 @@ def test_two_servers_tell_the_mean_over_pairs_and_the_same_to_whoever_asks_again
 def test_a_task_of_pairs_is_answered_once_it_is_closed_with_the_promised_seed(couple: Couple) -> None:
     task: Any = couple.federation.tasks["early"]
     couple.send(task, ratings(7))
-    with pytest.raises(ProtocolError, match="^task: it is not closed yet"):
+    with pytest.raises(ProtocolError, match="^task: is not closed yet"):
         couple.ask(task)
-    with pytest.raises(ProtocolError, match="^seed: does not match the commitment in the task"):
+    with pytest.raises(ProtocolError, match="^seed: must match the commitment in the task"):
         couple.close(task, bytes(32))
     couple.send(task, ratings(5, seed=2), owner=2)
-    with pytest.raises(ProtocolError, match="^ticket: other records were sent with it before"):
+    with pytest.raises(ProtocolError, match="^ticket: other records were sent with this ticket before"):
         couple.send(task, ratings(5, seed=3), owner=2)
     for party in (1, 0):
         assert couple.close(task, party=party).reports == 12

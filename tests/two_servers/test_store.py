@@ -145,22 +145,22 @@ def test_a_report_is_kept_until_the_task_is_frozen_and_again_once_it_thaws(store
         assert store.read_status(TASK) == TaskStatus(TaskState.FROZEN, 1, attempt=attempt)
     store.thaw(TASK, "1")
     assert store.read_status(TASK) == TaskStatus(TaskState.FROZEN, 1, attempt="2")
-    with pytest.raises(
-        TaskFrozen, match=r"^reports: the task is being closed; if it should stay open, send again in a"
-    ):
+    with pytest.raises(TaskFrozen, match=r"^reports: the task is being closed; send again in a"):
         store.add_reports(TASK, 7, offer(1, REPORT))
     store.thaw(TASK, "2")
     assert store.add_reports(TASK, 7, offer(1, REPORT._replace(id=b"j" * 16))) == 1
 
 
 def test_nothing_is_decided_under_an_attempt_that_was_given_up(store: Store) -> None:
-    with pytest.raises(ProtocolError, match=r"^reports: there is none yet"):
+    with pytest.raises(ProtocolError, match=r"^reports: none has arrived yet"):
         store.attempt(TASK, "1")
     store.add_reports(TASK, 7, offer(1, REPORT))
     store.attempt(TASK, "1")
     assert (store.cancel_attempt(TASK, "2"), store.read_status(TASK).attempt) == (TaskState.OPEN, "1")
     assert (store.cancel_attempt(TASK, "1"), store.read_status(TASK).attempt) == (TaskState.OPEN, None)
-    with pytest.raises(ProtocolError, match=r"^task: this attempt to close it was given up; close it again"):
+    with pytest.raises(
+        ProtocolError, match=r"^task: the attempt to close was cancelled by a later one; run dpcurves task close again"
+    ):
         store.decide(TASK, lambda rising, stored: decided("1", 1), "1")
     store.attempt(TASK, "3")
     store.decide(TASK, lambda rising, stored: decided("1", stored), "3")
@@ -190,13 +190,13 @@ def test_a_ticket_is_good_for_one_contribution_or_for_the_one_that_takes_its_pla
     with pytest.raises(ProtocolError, match=re.escape(OTHER_CONTRIBUTION)):
         store.add_reports(TASK, 3, offer(1, *first))
     assert store.add_reports(TASK, 3, replaced(1, second[2])) == 1
-    with pytest.raises(ProtocolError, match=r"^reports: at most 3 of one owner are taken; 3 are here"):
+    with pytest.raises(ProtocolError, match=r"^reports: at most 3 of one owner are accepted, and 3 are stored"):
         store.add_reports(TASK, 3, replaced(1, third[1]))
     store.freeze(TASK, "1")
     with pytest.raises(TaskFrozen):
         store.add_reports(TASK, 3, offer(1, *first, earlier=EarlierPolicy.GIVES_WAY))
     store.decide(TASK, lambda rising, stored: decided("1", stored))
-    with pytest.raises(ProtocolError, match=r"^reports: the task is closed; it takes no more"):
+    with pytest.raises(ProtocolError, match=r"^reports: the task is closed and accepts no more"):
         store.add_reports(TASK, 3, offer(1, *first, earlier=EarlierPolicy.GIVES_WAY))
     assert len(store.read_shares(TASK)) == store.read_status(TASK).reports == 4
 
@@ -204,7 +204,7 @@ def test_a_ticket_is_good_for_one_contribution_or_for_the_one_that_takes_its_pla
 def test_reports_that_do_not_count_are_forgotten_when_the_task_is_closed(store: Store) -> None:
     reports = [StoredReport(bytes([number]) * 16, b"d" * 16, b"w" * 32, bytes([number])) for number in range(5)]
     assert store.add_reports(TASK, 3, offer(0, *reports[:3])) == 3
-    with pytest.raises(ProtocolError, match=r"^reports: at most 3 of one owner are taken; 3 are here"):
+    with pytest.raises(ProtocolError, match=r"^reports: at most 3 of one owner are accepted, and 3 are stored"):
         store.add_reports(TASK, 3, offer(0, *reports))
     assert store.add_reports(TASK, 3, offer(1, *reports)) == 2
     final, seen = decided("1", 3, reports[0].id, reports[4].id), list[list[tuple[bytes, bytes]]]()
@@ -217,10 +217,10 @@ def test_reports_that_do_not_count_are_forgotten_when_the_task_is_closed(store: 
     for _ in range(2):
         store.decide(TASK, decide)
     assert seen == [[(report.id, report.digest) for report in some] for some in (reports, reports[1:4])]
-    with pytest.raises(ProtocolError, match=r"^reports: the task is closed; it takes no more"):
+    with pytest.raises(ProtocolError, match=r"^reports: the task is closed and accepts no more"):
         store.add_reports(TASK, 3, offer(1, *reports))
     for other in (decided("2", 3), final._replace(commitments=("a" * 64, "c" * 64))):
-        with pytest.raises(ProtocolError, match=r"^reports: another set of them, or other noise, was agreed on befo"):
+        with pytest.raises(ProtocolError, match=r"^reports: another report set or other noise was agreed on befo"):
             store.decide(TASK, lambda rising, stored, other=other: other)  # type: ignore[misc]
     assert store.freeze(TASK, "1") == store.read_status(TASK) == (TaskState.CLOSED, 3, "1" * 64, COMMITMENTS, None)
     assert store.read_shares(TASK) == {report.id: (report.share, report.whole) for report in reports[1:4]}
@@ -252,7 +252,9 @@ def test_marks_of_reports_that_failed_are_written_once_and_refused_once_they_wer
     flips = [kept[:place] + bytes([kept[place] ^ 1]) + kept[place + 1 :] for place in range(len(kept))]
     for damaged in (*flips, kept[:-1], kept[1:], kept[:2], kept + b"\0", b""):
         marks(store, damaged)
-        with pytest.raises(ProtocolError, match=r"^store: its marks of reports that failed were damaged") as refused:
+        with pytest.raises(
+            ProtocolError, match=r"^store: the flags of reports that failed the check were damaged"
+        ) as refused:
             store.record_dropped(TASK, b"\0\0")
         assert (refused.value.status, marks(store)) == (500, damaged)
     marks(store, kept)

@@ -12,7 +12,7 @@ import pytest
 
 from dpcurves_parties.serving.two_servers.collection import Closing
 from dpcurves_parties.serving.two_servers.report_set import (
-    NAME,
+    HASH_SIZE,
     ClosingMessage,
     EarlierPolicy,
     PartHashes,
@@ -189,7 +189,7 @@ def test_a_report_that_comes_between_any_two_steps_counts_if_both_took_it(
         two.hear(nothing)
         assert two.servers[0].close() == two.servers[1].close()
         assert two.taken[1] <= two.kept()[0] == two.kept()[1], place
-    given_up = "task: this attempt to close it was given up; close it again"
+    given_up = "task: the attempt to close was cancelled by a later one; run dpcurves task close again"
     assert refusals == ([given_up] * 3 if processes == 2 else [])
 
 
@@ -209,7 +209,7 @@ def test_two_who_close_at_once_do_not_disturb_each_other(stores: Sequence[Steppe
 
     def close_again(name: str) -> None:
         two.hear(nothing)
-        with pytest.raises(ProtocolError, match=r"^task: it is being closed already; ask again"):
+        with pytest.raises(ProtocolError, match=r"^task: another request is closing it"):
             two.servers[1].close()
 
     two.hear(close_again)
@@ -250,7 +250,7 @@ def test_a_store_that_is_lost_without_its_key_is_closed_with_the_same_reports_on
                 assert two.servers[party].close() == told
                 assert two.stand()[0] == two.stand()[1]
                 continue
-            with pytest.raises(ProtocolError, match=r"^reports: the servers agreed on other sets of them or other no"):
+            with pytest.raises(ProtocolError, match=r"^reports: the servers agreed on other reports or other no"):
                 two.servers[party].close()
 
 
@@ -263,14 +263,16 @@ def test_who_is_not_to_be_asked_or_hears_what_is_no_message_refuses(stores: Sequ
         (lambda: first.prepare(b"{}"), "server 1"), (lambda: first.commit(b""), "server 1"),
     ]  # fmt: skip
     for ask, whom in asked:
-        with pytest.raises(ProtocolError, match=f"^peer: {whom} is to be asked this, not server"):
+        with pytest.raises(ProtocolError, match=f"^peer: only {whom} answers this request, and this is server"):
             ask()
     for work in (first.outcome, second.prepare):
         for message in (b"", b"[]", b"{}", b'{"attempt": 1}'):
-            with pytest.raises(ProtocolError, match=r"^peer: (the message is cut off|its answer is not of the form)"):
+            with pytest.raises(
+                ProtocolError, match=r"^peer: (the message is cut off|the answer does not have the agreed form)"
+            ):
                 work(message)
     for wrong in ({"bits": 25, "parts": []}, {"bits": 1, "parts": [2]}, {"bits": 1, "parts": ["1"]}, {"bits": 1}):
-        with pytest.raises(ProtocolError, match=r"^peer: its answer is not of the form"):
+        with pytest.raises(ProtocolError, match=r"^peer: the answer does not have the agreed form"):
             second.list_parts(json.dumps(wrong).encode())
     rising = [(report(1).id, report(1).digest)]
     name, listed, none = hash_report_set(two.task, 1, rising), {0: b"".join(rising[0])}, PartHashes(0, bytes(32))
@@ -280,14 +282,16 @@ def test_who_is_not_to_be_asked_or_hears_what_is_no_message_refuses(stores: Sequ
         assert ClosingMessage.from_bytes(whole).to_bytes() == whole
         for place in range(0, len(whole), 7):
             assert is_refused(two, whole[:place])
-            if not NAME <= place < 2 * NAME:  # what server 0 has committed to, server 1 hears for the first time
-                in_hash = 3 * NAME < place <= 4 * NAME
+            if (
+                not HASH_SIZE <= place < 2 * HASH_SIZE
+            ):  # what server 0 has committed to, server 1 hears for the first time
+                in_hash = 3 * HASH_SIZE < place <= 4 * HASH_SIZE
                 damaged = whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :]
                 assert (in_hash and whole is again) or is_refused(two, damaged)
     assert json.loads(second.commit(ClosingMessage(name, HELD, none, {}).to_bytes())) == {"parts": [0]}
     for whole in (good, again):
         assert json.loads(second.commit(whole)) == {"parts": []}
-    with pytest.raises(ProtocolError, match=r"^reports: another set of them, or other noise, was agreed on before"):
+    with pytest.raises(ProtocolError, match=r"^reports: another report set or other noise was agreed on before"):
         second.commit(ClosingMessage(name, ("c" * 64, HELD[1]), none, listed).to_bytes())
 
 

@@ -53,7 +53,7 @@ class ClassSizeOptions:
             return None
         positives = parse_integer("positives", self.positives)
         if positives >= people:
-            raise Misuse("positives", f"fewer than all {people} people are needed, got {positives}")
+            raise Misuse("positives", f"must be fewer than all {people} people, got {positives}")
         return positives, people - positives
 
 
@@ -193,8 +193,8 @@ class ReportOptions:
         if self.task is None or self.id is None or self.memo is None:
             raise Misuse(
                 "task, id, kept",
-                "one person's row needs all three, so that no second report is drawn; of more people, send the file"
-                " that dpcurves local randomize has written",
+                "must all be given to send one person's row, so that no second report is drawn; to "
+                "send the reports of several people, name the file that dpcurves local randomize wrote",
             )
         memo = ReportMemo.from_path(self.memo)
         return (

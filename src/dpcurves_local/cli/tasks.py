@@ -81,10 +81,10 @@ def require_statistic(word: str | None, curve: Any) -> None:
     if word is None:
         return
     if word not in _TOLD:
-        raise Misuse("kernel", f"one of {', '.join(_TOLD)} is needed, got {word!r}")
+        raise Misuse("kernel", f"must be one of {', '.join(_TOLD)}, got {word!r}")
     curve_name = type(curve).__name__.removesuffix("Question")
     if curve_name not in _TOLD[word]:
-        raise Misuse("kernel", f"{word} is read from another curve than this task asks for")
+        raise Misuse("kernel", f"{word} needs a task that asks for {' or '.join(_TOLD[word])}, not for {curve_name}")
 
 
 _TOLD = {
@@ -141,21 +141,21 @@ class TaskOptions(PairStatisticOptions):
 
         grid, name = cells.parse_grid(), column.column
         if self.kernel is not None and self.curve is not None:
-            raise Misuse("curve", "a kernel says which curve it is read from: leave one of them out")
+            raise Misuse("curve", "must be left out beside --kernel, which determines the curve")
         if self.label is not None:
             return self._make_score_question(self.label, column, grid)
         for field in ("pos_label", "neg_label"):
             if getattr(self, field) is not None:
-                raise Misuse(field, "labels are those of a column: give --label, too")
+                raise Misuse(field, "needs the column of labels: give --label, too")
         if self.kernel == "kendall":
             return self._make_two_column_question(column, grid)
         for field in ("and_column", "and_grid"):
             if getattr(self, field) is not None:
-                raise Misuse(field, "two columns are those of --kernel kendall")
+                raise Misuse(field, "is for two columns: give --kernel kendall, or leave it out")
         if self.kernel == "renyi2":
             return HistogramQuestion(name, grid, measured_in=column.measured_in)
         if self.curve not in (None, "cdf", "histogram"):
-            raise Misuse("curve", "cdf or histogram is needed; roc needs --label")
+            raise Misuse("curve", f"must be cdf or histogram, got {self.curve!r}; for roc give --label, too")
         kind = HistogramQuestion if self.curve == "histogram" else CdfQuestion
         return kind(name, grid, measured_in=column.measured_in)
 
@@ -172,7 +172,7 @@ class TaskOptions(PairStatisticOptions):
             require_statistic(self.kernel, question)
         for field, words in (("coins", Coins), ("rounding", Rounding)):
             if getattr(self, field) not in tuple(words):
-                raise Misuse(field, f"one of {', '.join(words)} is needed, got {getattr(self, field)!r}")
+                raise Misuse(field, f"must be one of {', '.join(words)}, got {getattr(self, field)!r}")
         return Task(
             question, loss, parse_integer("people", self.people), aim=CountUse.AREA if area else None,
             coins=Coins(self.coins),
@@ -188,9 +188,9 @@ class TaskOptions(PairStatisticOptions):
         from dpcurves.data import Grid
 
         if column.measured_in:
-            raise Misuse("measured_in", "two columns have no unit together: leave it out")
+            raise Misuse("measured_in", "must be left out: two columns have no common unit")
         if self.and_column is None or self.and_grid is None:
-            raise Misuse("and_column", "kendall is of two columns: give --and-column and --and-grid")
+            raise Misuse("and_column", "must be given with --and-grid, because --kernel kendall reads two columns")
         return Histogram2DQuestion(column.column, self.and_column, grid, Grid.parse(self.and_grid))
 
     def _make_score_question(self, label: str, column: ColumnOptions, grid: Grid) -> RocQuestion:
@@ -200,12 +200,12 @@ class TaskOptions(PairStatisticOptions):
         from dpcurves.curves import RocQuestion
 
         if self.curve not in (None, "roc"):
-            raise Misuse("curve", "with labels it is roc")
+            raise Misuse("curve", "must be roc, or left out, because --label was given")
         for field, kind in (("and_column", None), ("and_grid", None), ("kernel", "auc")):
             if getattr(self, field) not in (None, kind):
-                raise Misuse(field, "with labels the area of the ROC curve is told, no other statistic")
+                raise Misuse(field, "must be left out: with --label the task estimates the area under the ROC curve")
         if column.measured_in:
-            raise Misuse("measured_in", "scores of a ROC curve have no unit: leave it out")
+            raise Misuse("measured_in", "must be left out: scores of a ROC curve have no unit")
         negative = None if self.neg_label is None else parse_label("neg_label", self.neg_label)
         positive = parse_label("pos_label", "1" if self.pos_label is None else self.pos_label)
         return RocQuestion(label, column.column, grid, positive, negative)
@@ -222,7 +222,10 @@ class NewFile:
         try:
             Path(self.out).write_bytes(made)
         except OSError as error:
-            raise Misuse("out", f"{self.out!r} can not be written ({error.strerror})") from None
+            raise Misuse(
+                "out",
+                f"{self.out!r} cannot be written ({error.strerror}); name a file in a folder that you may write to",
+            ) from None
 
 
 @dataclass(frozen=True)
@@ -307,10 +310,14 @@ class InvitationOptions:
         try:
             lines = Path(self.names).read_text(encoding="utf-8").splitlines()
         except (OSError, UnicodeDecodeError):
-            raise Misuse("names", f"{self.names!r} can not be read as text in UTF-8") from None
+            raise Misuse(
+                "names", f"{self.names!r} cannot be read as text in UTF-8; name a file with one name on each line"
+            ) from None
         people = [line.strip() for line in lines if line.strip()]
         if not people or len({normalize_name(person) for person in people}) < len(people):
-            raise Misuse("names", "at least one name is needed, and each once; case and spaces make no other name")
+            raise Misuse(
+                "names", "must be at least one name, each once; names that differ only in case or spaces are the same"
+            )
         return people
 
 
@@ -345,7 +352,7 @@ def randomize(source: SourceOptions, document: LocalTaskDocument, device: Device
     task, column, delimiter = document.read_task(), device.column, source.delimiter
     if device.id is None:
         if device.memo is not None:
-            raise Misuse("memo", "a report is kept for a person: give --id, too")
+            raise Misuse("memo", "stores the report of a person: give --id, too")
         new.write(task.randomize_table(source.records(), column=column, delimiter=delimiter))
     else:
         memo = None if device.memo is None else ReportMemo.from_path(device.memo)
@@ -395,7 +402,7 @@ def publish(received: ReportFiles, document: LocalTaskDocument, first: SecondRou
     from .. import publish as published
 
     if first.of not in tuple(FirstClass):
-        raise Misuse("of", f"one of {', '.join(FirstClass)} is needed, got {first.of!r}")
+        raise Misuse("of", f"must be one of {', '.join(FirstClass)}, got {first.of!r}")
     collection = received.collect_reports(document.read_task())
     with suppress_curve_warnings():
         second_round = published(
@@ -415,7 +422,7 @@ def _print_area(second_round: SecondRound, received: ReportFiles, output: Output
     """Print the AUC of a task of two rounds, a number without a plot."""
     for field in ("json", "plot", "csv", "xlsx", "html"):
         if getattr(output, field) is not None:
-            raise Misuse(field, "of an area in two rounds a number is told, no curve: leave it out")
+            raise Misuse(field, "must be left out: the area of two rounds is a number without a curve")
     level, collection = output.simulated_level(), received.collect_reports(second_round)
     with suppress_curve_warnings():
         area = collection.curve()

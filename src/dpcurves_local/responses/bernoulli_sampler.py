@@ -24,7 +24,7 @@ FEW_PLACES = 3
 """Binary digits of a probability up to which each draw combines single random bits; measured."""
 _BYTE, _REST = 8, 56
 """Bits of the uniform integer that are drawn first, and the others."""
-_HALF = 32
+_HALF_WORD = 32
 """Bits of a random word of `sample_uniform`."""
 _COINS = 8
 """Bernoulli draws per table lookup: one byte."""
@@ -186,9 +186,9 @@ def sample_uniform(outcomes: int, size: int, randomness: Randomness) -> IntArray
     half is below ``2**32 % outcomes`` are rejected.
     """
     products = np.frombuffer(randomness.random_bytes(4 * size), dtype="<u4").astype(np.uint64) * np.uint64(outcomes)
-    uneven = np.uint64((1 << _HALF) % outcomes)
-    rejected = np.flatnonzero((products & np.uint64((1 << _HALF) - 1)) < uneven)
-    outcome = (products >> np.uint64(_HALF)).astype(np.int64)
+    uneven = np.uint64((1 << _HALF_WORD) % outcomes)
+    rejected = np.flatnonzero((products & np.uint64((1 << _HALF_WORD) - 1)) < uneven)
+    outcome = (products >> np.uint64(_HALF_WORD)).astype(np.int64)
     if rejected.size:
         outcome[rejected] = sample_uniform(outcomes, rejected.size, randomness)
     return outcome

@@ -102,13 +102,11 @@ class Randomiser(ABC):
 
     def __post_init__(self) -> None:
         if not isinstance(self.epsilon, Fraction):
-            raise WrongArgumentType("epsilon", f"a Fraction is needed, got {type(self.epsilon).__name__}")
+            raise WrongArgumentType("epsilon", f"must be a Fraction, got {type(self.epsilon).__name__}")
         if not 2 <= self.answers <= MOST_ANSWERS:
-            raise InvalidArgument("answers", f"from 2 to {MOST_ANSWERS} are randomised, got {self.answers}")
+            raise InvalidArgument("answers", f"must be from 2 to {MOST_ANSWERS}, got {self.answers}")
         if not LEAST_EPSILON <= self.epsilon <= MOST_EPSILON:
-            raise InvalidArgument(
-                "epsilon", f"a number from 2**-20 to {MOST_EPSILON} is needed, got {float(self.epsilon):g}"
-            )
+            raise InvalidArgument("epsilon", f"must be from 2**-20 to {MOST_EPSILON}, got {float(self.epsilon)}")
 
     @cached_property
     @abstractmethod
@@ -135,7 +133,7 @@ class Randomiser(ABC):
             ValueError: a number is not an answer. The message does not contain it.
         """
         if answers.size and not (answers.min() >= 0 and answers.max() < self.answers):
-            raise InvalidArgument("answers", f"whole numbers from 0 to {self.answers - 1} are needed")
+            raise InvalidArgument("answers", f"must be whole numbers from 0 to {self.answers - 1}")
         source, step = randomness.expand(), max(1, _AT_ONCE // self.octets)
         reports = np.empty((len(answers), self.octets), dtype=np.uint8)
         for start in range(0, len(answers), step):
@@ -514,7 +512,10 @@ class SubsetSelection(BitVectorRandomiser):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.answers > self.MAX_ANSWERS:
-            raise InvalidArgument("answers", f"subsets of at most {self.MAX_ANSWERS} are sent, got {self.answers}")
+            raise InvalidArgument(
+                "answers",
+                f"must be at most {self.MAX_ANSWERS} for subset selection, got {self.answers}; take another randomiser",
+            )
 
     @cached_property
     def size(self) -> int:
@@ -630,7 +631,7 @@ def make_randomiser(name: str, answers: int, epsilon: Fraction) -> Randomiser:
     """
     randomisers = {randomiser.NAME: randomiser for randomiser in RANDOMISERS}
     if name not in randomisers:
-        raise InvalidArgument("randomiser", f"one of {', '.join(randomisers)} is needed")
+        raise InvalidArgument("randomiser", f"must be one of {', '.join(randomisers)}")
     return randomisers[name](answers, epsilon)
 
 

@@ -83,7 +83,7 @@ class RenamedColumns:
         own. Raises `Misuse` if --label is given without labels in the task.
         """
         if task.label is None and self.label is not None:
-            raise Misuse("label", "the task has no labels; leave it out")
+            raise Misuse("label", "must be left out, because the task has no labels")
         *others, last = task.axes
         names = [self.label if axis is task.label else None for axis in others]
         return [*zip(others, names, strict=True), (last, self.column)]
@@ -133,7 +133,7 @@ def aggregator(running: ServerOptions, watching: MonitoringOptions) -> None:
         return
     tasks, party = [read_task(file) for file in running.task.split(",")], running.parse_party()
     if running.workers and not running.jobs:
-        raise Misuse("workers", "workers need --jobs, a place that all of them can reach")
+        raise Misuse("workers", "needs --jobs, a place that all workers can reach")
     server = Aggregator(
         party, tasks, Identity.load(Path(running.identity)), running.store, running.peer,
         of.parse_integer("timeout", running.timeout), limits, watching.create_monitoring(), running.jobs,
@@ -509,7 +509,11 @@ def _options_from_labels(task: Task, names: frozenset[str]) -> dict[str, Any]:
     if not beside:
         return {**_options_from_classes(label, names), **_options_from_split(None, names)}
     if label is None or len(beside) > 1 or isinstance(beside[0], Axis):
-        raise Misuse("task", "counts several columns together, not classes of one column by category")
+        raise Misuse(
+            "task",
+            "must count the classes of one column by one column of categories for this question; "
+            "make such a task with --by and --beside, or ask this one for another curve",
+        )
     return {**_options_from_classes(beside[0], names), **_options_from_split(label, names)}
 
 
@@ -519,11 +523,11 @@ def _options_from_classes(label: Categories | None, names: frozenset[str]) -> di
     """
     if "causes" in names:
         if label is None:
-            raise Misuse("task", "counts no kinds of events; this curve needs a task with --categories")
+            raise Misuse("task", "counts no kinds of events; ask a task with --categories")
         censored, *causes = map(format_label, label.values)
         return {"event": label.column, "censored_value": censored, "causes": ",".join(causes)}
     if label is None or len(label.values) != 2:
-        raise Misuse("task", "counts values without two classes; this curve needs a task with --label")
+        raise Misuse("task", "counts values without two classes; ask a task with --label")
     negative, positive = map(format_label, label.values)
     classes = dict.fromkeys(("label", "event"), label.column) | dict.fromkeys(("pos_label", "event_value"), positive)
     return {**classes, **dict.fromkeys(("neg_label", "censored_value"), negative)}

@@ -143,8 +143,6 @@ class Bearer:
         return float(parse_integer("timeout", self.timeout))
 
 
-PAUSE = 0.2
-"""Seconds before the second poll of the mailbox; each pause is 1.5 times the one before, up to `LONGEST_PAUSE`."""
 LONGEST_PAUSE = 5.0  # seconds between two polls of the mailbox at most
 
 
@@ -186,7 +184,8 @@ def _poll_meetings(participant: Participant, values: Sequence[int], wait_seconds
     """Return a person's progress after at most `wait_seconds`, or once all pairs are done."""
     from time import monotonic, sleep
 
-    end, pause = monotonic() + wait_seconds, PAUSE
+    # 0.2: seconds before the second poll of the mailbox; each pause is 1.5 times the one before, up to `LONGEST_PAUSE`
+    end, pause = monotonic() + wait_seconds, 0.2
     while True:
         progress = participant.advance_meetings(values)
         if progress.is_over or monotonic() + pause > end:
@@ -292,12 +291,12 @@ class PairOptions:
         Raises:
             Misuse: a required option is missing or invalid.
         """
-        from ..pairs import PAIRINGS, PairTask, Trust
+        from ..pairs import KERNELS, PAIRINGS, PairTask, Trust
         from ..pairs.mechanisms import NoisePlacement
 
         trust, noises = self.parse_trust(), {"sum": NoisePlacement.ON_SUM, "each": NoisePlacement.EACH}
         if self.kernel is None:
-            raise Misuse("kernel", "give the kernel whose mean is estimated")
+            raise Misuse("kernel", f"must be given: one of {', '.join(KERNELS)}")
         default_noise = "each" if trust is Trust.PEOPLE else "sum"
         return PairTask(
             parties.name, self.kernel, self.parse_columns(),
@@ -314,13 +313,13 @@ def create_pair_task(pair_options: PairOptions, price: LossOptions, parties: Par
     from secrets import token_bytes
 
     from ..pairs.queries import commit_to_seed
-    from ..pairs.task import SIZE, statement, write_seed
+    from ..pairs.task import COMMITTED_SEED_SIZE, statement, write_seed
 
     if parties.check != "nobody":
-        raise Misuse("check", "applies to counts; values of pairs cannot be checked")
+        raise Misuse("check", "applies to counts; leave it out, because values of pairs cannot be checked")
     if parties.invitations:
-        raise Misuse("invitations", "applies to counts; tickets of pairs are made in advance")
-    seed = token_bytes(SIZE)
+        raise Misuse("invitations", "applies to counts; leave it out, because tickets of pairs are made in advance")
+    seed = token_bytes(COMMITTED_SEED_SIZE)
     task = parties.create_task(pair_options.create_draft(price, parties, commit_to_seed(seed)), min_owners=2)
     seed_file = write_seed(Path(parties.tickets) / "coordinator-1", seed)
     files = f"written: {parties.out}, tickets in {parties.tickets}, and the seed of pairs, secret until closing:"

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from ..shares.task import ReportKind
 
 
-SPREAD = 100.0
-"""Ratio of the central range's endpoints from which cells of equal ratios are proposed instead of equal widths."""
 TRIMMED = 0.05
 """Fraction of the sample's values outside the central range, on either side."""
 STEPS = 10
@@ -67,7 +65,9 @@ def propose_grid(low: float, high: float, central_range: tuple[float, float], ce
     >>> propose_grid(18, 93, (22, 80), 64), propose_grid(0.5, 90_000, (2, 30_000), 64)
     ('10:100:64', 'geometric:0.1:100000:64')
     """
-    if central_range[0] > 0 and central_range[1] >= SPREAD * central_range[0]:
+    # 100.0: ratio of the central range's endpoints from which cells of equal ratios are proposed instead of equal
+    # widths
+    if central_range[0] > 0 and central_range[1] >= 100.0 * central_range[0]:
         least = low if low > 0 else central_range[0]
         exponents = floor(log10(least) - 1e-9), ceil(log10(high) + 1e-9)
         return f"geometric:{float(f'1e{exponents[0]}'):.15g}:{float(f'1e{exponents[1]}'):.15g}:{cells}"
@@ -139,7 +139,7 @@ class CountedColumn:
     def require_column(self) -> str:
         """Return the name of the column. Raises `Misuse` if no column was given."""
         if self.column is None:
-            raise Misuse("column", "give the column that is counted, or ask pairs of people with --pairs")
+            raise Misuse("column", "must be given to count a column; to ask pairs of people, give --pairs instead")
         return self.column
 
 
@@ -350,7 +350,9 @@ def create(counts: Counts, price: of.LossOptions, pair_options: PairOptions, par
     """
     require_extra()
     if pair_options.pairs is not None:
-        refuse_options("a task of pairs uses --columns; leave it out", counts, Counts.create_default())
+        refuse_options(
+            "applies to counts; leave it out, because a task of pairs uses --columns", counts, Counts.create_default()
+        )
         create_pair_task(pair_options, price, parties)
         return
     refuse_options("applies to tasks of pairs; give the pairs of a person with --pairs", pair_options, PairOptions())

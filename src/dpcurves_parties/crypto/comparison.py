@@ -40,7 +40,6 @@ from .keys import (
 )
 from .ring import Domain, Words
 
-MOST_BLOCKS = 8192  # blocks expanded at once, which fit into the cache
 KEYS = 512  # keys whose whole domain is evaluated at once
 
 
@@ -59,7 +58,11 @@ def cell_sums(keys: ComparisonKeys, engine: Engine) -> Words:
     """
     domain = keys.domain
     if not domain.is_enumerable:
-        raise InvalidArgument("keys", f"a domain of {domain.bits} bits is too large to be enumerated")
+        raise InvalidArgument(
+            "keys",
+            f"must be on an enumerable domain; {domain.bits} bits are too many to count every cell, "
+            "so ask at thresholds",
+        )
     totals = np.zeros((1 << domain.bits, domain.ring.words), np.uint64)
     for start in range(0, len(keys), KEYS):
         chunk = keys[start : start + KEYS]
@@ -75,7 +78,7 @@ def _add_leaf_sums(engine: Engine, public: PublicShare, nodes: Words, level: int
     if level == public.domain.levels:
         leaves = engine.leaf_sums(nodes, public).reshape(len(totals), ring.words)
         totals[:] = ring.add(totals, leaves)
-    elif count > 1 and 2 * count * len(public) > MOST_BLOCKS:
+    elif count > 1 and 2 * count * len(public) > 8192:  # blocks expanded at once, which fit into the cache
         for half, half_totals in zip((nodes[: count // 2], nodes[count // 2 :]), np.split(totals, 2), strict=True):
             _add_leaf_sums(engine, public, half, level, half_totals)
     else:
@@ -85,8 +88,6 @@ def _add_leaf_sums(engine: Engine, public: PublicShare, nodes: Words, level: int
 
 # Costs in steps of one level, measured by benchmarks/comparison_functions.py. They are constants on all machines:
 # shares of thresholds and shares of cells do not add up, so both servers must make the same choice.
-CELL_COST = 1.5  # steps per cell of the domain
-LEAF_COST = 3.0  # steps per leaf of a threshold's path
 
 
 def _draw_seeds(
@@ -162,7 +163,9 @@ def is_enumeration_cheaper(domain: Domain, thresholds: Sequence[int]) -> bool:
     """
     paths = sorted({threshold >> domain.leaf_bits for threshold, _ in domain.sort_thresholds(thresholds)})
     steps = sum((domain.levels, *((low ^ high).bit_length() for low, high in pairwise(paths)))) if paths else 0
-    return domain.is_enumerable and steps + LEAF_COST * len(paths) > CELL_COST * 2**domain.bits
+    # 1.5: steps per cell of the domain
+    # 3.0: steps per leaf of a threshold's path
+    return domain.is_enumerable and steps + 3.0 * len(paths) > 1.5 * 2**domain.bits
 
 
 def evaluate_keys(keys: ComparisonKeys, thresholds: Sequence[int], engine: Engine) -> Words:
@@ -241,9 +244,6 @@ Node = tuple[int, int]
 _CHUNK = 1024  # checked keys that are shared or evaluated at once, so that their states fit into the cache
 _MARKED = 5  # blocks of a mark: four of both children's hashes, one of their weights
 _MARKS = b"dpcurves: marks of nodes, version 1"
-MOST_KEPT = 64
-"""Nodes whose seeds a walk caches at most, at 16 bytes per key and node."""
-_MOST_WORDS = 1024  # words of a key's transcript before it is folded; must be equal at both servers
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -473,7 +473,7 @@ class _Transcript:
         """
         self.rows.append(words)
         self.width += words.shape[1]
-        if self.width > _MOST_WORDS:
+        if self.width > 1024:  # words of a key's transcript before it is folded; must be equal at both servers
             folded = self._hash_rows(32).view(np.uint64)
             self.rows, self.width = [folded], folded.shape[1]
 
@@ -581,7 +581,8 @@ class NodeWalk:
             marks.append(sha256(marked.astype("<u8", copy=False).tobytes()).digest())
         parents = {(level - 1, index >> 1) for level, index in nodes}
         leaves = [node for node in nodes if node not in parents]
-        self._cached_seeds = {node: reached[node].copy() for node in leaves[:MOST_KEPT]}
+        # 64: nodes whose seeds a walk caches at most, at 16 bytes per key and node
+        self._cached_seeds = {node: reached[node].copy() for node in leaves[:64]}
         sums = np.array(left_counts, np.uint64).reshape(len(nodes), domain.ring.words)
         mark_array = np.frombuffer(b"".join(marks), np.uint8).reshape(len(nodes), 32)
         return NodeSums(domain.ring.negate(sums) if party else sums, mark_array)

@@ -527,7 +527,9 @@ class FastEngine:
         from .kernels import compile_generation
 
         if not (_is_contiguous(public.seeds) and _is_contiguous(public.values) and _is_contiguous(public.turns)):
-            raise InvalidArgument("public", "words of keys must be contiguous")
+            raise InvalidArgument(
+                "public", "must have contiguous words of keys; allocate them with CorrectionWords.allocate"
+            )
         ring, cells, pair = (
             public.domain.ring,
             np.ascontiguousarray(cells),

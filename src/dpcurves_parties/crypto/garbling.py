@@ -18,12 +18,12 @@ from .ring import Words
 
 Bits = NDArray[np.bool_]
 _ONE = np.uint64(1)  # mask of the permute bit, a label's lowest bit
-LABEL_SIZE = 16  # bytes of a wire label, an AES block
 
 
 def draw_offset(randomness: RandomByteSource) -> Words:
     """SECRET: draw the free-XOR offset of a session. Its lowest bit is 1, so that the labels' permute bits differ."""
-    offset = np.frombuffer(randomness.random_bytes(LABEL_SIZE), dtype="<u8").astype(np.uint64)
+    # 16: bytes of a wire label, an AES block
+    offset = np.frombuffer(randomness.random_bytes(16), dtype="<u8").astype(np.uint64)
     offset[0] |= _ONE
     return offset
 
@@ -52,7 +52,7 @@ def reconstruct_bits(first: Sequence[Bits], second: Sequence[Bits]) -> list[Bits
         ValueError: the shares have different wires or instances.
     """
     if [len(wire) for wire in first] != [len(wire) for wire in second]:
-        raise InvalidArgument("shares", "both parties' shares must have the same wires and instances")
+        raise InvalidArgument("shares", "must be of the same wires and instances at both parties")
     return [left ^ right for left, right in zip(first, second, strict=True)]
 
 
@@ -92,7 +92,7 @@ class GateKeys:
         after 2**48 batches.
         """
         if self._next >= MOST:
-            raise InvalidArgument("session", f"a session has at most {MOST} batches of gates")
+            raise InvalidArgument("session", f"must have at most {MOST} batches of gates; start a new session")
         key = self._words.copy()
         key[0] ^= np.uint64(self._next)
         self._next += 1
@@ -317,7 +317,7 @@ class Evaluator:
         """
         self.finish()
         if len(tables) % 32:
-            raise ProtocolError("tables", "truncated")
+            raise ProtocolError("tables", "must have a multiple of 32 bytes; the message was cut off")
         self._tables, self._position = np.frombuffer(tables, dtype="<u8").astype(np.uint64, copy=False), 0
 
     def finish(self) -> None:
@@ -327,7 +327,10 @@ class Evaluator:
             ProtocolError: there are more tables than gates.
         """
         if self._position != len(self._tables):
-            raise ProtocolError("tables", "more tables than gates")
+            raise ProtocolError(
+                "tables",
+                "must be as many as the circuit's AND gates, but more were sent; run the same circuit at both parties",
+            )
 
     def xor(self, left: Words, right: Words) -> Words:
         """SECRET: return the labels of the XOR: the XOR of both wires' labels."""
@@ -347,7 +350,10 @@ class Evaluator:
         """
         end = self._position + 4 * len(left)
         if end > len(self._tables):
-            raise ProtocolError("tables", "fewer tables than gates")
+            raise ProtocolError(
+                "tables",
+                "must be as many as the circuit's AND gates, but fewer were sent; run the same circuit at both parties",
+            )
         tables = self._tables[self._position : end].reshape(2, len(left), 2)
         self._position = end
         return self.engine.evaluate(left, right, tables, self.keys.next_key())

@@ -453,7 +453,6 @@ def compile_leaf_sums(lanes: int, words: int) -> Callable[..., None]:
 # messages are interleaved, because a round takes several cycles.
 HASH_GROUPS = 2  # messages whose SHA-256 rounds are interleaved
 MESSAGE_WORDS = 6  # 64-bit words of a message: prefix (2), level, node number, seed (2)
-_DIGEST_WORDS = 4  # 64-bit words of a SHA-256 digest
 _I32, _WIDE = ir.IntType(32), ir.IntType(64)  # LLVM's types of a 32-bit word of SHA-256 and of a 64-bit word
 _FOUR = ir.VectorType(_I32, 4)  # LLVM's type of a register of four 32-bit words
 
@@ -543,7 +542,8 @@ class _Sha256Emitter:
         first, second = state
         for number, places in enumerate(((3, 2, 7, 6), (1, 0, 5, 4))):
             register = self.swap_bytes(self.shuffle_words(first, second, *places))
-            self.builder.store(register, self.register_pointer(base, message, _DIGEST_WORDS, number), align=8)
+            # 4: 64-bit words of a SHA-256 digest
+            self.builder.store(register, self.register_pointer(base, message, 4, number), align=8)
 
 
 @define_intrinsic("messages", "digests", "first", "groups")
@@ -589,7 +589,6 @@ def compile_digests() -> Callable[..., None]:
 # Evaluation of a node of checked keys: both children, their hashes and weights, and a mark of all these.
 SEEN = 128
 """Keys per batch, so that all buffers stay in the L1 cache."""
-MARKED = 5  # blocks of a mark (see `NodeMarkKey`): four of both children's hashes, one of their weights
 
 
 @define_intrinsic("arrays", "round_keys", "first", "lanes", "groups")
@@ -647,7 +646,8 @@ def compile_node_evaluation(lanes: int) -> Callable[..., Any]:
         _expand_aes_key(key, mark_single, 1)
         child_seeds, blocks = np.empty((2, SEEN, 2), np.uint64), np.empty((3, SEEN, 2), np.uint64)
         messages, digests = np.empty((2 * SEEN, MESSAGE_WORDS), np.uint64), np.empty((2 * SEEN, 4), np.uint64)
-        planes = np.zeros((MARKED, SEEN, 2), np.uint64)
+        # 5: blocks of a mark (see `NodeMarkKey`): four of both children's hashes, one of their weights
+        planes = np.zeros((5, SEEN, 2), np.uint64)
         for j in range(2 * SEEN):
             for word in range(4):
                 messages[j, word] = head[word]

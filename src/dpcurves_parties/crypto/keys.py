@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from dpcurves.arguments import InvalidArgument
 
-from .ring import MOST_BITS, Domain, Frame, Part, Words, join_levels, split_levels
+from .ring import MOST_CELL_BITS, Domain, Frame, Part, Words, join_levels, split_levels
 
 
 class RandomByteSource(Protocol):
@@ -40,7 +40,10 @@ class SeedShare:
         if self.party not in (0, 1):
             raise InvalidArgument("party", f"must be 0 or 1, got {self.party}")
         if bool(np.any(self.words[:, 1] >> np.uint64(63) != self.party)):
-            raise InvalidArgument(f"seeds of server {self.party}", f"the top bit of every seed must be {self.party}")
+            raise InvalidArgument(
+                f"seeds of server {self.party}",
+                f"must have the top bit {self.party} in every seed; draw them with SeedShare.sample",
+            )
 
     @classmethod
     def sample(cls, count: int, party: int, randomness: RandomByteSource) -> SeedShare:
@@ -124,7 +127,7 @@ class CorrectionWords(ABC):
     def require(cls, domain: Domain, records: Words) -> None:
         """Refuse invalid rows. Raises `ValueError` if a row has bits past the last level."""
         levels, _ = cls.layout(domain)["seeds"]
-        if levels < MOST_BITS and bool((cls._split_records(domain, records)["turns"] >> np.uint64(levels)).any()):
+        if levels < MOST_CELL_BITS and bool((cls._split_records(domain, records)["turns"] >> np.uint64(levels)).any()):
             raise InvalidArgument(cls.KEY_NAME, f"bits of turns past level {levels} must be 0")
 
     @classmethod

@@ -20,7 +20,6 @@ from .ring import Words
 
 # The group ristretto255 (RFC 9496), by libsodium.
 POINT_SIZE = 32  # bytes of an encoded element of ristretto255 (RFC 9496)
-_UNREDUCED = 64  # random bytes that are reduced to a scalar
 IDENTITY = bytes(POINT_SIZE)
 
 
@@ -37,7 +36,8 @@ def load_sodium() -> Any:
 
 def draw_scalar(randomness: RandomByteSource) -> bytes:
     """SECRET: draw a scalar of ristretto255, 32 bytes; its distance from uniform is at most 2**-250."""
-    scalar: bytes = load_sodium().crypto_core_ristretto255_scalar_reduce(randomness.random_bytes(_UNREDUCED))
+    # 64: random bytes that are reduced to a scalar
+    scalar: bytes = load_sodium().crypto_core_ristretto255_scalar_reduce(randomness.random_bytes(64))
     return scalar
 
 
@@ -96,7 +96,6 @@ def require_point(point: bytes) -> None:
 # Formal guarantees: R is uniform for either choice, so the sender learns nothing, unconditionally. A receiver who
 # follows the protocol learns only the chosen key, if the Diffie-Hellman problem is hard in ristretto255 and SHA-256 is
 # a random oracle. A receiver who deviates can choose late, and is not covered.
-_KEY_SIZE = 16  # bytes of a transferred key, an AES-128 key
 _PURPOSE = b"dpcurves: base transfer, version 1"
 
 
@@ -180,7 +179,7 @@ class BaseReceiver:
 def _parse_points(answer: bytes, count: int) -> list[bytes]:
     """Parse the points of an answer. Raises `ProtocolError` if their number is wrong, or a point is invalid."""
     if len(answer) != POINT_SIZE * count:
-        raise ProtocolError("points", f"must be {count}")
+        raise ProtocolError("points", f"must be {count} points of 32 bytes, one for each transfer")
     points = [answer[start : start + POINT_SIZE] for start in range(0, len(answer), POINT_SIZE)]
     for point in points:
         require_point(point)
@@ -190,7 +189,8 @@ def _parse_points(answer: bytes, count: int) -> list[bytes]:
 def _derive_key(session: bytes, number: int, first: bytes, point: bytes, shared: bytes) -> bytes:
     """Hash a shared point to a key, bound to session, number and messages."""
     name = len(session).to_bytes(4, "little") + session + number.to_bytes(4, "little")
-    return sha256(_PURPOSE + name + first + point + shared).digest()[:_KEY_SIZE]
+    # 16: bytes of a transferred key, an AES-128 key
+    return sha256(_PURPOSE + name + first + point + shared).digest()[:16]
 
 
 def _as_words(keys: Sequence[bytes]) -> Words:
@@ -445,7 +445,7 @@ class ExtensionSender:
         """
         words, trees = pad_bit_count(count) // _ROWS, len(self.trees.leaves)
         if len(message) != 8 * words * trees:
-            raise ProtocolError("choices", f"must be the choices of {count} bits")
+            raise ProtocolError("choices", f"must have the bytes for {count} choice bits")
         masked = np.frombuffer(message, dtype="<u8").astype(np.uint64, copy=False).reshape(trees, words)
         columns, mask = np.empty((LABEL_BITS, words), np.uint64), -split_offset_bits(self.offset).astype(np.uint64)
         for tree, _ in self._streams.fold_leaves(words, columns):

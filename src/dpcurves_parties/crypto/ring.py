@@ -14,7 +14,7 @@ from dpcurves.arguments import InvalidArgument
 
 Words = NDArray[np.uint64]
 
-_HALF = np.uint64(2**32 - 1)  # mask of the lower half of a word
+_LOW_HALF = np.uint64(2**32 - 1)  # mask of the lower half of a word
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +76,10 @@ class Ring:
         """Return sums along the last axis but one, ``(..., count, words)``, of fewer than 2**32 numbers."""
         if self.words == 1:
             return np.asarray(np.add.reduce(numbers, axis=-2))
-        low = np.add.reduce(numbers[..., 0] & _HALF, axis=-1)
+        low = np.add.reduce(numbers[..., 0] & _LOW_HALF, axis=-1)
         middle = np.add.reduce(numbers[..., 0] >> 32, axis=-1) + (low >> 32)
         high = np.add.reduce(numbers[..., 1], axis=-1) + (middle >> 32)
-        return np.stack([(middle << 32) | (low & _HALF), high], axis=-1)
+        return np.stack([(middle << 32) | (low & _LOW_HALF), high], axis=-1)
 
     def running_sums(self, numbers: Words) -> Words:
         """Return the cumulative sums along the first axis of numbers ``(count, words)``, modulo ``2**(64 * words)``."""
@@ -119,8 +119,7 @@ Z128 = Ring(2)
 """The ring of integers modulo 2**128, in two words each."""
 
 
-MOST_BITS = 64  # bits of the largest domain: a cell fits into one word
-ENUMERABLE_BITS = 20  # bits of the largest domain that is evaluated as a whole, that is for all cells
+MOST_CELL_BITS = 64  # bits of the largest domain: a cell fits into one word
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,8 +140,8 @@ class Domain:
     ring: Ring
 
     def __post_init__(self) -> None:
-        if not 1 <= self.bits <= MOST_BITS:
-            raise InvalidArgument("bits", f"must be from 1 to {MOST_BITS}, got {self.bits}")
+        if not 1 <= self.bits <= MOST_CELL_BITS:
+            raise InvalidArgument("bits", f"must be from 1 to {MOST_CELL_BITS}, got {self.bits}")
 
     @property
     def leaf_bits(self) -> int:
@@ -159,7 +158,7 @@ class Domain:
     @property
     def is_enumerable(self) -> bool:
         """True if keys can be evaluated on the whole domain; these keys have one more block."""
-        return self.bits <= ENUMERABLE_BITS
+        return self.bits <= 20  # bits of the largest domain that is evaluated as a whole, that is for all cells
 
     def require(self, cells: Words) -> None:
         """Refuse cells outside the domain, without showing them.
@@ -167,8 +166,8 @@ class Domain:
         Raises:
             ValueError: a cell is outside the domain.
         """
-        if self.bits < MOST_BITS and bool(np.any(cells >> np.uint64(self.bits))):
-            raise InvalidArgument("cells", f"all must be below 2**{self.bits}")
+        if self.bits < MOST_CELL_BITS and bool(np.any(cells >> np.uint64(self.bits))):
+            raise InvalidArgument("cells", f"must be below 2**{self.bits}")
 
     def sort_thresholds(self, thresholds: Sequence[int]) -> tuple[tuple[int, int], ...]:
         """Return the thresholds in ascending order, each with its original position.
@@ -178,7 +177,7 @@ class Domain:
         """
         for threshold in thresholds:
             if not 0 <= threshold < 1 << self.bits:
-                raise InvalidArgument("thresholds", f"all must be in 0, ..., 2**{self.bits} - 1, got {threshold}")
+                raise InvalidArgument("thresholds", f"must be from 0 to 2**{self.bits} - 1, got {threshold}")
         return tuple(sorted((int(threshold), position) for position, threshold in enumerate(thresholds)))
 
 
@@ -251,12 +250,17 @@ class Frame:
             ("magic", "version", "kind", "bits", "words"), header, expected_header, strict=False
         ):
             if actual != expected:
-                raise InvalidArgument(self.name, f"{field_name} must be {expected!r}, got {actual!r}")
+                raise InvalidArgument(
+                    self.name,
+                    f"must be made for this use: {field_name} of its header must be {expected!r}, got {actual!r}",
+                )
         size = HEAD_SIZE + 8 * record_words * header[-1]
         if len(blob) != size:
-            raise InvalidArgument(self.name, f"must have {size} bytes for count {header[-1]}, got {len(blob)}")
+            raise InvalidArgument(
+                self.name, f"must have {size} bytes for {header[-1]} records, got {len(blob)}; send them again"
+            )
         if blob[_HEAD.size : HEAD_SIZE] != _checksum(blob[: _HEAD.size], memoryview(blob)[HEAD_SIZE:]):
-            raise InvalidArgument(self.name, "wrong checksum: the bytes were changed")
+            raise InvalidArgument(self.name, "must have its checksum; the bytes were changed, send them again")
         body = np.frombuffer(blob, dtype="<u8", offset=HEAD_SIZE).astype(np.uint64, copy=False)
         return body.reshape(header[-1], record_words)
 
@@ -265,7 +269,9 @@ class Frame:
         fields. Raises `ValueError` if the bytes are shorter than a header.
         """
         if len(blob) < HEAD_SIZE:
-            raise InvalidArgument(self.name, f"must begin with a header of {HEAD_SIZE} bytes, got {len(blob)}")
+            raise InvalidArgument(
+                self.name, f"must begin with a header of {HEAD_SIZE} bytes, got {len(blob)} bytes; send them again"
+            )
         magic, version, kind, bits, words, count = _HEAD.unpack_from(blob)
         return magic, version, kind, bits, words, count
 

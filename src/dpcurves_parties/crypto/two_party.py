@@ -64,12 +64,14 @@ def run_both_parties(first: Talk[Result], second: Talk[Other]) -> tuple[Result, 
                 results[number], has_progress = end.value, True
                 del running[number]
         if not has_progress:
-            raise InvalidArgument("parties", "both parties wait for a message of the other")
+            raise InvalidArgument(
+                "parties",
+                "must alternate, but both wait for a message of the other: run the garbler and the "
+                "evaluator of one job",
+            )
     return results[0], results[1]
 
 
-CHUNK = 4096
-"""Instances per message, whose labels fit into the cache."""
 _PURPOSE = b"dpcurves: job of two parties, version 1\n"
 
 
@@ -127,7 +129,7 @@ class Job:
     count: int
     final_step: FinalStep | None = None
     tree_levels: int = SOFTSPOKEN
-    chunk_size: int = CHUNK
+    chunk_size: int = 4096  # instances per message, whose labels fit into the cache
 
     def __post_init__(self) -> None:
         if len(self.owners) != len(self.circuit.inputs):
@@ -142,13 +144,13 @@ class Job:
         inputs. Raises `ValueError`.
         """
         if len(self.circuit.outputs) != 1:
-            raise InvalidArgument("final_step", "needs a circuit with one output")
+            raise InvalidArgument("final_step", "must have a circuit with one output")
         if (
             final_step.circuit.inputs[0] != self.total_width
             or len(final_step.owners) != len(final_step.circuit.inputs) - 1
         ):
             raise InvalidArgument(
-                "final_step", f"its first input must have {self.total_width} bits, and each other input an owner"
+                "final_step", f"must have a first input of {self.total_width} bits, and an owner for each other input"
             )
 
     @property
@@ -185,7 +187,6 @@ Bits = NDArray[np.bool_]
 Given = Sequence[NDArray[np.uint64] | None]
 """For each input the numbers of all instances; None for other parties' inputs and for random bits."""
 SEED_SIZE = 16  # bytes of the seed of the garbler's labels, an AES-128 key
-_WORD = 64  # bits of an input's integers
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -216,11 +217,13 @@ class Inputs:
         for owner, width, values in zip(self.owners, self.widths, self.values, strict=True):
             if (values is not None) != (owner in (self.role, InputOwner.SHARED)):
                 raise InvalidArgument(
-                    "values", f"a party supplies its own and shared inputs, and none of owner {owner.value}"
+                    "values",
+                    f"must be given for inputs of this party or shared ones only, not for those of owner {owner.value}",
                 )
             if values is not None and values.shape != (count,):
                 raise InvalidArgument("values", f"must be one for each of {count} instances")
-            if values is not None and width < _WORD and bool(np.any(values >> np.uint64(width))):
+            # 64: bits of an input's integers
+            if values is not None and width < 64 and bool(np.any(values >> np.uint64(width))):
                 raise InvalidArgument("values", f"must be integers below 2**{width}")
 
     def split_bits(self, part: slice) -> Iterator[tuple[InputOwner, int, list[Bits]]]:
@@ -326,9 +329,11 @@ class MessageAuthenticator:
         """
         body = memoryview(message)[:-TAG_SIZE]
         if len(message) < TAG_SIZE or self._tag(1 - self.party, self._received_count, body) != message[-TAG_SIZE:]:
-            raise ProtocolError("message", "not the next message of this session")
+            raise ProtocolError(
+                "message", "must be the other party's next message of this session; start the session again"
+            )
         if size is not None and len(body) != size:
-            raise ProtocolError("message", f"must have {size} bytes")
+            raise ProtocolError("message", f"must have {size} bytes; run the same job at both parties")
         self._received_count += 1
         return body
 
@@ -444,10 +449,6 @@ def _garble_sum(  # noqa: PLR0917
     )
     yield frames.seal_message(side.machine.take_tables())
     return [garbling.permute_bits(wire) for wire in wires]
-
-
-AHEAD = 1
-"""Chunks whose transfer message is sent before the tables of an earlier chunk arrive, so that neither party waits."""
 
 
 def evaluate(job: Job, values: Given, randomness: RandomByteSource, final_values: Given = ()) -> Talk[list[Bits]]:
@@ -566,7 +567,9 @@ def _run_pipeline(
         labels, message = side.input_wires(inputs, span)
         in_flight.append((labels, use_labels))
         yield frames.seal_message(message)
-        if len(in_flight) > AHEAD:
+        # 1: chunks whose transfer message is sent before the tables of an earlier chunk arrive, so that neither party
+        # waits
+        if len(in_flight) > 1:
             yield from _evaluate_part(*in_flight.popleft(), side.machine, frames)
     for labels, use_labels in in_flight:
         yield from _evaluate_part(labels, use_labels, side.machine, frames)
@@ -591,7 +594,6 @@ def _evaluate_part(
 # The garbler sends a point; the evaluator answers with a point for each of its bits; the garbler sends the corrections
 # that turn base keys into labels, and the tables. Both sides are deterministic given randomness and received messages,
 # so an interrupted party resumes by replaying the session from the start.
-_LABEL = 16  # bytes of the correction that turns a base key into a label
 _ONLY = slice(0, 1)  # the instances of a job that has a single one
 
 
@@ -648,7 +650,8 @@ def evaluate_one(job: Job, values: Given, randomness: RandomByteSource) -> Talk[
     nonce = frames.draw_nonce(randomness)
     yield frames.seal_message(nonce, receiver.answer)
     frames.mix_nonce(nonce)
-    end, size = SEED_SIZE + _LABEL * len(choices), 32 * job.circuit.and_count
+    # 16: bytes of the correction that turns a base key into a label
+    end, size = SEED_SIZE + 16 * len(choices), 32 * job.circuit.and_count
     body = frames.open_message((yield None), end + size)
     corrections = np.frombuffer(body[SEED_SIZE:end], dtype="<u8").astype(np.uint64).reshape(-1, 2)
     chosen = receiver.derive_keys(frames.session) ^ (-choices.astype(np.uint64)[:, None] & corrections)

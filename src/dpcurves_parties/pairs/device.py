@@ -69,7 +69,7 @@ class KeyBundle:
             ProtocolError: the length is wrong, or the bundle was signed for another person or task.
         """
         if len(octets) != BUNDLE_SIZE:
-            raise ProtocolError("keys", f"{BUNDLE_SIZE} bytes are needed")
+            raise ProtocolError("keys", f"must have {BUNDLE_SIZE} bytes")
         bundle = cls(octets[:KEY_SIZE], octets[KEY_SIZE : 2 * KEY_SIZE], octets[2 * KEY_SIZE :])
         try:
             _require_large_order(bundle)
@@ -77,7 +77,7 @@ class KeyBundle:
                 bundle.signature, _encode_signing_input(task, person, bundle.hpke_key, bundle.signing_key)
             )
         except (InvalidSignature, ValueError):
-            raise ProtocolError("keys", "they are not signed for this person and task") from None
+            raise ProtocolError("keys", "are not signed for this person and task; enter the task again") from None
         return bundle
 
     @property
@@ -160,7 +160,7 @@ def open_sealed_message(
     except (InvalidSignature, InvalidTag, ValueError):
         raise ProtocolError(
             "message",
-            "signature or address is wrong; another person wrote it, or it belongs elsewhere",
+            "was not written by its sender for this address, or was changed; drop this meeting",
         ) from None
     return body
 
@@ -222,7 +222,7 @@ class FolderMailbox:
             ProtocolError: the message is too long, or the file cannot be written.
         """
         if len(message) > LARGEST_LETTER:
-            raise ProtocolError("message", f"at most {LARGEST_LETTER} bytes are allowed")
+            raise ProtocolError("message", f"must have at most {LARGEST_LETTER} bytes")
         file = self._file(address)
         draft = file.with_name(f".{file.name}.{token_hex(8)}")
         try:
@@ -232,7 +232,9 @@ class FolderMailbox:
                 os.link(draft, file)  # atomic; a sender whose message was lost stores it again
             draft.unlink()
         except OSError as error:
-            raise ProtocolError("mailbox", f"the folder cannot be written ({error.strerror})", 500) from None
+            raise ProtocolError(
+                "mailbox", f"the folder cannot be written ({error.strerror}); name a folder that you may write to", 500
+            ) from None
 
     def get_message(self, address: MessageAddress) -> bytes | None:
         """Return the message at an address; None if there is no message yet."""
@@ -278,15 +280,15 @@ def exclusive_transaction(path: Path, subject: str, tables: Sequence[str]) -> It
         yield connection
         connection.execute("COMMIT")
     except (OSError, sqlite3.Error):
-        raise ProtocolError(subject, f"{str(path)!r} cannot be read or written", 500) from None
+        raise ProtocolError(
+            subject, f"{str(path)!r} cannot be read or written; name a file in a folder that you may write to", 500
+        ) from None
     finally:
         if connection is not None:
             connection.close()
 
 
-SECRET_SIZE = 32  # bytes of a device's secret
 Bits = NDArray[np.bool_]
-_WORD = 64  # bits of the largest input value
 _TABLES = (
     "CREATE TABLE IF NOT EXISTS facts (one INTEGER PRIMARY KEY, task BLOB, secret BLOB, most INTEGER)",
     "CREATE TABLE IF NOT EXISTS meetings (name BLOB PRIMARY KEY, value BLOB, dropped INTEGER)",
@@ -326,13 +328,16 @@ class Device:
         """
         device = cls(path, task_hash, max_meetings)
         with device._open_transaction() as connection:
-            fresh = (task_hash, randomness.random_bytes(SECRET_SIZE), max_meetings)
+            fresh = (task_hash, randomness.random_bytes(32), max_meetings)  # bytes of a device's secret
             connection.execute("INSERT OR IGNORE INTO facts VALUES (1, ?, ?, ?)", fresh)
             stored, device._secret, stored_max = connection.execute("SELECT task, secret, most FROM facts").fetchone()
         if stored != task_hash:
-            raise ProtocolError("device", f"{str(path)!r} belongs to another task")
+            raise ProtocolError("device", f"{str(path)!r} belongs to another task; use a device file for each task")
         if stored_max != max_meetings:
-            raise ProtocolError("device", f"{str(path)!r} is for {stored_max} meetings, not for {max_meetings}")
+            raise ProtocolError(
+                "device",
+                f"{str(path)!r} is for {stored_max} meetings, not for {max_meetings}; use a device file for each task",
+            )
         return device
 
     @property
@@ -358,9 +363,9 @@ class Device:
                 `max_meetings`. The message does not show the value.
         """
         if meeting.task_hash != self.task_hash:
-            raise ProtocolError("meeting", "another task's meeting")
+            raise ProtocolError("meeting", "must be of this device's task; use a device file for each task")
         # A keyed hash: only a holder of the secret can test guesses of the value.
-        text = ",".join([str(coerce_unsigned(value, _WORD)) for value in values])
+        text = ",".join([str(coerce_unsigned(value, 64)) for value in values])  # bits of the largest input value
         mark = hmac.digest(self._secret, b"value\n" + meeting.name + b"\n" + text.encode(), "sha256")
         with self._open_transaction() as connection:
             connection.execute(
@@ -369,9 +374,14 @@ class Device:
             )
             row = connection.execute("SELECT value FROM meetings WHERE name = ?", (meeting.name,)).fetchone()
         if row is None:
-            raise ProtocolError("meeting", f"all {self.max_meetings} meetings of this device were entered")
+            raise ProtocolError(
+                "meeting",
+                f"must be one of at most {self.max_meetings}, and all of these were entered; nothing more can be sent",
+            )
         if not hmac.compare_digest(row[0], mark):
-            raise ProtocolError("meeting", "entered before with another value")
+            raise ProtocolError(
+                "meeting", "must be entered with the same value as before; use the file that was sent first"
+            )
         self._require_open(meeting)
 
     def store_message(self, meeting: Meeting, step: int, message: bytes) -> None:
@@ -447,7 +457,8 @@ class Device:
         with self._open_transaction() as connection:
             row = connection.execute("SELECT dropped FROM meetings WHERE name = ?", (meeting.name,)).fetchone()
         if row is None or row[0]:
-            raise ProtocolError("meeting", "dropped before" if row else "not entered yet")
+            rule = "was dropped before and stays so" if row else "was not entered yet; call enter_meeting first"
+            raise ProtocolError("meeting", rule)
 
     def _open_transaction(self) -> AbstractContextManager[sqlite3.Connection]:
         """Open an exclusive, durable transaction in the device's file; missing tables are created."""
@@ -486,7 +497,7 @@ def _replay_protocol(protocol: Talk[list[Bits]], received: Sequence[bytes]) -> t
         return sent, share
 
 
-SHARE = 100
+SHARE_STEP = 100
 """Step number of the message with an output share; larger than any step of the protocol."""
 
 
@@ -532,7 +543,7 @@ class Person:
         ):
             raise ProtocolError(
                 "device",
-                "task, number of meetings and number of values must be those of the agreement",
+                "must be of the agreement's task and number of meetings, with the agreement's number of values",
             )
         partner, job = meeting.find_partner(self.number), self.agreement.build_job(meeting)
         while True:
@@ -540,7 +551,7 @@ class Person:
             for step, message in enumerate(messages):
                 self._send_message(meeting, step, message, partner)
             if share is not None:
-                self._send_message(meeting, SHARE, share, AGGREGATOR)
+                self._send_message(meeting, SHARE_STEP, share, AGGREGATOR)
                 return True
             step = len(self.device.load_messages(meeting))
             address = MessageAddress(meeting.name, step, partner, self.number)
@@ -585,7 +596,7 @@ class OutputAggregator:
         """Return one person's output share of a meeting, one bit per wire; None if it is missing, has another author or
         another length.
         """
-        address = MessageAddress(meeting.name, SHARE, person, AGGREGATOR)
+        address = MessageAddress(meeting.name, SHARE_STEP, person, AGGREGATOR)
         message = self.find_message(address)
         if message is None:
             return None

@@ -31,10 +31,8 @@ from .noise_circuits import FiniteLaplace, Response, choose_response
 from .queries import KernelForm, Overlaps, PairAnswers, PairQuery, PairSum
 
 # Kernels: functions of two people's values as circuits, whose mean over pairs is estimated.
-MOST_BITS = 48  # bits of one value at most
+MOST_VALUE_BITS = 48  # bits of one value at most
 MOST_OUTPUT = 62  # bits of a kernel's value at most, without sign, so that 64-bit integers hold it
-TRIED = 256
-"""Pairs of pseudorandom public values on which a kernel's symmetry is checked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +48,8 @@ class Unsigned:
 
     def __post_init__(self) -> None:
         convert_to_integers(self, bits="bits")
-        if not 1 <= self.bits <= MOST_BITS:
-            raise InvalidArgument("bits", f"must be from 1 to {MOST_BITS}, got {self.bits}")
+        if not 1 <= self.bits <= MOST_VALUE_BITS:
+            raise InvalidArgument("bits", f"must be from 1 to {MOST_VALUE_BITS}, got {self.bits}")
 
 
 class Kernel:
@@ -85,7 +83,7 @@ class Kernel:
             raise WrongArgumentType("kernel", f"must be a function of two people, got {describe_value(function)}")
         if not values or not all(isinstance(value_type, Unsigned) for value_type in values.values()):
             raise WrongArgumentType(
-                "kernel", "name the values that it reads of a person, as in income=dp.pairs.Unsigned(16)"
+                "kernel", "must name the values that it reads of a person, as in income=dp.pairs.Unsigned(16)"
             )
         self.function, self.columns = function, tuple(values)
         self.bits = {name: value_type.bits for name, value_type in values.items()}
@@ -106,7 +104,7 @@ class Kernel:
             ValueError: the number of columns is wrong.
         """
         if len(columns) != len(self.bits):
-            raise InvalidArgument("columns", f"name {len(self.bits)} columns, for {', '.join(self.bits)}")
+            raise InvalidArgument("columns", f"must be {len(self.bits)} names, for {', '.join(self.bits)}")
         kernel = type(self)(self.function, **dict(zip(self.bits, columns.values(), strict=True)))
         kernel.columns, kernel.step = tuple(columns), self.step
         return kernel
@@ -143,7 +141,8 @@ class Kernel:
         """Return pseudorandom test values of all magnitudes: their bit lengths vary."""
         test_values = {}
         for name, bits in self.bits.items():
-            words = np.frombuffer(shake_256(f"{label} {name}".encode()).digest(8 * TRIED), dtype="<u8")
+            # 256: pairs of pseudorandom public values on which a kernel's symmetry is checked
+            words = np.frombuffer(shake_256(f"{label} {name}".encode()).digest(8 * 256), dtype="<u8")
             test_values[name] = words >> np.uint64(64 - bits) >> (words % np.uint64(bits))
         return test_values
 
@@ -216,8 +215,6 @@ def split_random_widths(widths: Sequence[int]) -> list[int]:
     return [min(MOST_PLACES, total_bits - start) for start in range(0, total_bits, MOST_PLACES)]
 
 
-ROOM = 48
-"""Multiples of the noise scale by which the modulus of a sum exceeds the sum's range, on each side."""
 # The parties that compute the answers of pairs, in `Plan.made_by`.
 PEOPLE = "pairs of people"
 SERVERS = "pairs of people, by two servers"
@@ -317,12 +314,16 @@ def plan_sum_noise(query: PairQuery, loss: PrivacyLoss, people: int) -> FiniteLa
         UnsupportedQuery: the sum has too many bits.
     """
     epsilon, sensitivity = _require_epsilon(loss), query.per_record_sensitivity
-    room = int(ROOM * sensitivity / epsilon) + 1
+    # 48: multiples of the noise scale by which the modulus of a sum exceeds the sum's range, on each side
+    room = int(48 * sensitivity / epsilon) + 1
     width = max(
         (people * query.pairs_per_unit // 2 * query.kernel.span + 2 * room).bit_length(), sensitivity.bit_length() + 2
     )
     if width > 62 or not LEAST_EPSILON <= epsilon <= MOST_EPSILON:
-        raise UnsupportedQuery("kernel", "noise is limited to sums of at most 62 bits and an epsilon of at most 64")
+        raise UnsupportedQuery(
+            "kernel",
+            "must have a sum of at most 62 bits and an epsilon of at most 64; read fewer bits, or take fewer pairs",
+        )
     return FiniteLaplace(epsilon, sensitivity, width)
 
 
@@ -331,7 +332,9 @@ def _require_people(loss: PrivacyLoss, adjacency: Adjacency) -> int:
     per person, there are two people or more, and the loss is pure.
     """
     if not isinstance(adjacency, ReplaceOne) or adjacency.unit.records != 1:
-        raise UnsupportedQuery("adjacency", "the number of people is public and each has one record: use replace-one")
+        raise UnsupportedQuery(
+            "adjacency", "must be replace-one with one record of each person, because the number of people is public"
+        )
     if adjacency.units < 2:
         raise UnsupportedQuery("people", "must be at least 2")
     _require_epsilon(loss)
@@ -341,7 +344,7 @@ def _require_people(loss: PrivacyLoss, adjacency: Adjacency) -> int:
 def _require_epsilon(loss: PrivacyLoss) -> Fraction:
     """Return the epsilon of a pure loss. Raises `UnsupportedQuery` if the loss has no epsilon."""
     if loss.epsilon is None:
-        raise UnsupportedQuery("loss", "the noise of pairs is pure: give an epsilon")
+        raise UnsupportedQuery("loss", "must be an epsilon: the noise of pairs is pure")
     return loss.epsilon
 
 

@@ -81,7 +81,7 @@ class RelayClient:
         if person == AGGREGATOR:
             return KeyBundle(bytes.fromhex(self.task.servers[0].hpke_key), bytes(KEY_SIZE), bytes(SIGNATURE_SIZE))
         if not self.has_entered(person):
-            raise ProtocolError("keys", "this person has not entered the task")
+            raise ProtocolError("keys", "are missing, because this person has not entered the task; try again later")
         return self._bundles[person]
 
     def put_message(self, address: MessageAddress, message: bytes) -> None:
@@ -139,11 +139,7 @@ def decode_hex(digits: str) -> bytes:
     try:
         return bytes.fromhex(digits)
     except ValueError:
-        raise ProtocolError("server", f"its answer {UNLIKE}", 502) from None
-
-
-OF_SERVERS = 500
-"""HTTP status from which an error is the server's fault, so that the meeting is tried again and not dropped."""
+        raise ProtocolError("server", f"the answer {UNLIKE}", 502) from None
 
 
 class MeetingProgress(NamedTuple):
@@ -224,7 +220,9 @@ class Participant:
         try:
             return person.advance_meeting(meeting, values)
         except ProtocolError as error:
-            if isinstance(error, ServerFault) or error.status >= OF_SERVERS:
+            # 500: HTTP status from which an error is the server's fault, so that the meeting is tried again and not
+            # dropped
+            if isinstance(error, ServerFault) or error.status >= 500:
                 raise
             self.on_drop(f"pair {number} is dropped: {error}")
             return None

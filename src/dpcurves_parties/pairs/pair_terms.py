@@ -178,7 +178,7 @@ class Meeting:
             ValueError: the person is not in this meeting.
         """
         if person not in self.people:
-            raise InvalidArgument("person", "not one of the two people of this meeting")
+            raise InvalidArgument("person", "must be one of the two people of this meeting")
         return self.people[1 - self.people.index(person)]
 
 
@@ -196,7 +196,7 @@ def draw_committed_pairs(pairing: Pairing, people: int, seed: bytes, seed_commit
         ProtocolError: the seed does not match the commitment.
     """
     if commit_to_seed(seed) != seed_commitment:
-        raise ProtocolError("seed", "does not match the published commitment")
+        raise ProtocolError("seed", "must match the published commitment; get the task document and the seed again")
     return pairing.draw_pairs(people, seed)
 
 
@@ -336,7 +336,7 @@ class Agreement:
         """
         is_agreed = 0 <= meeting.number < len(self.meetings) and self.meetings[meeting.number] == meeting
         if not is_agreed or person not in meeting.people:
-            raise ProtocolError("meeting", "not one of this person's agreed meetings")
+            raise ProtocolError("meeting", "must be one of this person's agreed meetings")
 
 
 @lru_cache(maxsize=4)  # a pure function of public arguments

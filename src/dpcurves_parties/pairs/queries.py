@@ -22,8 +22,8 @@ from dpcurves.queries.query import Query
 
 MOST_PEOPLE = 2**31  # people at most, so that numbers of two people fit into one 64-bit integer
 MOST_PAIRS_EACH = 2**10  # pairs per person at most
-SEED = 32  # bytes of a seed
-TRIED = 2**14  # people among whom a pairing is simulated for its expected overlaps
+PAIR_SEED_SIZE = 32  # bytes of a seed
+SIMULATED_PEOPLE = 2**14  # people among whom a pairing is simulated for its expected overlaps
 
 
 class Overlaps(NamedTuple):
@@ -194,8 +194,8 @@ class OwnChoice(Pairing):
 
     def compute_expected_overlaps(self, people: int) -> Overlaps:
         """Return the overlaps of one simulated draw, scaled to `people`; repetitions are not scaled."""
-        sample_size = min(people, TRIED)
-        drawn = Overlaps.from_pairs(self.draw_pairs(sample_size, bytes(SEED)), sample_size)
+        sample_size = min(people, SIMULATED_PEOPLE)
+        drawn = Overlaps.from_pairs(self.draw_pairs(sample_size, bytes(PAIR_SEED_SIZE)), sample_size)
         pairs, ratio = drawn.pairs * people / sample_size, people / sample_size
         return Overlaps(pairs, drawn.one_shared * ratio, pairs + drawn.both_shared - drawn.pairs)
 
@@ -254,13 +254,15 @@ def _require(people: int, partners: int, seed: bytes) -> None:
     if not 2 <= people <= MOST_PEOPLE:
         raise InvalidArgument("people", f"must be from 2 to {MOST_PEOPLE}")
     if partners > (people - 1 | 1):
-        raise InvalidArgument("pairs_per_person", "larger than the number of possible partners")
+        raise InvalidArgument(
+            "pairs_per_person", "must be at most the number of possible partners; take fewer pairs or more people"
+        )
 
 
 def _require_seed(seed: bytes) -> None:
     """Refuse a seed of other than 32 bytes. Raises `ValueError`."""
-    if len(seed) != SEED:
-        raise InvalidArgument("seed", f"must have {SEED} bytes")
+    if len(seed) != PAIR_SEED_SIZE:
+        raise InvalidArgument("seed", f"must have {PAIR_SEED_SIZE} bytes")
 
 
 DEGREE = 2
@@ -367,9 +369,11 @@ class PairLaw(Law):
 
     def __post_init__(self) -> None:
         if self.people < 2 or not 0 <= self.pairs <= min(self.both_shared, MOST_PAIRS) or self.one_shared < 0:
-            raise InvalidArgument("pairs", "people must be at least 2, and both_shared at least pairs")
+            raise InvalidArgument(
+                "pairs", f"must be of at least 2 people, at most {MOST_PAIRS}, and not above both_shared"
+            )
         if self.least >= self.most or self.step <= 0:
-            raise InvalidArgument("kernel", "least must be below most, and step above 0")
+            raise InvalidArgument("kernel", "must have least below most, and step above 0")
 
     @property
     def missing(self) -> None:

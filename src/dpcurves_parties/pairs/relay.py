@@ -32,7 +32,7 @@ from ..serving.database import (
 )
 from ..serving.messages import ProtocolError, parse_object
 from ..serving.two_servers.task_types import TaskStillOpen
-from .device import BUNDLE_SIZE, OVERHEAD, SHARE, KeyBundle, OutputAggregator
+from .device import BUNDLE_SIZE, OVERHEAD, SHARE_STEP, KeyBundle, OutputAggregator
 from .mechanisms import build_noisy_circuit
 from .pair_terms import Agreement, Meeting, decode_answers
 from .release import release_answers
@@ -111,10 +111,12 @@ class RelayStore:
             return
         if stored is not None:
             raise ProtocolError(
-                "keys", "another device has entered with this ticket; a ticket is good for one device", 409
+                "keys",
+                "another device has entered with this ticket; a ticket is good for one device, so use that one",
+                409,
             )
         if load_seed(connection, task) is not None:
-            raise ProtocolError("task", "the task is closed: its pairs are drawn", 409)
+            raise ProtocolError("task", "is closed, and its pairs are drawn; nobody can enter any more", 409)
         connection.execute(insert(BUNDLES), {"task": task, "person": person, "bundle": bundle})
 
     @write_transaction
@@ -163,8 +165,6 @@ def _select_message(task: str, slot: Slot) -> sql.Select[Any]:
 
 
 NUMBERS = 3 * 8  # bytes of an encoded address: meeting, sender and step
-STEPS = 2
-"""Messages of one person to the other in a meeting at most: the garbler sends two, the evaluator one."""
 LARGEST_QUESTION = 2**12  # bytes of an analyst's question at most, which has no parameters
 OPEN = "open"
 CLOSED = "closed"
@@ -216,7 +216,9 @@ class Relay:
             seed = bytes.fromhex(digits if isinstance(digits, str) else "")
             self.task.build_agreement(seed)
         except ValueError:
-            raise ProtocolError("seed", "does not match the published commitment") from None
+            raise ProtocolError(
+                "seed", "must match the published commitment; close with the coordinator's ticket of this task"
+            ) from None
         self.store.store_seed(self.task.hash, seed)
         return self.describe_status()
 
@@ -234,20 +236,23 @@ class Relay:
     def fetch_bundle(self, person: int, message: bytes) -> bytes:
         """Return the key bundle of another person; empty if this person has not entered."""
         if len(message) != 8:
-            raise ProtocolError("keys", "must be a person's number in 8 bytes")
+            raise ProtocolError(
+                "keys",
+                "must be requested by a person's number in 8 bytes; use the version of dpcurves that the server uses",
+            )
         return self.store.load_bundle(self.task.hash, int.from_bytes(message, "little")) or b""
 
     def accept_message(self, person: int, message: bytes) -> bytes:
         """Store a message. Raises `ProtocolError` if its sender is another person, or if it is too long."""
         _, slot = self._parse_address(message[:NUMBERS])
         if slot[1] != person:
-            raise ProtocolError("message", "address has another sender", 403)
+            raise ProtocolError("message", "must have your number as sender; use your own ticket", 403)
         share = -(-self.task.terms.response.width // 8)
-        largest = OVERHEAD + (share if slot[2] == SHARE else self.largest_message)
+        largest = OVERHEAD + (share if slot[2] == SHARE_STEP else self.largest_message)
         if not OVERHEAD < len(message) - NUMBERS <= largest:
-            raise ProtocolError("message", f"at most {largest} bytes are allowed", 413)
+            raise ProtocolError("message", f"must have more than {OVERHEAD} and at most {largest} bytes", 413)
         if self.store.load_bundle(self.task.hash, person) is None:
-            raise ProtocolError("keys", "enter the task before sending messages", 409)
+            raise ProtocolError("keys", "must be published before messages are sent: enter the task first", 409)
         self.store.store_message(self.task.hash, slot, message[NUMBERS:])
         return b""
 
@@ -258,8 +263,8 @@ class Relay:
             ProtocolError: the message has another recipient.
         """
         meeting, slot = self._parse_address(message)
-        if slot[2] == SHARE or meeting.find_partner(slot[1]) != person:
-            raise ProtocolError("message", "address has another recipient", 403)
+        if slot[2] == SHARE_STEP or meeting.find_partner(slot[1]) != person:
+            raise ProtocolError("message", "must have your number as recipient; use your own ticket", 403)
         return self.store.load_message(self.task.hash, slot) or b""
 
     def answer(self, message: bytes, analyst: int = 0) -> bytes:
@@ -273,7 +278,7 @@ class Relay:
         pair_answers = self._open_answers(agreement)
         answered = [number for number in range(len(agreement.meetings)) if pair_answers.get(number) is not None]
         if not answered:
-            raise ProtocolError("pairs", "no pair has answered yet: ask again later", 409)
+            raise ProtocolError("pairs", "none has answered yet; ask again later", 409)
         plan = self.task.plan(self.task.people)
         allotment = QuestionBudget.from_external_charge(self.task.hash, self.task.loss.as_single_release()).pay(
             plan.query, ALL
@@ -315,14 +320,18 @@ class Relay:
             raise ProtocolError("message", "must begin with an address of 24 bytes")
         number, writer, step = (int.from_bytes(message[start : start + 8], "little") for start in (0, 8, 16))
         meetings = self.agreement.meetings
-        if number >= len(meetings) or writer not in meetings[number].people or step not in (*range(STEPS), SHARE):
-            raise ProtocolError("message", "no meeting has this address")
+        # 2: messages of one person to the other in a meeting at most: the garbler sends two, the evaluator one
+        if number >= len(meetings) or writer not in meetings[number].people or step not in (*range(2), SHARE_STEP):
+            raise ProtocolError(
+                "message",
+                "must be of an agreed meeting, step and sender; use the version of dpcurves that the server uses",
+            )
         return meetings[number], (number, writer, step)
 
     def _open_answers(self, agreement: Agreement) -> Mapping[int, int | None]:
         """Return the answers of pairs with both shares; None if a share is invalid. Opened answers are kept."""
         with self._lock:
-            shares = self.store.load_step(self.task.hash, SHARE)
+            shares = self.store.load_step(self.task.hash, SHARE_STEP)
             for meeting in agreement.meetings:
                 has_both = all((meeting.number, person) in shares for person in meeting.people)
                 if has_both and meeting.number not in self._answers:

@@ -38,7 +38,7 @@ class _RelayRouter(TaskRouter[Relay]):
         relay = self.find_service(task)
         person = authenticate_bearer(relay.task, request, Role.OWNER)
         if what not in OF_PERSON:
-            raise ProtocolError("request", "unknown request of a person", 404)
+            raise ProtocolError("request", "is unknown here; use the version of dpcurves that the server uses", 404)
         handler, size_limit = OF_PERSON[what]
         message = await read_body(request, size_limit(relay))
         return await respond_from_thread(lambda: handler(relay, person, message))
@@ -70,7 +70,9 @@ class RelayServer:
         """
         for task in self.tasks:
             if task.servers[0] != self.identity.public:
-                raise ProtocolError("identity", f"task {task.name!r} names another server")
+                raise ProtocolError(
+                    "identity", f"task {task.name!r} names another server; give the --identity that the task names"
+                )
         self.identity.require_valid()
         Ledger.open(self.database_url)  # creates a missing file
         store = RelayStore(self.database_url)

@@ -40,7 +40,7 @@ def release_answers(plan: Plan, pairs: IntArray, answers: IntArray, allotment: A
     """
     require_charged(allotment, plan)
     if len(answers) != len(pairs):
-        raise InvalidArgument("answers", f"one per pair is needed: {len(pairs)} pairs, got {len(answers)} answers")
+        raise InvalidArgument("answers", f"must be one for each of {len(pairs)} pairs, got {len(answers)}")
     final_plan = _plan_for_pairs(plan, pairs, plan.law.require_type(PairAnswers))
     integers, allowed = answers.astype(np.int64), plan_response(_require_pair_query(plan), plan.loss).answers
     if len(integers) and not (integers.min() >= allowed.start and integers.max() < allowed.stop):
@@ -118,7 +118,7 @@ def simulate_release(plan: Plan, people: SimulatedPeople, allotment: Allotment, 
         raise InvalidArgument("table", f"must hold the {law.people} people of the plan")
     query = _require_pair_query(plan)
     if query.seed_commitment and commit_to_seed(people.seed) != query.seed_commitment:
-        raise InvalidArgument("seed", "does not match the published commitment")
+        raise InvalidArgument("seed", "must match the published commitment")
     pairs = query.pairing.draw_pairs(law.people, people.seed)
     first, second = ({name: values[pairs[:, side]] for name, values in columns.items()} for side in (0, 1))
     if law.has_pair_answers:
@@ -165,9 +165,9 @@ def _plan_for_pairs(plan: Plan, pairs: IntArray, law: PairLaw) -> Plan:
     `ValueError` if a pair is impossible or a person is in too many.
     """
     if len(pairs) and not (pairs.min() >= 0 and pairs.max() < law.people and (pairs[:, 0] != pairs[:, 1]).all()):
-        raise InvalidArgument("pairs", f"each must have two different numbers below {law.people}")
+        raise InvalidArgument("pairs", f"must have two different people each, by numbers from 0 to {law.people - 1}")
     if len(pairs) and int(np.bincount(pairs.ravel()).max()) > _require_pair_query(plan).pairs_per_unit:
-        raise InvalidArgument("pairs", "a person is in more pairs than the plan allows")
+        raise InvalidArgument("pairs", "must have each person in at most as many pairs as the plan allows")
     overlaps = Overlaps.from_pairs(pairs, law.people)
     final_law = replace(
         law, pairs=int(overlaps.pairs), one_shared=int(overlaps.one_shared), both_shared=int(overlaps.both_shared)

@@ -115,7 +115,11 @@ class PairStore:
                 delete(PAIR_RUNS).where(PAIR_RUNS.c.job == job, PAIR_RUNS.c.state < RunState.CONFIRMED.value)
             )
             if connection.execute(select(PAIR_RUNS.c.job).where(PAIR_RUNS.c.job == job)).first() is not None:
-                raise ProtocolError("settlement", "another session of this job was confirmed", 409)
+                raise ProtocolError(
+                    "settlement",
+                    "another session of this job was confirmed, so its stored answer counts; ask again",
+                    409,
+                )
             connection.execute(insert(PAIR_RUNS), row)
 
         self._database.write(replace_run)
@@ -133,7 +137,7 @@ class PairStore:
         )  # fmt: skip
         updated = self._database.write(lambda connection: connection.execute(statement).rowcount)
         if updated != 1:
-            raise ProtocolError("settlement", "another session of this job has taken its place", 409)
+            raise ProtocolError("settlement", "another session of this job has taken its place; ask again", 409)
 
 
 LEADS = 0  # number of the server that opens sessions; server 1 asks it to
@@ -163,7 +167,7 @@ class PairQuestions:
     def parse_thresholds(self, at: object) -> tuple[int, ...]:
         """Return the thresholds of the question, which are none. Raises `ProtocolError` if there are thresholds."""
         if at != []:
-            raise ProtocolError("at", "a task of pairs has one answer, without thresholds")
+            raise ProtocolError("at", "must be empty: a task of pairs has one answer, without thresholds")
         return ()
 
     def answer_size(self, at: object) -> int:
@@ -195,7 +199,9 @@ class PeerConnector:
         try:
             tcp_socket = socket.create_connection((address.hostname or "", address.port or 0), self.timeout)
         except OSError:
-            raise ServiceUnavailable("peer", f"nobody answers at {self.url}", 503) from None
+            raise ServiceUnavailable(
+                "peer", f"nobody answers at {self.url}; start the other server, then ask again", 503
+            ) from None
         return Connection.from_socket(tcp_socket, self.context, address.hostname or "", self.timeout)
 
 
@@ -279,7 +285,9 @@ class PairService(SharedTaskService[PairTask]):
         except (InvalidArgument, ValueError):
             fits = False
         if not fits:
-            raise ProtocolError("seed", "does not match the commitment in the task", 409)
+            raise ProtocolError(
+                "seed", "must match the commitment in the task; close with the coordinator's ticket of this task", 409
+            )
         return seed
 
     def describe_status(self) -> bytes:
@@ -321,7 +329,9 @@ class PairService(SharedTaskService[PairTask]):
         """
         question = self._parse_peer_question(message)
         if self.party != LEADS:
-            raise ProtocolError("peer", f"only server {LEADS} opens sessions", 409)
+            raise ProtocolError(
+                "peer", f"must be server {LEADS} to open sessions, and this is not; check the URLs in the task", 409
+            )
         self._run_as_leader(question)
         return question.encode_answer((), self._require_closed().provenance)
 
@@ -382,7 +392,7 @@ class PairService(SharedTaskService[PairTask]):
             raise ProtocolError("seed", f"server {self.party} does not have it yet: run dpcurves task close", 409)
         pairs = TaskPairs(self.task, status.reports, seed)
         if pairs.plan and not len(pairs.pairs):
-            raise ProtocolError("reports", "too few people for a pair", 409)
+            raise ProtocolError("reports", "must be of enough people for a pair; make a new task", 409)
         return pairs
 
 
@@ -405,11 +415,11 @@ def ask_people(task: PairTask, ticket: Ticket, timeout: float = PATIENCE) -> USt
         message = channel.post(f"/tasks/{task.hash}/answers", json.dumps({}).encode(), ticket.derive_bearer_token(0))
     answer = parse_fields(message, "server", task=str, seed=str, came=str, values=list)
     if answer["task"] != task.hash or any(type(value) is not int for value in answer["values"]):
-        raise ProtocolError("server", f"its answer {UNLIKE}", 502)
+        raise ProtocolError("server", f"the answer {UNLIKE}", 502)
     agreement = task.build_agreement(decode_hex(answer["seed"]))
     packed, meeting_count = np.frombuffer(decode_hex(answer["came"]), np.uint8), len(agreement.meetings)
     if len(packed) != -(-meeting_count // 8):
-        raise ProtocolError("server", f"its answer {UNLIKE}", 502)
+        raise ProtocolError("server", f"the answer {UNLIKE}", 502)
     has_answered = np.unpackbits(packed, count=meeting_count, bitorder="little").astype(np.bool_)
     pairs = np.array([meeting.people for meeting in agreement.meetings], dtype=np.int64)[has_answered]
     allotment = QuestionBudget.from_external_charge(task.hash, task.loss.as_single_release()).pay(task.query, ALL)
@@ -441,7 +451,7 @@ def ask_pairs(task: PairTask, ticket: Ticket, party: int = 0, timeout: float = P
         message = server.post(f"/tasks/{task.hash}/answers", question.to_json(), ticket.derive_bearer_token(party))
         answer = question.parse_answer(message, "server")
     if answer.reports != pairs.people:
-        raise ProtocolError("server", "the report set has changed since the status was read", 502)
+        raise ProtocolError("server", "the report set has changed since the status was read; ask again", 502)
     allotment = QuestionBudget.from_external_charge(task.hash, task.loss.as_single_release()).pay(task.query, ALL)
     return _create_statistic(release_values(pairs.plan, pairs.pairs, answer.values, allotment))
 
@@ -455,4 +465,6 @@ def _parse_closed_pairs(task: PairTask, message: bytes) -> TaskPairs:
     try:
         return TaskPairs(task, status["reports"], bytes.fromhex(seed))
     except ValueError:
-        raise ProtocolError("server", "the status holds no valid seed", 502) from None
+        raise ProtocolError(
+            "server", "the status holds no valid seed; ask again once the task is closed", 502
+        ) from None

@@ -27,7 +27,7 @@ from dpcurves.noise import Randomness
 from ..crypto.circuits import trace_circuit
 from ..crypto.garbling import reconstruct_bits
 from ..crypto.two_party import InputOwner, Job, Talk, evaluate, garble, run_both_parties
-from ..serving.server import LARGEST_MESSAGE, LENGTH, PATIENCE
+from ..serving.server import LARGEST_MESSAGE, LENGTH, PEER_PATIENCE
 from ..serving.two_servers.store import TaskStatus
 from . import pair_terms
 from .device import exclusive_transaction
@@ -69,7 +69,7 @@ class Connection:
 
     @classmethod
     def from_socket(
-        cls, tcp_socket: socket.socket, context: ssl.SSLContext, name: str = "", timeout: float = PATIENCE
+        cls, tcp_socket: socket.socket, context: ssl.SSLContext, name: str = "", timeout: float = PEER_PATIENCE
     ) -> Connection:
         """Open a TLS connection over a socket.
 
@@ -89,7 +89,12 @@ class Connection:
             )
         except OSError:  # ssl.SSLError is an OSError
             tcp_socket.close()
-            raise ProtocolError("peer", "TLS authentication failed, or the connection was lost", 502) from None
+            raise ProtocolError(
+                "peer",
+                "TLS authentication failed, or the connection was lost; serve the task with its own "
+                "keys at both servers, then ask again",
+                502,
+            ) from None
 
     def send(self, message: bytes) -> None:
         """Send one message with its length in front, and read meanwhile what arrives.
@@ -139,7 +144,12 @@ class Connection:
         """
         size = int.from_bytes(self._receive_exactly(LENGTH), "little")
         if size > LARGEST_MESSAGE:
-            raise ProtocolError("peer", f"messages may have at most {LARGEST_MESSAGE} bytes", 502)
+            raise ProtocolError(
+                "peer",
+                f"must send messages of at most {LARGEST_MESSAGE} bytes; use the same version of "
+                "dpcurves at both servers",
+                502,
+            )
         message = self._receive_exactly(size)
         self.received_bytes += LENGTH + size
         return message
@@ -162,7 +172,7 @@ class Connection:
                 except OSError as error:
                     raise _connection_error(error) from None
                 if not received:
-                    raise ProtocolError("peer", "the connection was lost", 502)
+                    raise ProtocolError("peer", "the connection was lost; ask again", 502)
                 filled += received
         return cast("bytes", buffer)  # bytes() would copy millions of bytes; the buffer is not changed any more
 
@@ -170,8 +180,8 @@ class Connection:
 def _connection_error(error: OSError) -> ProtocolError:
     """Return the `ProtocolError` for a failed socket operation: status 504 after a timeout, else 502."""
     if isinstance(error, TimeoutError):
-        return ProtocolError("peer", "no message before the timeout", 504)
-    return ProtocolError("peer", "the connection was lost", 502)
+        return ProtocolError("peer", "no message came before the timeout; ask again", 504)
+    return ProtocolError("peer", "the connection was lost; ask again", 502)
 
 
 def run_protocol(talk: Talk[Result], connection: Endpoint) -> Result:
@@ -260,7 +270,9 @@ class FileRunStore:
             row = (job, RunState.STORED, run, share)
             inserted = connection.execute("INSERT OR IGNORE INTO runs VALUES (?, ?, ?, ?)", row).rowcount
         if inserted != 1:
-            raise ProtocolError("settlement", "another session of this job was confirmed", 409)
+            raise ProtocolError(
+                "settlement", "another session of this job was confirmed, so its stored answer counts; ask again", 409
+            )
 
     def confirm_run(self, job: bytes, run: bytes) -> None:
         """Record that the other server has stored its share of this run. Later runs are refused.
@@ -274,7 +286,7 @@ class FileRunStore:
             )
             updated = cursor.rowcount
         if updated != 1:
-            raise ProtocolError("settlement", "another session of this job has taken its place", 409)
+            raise ProtocolError("settlement", "another session of this job has taken its place; ask again", 409)
 
     def _open_transaction(self) -> AbstractContextManager[sqlite3.Connection]:
         """Open an exclusive, durable transaction in the file; a missing table is created."""
@@ -310,7 +322,12 @@ def settle_run(
     reported = _parse_run_state((yield None))
     if RunState.NOTHING in (stored.state, reported.state) or stored.run != reported.run:
         if RunState.CONFIRMED in (stored.state, reported.state):
-            raise ProtocolError("settlement", "one server has lost its share of the confirmed run", 409)
+            raise ProtocolError(
+                "settlement",
+                "one server has lost its share of the confirmed run, and nothing is answered; restore "
+                "the latest copy of its store",
+                409,
+            )
         run = sha256(b"run 1\n" + job + min(nonce, reported.share) + max(nonce, reported.share)).digest()[:RUN_SIZE]
         share = _share_to_bytes((yield from session()))
         store.store_run(job, run, share)
@@ -318,7 +335,7 @@ def settle_run(
         yield bytes([stored.state]) + run + nonce
         reported = _parse_run_state((yield None))
         if reported.run != run or reported.state is RunState.NOTHING:
-            raise ProtocolError("settlement", "the other server has not stored this run", 409)
+            raise ProtocolError("settlement", "the other server has not stored this run; ask again", 409)
     store.confirm_run(job, stored.run)
     yield stored.share
     return _open_shares(stored.share, (yield None))
@@ -327,7 +344,9 @@ def settle_run(
 def _parse_run_state(message: bytes) -> StoredRun:
     """Parse the other server's message. Its nonce takes the place of a share."""
     if len(message) != 1 + 2 * RUN_SIZE or message[0] not in set(RunState):
-        raise ProtocolError("settlement", "message must hold a state, a run id and a nonce")
+        raise ProtocolError(
+            "settlement", "must hold a state, a run id and a nonce; use the same version of dpcurves at both servers"
+        )
     return StoredRun(RunState(message[0]), message[1 : 1 + RUN_SIZE], message[1 + RUN_SIZE :])
 
 
@@ -342,7 +361,9 @@ def _open_shares(own: bytes, other: bytes) -> list[Bits]:
     shapes differ.
     """
     if len(own) != len(other) or own[:16] != other[:16]:
-        raise ProtocolError("share", "both servers' shares must have the same shape")
+        raise ProtocolError(
+            "share", "must have the same shape at both servers; use the same version of dpcurves at both"
+        )
     return reconstruct_bits(_share_from_bytes(own), _share_from_bytes(other))
 
 
@@ -388,7 +409,9 @@ class TaskPairs:
         try:
             return self.task.plan(self.people)
         except UnsupportedQuery as error:
-            raise ProtocolError("reports", f"{self.people} people are too few for an answer: {error}", 409) from None
+            raise ProtocolError(
+                "reports", f"{self.people} people are too few for an answer: {error}; make a new task", 409
+            ) from None
 
     @cached_property
     def pairs(self) -> IntArray:

@@ -20,8 +20,6 @@ from .queries import OwnChoice, Pairing, PairQuery, Permutations, WithoutRepetit
 from .readings import estimate_auc, pair_statistic
 from .release import SimulatedPeople, simulate_release
 
-SEED = 32  # bytes of the seed that pairs are drawn from
-
 
 def plan(
     kernel: Kernel,
@@ -114,7 +112,8 @@ def simulate(
     """
     query = _require_kernel_query(kernel, pair_plan)
     allotment = QuestionBudget.from_external_charge("simulation", pair_plan.loss).pay(query, Fraction(1))
-    source, pair_seed = randomness or Randomness.from_system(), token_bytes(SEED) if seed is None else seed
+    # 32: bytes of the seed that pairs are drawn from
+    source, pair_seed = randomness or Randomness.from_system(), token_bytes(32) if seed is None else seed
     return pair_statistic(simulate_release(pair_plan, SimulatedPeople(kernel, table, pair_seed), allotment, source))
 
 

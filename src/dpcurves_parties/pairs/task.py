@@ -177,21 +177,21 @@ class PairTask(SharedTask):
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not all(isinstance(column, str) for column, _ in self.columns):
-            raise WrongArgumentType("columns", "names must be strings")
+            raise WrongArgumentType("columns", "must have names that are strings")
         if self.kernel_name not in KERNELS:
             raise InvalidArgument("kernel", f"must be one of {', '.join(KERNELS)}, got {self.kernel_name!r}")
         if len({column for column, _ in self.columns}) < len(self.columns):
-            raise InvalidArgument("columns", "names must be different")
+            raise InvalidArgument("columns", "must have different names")
         if len(self.commitment) != COMMITMENT or set(self.commitment) - set("0123456789abcdef"):
             raise InvalidArgument("commitment", f"must have {COMMITMENT} hexadecimal digits")
         if len(self.servers) != self.trust.servers:
-            rule = f"trust {self.trust.value} needs {self.trust.servers}"
+            rule = f"must be {self.trust.servers} for trust {self.trust.value}"
             raise InvalidArgument("servers", f"{rule}, got {len(self.servers)}")
         if len({server.hpke_key for server in self.servers}) < len(self.servers):
             raise InvalidArgument("servers", "must be two different servers; a single server would know every value")
         if self.trust is Trust.PEOPLE and (self.noise is not NoisePlacement.EACH or self.reports_per_owner != 1):
             raise InvalidArgument(
-                "trust", "people in pairs add noise to each answer, and each ticket reports one person"
+                "trust", "must be two-servers, unless each answer has its own noise and each ticket reports one person"
             )
         if not 1 <= self.reports_per_owner <= MOST_OWNERS:
             raise InvalidArgument("reports_per_owner", f"must be from 1 to {MOST_OWNERS}, got {self.reports_per_owner}")
@@ -327,7 +327,7 @@ def read_values(task: PairTask, table: Any, delimiter: str = ",", columns: Seque
 
 
 # SECRET until the task is closed: the file with the seed of the pairs, beside the coordinator's ticket.
-SIZE = 32  # bytes of a seed
+COMMITTED_SEED_SIZE = 32  # bytes of a seed
 
 
 def write_seed(ticket: Path, seed: bytes) -> Path:
@@ -351,11 +351,16 @@ def read_seed(ticket: Path, task: PairTask) -> bytes:
     try:
         seed = bytes.fromhex(path.read_text(encoding="ascii").strip())
     except OSError as error:
-        raise ProtocolError("seed", f"{str(path)!r} cannot be read ({error.strerror})") from None
+        raise ProtocolError(
+            "seed", f"{str(path)!r} cannot be read ({error.strerror}); restore the seed beside the coordinator's ticket"
+        ) from None
     except ValueError:
         seed = b""
-    if len(seed) != SIZE or commit_to_seed(seed) != task.commitment:
-        raise ProtocolError("seed", f"{str(path)!r} does not hold the seed of this task")
+    if len(seed) != COMMITTED_SEED_SIZE or commit_to_seed(seed) != task.commitment:
+        raise ProtocolError(
+            "seed",
+            f"{str(path)!r} does not hold the seed of this task; restore the seed beside the coordinator's ticket",
+        )
     return seed
 
 

@@ -73,7 +73,11 @@ class BlobStore:
                 _write_file(Path(path), content)
         except OSError as error:
             reason = error.strerror or type(error).__name__
-            raise ProtocolError("jobs", f"{self.location!r} takes no reports ({reason})", 500) from None
+            raise ProtocolError(
+                "jobs",
+                f"{self.location!r} cannot be written ({reason}); repair it, or name another place with --jobs",
+                500,
+            ) from None
         return Blob(path, sha256(content).hexdigest())
 
 

@@ -29,8 +29,8 @@ SHORT = 2**16
 """Bytes of a body up to which it is sent together with the head, in one TLS record or a few."""
 LARGEST_PART = 2**20
 """Bytes per read of a response of unknown length, at most."""
-EXPIRED = 10
-"""OpenSSL's error code of an expired certificate."""
+IMPOSTOR = "another server answers at"
+"""Beginning of the rule if a server shows another certificate than the expected one: trying again does not help."""
 
 
 @dataclass(repr=False)
@@ -96,12 +96,12 @@ class Channel:
         the server cannot be reached, or its status is not 2xx.
         """
         if not (target := path + token).isascii() or not target.isprintable() or " " in path:
-            raise ProtocolError("token", "letters, digits and signs of ASCII are needed")
+            raise ProtocolError("token", "must be printable ASCII; use the ticket as you received it")
         headers = {"Authorization": f"Bearer {token}", **more} if token else more
         with self._lock:
             status, message = self._send_with_retry(method, path, body, headers)
         if not 200 <= status < 300:
-            default_error = f"{self.label}: {self.url} refused without a word"
+            default_error = f"{self.label}: {self.url} refused the request without a reason; ask whoever runs it"
             raise ProtocolError.from_error_line(parse_refusal(message, default_error), status)
         return message
 
@@ -163,17 +163,21 @@ class Channel:
         """Return the error for a failed exchange: expired certificate, another certificate, timeout, refused or lost
         connection.
         """
-        if isinstance(error, ssl.SSLCertVerificationError) and error.verify_code == EXPIRED:
+        # 10: OpenSSL's error code of an expired certificate
+        if isinstance(error, ssl.SSLCertVerificationError) and error.verify_code == 10:
             return ProtocolError(self.label, f"the certificate of {self.url} has expired; {self.renewal_advice}", 502)
         if isinstance(error, ssl.SSLCertVerificationError):
-            return ProtocolError(
-                self.label, f"who answers at {self.url} is not the one that {self.identity_source} names", 502
-            )
+            rule = f"{IMPOSTOR} {self.url} than {self.identity_source} names, and nothing was sent; ask whoever runs it"
+            return ProtocolError(self.label, rule, 502)
         if isinstance(error, TimeoutError):
-            return ServiceUnavailable(self.label, f"{self.url} gave no answer within {self.timeout:g} seconds", 504)
+            return ServiceUnavailable(
+                self.label, f"{self.url} gave no answer within {self.timeout:g} seconds; try again later", 504
+            )
         if isinstance(error, ConnectionRefusedError):
-            return ServiceUnavailable(self.label, f"nobody answers at {self.url}", 503)
-        return ServiceUnavailable(self.label, f"the connection to {self.url} was lost", 503)
+            return ServiceUnavailable(
+                self.label, f"nobody answers at {self.url}; check that it runs, then try again", 503
+            )
+        return ServiceUnavailable(self.label, f"the connection to {self.url} was lost; try again", 503)
 
 
 def _read_body(answer: HTTPResponse) -> bytes:
@@ -221,7 +225,9 @@ def make_ca_context(ca: str | PathLike[str] | None) -> ssl.SSLContext:
         try:
             return make_pinned_context(Path(ca).read_text(encoding="utf-8"))
         except (OSError, ValueError):
-            raise InvalidArgument("ca", f"{str(ca)!r} can not be read, or is no certificate") from None
+            raise InvalidArgument(
+                "ca", f"{str(ca)!r} cannot be read as certificates in PEM; name a file of these"
+            ) from None
     context = ssl.create_default_context()
     context.minimum_version = ssl.TLSVersion.TLSv1_3
     return context
@@ -236,5 +242,5 @@ def make_pinned_context(certificate: str) -> ssl.SSLContext:
     try:
         context.load_verify_locations(cadata=certificate)
     except (ssl.SSLError, ValueError):
-        raise ProtocolError("task", "a server's certificate cannot be read") from None
+        raise ProtocolError("task", "a server's certificate cannot be read; get the task document again") from None
     return context

@@ -30,7 +30,7 @@ class FileAlreadyExists(ProtocolError):
     """The file exists and is not overwritten."""
 
     def __init__(self, path: Path) -> None:
-        super().__init__("file", f"{str(path)!r} is there already; it is not written over")
+        super().__init__("file", f"{str(path)!r} exists and is not overwritten; name a new file, or move this one")
 
 
 def write_public(path: Path, text: str) -> None:
@@ -64,7 +64,9 @@ def _write_new(path: Path, text: str, mode: int) -> None:
     try:
         is_first = publish_file(path, lambda draft: _write_draft(draft, text, mode))
     except OSError as error:
-        raise ProtocolError("file", f"{str(path)!r} cannot be written ({error.strerror})") from None
+        raise ProtocolError(
+            "file", f"{str(path)!r} cannot be written ({error.strerror}); name a file in a folder that you may write to"
+        ) from None
     if not is_first:
         raise FileAlreadyExists(path)
 
@@ -77,10 +79,6 @@ def _write_draft(draft: Path, text: str, mode: int) -> None:
 
 DAYS = 825
 """Lifetime of a certificate, in days: the longest that common TLS clients accept."""
-PATIENCE = 5.0
-"""Seconds to wait for the second of two files, which their writer writes one after the other."""
-POLL = 0.01
-"""Seconds between polls for the other file."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -131,9 +129,10 @@ class CertificatePair:
             with suppress(FileAlreadyExists):
                 certificate_pair.write(certificate, key)
                 return True
-        end = monotonic() + PATIENCE
+        # 5.0: seconds to wait for the second of two files, which their writer writes one after the other
+        end = monotonic() + 5.0
         while certificate.exists() != key.exists() and monotonic() < end:
-            sleep(POLL)
+            sleep(0.01)  # seconds between polls for the other file
         return False
 
 
@@ -143,7 +142,7 @@ def require_valid_certificate(certificate: str, remedy: str) -> None:
     """
     end = x509.load_pem_x509_certificate(certificate.encode()).not_valid_after_utc
     if end <= datetime.now(UTC):
-        raise ProtocolError("identity", f"its certificate expired on {end:%Y-%m-%d}; {remedy}")
+        raise ProtocolError("identity", f"the certificate expired on {end}; {remedy}")
 
 
 def parse_host(url: str) -> str:
@@ -156,7 +155,7 @@ def parse_host(url: str) -> str:
     except ValueError:
         usable = False
     if not usable or address.hostname is None:
-        raise ProtocolError("url", f"https://host:port is needed, got {url!r}")
+        raise ProtocolError("url", f"must be https://host:port, got {url!r}")
     return address.hostname
 
 
@@ -227,7 +226,9 @@ class Identity:
         try:
             folder.mkdir(mode=0o700, exist_ok=True)
         except OSError as error:
-            raise ProtocolError("identity", f"{str(folder)!r} cannot be made ({error.strerror})") from None
+            raise ProtocolError(
+                "identity", f"{str(folder)!r} cannot be made ({error.strerror}); name another folder"
+            ) from None
         write_secret(folder / SEALING, sealing.private_bytes_raw().hex() + "\n")
         certificate_pair.write(folder / CERTIFICATE, folder / PROOF)
         write_public(folder / PUBLIC, json.dumps(STORED.encode(server), indent=1) + "\n")
@@ -241,9 +242,15 @@ class Identity:
             secret = bytes.fromhex((folder / SEALING).read_text().strip())
             identity = cls(folder, read_server(folder / PUBLIC), X25519PrivateKey.from_private_bytes(secret))
         except (OSError, ValueError):
-            raise ProtocolError("identity", f"{str(folder)!r} holds no keys of a server") from None
+            raise ProtocolError(
+                "identity", f"{str(folder)!r} holds no keys of a server; make them with dpcurves task identity"
+            ) from None
         if identity.hpke_key.public_key().public_bytes_raw().hex() != identity.public.hpke_key:
-            raise ProtocolError("identity", f"{str(folder)!r} has a public key that is not of its secret one")
+            raise ProtocolError(
+                "identity",
+                f"{str(folder)!r} has a public key that does not belong to its private key; restore the "
+                "folder from a copy",
+            )
         return identity
 
     def rotate(self, url: str | None = None) -> Identity:
@@ -256,7 +263,10 @@ class Identity:
             ValueError: the URL is invalid, or equals the old keys' URL, or files cannot be written.
         """
         if url == self.public.url:
-            raise ProtocolError("url", "a new certificate needs an address of its own: the tasks before name this one")
+            raise ProtocolError(
+                "url",
+                "must differ from the present address, which earlier tasks name together with the present certificate",
+            )
         archive = self.folder / f"{BEFORE}{len(self.previous_identities) + 1}"
         staging = self.folder / "coming"
         shutil.rmtree(staging, ignore_errors=True)
@@ -310,4 +320,8 @@ def read_server(path: Path) -> Server:
     try:
         return STORED.decode_fields(Server, json.loads(path.read_text(encoding="utf-8")))
     except (OSError, ValueError, KeyError, TypeError):
-        raise ProtocolError("server", f"{str(path)!r} does not describe a server") from None
+        raise ProtocolError(
+            "server",
+            f"{str(path)!r} does not describe a server; name the server.json of a folder that "
+            "dpcurves task identity made",
+        ) from None

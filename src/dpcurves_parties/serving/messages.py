@@ -28,14 +28,14 @@ class ServerFault(ProtocolError):
 
 
 # Messages with one JSON object: parsed defensively, because anyone may have written them.
-UNLIKE = "is not of the form that was agreed on"
+UNLIKE = "does not have the agreed form; use the same version of dpcurves on all machines"
 
 
 def parse_fields(message: bytes, who: str, **facts: type) -> Mapping[str, Any]:
     """Return the object in a message, with fields of these types. Raises `ProtocolError`: the message is invalid."""
     stored = parse_object(message, who)
     if any(type(stored.get(name)) is not fact_type for name, fact_type in facts.items()):
-        raise ProtocolError(who, f"its answer {UNLIKE}", 502)
+        raise ProtocolError(who, f"the answer {UNLIKE}", 502)
     return stored
 
 
@@ -50,7 +50,9 @@ def parse_object(message: bytes, who: str) -> Mapping[str, Any]:
     except ValueError:
         stored = None
     if not isinstance(stored, dict):
-        raise ProtocolError(who, "the message is cut off, or is none")
+        raise ProtocolError(
+            who, "the message is cut off, or no JSON object; use the same version of dpcurves on all machines"
+        )
     return stored
 
 

@@ -155,7 +155,9 @@ class ServerMetrics:
             server = make_server(monitoring.host, monitoring.port, self._respond, _MonitoringServer, _QuietHandler)
         except OSError:
             address = f"{monitoring.host}:{monitoring.port}"
-            raise ProtocolError("monitor", f"{address} is taken, or is no address of this machine") from None
+            raise ProtocolError(
+                "monitor", f"{address} is taken, or no address of this machine; name another one"
+            ) from None
         Thread(target=server.serve_forever, name="monitoring", daemon=True).start()
         try:
             yield

@@ -11,7 +11,7 @@ from dpcurves.noise.randomness import Randomness
 
 MOST_KEPT = 2**18
 """Noises in the cache at most; it is emptied beyond, and noises are derived again."""
-FORMAT = 1
+NOISE_FORMAT = 1
 """Version of the derivation of noise from keys. Any change of a noise, here or in a sampler, needs another number."""
 
 
@@ -62,7 +62,7 @@ class NoiseKey:
 
 def format_noise_law(law: CountLaw) -> str:
     """Return the name under which noises are derived: one name must not pay for two different noises."""
-    return f"noise format {FORMAT} {_encode_law(law)}"
+    return f"noise format {NOISE_FORMAT} {_encode_law(law)}"
 
 
 def _encode_law(law: CountLaw) -> str:

@@ -33,7 +33,7 @@ except ImportError:  # another platform, with a pure Python event loop
 
 PROTOCOL = "dpcurves-talk"
 """ALPN protocol name of a persistent connection between servers."""
-PATIENCE = 60.0
+PEER_PATIENCE = 60.0
 """Timeout for a message of the other server, in seconds."""
 LARGEST_MESSAGE = 2**28
 """Size limit of a message between servers, in bytes."""
@@ -99,7 +99,12 @@ class PeerConnection:
         """Read the next message by its length prefix. Raises `ProtocolError` if it is larger than allowed."""
         size = int.from_bytes(await self.reader.readexactly(LENGTH), "little")
         if size > LARGEST_MESSAGE:
-            raise ProtocolError("peer", f"a message has at most {LARGEST_MESSAGE} bytes", 502)
+            raise ProtocolError(
+                "peer",
+                f"the other server announced a message of more than {LARGEST_MESSAGE} bytes; use the "
+                "same version of dpcurves at both",
+                502,
+            )
         return await self.reader.readexactly(size)
 
     def _wait_for(self, coming: Coroutine[Any, Any, Result]) -> Result:
@@ -108,19 +113,15 @@ class PeerConnection:
         """
         future = asyncio.run_coroutine_threadsafe(coming, self.loop)
         try:
-            return future.result(PATIENCE)
+            return future.result(PEER_PATIENCE)
         except TooLong:
             future.cancel()
-            raise ProtocolError("peer", "it was silent for too long", 504) from None
+            raise ProtocolError("peer", "the other server was silent for too long; ask again", 504) from None
         except (OSError, EOFError, RuntimeError):
-            raise ProtocolError("peer", "the connection was lost", 502) from None
+            raise ProtocolError("peer", "the connection was lost; ask again", 502) from None
 
 
 # Admission control: a limited number of connections, shared by network addresses; the peer server is exempt.
-SECONDS = 10
-"""Default of `Limits.head_timeout`, in seconds."""
-MOST_CONNECTIONS = 512
-"""Default of `Limits.connections`: half of the usual limit of 1,024 open files of a process."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,12 +138,12 @@ class Limits:
         ValueError: a limit is too small.
     """
 
-    connections: int = MOST_CONNECTIONS
-    head_timeout: float = SECONDS
+    connections: int = 512  # half of the usual limit of 1,024 open files of a process
+    head_timeout: float = 10  # seconds from the start of a connection to a complete head
 
     def __post_init__(self) -> None:
         if self.connections < 2 or self.head_timeout <= 0:
-            raise InvalidArgument("connections, deadline", "at least 2 connections and 1 second are needed")
+            raise InvalidArgument("connections, deadline", "must be at least 2 connections and more than 0 seconds")
 
 
 USUAL = Limits()
@@ -273,11 +274,7 @@ Talks = Callable[[PeerConnection, bytes], object]
 """Handler of a connection that the peer server opened, given its certificate."""
 PEER = "dpcurves.peer"
 """Key in a connection's scope: the verified client certificate, if any."""
-BACKLOG = 2048
-"""Connections that the system queues before they are accepted, at most."""
-PAUSE = 0.1
-"""Seconds to wait after the system refuses further connections."""
-BUSY = JSONResponse({"error": "server: it answers as many as it can; ask again later"}, 503)
+BUSY = JSONResponse({"error": "server: busy with as many requests as it can answer; ask again later"}, 503)
 """Response, with status 503, to a request that admission control has no place for."""
 LARGEST_HEAD = 2**16
 """Size limit, in bytes, of a request's head and of trailing data after a chunked body."""
@@ -405,7 +402,7 @@ class Listener:
             try:
                 connection, _ = await loop.sock_accept(listening)
             except OSError:
-                await asyncio.sleep(PAUSE)
+                await asyncio.sleep(0.1)  # seconds to wait after the system refuses further connections
                 continue
             self._welcome(connection)
             await asyncio.sleep(0)  # existing connections have priority
@@ -424,8 +421,9 @@ class Listener:
 def open_listening_sockets(host: str, port: int) -> list[socket.socket]:
     """Open sockets for all addresses of a host. Raises `OSError`: an address cannot be used."""
     addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    # 2048: connections that the system queues before they are accepted, at most
     sockets = [
-        socket.create_server(socket_address[:2], family=family, backlog=BACKLOG)
+        socket.create_server(socket_address[:2], family=family, backlog=2048)
         for family, _, _, _, socket_address in addresses
     ]
     for listening in sockets:
@@ -464,14 +462,10 @@ def make_standalone_context(certificate: Path, key: Path) -> ssl.SSLContext:
     except (OSError, ValueError):
         files = f"{str(certificate)!r}, {str(key)!r}"
         raise InvalidArgument(
-            "tls", f"no certificate and its key, without a password, can be read from {files}"
+            "tls", f"must be a certificate and its private key without a password, in PEM; {files} are not"
         ) from None
     require_valid_certificate(text, "a new one is needed")
     return context
-
-
-IDLE = 75
-"""Seconds without a request after which uvicorn ends a persistent connection, the peer server's included."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -490,7 +484,7 @@ class Address:
                 return cls(address.hostname, address.port)
         except ValueError:
             pass
-        raise ProtocolError(argument, f"host:port is needed, as in 127.0.0.1:8701, got {text!r}")
+        raise ProtocolError(argument, f"must be host:port, as in 127.0.0.1:8701, got {text!r}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -520,9 +514,10 @@ def serve(app: Any, settings: ServerSettings, ready: Callable[[], object], handl
     """
     admission, address = Admission(settings.limits), settings.address
     watch = ServerMetrics(admission.count_connections, settings.check_ready)
+    # 75: seconds without a request after which uvicorn ends a persistent connection, the peer server's included
     config = uvicorn.Config(
         watch.wrap_app(app), host=address.host, port=address.port, ws="none", lifespan="off", log_level="critical",
-        access_log=False, timeout_keep_alive=IDLE, server_header=False, date_header=False, timeout_graceful_shutdown=2,
+        access_log=False, timeout_keep_alive=75, server_header=False, date_header=False, timeout_graceful_shutdown=2,
         proxy_headers=False,  # forwarded-for headers of clients are not trusted
     )  # fmt: skip
     config.load()
@@ -559,7 +554,9 @@ class _AnnouncingServer(uvicorn.Server):
             listening = open_listening_sockets(self.config.host, self.config.port)
         except OSError:
             address = f"{self.config.host}:{self.config.port}"
-            raise ProtocolError("listen", f"{address} is taken, or is no address of this machine") from None
+            raise ProtocolError(
+                "listen", f"{address} is taken, or no address of this machine; name another one"
+            ) from None
         self.servers: list[Any] = [Listener(listening, self._start_connection)]
         self.started = True
         self._ready()

@@ -62,7 +62,10 @@ def _log_error(error: Exception) -> str:
         if error.status == 500:
             log_operator_message(error.where if isinstance(error, ServerFault) else str(error))
         return error.rule
-    rule = f"{type(error).__name__} in {extract_tb(error.__traceback__)[-1].name}; nothing was told"
+    rule = (
+        f"{type(error).__name__} in {extract_tb(error.__traceback__)[-1].name}, an error of "
+        "this program; nothing was answered. Please report it"
+    )
     log_operator_message(f"server: {rule}")
     return rule
 
@@ -81,13 +84,17 @@ async def read_body(request: Request, max_bytes: int, most_of_one: int = MOST_OF
     """
     seconds, bearer = BEGIN + max_bytes / SLOWEST, request.headers.get("authorization", "")
     if bearer and _on_their_way[bearer] >= most_of_one:
-        raise ProtocolError("message", f"at most {most_of_one} of one ticket are taken at a time; wait for one", 429)
+        raise ProtocolError(
+            "message", f"must wait: one ticket sends at most {most_of_one} at a time; send it later", 429
+        )
     _on_their_way[bearer] += 1
     try:
         async with asyncio.timeout(seconds):
             return await _read_stream(request, max_bytes)
     except TimeoutError:
-        raise ProtocolError("message", f"it did not come within {seconds:.0f} seconds", 408) from None
+        raise ProtocolError(
+            "message", f"must arrive within {seconds:.0f} seconds; send it again over a faster connection", 408
+        ) from None
     finally:
         _on_their_way[bearer] -= 1
         if not _on_their_way[bearer]:
@@ -100,15 +107,9 @@ async def _read_stream(request: Request, max_bytes: int) -> bytes:
     async for chunk in request.stream():
         size += len(chunk)
         if size > max_bytes:
-            raise ProtocolError("message", f"at most {max_bytes} bytes are taken", 413)
+            raise ProtocolError("message", f"must have at most {max_bytes} bytes; send it in smaller parts", 413)
         chunks.append(chunk)
     return b"".join(chunks)
-
-
-MOST_KEPT = 20_000
-"""Number of counted clients above which all counts restart."""
-MINUTE = 60.0
-"""Seconds of an interval of the rate limit."""
 
 
 @dataclass
@@ -135,8 +136,9 @@ class RateLimiter:
         exceeds `per_minute`.
         """
         with self._lock:
-            minute = int(time.monotonic() // MINUTE)
-            if minute != self._minute or len(self._counts) > MOST_KEPT:
+            minute = int(time.monotonic() // 60.0)  # seconds of an interval of the rate limit
+            # 20_000: number of counted clients above which all counts restart
+            if minute != self._minute or len(self._counts) > 20_000:
                 self._minute, self._counts = minute, {}
             self._counts[client] = self._counts.get(client, 0) + requests
             too_many = self._counts[client] > self.per_minute
@@ -239,7 +241,7 @@ class TaskRouter(Generic[Service]):
     def find_service(self, task: str) -> Service:
         """Return the service of this task. Raises `ProtocolError`: the server has no task of this name."""
         if task not in self._services:
-            raise ProtocolError("task", "this server has another task, not this one", 404)
+            raise ProtocolError("task", "is not served here; ask the server that the task document names", 404)
         return self._services[task]
 
 

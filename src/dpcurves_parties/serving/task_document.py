@@ -84,11 +84,13 @@ class Ticket:
         try:
             ticket = STORED.decode_fields(cls, json.loads(Path(path).read_text(encoding="utf-8")))
         except OSError as error:
-            raise ProtocolError("ticket", f"{str(path)!r} cannot be read ({error.strerror})") from None
+            raise ProtocolError(
+                "ticket", f"{str(path)!r} cannot be read ({error.strerror}); name the ticket that you received"
+            ) from None
         except (ValueError, KeyError, TypeError):
-            raise ProtocolError("ticket", f"{str(path)!r} is no ticket") from None
+            raise ProtocolError("ticket", f"{str(path)!r} is no ticket; name the ticket that you received") from None
         if ticket.role is not role:
-            raise ProtocolError("ticket", f"that of {role.bearer} is needed, this one is of {ticket.role.bearer}")
+            raise ProtocolError("ticket", f"must be the ticket of {role.bearer}; this one is of {ticket.role.bearer}")
         return ticket
 
 
@@ -115,7 +117,9 @@ def find_bearer(task: TaskDocument, bearer_token: str, role: Role, party: int = 
     """
     number = task.bearers[role].get(hash_from_bearer_token(bearer_token, party))
     if number is None:
-        raise ProtocolError("ticket", f"that of {role.bearer} of this task is needed", 403)
+        raise ProtocolError(
+            "ticket", f"must be the ticket of {role.bearer} of this task; name the one that you received for it", 403
+        )
     return number
 
 
@@ -252,7 +256,9 @@ class Document(ABC):
         try:
             Path(path).write_text(self.to_json() + "\n", encoding="utf-8")
         except OSError as error:
-            raise InvalidArgument("out", f"the file can not be written ({error.strerror})") from None
+            raise InvalidArgument(
+                "out", f"the file cannot be written ({error.strerror}); name a file in a folder that you may write to"
+            ) from None
 
 
 class TaskDocument(Document):
@@ -330,7 +336,11 @@ class TaskDocument(Document):
         """
         task = cls._parse_json(text)
         if not task._matches_text(text):
-            raise ProtocolError("task", "the document was changed: a field is not as this dpcurves writes it")
+            raise ProtocolError(
+                "task",
+                "the document was changed: a field is not as this dpcurves writes it; get it again "
+                "from whoever made the task",
+            )
         return task
 
     @classmethod
@@ -343,7 +353,10 @@ class TaskDocument(Document):
             if stored["dpcurves"] != cls.KIND:
                 raise KeyError("dpcurves")
             if stored["version"] != cls.VERSION:
-                rule = f"it is of version {stored['version']}, this dpcurves speaks {cls.VERSION}"
+                rule = (
+                    f"is of version {stored['version']}, and this dpcurves reads {cls.VERSION}; use the "
+                    "version that wrote it"
+                )
                 raise ProtocolError("task", rule)
             return cls.from_fields(
                 stored, {role: PackedHashes.from_names(stored["tokens"][role.value]) for role in Role}
@@ -351,7 +364,7 @@ class TaskDocument(Document):
         except InvalidArgument:
             raise
         except (ArithmeticError, AttributeError, KeyError, RecursionError, TypeError, ValueError):
-            raise ProtocolError("task", f"this is no {cls.KIND} document") from None
+            raise ProtocolError("task", f"the file is no {cls.KIND} document; name the one that you received") from None
 
 
 class _LazyList(list[str]):
@@ -371,7 +384,9 @@ def read_document_text(path: str | Path) -> str:
         return Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", "it is no text")
-        raise ProtocolError("task", f"{str(path)!r} cannot be read ({reason})") from None
+        raise ProtocolError(
+            "task", f"{str(path)!r} cannot be read ({reason}); name the document that you received"
+        ) from None
 
 
 def parse_task_type(text: str) -> str:
@@ -403,14 +418,16 @@ def create_task(
         ValueError: one of these files exists, or a folder is not writable; or a role has no participant.
     """
     if any(number < 1 for number in numbers.values()):
-        raise InvalidArgument("owners, analysts", "at least one of each is needed")
+        raise InvalidArgument("owners, analysts", "must be at least one of each")
     tokens = {role: [secrets.token_hex(32) for _ in range(numbers[role])] for role in Role}
     hashes = {role: tuple(hash_token(token) for token in tokens[role]) for role in Role}
     task = draft.from_fields(draft.to_fields(), hashes)
     try:
         tickets.mkdir(mode=0o700, exist_ok=True)
     except OSError as error:
-        raise InvalidArgument("tickets", f"{str(tickets)!r} cannot be made ({error.strerror})") from None
+        raise InvalidArgument(
+            "tickets", f"{str(tickets)!r} cannot be made ({error.strerror}); name another folder"
+        ) from None
     files = {
         tickets / f"{role.value}-{number + 1}": Ticket(task.hash, role, token, proofs.get((role, number), ""))
         for role in Role

@@ -87,7 +87,12 @@ class Processes(Workers):
                 self._discard_pool(pool)
                 lost = lost + 1 if len(sums.missing) == missing_before else 0
                 if lost > TRIES:
-                    raise ProtocolError("workers", "processes were killed again and again; nothing is answered", 503)
+                    raise ProtocolError(
+                        "workers",
+                        "processes were killed again and again, and nothing is answered; give the server more "
+                        "memory or fewer processes",
+                        503,
+                    )
         result: Result = sums.whole
         return result
 
@@ -187,7 +192,9 @@ class Dask(Workers):
             except _import_distributed().KilledWorker:
                 continue
             return result
-        raise ProtocolError("workers", "they were killed again and again; nothing is answered", 503)
+        raise ProtocolError(
+            "workers", "workers were killed again and again, and nothing is answered; give them more memory", 503
+        )
 
     def _ensure_client(self) -> Any:
         """Return the connected client; connect if there is none. Raises `ProtocolError` if no scheduler answers."""
@@ -196,7 +203,9 @@ class Dask(Workers):
                 try:
                     self._client = _import_distributed().Client(self.address, set_as_default=False, timeout=10)
                 except OSError:
-                    raise ProtocolError("workers", f"no scheduler answers at {self.address}", 503) from None
+                    raise ProtocolError(
+                        "workers", f"no scheduler answers at {self.address}; start it, or correct --workers", 503
+                    ) from None
             return self._client
 
 
@@ -219,5 +228,7 @@ def parse_workers(text: str) -> Workers:
         _import_distributed()
         return Dask(text)
     if text and not text.isdecimal():
-        raise ProtocolError("workers", f"a number, or a scheduler as tcp://10.0.0.1:8786, is needed, got {text!r}")
+        raise ProtocolError(
+            "workers", f"must be a number of processes, or a scheduler as tcp://10.0.0.1:8786, got {text!r}"
+        )
     return Processes(int(text)) if text and int(text) else InProcess()

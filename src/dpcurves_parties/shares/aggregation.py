@@ -68,9 +68,18 @@ def parse_digests(told: Mapping[str, Any], reports: int, size: int = DIGEST_SIZE
     try:
         digests = b64decode(told["check"], validate=True)
     except (KeyError, TypeError, ValueError):
-        raise ProtocolError("peer", "it told nothing of what is to be checked", 502) from None
+        raise ProtocolError(
+            "peer",
+            "the digests of the checked reports are missing; use the same version of dpcurves at both servers",
+            502,
+        ) from None
     if len(digests) != size * reports:
-        raise ProtocolError("peer", "what is to be checked is of another number of reports", 502)
+        raise ProtocolError(
+            "peer",
+            "the digests are of another number of reports than are stored here; use the same "
+            "version of dpcurves at both servers",
+            502,
+        )
     return np.frombuffer(digests, np.uint8).reshape(-1, size)
 
 
@@ -130,8 +139,14 @@ def parse_answer_share(
     return reply
 
 
-OTHER_SET = "it answers from another set of reports than this server, or other noise"
-OTHER_NOISE = "it is bound to other noise than it told before the first answer; nothing is answered"
+OTHER_SET = (
+    "the other server answers from another report set or with other noise, and nothing is "
+    "answered; ask its operator whether a store was restored"
+)
+OTHER_NOISE = (
+    "the other server uses other noise than it announced before the first answer, and "
+    "nothing is answered; ask its operator whether a store was restored"
+)
 
 
 @dataclass(repr=False)
@@ -278,11 +293,16 @@ class PlainCounting:
         )
 
 
-NOT_COLLECTED = "collection jobs are for tasks that count all cells, without proofs of answers; ask it as analysts do"
-NOT_CHECKED = "reports of this task are not checked"
-UNCHECKED = "reports have to be checked before the first answer"
-FAILING = "reports fail the check at these edges, and none is dropped any more; ask at others"
-OTHERS_DROPPED = "it dropped other reports than this server when they were checked; nothing is answered"
+NOT_COLLECTED = "collection jobs are for tasks that count all cells without proofs of answers; ask with dpcurves ask"
+NOT_CHECKED = (
+    "is about a check, but reports of this task are not checked; use the same version of dpcurves at both servers"
+)
+UNCHECKED = "reports must be checked before the first answer; ask again"
+FAILING = "some reports fail the check at these edges, and none is dropped any more; ask at other edges"
+OTHERS_DROPPED = (
+    "the other server dropped other reports in the check, and nothing is answered; ask "
+    "both operators whether a store was restored"
+)
 
 
 @dataclass(repr=False)
@@ -392,7 +412,12 @@ class CheckedCounting:
             ProtocolError: it names other thresholds than those at which reports are checked.
         """
         if asked.thresholds != self.task.checked_at:
-            raise ProtocolError("at", "reports are checked at the thresholds that the task says", 409)
+            raise ProtocolError(
+                "at",
+                "must be the thresholds at which the task checks reports; use the same version of "
+                "dpcurves at both servers",
+                409,
+            )
         return asked.encode_answer((), self.status.provenance, check=encode_digests(self._evaluate_reports()))
 
     def follow(self, message: bytes, asked: QuestionMessage, plan: Plan, analyst: int) -> AnswerShare:
@@ -451,7 +476,8 @@ class CheckedCounting:
         passed = evaluation.find_accepted(parse_digests(facts, *evaluation.digests.shape))
         if passed.sum() < self.task.least * self.status.reports:
             rule = (
-                f"{int(passed.sum())} of {len(passed)} pass the servers' check, and {self.task.least} of them have to"
+                f"{int(passed.sum())} of {len(passed)} pass the servers' check, less than the fraction "
+                f"{self.task.least} that the task demands; make a new task"
             )
             raise ProtocolError("reports", rule, 409)
         return self.store.record_dropped(self.task.hash, pack_flags(~passed))

@@ -283,7 +283,12 @@ class Analyst:
         first, second = inquiry.open_answer_shares(self._server.post(path, message, token))
         self._require_same_reports((first.report_set, first.reports))
         if self._commitments not in (None, first.commitments):
-            raise ProtocolError("servers", "they answer with other noise than before", 502)
+            raise ProtocolError(
+                "servers",
+                "the answer has other noise than before; nothing is read. Ask both operators whether a "
+                "store was restored",
+                502,
+            )
         if self._kept is not None:
             AgreedReports(self._task.hash, first.report_set, first.reports, first.commitments).write_or_verify(
                 self._kept
@@ -325,5 +330,10 @@ class Analyst:
     def _require_same_reports(self, named: tuple[str, int]) -> None:
         """Refuse an answer from another report set than earlier ones. Raises `ProtocolError`."""
         if self._set not in (None, named):
-            raise ProtocolError("server", "it answers from another set of reports than before", 502)
+            raise ProtocolError(
+                "server",
+                "the answer is from another report set than before; nothing is read. Ask both "
+                "operators whether a store was restored",
+                502,
+            )
         self._set = named

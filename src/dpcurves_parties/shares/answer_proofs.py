@@ -84,10 +84,8 @@ PRIME = 2**61 - 1
 """Modulus of the proofs: a Mersenne prime, so that reduction needs only shifts and additions."""
 LARGEST = 2**59
 """Bound on the values of an answer: below it, values differ modulo the prime."""
-SEED = 16
-"""Bytes of a seed and of an AES-128 key."""
 _LOW = np.uint64(PRIME)  # mask of the low 61 bits, which is the prime
-_HALF, _PART = np.uint64(31), np.uint64(2**31 - 1)  # bits of the lower half of a residue, and their mask
+_HALF_BITS, _HALF_MASK = np.uint64(31), np.uint64(2**31 - 1)  # bits of the lower half of a residue, and their mask
 _AT_ONCE = 2**19
 """64-bit numbers of masks that an owner holds in memory at once: 4 MB."""
 
@@ -124,13 +122,15 @@ def inner_products(first: Words, second: Words) -> list[int]:
     >>> inner_products(np.array([[PRIME - 1, 2]], np.uint64), np.array([PRIME - 1, 3], np.uint64))
     [7]
     """
-    (high, low), (other_high, other_low) = ((factor >> _HALF, factor & _PART) for factor in (first, second))
+    (high, low), (other_high, other_low) = ((factor >> _HALF_BITS, factor & _HALF_MASK) for factor in (first, second))
     middle = _reduce(high * other_low + low * other_high)
     # 2**62 is 2, and 2**31 times 2**30 is 1.
     upper_products = np.uint64(2) * (high * other_high) + low * other_low
-    upper_products = _reduce(upper_products) + (middle >> np.uint64(30)) + ((middle & np.uint64(2**30 - 1)) << _HALF)
+    upper_products = (
+        _reduce(upper_products) + (middle >> np.uint64(30)) + ((middle & np.uint64(2**30 - 1)) << _HALF_BITS)
+    )
     rows = np.atleast_2d(_reduce(upper_products))
-    return [(int((row >> _HALF).sum()) * 2**31 + int((row & _PART).sum())) % PRIME for row in rows]
+    return [(int((row >> _HALF_BITS).sum()) * 2**31 + int((row & _HALF_MASK).sum())) % PRIME for row in rows]
 
 
 # Proved values: all cells, or counts below the edges of a list
@@ -336,7 +336,10 @@ def require_key(key: str, allowed_hashes: Sequence[str], key_hash: str) -> str:
         ProtocolError: the ticket has another key or none.
     """
     if key_hash not in allowed_hashes:
-        raise ProtocolError("ticket", "its key for proofs of answers is not that of the task; get another ticket")
+        raise ProtocolError(
+            "ticket",
+            "holds another key for proofs of answers than the task; get another ticket from whoever made the task",
+        )
     return key
 
 
@@ -493,20 +496,27 @@ def require_proved_answer(
         raise ProtocolError("servers", UNPROVED, 502)
 
 
-OTHER_NOISE = "a half has other noise than its server was bound to before the first answer; nothing is read"
+OTHER_NOISE = (
+    "an answer share has other noise than its server announced before the first answer; "
+    "nothing is read. Ask its operator"
+)
 UNPROVED = (
-    "the answer is not proved: a half is not of the reports that count, or an owner sent a wrong word; nothing is read"
+    "the answer is not proved: an answer share omits or adds reports, or an owner sent a "
+    "wrong proof word; nothing is read. Tell both operators"
 )
 
 
 NOT_BETWEEN = (
-    "a count is not between the proved ones at the edges next to it: a half is wrong, or reports that are not checked"
-    " are; nothing is read"
+    "a count is not between the proved counts at the adjacent edges: an answer share is "
+    "wrong, or unchecked reports are; nothing is read. Tell both operators"
 )
-IMPOSSIBLE = "the proved numbers are none of so many reports with noise that was drawn as it should be; nothing is read"
+IMPOSSIBLE = (
+    "the proved counts are impossible for this number of reports with correctly drawn "
+    "noise; nothing is read. Tell both operators"
+)
 
 
 def require_words(words: Words) -> None:
     """Refuse proof words that are not below the prime. Raises `ValueError`, which shows none of them."""
     if bool(np.any(words >= _LOW)):
-        raise InvalidArgument("shares", "a proof word must be below 2**61 - 1")
+        raise InvalidArgument("shares", "must hold proof words below 2**61 - 1")

@@ -33,9 +33,7 @@ LARGEST_JOB = 2**22
 """Bytes of an aggregation job at most, unless a single upload is larger."""
 ROOM = 2**9
 """Bytes of a report in an aggregation job beside its shares, at most: id, time, lengths and the leader's message."""
-GATHER = 0.1
-"""Seconds for which uploads are gathered while several arrive together: a large job costs less per report."""
-NO_LEADER = "it is the helper of this task; reports go to the leader"
+NO_LEADER = "helps in this task; send reports to the leader, server 0"
 
 
 def derive_contribution_id(task: Task) -> bytes:
@@ -181,7 +179,8 @@ class UploadLeader:
 
     def __init__(self, service: SharedTaskService[Task], verifier: ReportVerifier) -> None:
         self._service, self._verifying = service, verifier
-        self._queue = GroupCommit(self._take_uploads, lambda upload: upload.size, LARGEST_JOB, gather_seconds=GATHER)
+        # 0.1: seconds for which uploads are gathered while several arrive together: a large job costs less per report
+        self._queue = GroupCommit(self._take_uploads, lambda upload: upload.size, LARGEST_JOB, gather_seconds=0.1)
 
     def submit(self, owner: int, reports: Sequence[dap.Report]) -> Future[bytes]:
         """Store the reports of an owner at both servers. The future returns the rejected reports, after both answered.
@@ -279,7 +278,7 @@ def answer_aggregation_job(
         ProtocolError: this is the leader, or the task accepts no more reports.
     """
     if service.party != 1:
-        raise ProtocolError("server", "it is the leader of this task; jobs go to the helper", 404)
+        raise ProtocolError("server", "leads this task; send aggregation jobs to the helper, server 1", 404)
     errors, valid = dict[bytes, bytes | dap.ReportError](), list[tuple[int, StoredReport, bytes]]()
     for init in verify_inits:
         outcome = _open_owned_report(service, init.report_share)
@@ -417,7 +416,9 @@ class LeaderUpload:
                 )
             if failed:
                 reasons = ", ".join(sorted({error.name.lower().replace("_", " ") for error in failed.values()}))
-                raise ProtocolError("reports", f"{len(failed)} of them were not taken ({reasons})")
+                raise ProtocolError(
+                    "reports", f"{len(failed)} were refused ({reasons}); send them again once the reason is removed"
+                )
             sent += len(reports)
             progress(sent)
         return sent
@@ -465,4 +466,8 @@ class LeaderUpload:
                 dap.parse_config_ids(config_list)[self._hpke_key(party)] for party, config_list in enumerate(lists)
             )
         except (ValueError, KeyError):
-            raise ProtocolError("server", "it has another key than the task names", 502) from None
+            raise ProtocolError(
+                "server",
+                "the server has another sealing key than the task names; contribute with this task's document",
+                502,
+            ) from None

@@ -123,9 +123,15 @@ class FunctionShares:
     def plan_query(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         """Plan a query to the two servers. Raises `UnsupportedQuery`; touches no data."""
         if type(query) not in _WAYS:
-            raise UnsupportedQuery("question", f"two servers count; they cannot answer {type(query).__name__}")
+            raise UnsupportedQuery(
+                "question",
+                f"counts of two servers cannot answer {type(query).__name__}; ask for a curve that is "
+                "computed from counts",
+            )
         if not isinstance(adjacency, ReplaceOne) or adjacency.unit != EACH_RECORD:
-            raise UnsupportedQuery("adjacency", "the number of reports is public: use replace-one, for each report")
+            raise UnsupportedQuery(
+                "adjacency", "must be replace-one for each report, because the number of reports is public"
+            )
         plan = _WAYS[type(query)].plan(query, loss, adjacency, self.owners)
         return replace(plan, made_by=f"{NAMED}, owners {self.owners.value}: {plan.made_by}, by each server")
 
@@ -178,9 +184,9 @@ def add_answer_shares(plan: Plan, answer_shares: Sequence[Sequence[int]]) -> tup
     """
     size = plan.law.require_type(CountLaw).size  # type: ignore[type-abstract]
     if len(answer_shares) != SERVERS or any(len(share) != size for share in answer_shares):
-        raise InvalidArgument("answer_shares", f"two are needed, each of {size} numbers")
+        raise InvalidArgument("answer_shares", f"must be two, each of {size} numbers")
     if any(not 0 <= number < RING for share in answer_shares for number in share):
-        raise InvalidArgument("answer_shares", "numbers from 0 to 2**64 - 1 are needed")
+        raise InvalidArgument("answer_shares", "must be numbers from 0 to 2**64 - 1")
     return tuple((sum(pair) + RING // 2) % RING - RING // 2 for pair in zip(*answer_shares, strict=True))
 
 
@@ -217,7 +223,11 @@ class _QueryHandler(NamedTuple):
 def _find_handler(plan: Plan) -> _QueryHandler:
     """Return the functions for a query. Raises `UnsupportedQuery` if servers cannot answer it."""
     if type(plan.query) not in _WAYS:
-        raise UnsupportedQuery("question", f"two servers count; they cannot answer {type(plan.query).__name__}")
+        raise UnsupportedQuery(
+            "question",
+            f"counts of two servers cannot answer {type(plan.query).__name__}; ask for a curve that "
+            "is computed from counts",
+        )
     return _WAYS[type(plan.query)]
 
 
@@ -226,7 +236,7 @@ def _plan_prefixes(query: PrefixQuery, loss: PrivacyLoss, adjacency: Adjacency, 
     too many slots or too much noise.
     """
     if query.slots > MOST_CELLS:
-        raise UnsupportedQuery("grid", f"at most {MOST_CELLS} slots are shared, got {query.slots}")
+        raise UnsupportedQuery("grid", f"must have at most {MOST_CELLS} slots, got {query.slots}; take a coarser grid")
     law = replace(path_law(query, loss, adjacency), missing=None).sum_over_parties(SERVERS)
     _require_room(law.noise.parameter, loss)
     return Plan(query, loss, adjacency, f"noise path through {law.levels} levels", law, round_error(sqrt(law.variance)))
@@ -237,7 +247,10 @@ def _plan_cells(query: CountQuery, loss: PrivacyLoss, adjacency: Adjacency, owne
     slots or too much noise.
     """
     if prod(query.shape) > MOST_SLOTS:
-        rule = f"two servers count at most {MOST_SLOTS} slots one by one, got {prod(query.shape)}; take a coarser grid"
+        rule = (
+            f"must have at most {MOST_SLOTS} slots to be counted one by one, got "
+            f"{prod(query.shape)}; take a coarser grid"
+        )
         raise UnsupportedQuery("grid", rule)
     plan = LINEAR.plan(query, loss, adjacency)
     law = plan.law.require_type(IntervalSums)
@@ -250,7 +263,9 @@ def _require_room(parameter: Fraction, loss: PrivacyLoss) -> None:
     `UnsupportedQuery`.
     """
     if parameter > (LARGEST_SCALE if loss.is_pure else LARGEST_SCALE**2):
-        raise UnsupportedQuery("epsilon, rho", f"{loss} needs more noise than shares have room for")
+        raise UnsupportedQuery(
+            "epsilon, rho", f"{loss} needs more noise than 64-bit shares can hold; allow a larger loss"
+        )
 
 
 def _find_prefix_thresholds(plan: Plan) -> Sequence[int]:

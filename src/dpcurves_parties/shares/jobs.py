@@ -24,7 +24,10 @@ from ..serving.noise_key import NoiseKey
 from ..serving.workers import Workers
 from .shared_records import CheckedReports, CheckedTreeEncoding, Evaluation, SharedReports, TreeEncoding, Words
 
-DAMAGED = "a share in its jobs was damaged or is gone; nothing is answered. Start the server again: it makes them anew"
+DAMAGED = (
+    "a share in the jobs was damaged or is missing, and nothing is answered; start the "
+    "server again, which writes them anew"
+)
 NONE = NoiseKey(bytes(32))
 """Public noise key of 32 zero bytes, for reports at workers, which add no noise: the server adds it to their sums."""
 

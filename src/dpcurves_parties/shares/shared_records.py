@@ -18,12 +18,12 @@ from dpcurves.noise.randomness import Randomness
 from .. import crypto
 from ..crypto.keys import SharedKeys
 from ..serving.noise_key import NoiseKey
-from ..serving.two_servers.collection import AT_ONCE
+from ..serving.two_servers.collection import SHARES_PER_PAGE
 from ..serving.two_servers.task_types import ShareEncoding
 from .answer_proofs import OwnerProver, require_words
 
 Words = NDArray[np.uint64]
-SEED = 16
+SEED_BYTES = 16
 """Bytes of a server's seed in a report, an AES block."""
 RING = 2**64
 """Modulus of shares."""
@@ -65,7 +65,7 @@ class TreeEncoding(ShareEncoding):
     @property
     def size(self) -> int:
         """Bytes of a report for one server: the public part and a seed."""
-        return self.public_size + SEED
+        return self.public_size + SEED_BYTES
 
     def share_records(self, places: NDArray[np.int64], randomness: Randomness) -> list[tuple[bytes, bytes]]:
         """SECRET: share each record between server 0 and server 1.
@@ -77,7 +77,7 @@ class TreeEncoding(ShareEncoding):
             ValueError: a number is not a slot, nor the number of slots (missing).
         """
         if np.any((places < 0) | (places > self.slots)):
-            raise InvalidArgument("places", f"slots from 0 to {self.slots} are needed")
+            raise InvalidArgument("places", f"must be slots from 0 to {self.slots}")
         shares = self.SHARE(places.astype(np.uint64), self.domain, self.engine, randomness)
         public = np.hstack(
             [shares.public.records(), self._make_words(places, [seed_share.words for seed_share in shares.seeds])]
@@ -217,8 +217,8 @@ class CheckedReports:
         """
         if not self._walks:
             marking = crypto.NodeMarkKey.from_verification_key(self.verify_key)
-            for start in range(0, len(self.keys), AT_ONCE):
-                batch, mask = self.keys[start : start + AT_ONCE], report_mask[start : start + AT_ONCE]
+            for start in range(0, len(self.keys), SHARES_PER_PAGE):
+                batch, mask = self.keys[start : start + SHARES_PER_PAGE], report_mask[start : start + SHARES_PER_PAGE]
                 if mask.any():
                     keys = batch if mask.all() else batch[mask]
                     self._walks.append(crypto.NodeWalk(keys, self.engine, marking))
@@ -362,7 +362,7 @@ def _split_shares(shares: Sequence[bytes], public_size: int) -> tuple[Words, Wor
     """Return the public parts ``(reports, words)`` and the seeds ``(reports, 2)`` of shares. Raises `ValueError` if a
     share has another size.
     """
-    if any(len(share) != public_size + SEED for share in shares):
-        raise InvalidArgument("shares", f"{public_size + SEED} bytes are needed")
+    if any(len(share) != public_size + SEED_BYTES for share in shares):
+        raise InvalidArgument("shares", f"must have {public_size + SEED_BYTES} bytes each")
     words = np.frombuffer(b"".join(shares), dtype="<u8").astype(np.uint64, copy=False).reshape(len(shares), -1)
     return words[:, : public_size // 8], words[:, public_size // 8 :].copy()

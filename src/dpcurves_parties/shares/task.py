@@ -33,24 +33,26 @@ from .histogram_reports import HistogramEncoding
 from .shared_records import CheckedTreeEncoding, TreeEncoding
 
 CELLS_ONLY = "the task counts all cells at once: ask for whole curves, not at some edges"
-APART_ONLY = "values outside of the grid have to be counted apart; the task clamps them into its end cells"
-CLAMPED_ONLY = "values outside of the grid have to be clamped into its end cells; the task counts them apart"
-PREFIXES_ONLY = "the task counts below edges, for its grid is too fine: ask at some of them, or for quantiles"
-NOT_AT_EDGES = "edges at which answers are proved are for tasks that count below thresholds, and prove their answers"
-ALWAYS_CHECKED = "reports of this encoding are always checked by the servers: ask for it with --check owners"
-UNPROVED = "of reports of this encoding answers are not proved; take the tree, or do not check answers"
-TOO_FINE = "reports hold a number for each cell, and the grid has too many; take a coarser one, or the tree"
-CLASSES = 2
-"""Classes of a score's labels: positive and negative."""
-MOST_AT_ONCE = 4096
-"""Thresholds in one message about unchecked reports at most."""
+APART_ONLY = (
+    "needs values outside the grid counted apart, and the task clips them into its end "
+    "cells; ask another question, or make a task with --outside apart"
+)
+CLAMPED_ONLY = (
+    "needs values outside the grid clipped into its end cells, and the task counts them "
+    "apart; ask another question, or make a task without --outside apart"
+)
+PREFIXES_ONLY = "the task counts below edges, because its grid is too fine: ask at some of them, or for quantiles"
+NOT_AT_EDGES = "must be left out, unless the task counts below thresholds and its answers are proved"
+ALWAYS_CHECKED = "must be owners, because reports of this encoding are always checked by the servers"
+UNPROVED = "must be owners, because answers from this encoding cannot be proved; or take the encoding tree"
+TOO_FINE = "must be tree, or the grid coarser, because these reports hold a number for each cell"
 MOST_CHECKED_AT_ONCE = 64
 """Thresholds in one message about checked reports at most: each report is evaluated at all of them before it is known
 which reports count.
 """
 EVEN = 64
 """Thresholds at which answers are proved, unless the task names them."""
-LEAST = Fraction(1, 2)
+LEAST_PASSED = Fraction(1, 2)
 """Fraction of the reports that must pass the servers' check, unless the task states another."""
 
 
@@ -118,7 +120,7 @@ class Task(SharedTask):
     measured_in: str = ""
     owners: Owners = Owners.UNCHECKED
     count_kind: CountKind | None = None
-    least: Fraction = LEAST
+    least: Fraction = LEAST_PASSED
     beside: tuple[Axis | Categories, ...] = ()
     proof_key_hashes: tuple[str, ...] = ()
     enrols: bool = False
@@ -128,26 +130,24 @@ class Task(SharedTask):
     def __post_init__(self) -> None:
         object.__setattr__(self, "least", Fraction(self.least))
         if not 0 <= self.least <= 1:
-            raise InvalidArgument("least", f"a share from 0 to 1 is needed, got {self.least}")
+            raise InvalidArgument("least", f"must be a fraction from 0 to 1, got {self.least}")
         if self.count_kind is None:
             can_count_cells = self.slots <= self.owners.default_max_slots or bool(self.beside)
             object.__setattr__(self, "count_kind", CountKind.CELLS if can_count_cells else CountKind.PREFIXES)
         if self.reports_per_owner < 1:
-            raise InvalidArgument("reports_per_owner", f"at least 1 is needed, got {self.reports_per_owner}")
+            raise InvalidArgument("reports_per_owner", f"must be at least 1, got {self.reports_per_owner}")
         first, second = self.servers
         if first.hpke_key == second.hpke_key or first.certificate == second.certificate:
-            raise InvalidArgument("servers", "two different servers are needed; a single one would know every record")
+            raise InvalidArgument("servers", "must be two different servers; a single one would know every record")
         if self.proved_at and (not self.proof_key_hashes or self.count_kind is CountKind.CELLS):
             raise InvalidArgument("proved_at", NOT_AT_EDGES)
         if self.proof_key_hashes and self.count_kind is CountKind.PREFIXES:
             at = self.proved_at or self.find_thresholds(self._even_edges)
             object.__setattr__(self, "proved_at", at)
             if not at or sorted(set(at)) != list(at) or not 0 < at[0] <= at[-1] == self.slots:
-                raise InvalidArgument("proved_at", f"rising thresholds that end with {self.slots} are needed")
+                raise InvalidArgument("proved_at", f"must be rising thresholds that end with {self.slots}")
             if len(at) > self.max_thresholds:
-                raise InvalidArgument(
-                    "proved_at", f"at most {self.max_thresholds} thresholds are proved, got {len(at)}"
-                )
+                raise InvalidArgument("proved_at", f"must be at most {self.max_thresholds} thresholds, got {len(at)}")
         if self.report_kind is ReportKind.HISTOGRAM:
             self._require_one_hot()
         self.plan((), 1)  # refuses tasks that no plan can answer
@@ -231,8 +231,11 @@ class Task(SharedTask):
         """Return the query for counts at these thresholds, or of all cells."""
         if self.count_kind is CountKind.CELLS:
             return CountQuery(self.axes, CountUse.CELLS if self.beside else CountUse.PREFIXES)
-        if self.label is not None and len(self.label.values) != CLASSES:
-            raise UnsupportedQuery("label", f"more than {CLASSES} categories need fewer slots; take a coarser grid")
+        # 2: classes of a score's labels: positive and negative
+        if self.label is not None and len(self.label.values) != 2:
+            raise UnsupportedQuery(
+                "label", "must have two classes on a grid of so many slots; take a coarser grid for more categories"
+            )
         return PrefixQuery(self.axes, prefix_lengths=tuple(at))
 
     @property
@@ -278,7 +281,11 @@ class Task(SharedTask):
         if type(query) is type(paid) and query.axes == paid.axes:
             return self.plan(query.requested_slots, reports)
         if not isinstance(query, CountQuery | PrefixQuery):
-            raise UnsupportedQuery("question", f"two servers count; they cannot answer {type(query).__name__}")
+            raise UnsupportedQuery(
+                "question",
+                f"counts of two servers cannot answer {type(query).__name__}; ask for a curve that is "
+                "computed from counts",
+            )
         if type(paid) is not type(query) and query.axes == self.axes:
             raise UnsupportedQuery("question", CELLS_ONLY if paid.is_dense else PREFIXES_ONLY)
         if not self.beside and _count_outside_apart(query.axes) == _count_outside_apart(self.axes):
@@ -296,7 +303,8 @@ class Task(SharedTask):
         """Most thresholds of a message; 0 if all cells are counted."""
         if self.count_kind is CountKind.CELLS:
             return 0
-        return MOST_AT_ONCE if self.owners is Owners.UNCHECKED else MOST_CHECKED_AT_ONCE
+        # 4096: thresholds in one message about unchecked reports at most
+        return 4096 if self.owners is Owners.UNCHECKED else MOST_CHECKED_AT_ONCE
 
     @property
     def checked_at(self) -> tuple[int, ...]:
@@ -321,9 +329,9 @@ class Task(SharedTask):
         if limit == 0 and at == []:
             return ()
         if not 1 <= len(thresholds) <= limit or any(type(threshold) is not int for threshold in thresholds):
-            raise ProtocolError("at", f"a list of 1 to {limit} whole numbers is needed")
+            raise ProtocolError("at", f"must be a list of 1 to {limit} whole numbers")
         if len(set(thresholds)) < len(thresholds) or any(not 0 <= threshold <= self.slots for threshold in thresholds):
-            raise ProtocolError("at", f"numbers from 0 to {self.slots} are needed, each once")
+            raise ProtocolError("at", f"must be numbers from 0 to {self.slots}, each once")
         return tuple(thresholds)
 
     def to_fields(self) -> dict[str, Any]:

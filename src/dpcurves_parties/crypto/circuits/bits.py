@@ -150,7 +150,7 @@ class SymbolicInteger:
             ValueError: there are no bits.
         """
         if not bits:
-            raise InvalidArgument("bits", "at least one is needed")
+            raise InvalidArgument("bits", "must be at least one")
         wires = tuple(bit.wires[0] if bit.wires else ZERO for bit in bits)
         return cls(bits[0].builder, wires, 0, (1 << len(wires)) - 1)
 
@@ -253,7 +253,10 @@ class SymbolicInteger:
         return self._negate_where(self.wires[-1], 0, high)
 
     def __bool__(self) -> NoReturn:
-        raise WrongArgumentType("kernel", "a number in a circuit is neither true nor false while it is made: write mux")
+        raise WrongArgumentType(
+            "kernel",
+            "a number in a circuit has no value while the circuit is made: replace if and while by dp.pairs.mux",
+        )
 
     def __hash__(self) -> int:
         return hash((id(self.builder), self.wires))
@@ -264,7 +267,9 @@ class SymbolicInteger:
         sign.
         """
         if self.low < 0:
-            raise InvalidArgument("kernel", f"bit by bit, a number from 0 on is needed, got one from {self.low} on")
+            raise InvalidArgument(
+                "kernel", f"must use bitwise operators on numbers from 0 on, got one from {self.low} on"
+            )
         return self
 
     def _coerce_operand(self, other: SymbolicInteger | int) -> SymbolicInteger:
@@ -273,7 +278,9 @@ class SymbolicInteger:
         """
         if isinstance(other, SymbolicInteger):
             if other.builder is not self.builder:
-                raise InvalidArgument("kernel", "numbers of two circuits do not go together")
+                raise InvalidArgument(
+                    "kernel", "must combine numbers of the same circuit; make the constants in the function itself"
+                )
             return other
         return constant(self.builder, other)
 
@@ -372,7 +379,7 @@ def mux(condition: SymbolicInteger, one: SymbolicInteger | int, other: SymbolicI
         ValueError: the condition has values other than 0 and 1.
     """
     if condition.low < 0 or condition.high > 1:
-        raise InvalidArgument("condition", f"a bit is needed, got a number from {condition.low} to {condition.high}")
+        raise InvalidArgument("condition", f"must be 0 or 1, got a number from {condition.low} to {condition.high}")
     first, second = condition._coerce_operand(one), condition._coerce_operand(other)
     if not condition.wires:
         return second
@@ -405,7 +412,7 @@ def total(numbers: Iterable[SymbolicInteger]) -> SymbolicInteger:
     """
     summands = list(numbers)
     if not summands:
-        raise InvalidArgument("numbers", "at least one is needed")
+        raise InvalidArgument("numbers", "must be at least one")
     while len(summands) > 1:
         summands = [a + b for a, b in zip(summands[::2], summands[1::2], strict=False)] + summands[
             len(summands) // 2 * 2 :
@@ -413,7 +420,7 @@ def total(numbers: Iterable[SymbolicInteger]) -> SymbolicInteger:
     return summands[0]
 
 
-MOST_BITS = 64  # bits of an input's number, as servers hold inputs in 64-bit words
+MOST_INPUT_BITS = 64  # bits of an input's number, as servers hold inputs in 64-bit words
 Shape = int | Mapping[str, int]
 
 
@@ -447,8 +454,9 @@ def trace_circuit(kernel: Callable[..., object], *shapes: Shape) -> Circuit:
     """
     widths = [width for shape in shapes for width in (shape.values() if isinstance(shape, Mapping) else [shape])]
     for width in widths:
-        if not 1 <= width <= MOST_BITS:
-            raise InvalidArgument("bits", f"a number has 1 to {MOST_BITS} bits, got {describe_value(width)}")
+        if not 1 <= width <= MOST_INPUT_BITS:
+            rule = f"must be from 1 to {MOST_INPUT_BITS} for each number, got {describe_value(width)}"
+            raise InvalidArgument("bits", rule)
     builder = CircuitBuilder(widths)
     numbers = iter([SymbolicInteger.from_input(builder, index) for index in range(len(widths))])
     arguments = [
@@ -458,9 +466,7 @@ def trace_circuit(kernel: Callable[..., object], *shapes: Shape) -> Circuit:
     returned = kernel(*arguments)
     results = returned if isinstance(returned, tuple) else (returned,)
     if not all(isinstance(width, SymbolicInteger) for width in results):
-        raise WrongArgumentType(
-            "kernel", f"it has to return a number made of its arguments, got {describe_value(returned)}"
-        )
+        raise WrongArgumentType("kernel", f"must return numbers made of its arguments, got {describe_value(returned)}")
     return builder.build_circuit([width.output for width in results])
 
 
@@ -501,7 +507,7 @@ def from_bristol(text: str) -> Circuit:
     try:
         return _parse_bristol(lines)
     except (ValueError, IndexError, KeyError) as error:
-        rule = error.rule if isinstance(error, InvalidArgument) else "a circuit in Bristol Fashion is needed"
+        rule = error.rule if isinstance(error, InvalidArgument) else "must be text in Bristol Fashion"
         raise InvalidArgument("circuit", rule) from None
 
 
@@ -511,13 +517,16 @@ def _parse_bristol(lines: Sequence[Sequence[str]]) -> Circuit:
     """
     (gates, count), (_, *inputs), (_, *outputs) = (tuple(map(int, line)) for line in lines[:3])
     if len(lines) - 3 != gates or [len(inputs), len(outputs)] != [int(line[0]) for line in lines[1:3]]:
-        raise InvalidArgument("circuit", "its head counts other gates, inputs or outputs than there are")
+        raise InvalidArgument(
+            "circuit",
+            "the first three lines count other gates, inputs or outputs than follow; write the numbers that follow",
+        )
     wiring = CircuitBuilder(inputs)
     wires = {wire: wire for wire in range(sum(inputs))}
     for words in lines[3:]:
         for wire, value in _parse_gate(wiring, wires, words):
             if wire in wires or not 0 <= wire < count:
-                raise InvalidArgument("circuit", f"wire {wire} is written twice, or is none")
+                raise InvalidArgument("circuit", f"wire {wire} is written twice, or not below the number of wires")
             wires[wire] = value
     return wiring.build_circuit(list(_parse_outputs(wires, outputs, count)))
 
@@ -527,7 +536,7 @@ def _parse_gate(wiring: CircuitBuilder, wires: dict[int, int], words: Sequence[s
     reads, writes, kind = int(words[0]), int(words[1]), words[-1]
     wire_numbers = tuple(map(int, words[2:-1]))
     if len(wire_numbers) != reads + writes or (kind != "MAND" and (reads, writes) != (_READS[kind], 1)):
-        raise InvalidArgument("circuit", f"a gate {kind} has another number of wires")
+        raise InvalidArgument("circuit", f"a {kind} gate names another number of wires than it reads and writes")
     inputs, outputs = wire_numbers[:reads], wire_numbers[reads:]
     if kind == "MAND":
         wire_pairs = zip(inputs[:writes], inputs[writes:], strict=True)

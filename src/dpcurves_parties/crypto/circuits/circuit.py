@@ -84,17 +84,17 @@ class Circuit:
 
     def __post_init__(self) -> None:
         if sum(self.inputs) < 1 or min(self.inputs) < 0:
-            raise InvalidArgument("inputs", "a circuit needs at least one bit of input")
+            raise InvalidArgument("inputs", "must have at least one bit, and no negative width")
         last_use, input_count = [-1] * (sum(self.inputs) + len(self.gates)), sum(self.inputs)
         for index, gate in enumerate(self.gates):
             if gate.kind != GateKind.ZERO and not (
                 0 <= gate.left < input_count + index and 0 <= gate.right < input_count + index
             ):
-                raise InvalidArgument("gates", f"gate {index} reads a wire that comes later, or is none")
+                raise InvalidArgument("gates", f"gate {index} must read wires of inputs or earlier gates")
             last_use[gate.left] = last_use[gate.right] = index
         for wire in self.output_wires:
             if not 0 <= wire < len(last_use):
-                raise InvalidArgument("outputs", "an output is no wire of the circuit")
+                raise InvalidArgument("outputs", "must be wires of inputs or gates")
             last_use[wire] = len(self.gates)
         object.__setattr__(self, "_last_use", tuple(last_use))
 
@@ -115,7 +115,9 @@ class Circuit:
             ValueError: the number of input wires is wrong.
         """
         if len(inputs) != sum(self.inputs):
-            raise InvalidArgument("inputs", f"{sum(self.inputs)} wires are needed, got {len(inputs)}")
+            raise InvalidArgument(
+                "inputs", f"must be {sum(self.inputs)} wires, one for each input bit, got {len(inputs)}"
+            )
         wires: list[Wire | None] = [*inputs, *([None] * len(self.gates))]
         for index, gate in enumerate(self.gates, len(inputs)):
             wires[index] = _evaluate_gate(machine, gate, wires, inputs[0])
@@ -142,13 +144,14 @@ def _require_wire(wire: Wire | None) -> Wire:
     inconsistent.
     """
     if wire is None:
-        raise InvalidArgument("gates", "a wire is read after it was let go")
+        raise InvalidArgument(
+            "gates", "must read no wire after its last use: give each circuit its own last uses, as trace_circuit does"
+        )
     return wire
 
 
 # Evaluation of circuits in the clear: a reference for tests, simulations and plans.
 Bools = NDArray[np.bool_]
-_WORD = 63  # bits of a nonnegative 64-bit integer
 
 
 class CleartextMachine:
@@ -181,13 +184,13 @@ def split_into_bits(values: ArrayLike, width: int) -> list[Bools]:
     is_unsigned = array.dtype.kind in "bui" and not bool(np.any(array < 0))
     numbers = array.astype(np.uint64) if is_unsigned else np.zeros(1, np.uint64)
     if not is_unsigned or (width < 64 and bool(np.any(numbers >> np.uint64(width)))):
-        raise InvalidArgument("values", f"all must be whole numbers below 2**{width}")
+        raise InvalidArgument("values", f"must be whole numbers from 0 to below 2**{width}")
     return [(numbers >> np.uint64(position) & np.uint64(1)).astype(np.bool_) for position in range(width)]
 
 
 def join_bits(wires: Sequence[Bools], number: CircuitOutput) -> NDArray[Any]:
     """Join an output's wires to integers; Python integers if 64 bits are too few."""
-    kind: Any = np.int64 if len(wires) <= _WORD else object
+    kind: Any = np.int64 if len(wires) <= 63 else object  # bits of a nonnegative 64-bit integer
     weights = [1 << position for position in range(len(wires))]
     if number.low < 0:
         weights[-1] = -weights[-1]
@@ -206,7 +209,7 @@ def evaluate_circuit(circuit: Circuit, *values: ArrayLike) -> tuple[NDArray[Any]
     (array([  4, 249]),)
     """
     if len(values) != len(circuit.inputs):
-        raise InvalidArgument("values", f"{len(circuit.inputs)} inputs are needed, got {len(values)}")
+        raise InvalidArgument("values", f"must be {len(circuit.inputs)} arrays, one for each input, got {len(values)}")
     arrays = np.broadcast_arrays(*(np.atleast_1d(np.asarray(array, dtype=np.uint64)) for array in values))
     input_wires = [
         wire for array, width in zip(arrays, circuit.inputs, strict=True) for wire in split_into_bits(array, width)
@@ -224,7 +227,7 @@ def decode_outputs(circuit: Circuit, wires: Sequence[Bools]) -> tuple[NDArray[An
 
 
 Words = TypeVar("Words", bound=NDArray[Any])
-LEAST = 3 * 1024
+COLUMN_HEIGHT = 3 * 1024
 """Bits in a column from which full adders run after a chunk; all others run at the end, in larger batches."""
 
 
@@ -274,12 +277,14 @@ class CarrySaveAdder(Generic[Words]):
             ValueError: the number of wires is wrong.
         """
         if len(wires) != len(self.summand.wires):
-            raise InvalidArgument("wires", f"{len(self.summand.wires)} are needed, got {len(wires)}")
+            raise InvalidArgument(
+                "wires", f"must be {len(self.summand.wires)}, one for each bit of the summand, got {len(wires)}"
+            )
         for weight, wire in enumerate(wires):
             turned = self.summand.low < 0 and weight == len(wires) - 1
             self._add_to_column(weight, self.machine.negation(wire) if turned else wire)
         self.count += len(wires[0]) if wires else 0
-        self._reduce_columns(LEAST)
+        self._reduce_columns(COLUMN_HEIGHT)
 
     def total(self) -> list[Words]:
         """Return the bits of the sum of all instances plus `offset`, as wires with one instance.
@@ -288,7 +293,7 @@ class CarrySaveAdder(Generic[Words]):
             ValueError: nothing was added.
         """
         if self.count < 1:
-            raise InvalidArgument("numbers", "at least one is needed")
+            raise InvalidArgument("numbers", "must be at least one; call add first")
         self._reduce_columns(3)
         return [self._finish_column(weight) for weight in range(self.width)]
 

@@ -21,11 +21,10 @@ MODULUS = (COFACTOR << ORDER) + 1
 """2**128 - 28 * 2**64 + 1, a prime."""
 GENERATOR = pow(7, COFACTOR, MODULUS)
 """Generator of the roots of unity of order 2**66."""
-SIZE = 16
+ELEMENT_SIZE = 16
 """Bytes of an element, little-endian."""
-SEED = 32
+XOF_SEED_SIZE = 32
 """Bytes of a seed of XofTurboShake128."""
-_SUFFIX = 1  # domain separation byte of TurboSHAKE128 in the draft
 _UPPER = np.uint64(MODULUS >> 64)  # upper word of the modulus; its lower word is 1
 
 
@@ -63,7 +62,8 @@ class QueryInputs(NamedTuple):
 
 def expand_xof(tag: bytes, seed: bytes, binder: bytes, size: int) -> bytes:
     """Return `size` bytes of the draft's XofTurboShake128 of a domain separation tag, a seed and a binder."""
-    source = TurboSHAKE128.new(domain=_SUFFIX, data=b"".join((tag, bytes([len(seed)]), seed, binder)))
+    # 1: domain separation byte of TurboSHAKE128 in the draft
+    source = TurboSHAKE128.new(domain=1, data=b"".join((tag, bytes([len(seed)]), seed, binder)))
     return bytes(source.read(size))
 
 
@@ -73,7 +73,7 @@ def expand_elements(tag: bytes, inputs: Iterable[tuple[bytes, bytes]], number: i
     Values that are not below the modulus are skipped, as the draft specifies: one in 2**59 values.
     """
     pairs = list(inputs)
-    octets = b"".join(expand_xof(tag, seed, binder, SIZE * number) for seed, binder in pairs)
+    octets = b"".join(expand_xof(tag, seed, binder, ELEMENT_SIZE * number) for seed, binder in pairs)
     elements = decode_words(octets, len(pairs), number).copy()
     for row in np.flatnonzero(~are_elements(elements).reshape(len(pairs), -1).all(axis=1)).tolist():
         elements[row] = _expand_with_rejection(tag, *pairs[row], number)
@@ -83,7 +83,7 @@ def expand_elements(tag: bytes, inputs: Iterable[tuple[bytes, bytes]], number: i
 def _expand_with_rejection(tag: bytes, seed: bytes, binder: bytes, number: int) -> Words:
     """Expand one seed and binder to elements ``(number, 2)``, with as many further values as are rejected."""
     for extra in count(1):
-        candidates = decode_words(expand_xof(tag, seed, binder, SIZE * (number + extra)), 1, number + extra)[0]
+        candidates = decode_words(expand_xof(tag, seed, binder, ELEMENT_SIZE * (number + extra)), 1, number + extra)[0]
         elements = candidates[are_elements(candidates)]
         if len(elements) >= number:
             return np.asarray(elements[:number], np.uint64)
@@ -109,7 +109,7 @@ def are_elements(words: Words) -> NDArray[np.bool_]:
 def require_elements(words: Words, argument: str) -> Words:
     """Return the words unchanged. Raises `ValueError`, which names `argument`, if a number is not below the modulus."""
     if not are_elements(words).all():
-        raise InvalidArgument(argument, "numbers below the modulus of the field are needed")
+        raise InvalidArgument(argument, "must be numbers below the modulus of the field")
     return words
 
 
@@ -140,7 +140,7 @@ def to_integers(words: Words) -> list[int]:
 
 def from_integers(numbers: Sequence[int]) -> Words:
     """Convert integers to elements: the inverse of `to_integers`."""
-    octets = b"".join((integer % MODULUS).to_bytes(SIZE, "little") for integer in numbers)
+    octets = b"".join((integer % MODULUS).to_bytes(ELEMENT_SIZE, "little") for integer in numbers)
     return np.array(decode_words(octets, 1, len(numbers))[0], np.uint64)
 
 

@@ -15,8 +15,6 @@ from dpcurves.arrays import loops_are_compiled
 
 from . import field, plain
 
-ALGORITHM = 4
-"""The draft's number of Prio3Histogram."""
 NONCE = 16
 """Bytes of a report's public nonce."""
 MEASUREMENT, PROOF, JOINT, PROVING, QUERY, JOINT_SEED, JOINT_PART = 1, 2, 3, 4, 5, 6, 7
@@ -24,13 +22,9 @@ MEASUREMENT, PROOF, JOINT, PROVING, QUERY, JOINT_SEED, JOINT_PART = 1, 2, 3, 4, 
 prover's randomness, query randomness, seed of the joint randomness, and a server's part of this seed."""
 LEADER, HELPER = 0, 1
 """Numbers of the servers: server 0 has explicit shares, server 1 has seeds."""
-RANDOM = 4 * field.SEED
+RANDOM = 4 * field.XOF_SEED_SIZE
 """Bytes of randomness in a report: the helper's seed and blind, the leader's blind, and the proof's seed."""
-PROOFS = 1
-"""Proofs per report."""
-QUERIES = 3
-"""Field elements of query randomness per report: two factors of the sum that must be 0, and the point."""
-_ONE_PROOF = bytes([PROOFS])
+_ONE_PROOF = bytes([1])  # proofs per report
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -124,7 +118,7 @@ class Prio3Histogram:
     [0, 1, 0, 1, 0]
     """
 
-    PUBLIC_SIZE: ClassVar[int] = 2 * field.SEED
+    PUBLIC_SIZE: ClassVar[int] = 2 * field.XOF_SEED_SIZE
 
     length: int
     chunk_length: int
@@ -133,7 +127,8 @@ class Prio3Histogram:
     def __post_init__(self) -> None:
         if self.length < 1 or not 1 <= self.chunk_length <= self.length:
             raise InvalidArgument(
-                "length, chunk", f"cells, and 1 to as many in a chunk, needed: {self.length}, {self.chunk_length}"
+                "length, chunk",
+                f"must be at least 1 cell, and a chunk of 1 to all cells, got {self.length} and {self.chunk_length}",
             )
 
     @classmethod
@@ -142,7 +137,10 @@ class Prio3Histogram:
         schemes = (cls(length, chunk, context) for chunk in range(1, length + 1))
         return min(
             schemes,
-            key=lambda scheme: (scheme.proof_length * field.SIZE + 2 * scheme.message_size, scheme.chunk_length),
+            key=lambda scheme: (
+                scheme.proof_length * field.ELEMENT_SIZE + 2 * scheme.message_size,
+                scheme.chunk_length,
+            ),
         )
 
     @property
@@ -163,11 +161,15 @@ class Prio3Histogram:
     @property
     def message_size(self) -> int:
         """Bytes of a server's message about one report."""
-        return field.SIZE * (2 * self.chunk_length + 2) + field.SEED
+        return field.ELEMENT_SIZE * (2 * self.chunk_length + 2) + field.XOF_SEED_SIZE
 
     def input_size(self, party: int) -> int:
         """Return the bytes of an input share."""
-        return 2 * field.SEED if party else field.SIZE * (self.length + self.proof_length) + field.SEED
+        return (
+            2 * field.XOF_SEED_SIZE
+            if party
+            else field.ELEMENT_SIZE * (self.length + self.proof_length) + field.XOF_SEED_SIZE
+        )
 
     def shard(self, cells: NDArray[np.int64], nonces: Sequence[bytes], randomness: Sequence[bytes]) -> OneHotShares:
         """Share cells between two servers.
@@ -181,11 +183,12 @@ class Prio3Histogram:
             ValueError: a cell is out of range, or nonces or randomness have wrong sizes.
         """
         if np.any((cells < 0) | (cells >= self.length)):
-            raise InvalidArgument("cells", f"cells below {self.length} are needed")
+            raise InvalidArgument("cells", f"must be below {self.length}")
         if {len(octets) for octets in nonces} - {NONCE} or {len(octets) for octets in randomness} - {RANDOM}:
-            raise InvalidArgument("nonces, randomness", f"{NONCE} and {RANDOM} bytes are needed for each report")
+            raise InvalidArgument("nonces, randomness", f"must have {NONCE} and {RANDOM} bytes for each report")
         seeds, blinds, own_blinds, proving = (
-            [octets[start : start + field.SEED] for octets in randomness] for start in range(0, RANDOM, field.SEED)
+            [octets[start : start + field.XOF_SEED_SIZE] for octets in randomness]
+            for start in range(0, RANDOM, field.XOF_SEED_SIZE)
         )
         helper, masks = self._expand_helper(seeds)
         vectors = np.zeros((len(cells), self.length, 2), np.uint64)
@@ -234,19 +237,22 @@ class Prio3Histogram:
             ValueError: a share is invalid.
         """
         self.require_shares(party, shares)
-        blinds = [share[-field.SEED :] for share in shares]
+        blinds = [share[-field.XOF_SEED_SIZE :] for share in shares]
         if party == LEADER:
             numbers = self._decode_shares(shares)
             cells, proofs = numbers[:, : self.length], numbers[:, self.length :]
         else:
-            cells, proofs = self._expand_helper([share[: field.SEED] for share in shares])
+            cells, proofs = self._expand_helper([share[: field.XOF_SEED_SIZE] for share in shares])
         own_parts = self._joint_rand_parts(party, blinds, nonces, cells)
-        other_part = slice(field.SEED, 2 * field.SEED) if party == LEADER else slice(field.SEED)
+        other_part = (
+            slice(field.XOF_SEED_SIZE, 2 * field.XOF_SEED_SIZE) if party == LEADER else slice(field.XOF_SEED_SIZE)
+        )
         part_pairs = (
             (own_part, report_parts[other_part]) for own_part, report_parts in zip(own_parts, public, strict=True)
         )
         seeds = self._joint_rand_seeds([a + b if party == LEADER else b + a for a, b in part_pairs])
-        query = field.expand_elements(self._tag(QUERY), ((key, _ONE_PROOF + nonce) for nonce in nonces), QUERIES)
+        # 3: field elements of query randomness per report: two factors of the sum that must be 0, and the point
+        query = field.expand_elements(self._tag(QUERY), ((key, _ONE_PROOF + nonce) for nonce in nonces), 3)
         verifier_shares = np.empty((len(shares), 2 * self.chunk_length + 2, 2), np.uint64)
         starts, sums = proofs[:, : 2 * self.chunk_length], proofs[:, 2 * self.chunk_length :]
         _query_reports(
@@ -255,7 +261,9 @@ class Prio3Histogram:
         messages = [
             numbers + own_part for numbers, own_part in zip(field.encode_rows(verifier_shares), own_parts, strict=True)
         ]
-        return VerifiedCells(self, party, cells, _as_rows(messages, self.message_size), _as_rows(seeds, field.SEED))
+        return VerifiedCells(
+            self, party, cells, _as_rows(messages, self.message_size), _as_rows(seeds, field.XOF_SEED_SIZE)
+        )
 
     def find_accepted(
         self, party: int, own: NDArray[np.uint8], seeds: NDArray[np.uint8], others: NDArray[np.uint8]
@@ -275,21 +283,21 @@ class Prio3Histogram:
         if others.shape != own.shape:
             raise InvalidArgument("messages", f"must have shape {own.shape}, got {others.shape}")
         numbers = [
-            field.decode_words(messages[:, : -field.SEED].tobytes(), len(messages), 2 * self.chunk_length + 2)
+            field.decode_words(messages[:, : -field.XOF_SEED_SIZE].tobytes(), len(messages), 2 * self.chunk_length + 2)
             for messages in (own, others)
         ]
         canonical = np.asarray(field.are_elements(numbers[1]).all(axis=1))
         passed = np.zeros(len(own), np.bool_)
         _decide_reports(numbers[0], numbers[1] * canonical[:, None, None].astype(np.uint64), passed)
-        joint_rand_parts = [own[:, -field.SEED :], others[:, -field.SEED :]]
+        joint_rand_parts = [own[:, -field.XOF_SEED_SIZE :], others[:, -field.XOF_SEED_SIZE :]]
         joint_parts = np.hstack(joint_rand_parts if party == LEADER else joint_rand_parts[::-1])
-        joint_seeds = _as_rows(self._joint_rand_seeds([row.tobytes() for row in joint_parts]), field.SEED)
+        joint_seeds = _as_rows(self._joint_rand_seeds([row.tobytes() for row in joint_parts]), field.XOF_SEED_SIZE)
         return np.asarray(passed & canonical & (joint_seeds == seeds).all(axis=1))
 
     @cached_property
     def _tags(self) -> dict[int, bytes]:
         """The domain separation tag of each usage of a stream, by its number in the draft."""
-        tag = field.DomainSeparationTag(ALGORITHM, self.context)
+        tag = field.DomainSeparationTag(4, self.context)  # the draft's number of Prio3Histogram
         return {usage: tag.to_bytes(usage) for usage in range(MEASUREMENT, JOINT_PART + 1)}
 
     def _tag(self, usage: int) -> bytes:
@@ -300,7 +308,7 @@ class Prio3Histogram:
         """SECRET: return the field elements ``(reports, length + proof_length, 2)`` of the leader's input shares,
         without their blinds.
         """
-        octets = b"".join(share[: -field.SEED] for share in shares)
+        octets = b"".join(share[: -field.XOF_SEED_SIZE] for share in shares)
         return field.decode_words(octets, len(shares), self.length + self.proof_length)
 
     def _expand_helper(self, seeds: Sequence[bytes]) -> tuple[field.Words, field.Words]:
@@ -318,12 +326,15 @@ class Prio3Histogram:
     ) -> list[bytes]:
         """Return a server's parts of the joint randomness seeds: hashes of its shares."""
         tag, rows = self._tag(JOINT_PART), zip(blinds, nonces, field.encode_rows(cells), strict=True)
-        return [field.expand_xof(tag, blind, bytes([party]) + nonce + row, field.SEED) for blind, nonce, row in rows]
+        return [
+            field.expand_xof(tag, blind, bytes([party]) + nonce + row, field.XOF_SEED_SIZE)
+            for blind, nonce, row in rows
+        ]
 
     def _joint_rand_seeds(self, both: Sequence[bytes]) -> list[bytes]:
         """Return the seed of each report's joint randomness, from both servers' concatenated parts."""
         return [
-            field.expand_xof(self._tag(JOINT_SEED), bytes(field.SEED), report_parts, field.SEED)
+            field.expand_xof(self._tag(JOINT_SEED), bytes(field.XOF_SEED_SIZE), report_parts, field.XOF_SEED_SIZE)
             for report_parts in both
         ]
 

@@ -239,7 +239,7 @@ class Response(ABC):
 
 
 FEWEST_PLACES = 16  # bits of a random integer at least, so that rounding costs little at a large epsilon
-FINE = 13  # bits beyond those of 1 / epsilon, so that rounding adds less than a thousandth to the variance
+EXTRA_PLACES = 13  # bits beyond those of 1 / epsilon, so that rounding adds less than a thousandth to the variance
 
 
 @dataclass(frozen=True)
@@ -271,7 +271,7 @@ class BinaryResponse(Response):
     def random_width(self) -> int:
         """Width of the random integer in bits."""
         smallness = (self.epsilon.denominator // self.epsilon.numerator).bit_length()
-        return max(FEWEST_PLACES, FINE + smallness)
+        return max(FEWEST_PLACES, EXTRA_PLACES + smallness)
 
     @cached_property
     def flip_numerator(self) -> int:

@@ -14,8 +14,8 @@ from dpcurves.arguments import InvalidArgument, convert_to_integers
 from dpcurves.noise.exponential import bound_exp_neg, bound_exp_neg_above
 
 from .response import (
+    EXTRA_PLACES,
     FEWEST_PLACES,
-    FINE,
     BinaryResponse,
     Response,
     Wire,
@@ -33,9 +33,6 @@ from .response import (
 # Laplace noise from finitely many random bits: on integers modulo a power of two, and on a value of few steps.
 
 
-WIDEST_CIRCLE = 62  # bits of the modulus at most, so that 64-bit integers hold sums of a number and its noise
-FINENESS = 17
-"""The log odds of each Bernoulli sampler may be off by ``epsilon / 2**17``, which is subtracted from epsilon first."""
 RARE = 64
 """Noise is replaced by uniform noise with probability ``2**-64``, if the modulus is wider than the Laplace noise."""
 _PRECISION = 512  # fractional bits of the bounds on exp, far below the smallest tolerance
@@ -89,7 +86,8 @@ class FiniteLaplace:
 
     def __post_init__(self) -> None:
         convert_to_integers(self, sensitivity="sensitivity", width="width")
-        if not (self.sensitivity >= 1 and self.width <= WIDEST_CIRCLE and 4 * self.sensitivity <= 2**self.width):
+        # 62: bits of the modulus at most, so that 64-bit integers hold sums of a number and its noise
+        if not (self.sensitivity >= 1 and self.width <= 62 and 4 * self.sensitivity <= 2**self.width):
             raise InvalidArgument("sensitivity", "must be at least 1, and at most a quarter of the modulus")
 
     @cached_property
@@ -113,7 +111,9 @@ class FiniteLaplace:
     @property
     def tolerance(self) -> Fraction:
         """Error bound of the log odds of a sampler."""
-        return self.epsilon / (1 << FINENESS)
+        # 17: the log odds of each Bernoulli sampler may be off by ``epsilon / 2**17``, which is subtracted from epsilon
+        # first
+        return self.epsilon / (1 << 17)
 
     @property
     def rate(self) -> Fraction:
@@ -239,8 +239,6 @@ def _find_sampler(rate: Fraction, tolerance: Fraction) -> BernoulliSampler:
 
 
 MOST_STEPS = 2**16  # steps of a value at most
-SCALES = 16
-"""Noise scales from a value to the wrap-around: noise wraps with probability exp(-16)."""
 
 
 @dataclass(frozen=True)
@@ -269,7 +267,8 @@ class LaplaceResponse(Response):
     @cached_property
     def noise(self) -> FiniteLaplace:
         """Law of the noise."""
-        room = max(-int(-SCALES * self.steps / self.epsilon // 1), 2 * self.steps)
+        # 16: noise scales from a value to the wrap-around: noise wraps with probability exp(-16)
+        room = max(-int(-16 * self.steps / self.epsilon // 1), 2 * self.steps)
         return FiniteLaplace(self.epsilon, self.steps, (room - 1).bit_length() + 1)
 
     @property
@@ -321,7 +320,8 @@ class LaplaceResponse(Response):
 
 
 # Randomised response to -1, 0 or 1, which treats ties separately.
-TRIED = 64  # evenly spaced probabilities of a kept tie, among which the one with the least variance is chosen
+TIE_PROBABILITIES = 64
+"""Evenly spaced probabilities of a kept tie, among which the one with the least variance is chosen."""
 
 
 class _Numerators(NamedTuple):
@@ -364,7 +364,7 @@ class TernaryResponse(Response):
     @cached_property
     def random_width(self) -> int:
         """Width of the first random integer in bits."""
-        return max(FEWEST_PLACES, FINE + (self.epsilon.denominator // self.epsilon.numerator).bit_length())
+        return max(FEWEST_PLACES, EXTRA_PLACES + (self.epsilon.denominator // self.epsilon.numerator).bit_length())
 
     @property
     def random_widths(self) -> tuple[int, ...]:
@@ -376,7 +376,10 @@ class TernaryResponse(Response):
         """Numerators of the probabilities, over ``2**width``."""
         decay, denominator = bound_exp_neg_above(self.epsilon), 1 << self.random_width
         max_kept = int(denominator / (1 + 2 * decay))
-        candidates = (_compute_numerators(max_kept * step // TRIED, denominator, decay) for step in range(1, TRIED + 1))
+        candidates = (
+            _compute_numerators(max_kept * step // TIE_PROBABILITIES, denominator, decay)
+            for step in range(1, TIE_PROBABILITIES + 1)
+        )
         return min((parts for parts in candidates if _is_private(parts, denominator, decay)), key=self._larger_variance)
 
     def _larger_variance(self, parts: _Numerators) -> float:
@@ -459,8 +462,7 @@ def _is_private(parts: _Numerators, denominator: int, decay: Fraction) -> bool:
 
 
 WIDEST = 48  # bits of the range of values at most
-FINEST = 6  # bits of the number of steps at most, that is 64 steps
-LARGEST_FACTOR = 63  # largest odd factor by which values are multiplied to fill a power of two
+MOST_STEP_BITS = 6  # bits of the number of steps at most, that is 64 steps
 SPARED = Fraction(1, 200)
 """Largest unused fraction of the power-of-two range; with more, values are multiplied by a factor to fill it better."""
 
@@ -499,7 +501,7 @@ class RoundedResponse(Response):
     def __post_init__(self) -> None:
         super().__post_init__()
         convert_to_integers(self, least="least", most="most", max_step_bits="max_step_bits")
-        if not (1 <= self.span <= 2**WIDEST and 0 <= self.max_step_bits <= FINEST):
+        if not (1 <= self.span <= 2**WIDEST and 0 <= self.max_step_bits <= MOST_STEP_BITS):
             raise InvalidArgument("kernel", f"must have values that span from 1 to 2**{WIDEST}")
 
     @property
@@ -527,9 +529,8 @@ class RoundedResponse(Response):
         """The odd factor that multiplies values minus `least`, and the width of the range ``2**width`` that they then
         fill up to a small rest.
         """
-        candidates = [
-            _Scale(factor, (self.span * factor - 1).bit_length()) for factor in range(1, LARGEST_FACTOR + 1, 2)
-        ]
+        # 63: largest odd factor by which values are multiplied to fill a power of two
+        candidates = [_Scale(factor, (self.span * factor - 1).bit_length()) for factor in range(1, 63 + 1, 2)]
         acceptable = (scale for scale in candidates if self._unused_fraction(scale) <= SPARED)
         return next(acceptable, min(candidates, key=self._unused_fraction))
 
@@ -575,7 +576,7 @@ class RoundedResponse(Response):
     @property
     def and_count(self) -> int:
         """Upper bound on the AND gates of `wires`, without the shift of the value to start at 0."""
-        scaled = (self.scale.factor.bit_count() - 1) * (self.span.bit_length() + FINEST)
+        scaled = (self.scale.factor.bit_count() - 1) * (self.span.bit_length() + MOST_STEP_BITS)
         return self.inner_response.and_count + self.scale.width * bool(self.dither_bits) + scaled
 
     def probability(self, value: int, answer: int) -> Fraction:
@@ -639,4 +640,6 @@ def choose_response(least: int, most: int, epsilon: Fraction) -> Response:
     one_bit = RoundedResponse(epsilon, least, most, 0)
     if not one_bit.dither_bits:
         return one_bit
-    return min(one_bit, RoundedResponse(epsilon, least, most, FINEST), key=lambda response: response.max_variance)
+    return min(
+        one_bit, RoundedResponse(epsilon, least, most, MOST_STEP_BITS), key=lambda response: response.max_variance
+    )

@@ -44,8 +44,6 @@ from .task_types import SharedTask, load_task_type
 
 # HTTP application of a server: authorised requests and responses. Errors are one line; only faults are logged.
 AnyService = SharedTaskService[Any]
-FOR_PEER = 8
-"""Threads reserved for requests of the peer server, so that they never wait for analysts' questions."""
 PER_MINUTE = 1200
 """Default rate limit of questions a minute for each analyst: answers cost time, not privacy."""
 
@@ -113,7 +111,8 @@ class AggregatorRouter(TaskRouter[AnyService]):
         self._rates = {task: RateLimiter(PER_MINUTE, "question", "ask again in a minute") for task in services}
         # Answers wait for the peer server, so its requests use separate threads from analysts' questions: otherwise
         # both servers could wait for each other.
-        self._others = ThreadPoolExecutor(FOR_PEER, "peer")
+        # 8: threads reserved for requests of the peer server, so that they never wait for analysts' questions
+        self._others = ThreadPoolExecutor(8, "peer")
         # Questions that arrive through the peer server count towards the same rate limit.
         for task, service in services.items():
             service.count_question = self._rates[task].count_requests
@@ -176,7 +175,7 @@ class AggregatorRouter(TaskRouter[AnyService]):
         if service is None:
             raise dap.UnrecognizedTask
         if request.headers.get("content-type", "").replace(" ", "").lower() != media_type:
-            raise ProtocolError("message", f"one of {media_type} is needed", 415)
+            raise ProtocolError("message", f"must have the content type {media_type}", 415)
         return service
 
     async def _accept_upload(self, task: str, request: Request) -> Response:
@@ -219,7 +218,11 @@ class AggregatorRouter(TaskRouter[AnyService]):
         service = self.find_service(task)
         _require_peer(service, request)
         if what not in service.PEER_REQUESTS:
-            raise ProtocolError("peer", "it asks what this server does not know", 404)
+            raise ProtocolError(
+                "peer",
+                "the request of the other server is unknown here; use the same version of dpcurves at both servers",
+                404,
+            )
         work, max_bytes = service.PEER_REQUESTS[what]
         message = await read_body(request, max_bytes)
         return await respond_from_thread(lambda: work(service, message), self._others)
@@ -228,7 +231,9 @@ class AggregatorRouter(TaskRouter[AnyService]):
 def _require_peer(service: AnyService, request: Request) -> None:
     """Refuse a request that does not come from the peer server. Raises `ProtocolError`."""
     if request.scope.get(PEER) != _load_peer_certificate(service):
-        raise ProtocolError("peer", "the other server of this task alone may ask this", 403)
+        raise ProtocolError(
+            "peer", "only the other server of this task may send this request, with its certificate", 403
+        )
 
 
 async def _authenticate_owner(service: AnyService, request: Request) -> int:
@@ -269,7 +274,12 @@ def make_session_handler(services: Mapping[str, AnyService]) -> Callable[[PeerCo
         message = line.receive()
         service = services.get(str(parse_object(message, "peer").get("task")))
         if service is None or certificate != _load_peer_certificate(service):
-            raise ProtocolError("peer", "the other server of a task that it serves alone may talk", 403)
+            raise ProtocolError(
+                "peer",
+                "only the other server of a task that is served here may open a session; serve the "
+                "task at both servers",
+                403,
+            )
         service.follow_session(message, line)
 
     def handle_connection(line: PeerConnection, certificate: bytes) -> None:
@@ -349,10 +359,15 @@ class Aggregator:
         for task in self.tasks:
             identity = self.identity.find_identity(task.servers[self.party])
             if identity is None:
-                raise ProtocolError("identity", f"task {task.name!r} names another server as party {self.party}")
+                raise ProtocolError(
+                    "identity",
+                    f"task {task.name!r} names other keys for server {self.party}; check --party and --identity",
+                )
             identities.append(identity)
         if len({each_identity.public.certificate for each_identity in identities}) > 1:
-            rule = "these tasks name several certificates of it: run a server for each, with --identity FOLDER/before-1"
+            rule = (
+                "the tasks name several of its certificates: run a server for each, as with --identity FOLDER/before-1"
+            )
             raise ProtocolError("identity", rule)
         identities[0].require_valid()
         return identities

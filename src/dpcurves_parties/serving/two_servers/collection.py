@@ -38,8 +38,6 @@ from .dap import HpkeKeys
 from .store import Decision, Offer, Store, StoredReport, TaskFrozen, TaskState, TaskStatus
 from .task_types import VERSION, Askable, QuestionMessage, SharedTask, ShareEncoding, require_report_set
 
-SIZE = 32
-"""Bytes of a key derived by HKDF-SHA256: the length of its hash."""
 DIGITS = re.compile("[0-9a-f]{64}")
 
 
@@ -89,15 +87,16 @@ class NoiseSecret:
 
 def derive_key(secret: bytes, purpose: str) -> bytes:
     """Derive 32 bytes for one purpose, which reveal neither the secret nor keys for other purposes (RFC 5869)."""
-    return HKDF(SHA256(), SIZE, salt=None, info=b"dpcurves " + purpose.encode()).derive(secret)
+    # 32: bytes of a key derived by HKDF-SHA256: the length of its hash
+    return HKDF(SHA256(), 32, salt=None, info=b"dpcurves " + purpose.encode()).derive(secret)
 
 
 def make_lost_key_error(party: int) -> ProtocolError:
     """Return the error for a server whose key does not match its commitment."""
     return ProtocolError(
         "noise",
-        f"server {party} has lost the key that it committed to when the task was closed, or is of another"
-        " release; it would draw its noise again, so the task has ended and nothing is answered",
+        f"server {party} has lost the key that it committed to when the task was closed, or has another release of"
+        " dpcurves; its noise would be drawn again, so nothing is answered. Restore both, or make a new task",
         409,
     )
 
@@ -194,7 +193,7 @@ class Closing:
             self.post("prepare", json.dumps({"attempt": attempt, "bits": bits}).encode())
         )
         if reply.summary.prefix_bits != bits:
-            raise ProtocolError("peer", f"its answer {UNLIKE}", 502)
+            raise ProtocolError("peer", f"the answer {UNLIKE}", 502)
         listings = dict[int, bytes]()
         while True:  # reports may arrive in the meantime: each iteration lists further parts, so the loop ends
             try:
@@ -210,7 +209,7 @@ class Closing:
         message = json.dumps({"bits": bits, "parts": list(prefixes)}).encode()
         listings = report_set.parse_listings(self.post("listed", message))
         if listings.keys() != set(prefixes):
-            raise ProtocolError("peer", f"its answer {UNLIKE}", 502)
+            raise ProtocolError("peer", f"the answer {UNLIKE}", 502)
         return listings
 
     def _announce_decision(self, status: TaskStatus) -> None:
@@ -243,7 +242,7 @@ class Closing:
     def _lock_leading(self) -> Iterator[None]:
         """Hold the lock of the running attempt. Raises `ProtocolError` if another request is closing the task."""
         if not self._leading.acquire(blocking=False):
-            raise ProtocolError("task", "it is being closed already; ask again", AGAIN)
+            raise ProtocolError("task", "another request is closing it; close it again in a moment", AGAIN)
         try:
             yield
         finally:
@@ -262,7 +261,9 @@ class Closing:
         if theirs.report_set not in (None, agreed.name):
             raise ProtocolError("reports", report_set.OTHER, AGAIN)
         if not agreed.reports:
-            raise ProtocolError("reports", "none has reached both servers", AGAIN)
+            raise ProtocolError(
+                "reports", "none has reached both servers; let owners contribute, then close the task again", AGAIN
+            )
         return Decision(agreed, (self.commitment, str(second)))
 
     # Server 1
@@ -342,7 +343,12 @@ class Closing:
     def _require_party(self, party: int) -> None:
         """Refuse a request that belongs to the other server. Raises `ProtocolError`."""
         if self.party != party:
-            raise ProtocolError("peer", f"server {party} is to be asked this, not server {self.party}", AGAIN)
+            raise ProtocolError(
+                "peer",
+                f"only server {party} answers this request, and this is server {self.party}; check the "
+                "URLs in the task",
+                AGAIN,
+            )
 
 
 PARTS_AT_ONCE = 2**12
@@ -352,8 +358,8 @@ PARTS_AT_ONCE = 2**12
 def _parse_bits(facts: Mapping[str, Any]) -> int:
     """Return the number of prefix bits in a message. Raises `ProtocolError` if it is out of range."""
     bits = int(facts["bits"])
-    if not 0 <= bits <= report_set.MOST_BITS:
-        raise ProtocolError("peer", f"its answer {UNLIKE}", 502)
+    if not 0 <= bits <= report_set.MOST_PREFIX_BITS:
+        raise ProtocolError("peer", f"the answer {UNLIKE}", 502)
     return bits
 
 
@@ -361,7 +367,7 @@ def _parse_parts(message: bytes, bits: int) -> list[int]:
     """Return the part numbers in a message. Raises `ProtocolError`: they are missing or invalid."""
     prefixes = list(parse_fields(message, "peer", parts=list)["parts"])
     if any(type(number) is not int or not 0 <= number < 2**bits for number in prefixes):
-        raise ProtocolError("peer", f"its answer {UNLIKE}", 502)
+        raise ProtocolError("peer", f"the answer {UNLIKE}", 502)
     return prefixes
 
 
@@ -369,7 +375,7 @@ LARGEST_QUESTION = 2**18
 """Bytes of a question at most: enough for as many thresholds as a task allows."""
 LARGEST_LISTING = 2**30
 """Size limit of the listings of parts, in bytes."""
-AT_ONCE = 4096
+SHARES_PER_PAGE = 4096
 """Reports whose shares are read from the database in one page, so that memory stays small."""
 SHORT = 2**13
 """Bytes of a batch up to which it is opened on the event loop, because a thread would take longer."""
@@ -427,7 +433,7 @@ class Resources:
         return Channel(url, context, self.timeout, "peer")
 
 
-NO_DAP = "it takes no reports of the DAP draft"
+NO_DAP = "accepts no reports of the DAP draft; send them with dpcurves contribute"
 
 
 def allow_all_questions(analyst: int) -> None:
@@ -524,10 +530,14 @@ class SharedTaskService(ABC, Generic[Of]):
             ProtocolError: the task has no invitations, or this invitation was used for another token.
         """
         if not self.task.enrols:
-            raise ProtocolError("task", "it takes reports with the tickets that were made for it", 409)
+            raise ProtocolError(
+                "task",
+                "takes reports under the tickets that were made for it, without enrolment; contribute with your ticket",
+                409,
+            )
         token = str(parse_fields(message, "owner", token=str)["token"])
         if DIGITS.fullmatch(token) is None:
-            raise ProtocolError("token", "its hash has 64 hexadecimal digits")
+            raise ProtocolError("token", "must be sent as a hash of 64 hexadecimal digits")
         self.store.enrol(self.task.hash, owner, token)
         return b"{}"
 
@@ -541,7 +551,9 @@ class SharedTaskService(ABC, Generic[Of]):
             return find_bearer(self.task, bearer_token, Role.OWNER, self.party)
         owner = self.store.find_enrolled_owner(self.task.hash, hash_from_bearer_token(bearer_token, self.party))
         if owner is None:
-            raise ProtocolError("ticket", "that of an owner who has enrolled it is needed", 403)
+            raise ProtocolError(
+                "ticket", "must be that of an owner who has enrolled; contribute with dpcurves, which enrols first", 403
+            )
         return owner
 
     def store_batch(self, owner: int, message: bytes) -> bytes:
@@ -584,7 +596,9 @@ class SharedTaskService(ABC, Generic[Of]):
         try:
             self.encoding.require_shares(self.party, [report.share for report in stored])
         except ValueError:
-            raise ProtocolError("reports", "what was sealed is no share of this task") from None
+            raise ProtocolError(
+                "reports", "what was sealed is no share of this task; contribute again with the task's document"
+            ) from None
         return Offer(owner, batch.contribution, batch.earlier_policy, stored)
 
     def _store_offer(self, offer: Offer) -> int:
@@ -605,7 +619,9 @@ class SharedTaskService(ABC, Generic[Of]):
         info = report_set.encode_share_info(self.task.hash, self.party, contribution, report.id)
         share = report_set.open_share(report.encrypted_share, self.identity.hpke_key, info)
         if share is None or len(share) != self.encoding.size_for_party(self.party):
-            raise ProtocolError("reports", f"report {number} of the batch was changed, or sealed to another server")
+            raise ProtocolError(
+                "reports", f"report {number} of the batch was changed, or sealed to another server; contribute again"
+            )
         digest = report_set.digest_public_share(share[: self.encoding.public_size])
         return StoredReport(report.id, digest, report_set.hash_share(report.id, share), share)
 
@@ -673,7 +689,9 @@ class SharedTaskService(ABC, Generic[Of]):
         Raises:
             ProtocolError: this task type has no sessions.
         """
-        raise ProtocolError("peer", "this task has no sessions", 403)
+        raise ProtocolError(
+            "peer", "this task has no sessions of two servers; use the same version of dpcurves at both", 403
+        )
 
     def agree(self, message: bytes) -> bytes:
         """Confirm that this server would answer from the report set that the peer names. Nothing is charged.
@@ -696,7 +714,7 @@ class SharedTaskService(ABC, Generic[Of]):
         """Return the state of the task, which must be closed."""
         status = self.store.read_status(self.task.hash)
         if status.state is not TaskState.CLOSED:
-            raise ProtocolError("task", f"it is not closed yet at server {self.party}: dpcurves task close", 409)
+            raise ProtocolError("task", f"is not closed yet at server {self.party}: run dpcurves task close", 409)
         self.closing.require_committed_key(status)
         return status
 
@@ -720,7 +738,10 @@ class SharedTaskService(ABC, Generic[Of]):
         except ValueError as error:
             if isinstance(error, InvalidArgument) and error.argument == "ledger":
                 raise ServerFault.from_database_error(f"server {self.party}", error) from None
-            rule = "it refuses the charge of these reports with this noise; nothing is answered"
+            rule = (
+                "the charge of these reports with this noise is refused, and nothing is answered; ask "
+                "the server's operator"
+            )
             raise ServerFault("ledger", rule, f"ledger: {rule} ({error})") from None
         return QuestionBudget(grant).pay(self.task.query, ALL)
 
@@ -737,17 +758,23 @@ class SharedTaskService(ABC, Generic[Of]):
             ProtocolError: a share was damaged; after the last page: they are not the accepted reports.
         """
         name, count, public = report_set.ReportSetHash(self.task.hash, status.reports), 0, self.encoding.public_size
-        for page in self.store.iterate_shares(self.task.hash, AT_ONCE):
+        for page in self.store.iterate_shares(self.task.hash, SHARES_PER_PAGE):
             # A damaged seed would make an honest report fail its check, which would reveal its share: see
             # `CheckedCounting`.
             if any(report_set.hash_share(key, stored.share) != stored.share_hash for key, stored in page):
-                raise ProtocolError("store", "a share in it was damaged; nothing is answered", 500)
+                raise ProtocolError(
+                    "store", "a stored share was damaged, and nothing is answered; restore the store from a copy", 500
+                )
             for key, stored in page:
                 name.add(key, report_set.digest_public_share(stored.share[:public]))
             count += len(page)
             yield [stored.share for _, stored in page]
         if (name.hexdigest(), count) != (status.report_set, status.reports):
-            raise ProtocolError("store", "its reports are not those that the servers agreed on", 500)
+            raise ProtocolError(
+                "store",
+                "the stored reports are not those that both servers agreed on; restore the latest copy of the store",
+                500,
+            )
 
 
 def _encode_outcome(offer: Offer, new: int) -> bytes:

@@ -42,21 +42,21 @@ class InvalidMessage(ProtocolError):
     """The message does not follow the draft."""
 
     def __init__(self, message_name: str) -> None:
-        super().__init__("message", f"this is no {message_name} of the DAP draft", 400)
+        super().__init__("message", f"must be a valid {message_name} of the DAP draft", 400)
 
 
 class UnrecognizedTask(ProtocolError):
     """The server has no task with this id."""
 
     def __init__(self) -> None:
-        super().__init__("task", "this server has another task, not this one", 404)
+        super().__init__("task", "is not served here; ask the server that the task document names", 404)
 
 
 class UnsupportedExtension(ProtocolError):
     """The collection job has other extensions than this profile requires."""
 
     def __init__(self) -> None:
-        super().__init__("message", f"a collection job needs one extension, of type 0x{ASKS:X}", 400)
+        super().__init__("message", f"must be a collection job with one extension, of type 0x{ASKS:X}", 400)
 
 
 class BatchMismatch(ProtocolError):
@@ -303,8 +303,6 @@ def encode_upload_errors(failed: Failed, report_ids: Sequence[bytes]) -> bytes:
 # Aggregation jobs: the leader forwards the helper's parts of reports, with its proof messages.
 INITIALIZE, FINISH = 0, 2
 """Types of the messages of a one-round verification (ping-pong topology of the VDAF draft)."""
-BATCH = 1
-"""Type of the extension of a job that names the batch, whose id equals the task's."""
 
 
 def encode_ping_pong_message(kind: int, content: bytes) -> bytes:
@@ -344,7 +342,8 @@ class VerifyInit(NamedTuple):
 
 def encode_aggregation_job(task: str, verify_inits: Iterable[VerifyInit]) -> bytes:
     """Encode an `AggregationJobInitReq` with the first verification key, without parameter, in the batch of a task."""
-    extensions = encode_extensions([Extension(BATCH, bytes.fromhex(task))])
+    # 1: type of the extension of a job that names the batch, whose id equals the task's
+    extensions = encode_extensions([Extension(1, bytes.fromhex(task))])
     return (
         encode_integer(0, 1) + encode_vector(b"", 4) + extensions + b"".join(init.to_bytes() for init in verify_inits)
     )
@@ -396,7 +395,9 @@ def parse_aggregation_job_response(message: bytes, report_ids: Sequence[bytes]) 
     except ValueError:
         answers = []
     if [answer.report_id for answer in answers] != list(report_ids):
-        raise ProtocolError("peer", "its answer is none to the aggregation job", 502)
+        raise ProtocolError(
+            "peer", "the answer does not fit the aggregation job; use the same version of dpcurves at both servers", 502
+        )
     return answers
 
 
@@ -438,7 +439,8 @@ class CollectionJobRequest:
                 nested_reader.read_vector(2),
             )
             letter = HpkeCiphertext.from_reader(nested_reader)
-            fits = nested_reader.is_done and suite == _encode_hpke_suite() and len(key) == KEY
+            # 32: bytes of an X25519 public key
+            fits = nested_reader.is_done and suite == _encode_hpke_suite() and len(key) == 32
         except ValueError:
             fits = False
         if not fits:
@@ -487,7 +489,9 @@ def parse_aggregate_share(message: bytes) -> bytes:
     except ValueError:
         ciphertext = b""
     if ciphertext != message:
-        raise ProtocolError("peer", "its answer is no aggregate share", 502)
+        raise ProtocolError(
+            "peer", "the answer is no aggregate share; use the same version of dpcurves at both servers", 502
+        )
     return ciphertext
 
 
@@ -503,10 +507,6 @@ def hpke_seal(plaintext: bytes, key: bytes, info: bytes, aad: bytes) -> tuple[by
 def _load_public_key(key: bytes) -> KEMKeyInterface:
     """Return a pyhpke key from 32 bytes of an X25519 public key, cached. Raises `ValueError` if they are none."""
     return KEMKey.from_pyca_cryptography_key(X25519PublicKey.from_public_bytes(key))
-
-
-KEY = 32
-"""Bytes of an X25519 public key."""
 
 
 def _encode_hpke_suite() -> bytes:

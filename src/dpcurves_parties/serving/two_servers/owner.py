@@ -24,8 +24,8 @@ from ..identity import FileAlreadyExists, write_public
 from ..messages import ProtocolError, parse_fields
 from ..task_document import Role, Ticket, hash_token
 from .report_set import (
+    HASH_SIZE,
     LARGEST_BATCH,
-    NAME,
     OVERHEAD,
     Batch,
     EarlierPolicy,
@@ -36,9 +36,6 @@ from .report_set import (
     seal_share,
 )
 from .task_types import SharedTask
-
-AT_ONCE = 1000
-"""Reports per batch at most; fewer if a report is large."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,12 +122,13 @@ class Contribution:
         """
         places = self.slots[np.lexsort(np.atleast_2d(self.slots.T))]
         digest = sha256(places.astype("<i8").tobytes()).hexdigest()
-        name = Randomness.from_key(self.secret, f"contribution of {digest}").random_bytes(NAME)
+        name = Randomness.from_key(self.secret, f"contribution of {digest}").random_bytes(HASH_SIZE)
         stream = Randomness.from_key(self.secret, f"reports of {digest}")
         # Reports are sent in random order, which reveals nothing about the records.
         places = places[np.argsort(stream.sample_words(len(places)))]
         encoding = self.task.make_owner_encoding(self.proof_key)
-        batch_size = min(AT_ONCE, LARGEST_BATCH // (encoding.size + 2 * OVERHEAD))
+        # 1000: reports per batch at most; fewer if a report is large
+        batch_size = min(1000, LARGEST_BATCH // (encoding.size + 2 * OVERHEAD))
         for start in range(0, len(places), batch_size):
             yield name, encoding.share_records_with_ids(places[start : start + batch_size], stream)
 
@@ -212,7 +210,7 @@ def enrol_owner(task: SharedTask, ticket: Path, timeout: float = PATIENCE) -> Ti
 def require_ticket_for(ticket: Ticket, task: SharedTask) -> None:
     """Refuse a ticket of another task. Raises `ProtocolError`."""
     if ticket.task != task.hash:
-        raise ProtocolError("ticket", "it is of another task")
+        raise ProtocolError("ticket", "belongs to another task; name the ticket that was made with this document")
 
 
 CLOSED_TASK = "closed task"
@@ -253,9 +251,12 @@ class AgreedReports:
         try:
             stored = file.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError):
-            raise ProtocolError("file", f"{str(file)!r} cannot be read") from None
+            raise ProtocolError("file", f"{str(file)!r} cannot be read; restore it from a copy") from None
         if stored != self.to_json():
-            rule = f"they name other reports or other noise than before, which {str(file)!r} holds them to"
+            rule = (
+                f"the report set or the noise differs from that in {str(file)!r}, and nothing is read; "
+                "ask both operators whether a store was restored"
+            )
             raise ProtocolError("servers", rule, 502)
 
 

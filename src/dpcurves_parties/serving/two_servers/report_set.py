@@ -26,7 +26,7 @@ def load_public_key(digits: str) -> X25519PublicKey:
     try:
         return X25519PublicKey.from_public_bytes(bytes.fromhex(digits))
     except ValueError:
-        raise ProtocolError("task", "a server's sealing key is no X25519 key") from None
+        raise ProtocolError("task", "a server's sealing key is no X25519 key; get the task document again") from None
 
 
 def seal_share(share: bytes, key: X25519PublicKey, info: bytes) -> bytes:
@@ -51,11 +51,11 @@ def encode_share_info(task: str, party: int, contribution: bytes, report: bytes)
 
 # A batch of sealed reports for one server: a header, then records of one size. Nothing may follow.
 MAGIC = b"DPCF"
-FORMAT = 2
+BATCH_FORMAT = 2
 """Version of the format of batches; other versions are refused."""
 ID = 16
 """Bytes of a report id."""
-NAME = 32
+HASH_SIZE = 32
 """Bytes of a hash or contribution id."""
 MOST_REPORTS = 4096
 """Reports of a batch at most."""
@@ -63,7 +63,7 @@ LARGEST_BATCH = 2**23
 """Bytes of a batch at most."""
 LARGEST_SEALED = 2**16 - 1
 """Bytes of a sealed share at most: its length field has two bytes."""
-_HEADER = struct.Struct(f"<4sBBBHI{NAME}s{NAME}s")
+_HEADER = struct.Struct(f"<4sBBBHI{HASH_SIZE}s{HASH_SIZE}s")
 
 
 class ReportShare(NamedTuple):
@@ -107,7 +107,7 @@ def encode_batch(task: str, party: int, batch: Batch) -> bytes:
     """
     size, count = len(batch.reports[0].encrypted_share), len(batch.reports)
     facts = party, batch.earlier_policy.value, size, count, bytes.fromhex(task), batch.contribution
-    return _HEADER.pack(MAGIC, FORMAT, *facts) + b"".join(
+    return _HEADER.pack(MAGIC, BATCH_FORMAT, *facts) + b"".join(
         report.id + report.encrypted_share for report in batch.reports
     )
 
@@ -119,17 +119,21 @@ def parse_batch(message: bytes, task: str, party: int, size: int) -> Batch:
         ProtocolError: it is another message, or has the wrong length.
     """
     if len(message) < _HEADER.size:
-        raise ProtocolError("reports", "the batch is cut off")
+        raise ProtocolError("reports", "the batch is cut off; send it again")
     magic, version, to, earlier, share_size, count, name, contribution = _HEADER.unpack_from(message)
-    if magic != MAGIC or version != FORMAT or earlier not in (0, 1):
-        raise ProtocolError("reports", f"this is no batch of format {FORMAT}")
+    if magic != MAGIC or version != BATCH_FORMAT or earlier not in (0, 1):
+        rule = f"the message is no batch of format {BATCH_FORMAT}; use the version of dpcurves that the servers use"
+        raise ProtocolError("reports", rule)
     if name.hex() != task or to != party:
-        raise ProtocolError("reports", "the batch is for another task or server")
+        raise ProtocolError("reports", "the batch is for another task or server; contribute with this task's document")
     if share_size != size or not 1 <= count <= MOST_REPORTS:
-        raise ProtocolError("reports", f"1 to {MOST_REPORTS} reports of {size} bytes are needed")
+        raise ProtocolError(
+            "reports",
+            f"must be 1 to {MOST_REPORTS} in a batch, of {size} bytes each; contribute with this task's document",
+        )
     record = ID + size
     if len(message) != _HEADER.size + count * record:
-        raise ProtocolError("reports", "the batch is cut off, or something follows it")
+        raise ProtocolError("reports", "the batch is cut off, or something follows it; send it again")
     starts = range(_HEADER.size, len(message), record)
     reports = [ReportShare(message[start : start + ID], message[start + ID : start + record]) for start in starts]
     return Batch(contribution, EarlierPolicy(earlier), reports)
@@ -139,8 +143,11 @@ DIGEST = 16
 """Bytes of the digest of a report's public part."""
 RECORD = ID + DIGEST
 """Bytes of a report in a listing."""
-NONE = "00" * NAME  # hexadecimal digits of no hash, in a message between servers
-OTHER = "the servers agreed on other sets of them or other noise; a store was put back, nothing is answered"
+NONE = "00" * HASH_SIZE  # hexadecimal digits of no hash, in a message between servers
+OTHER = (
+    "the servers agreed on other reports or other noise before, so a store was restored, "
+    "and nothing is answered; restore the latest copies of both stores"
+)
 
 Listing = Mapping[bytes, bytes]
 """Digest of the public part of each report, by the report's id."""
@@ -201,17 +208,17 @@ def hash_report_set(task: str, reports: int, sorted_reports: Iterable[tuple[byte
 # part. Only parts that differ are listed, in two messages for any difference. Hashes take 0.5 MB for 10**6 reports, and
 # 34 MB for 2**25; a Merkle tree would save most of that, but take four to 22 messages if a report differs
 # (`python benchmarks/two_servers.py --agreement`).
-EACH = 64
+PART_REPORTS = 64
 """Target number of reports of a part: its hash takes a hundredth of its listing, and one differing report lists few
 others.
 """
-MOST_BITS = 24
+MOST_PREFIX_BITS = 24
 """Prefix bits at most: 2**24 parts, whose hashes take half a gigabyte."""
 
 
 def choose_prefix_bits(reports: int) -> int:
     """Return the number of leading bits of report ids that partition this many reports into parts of about 64."""
-    return min(MOST_BITS, (max(reports, 1) // EACH).bit_length())
+    return min(MOST_PREFIX_BITS, (max(reports, 1) // PART_REPORTS).bit_length())
 
 
 def split_by_prefix(
@@ -248,12 +255,12 @@ class PartHashes(NamedTuple):
         """Compute the hashes of all ``2**bits`` parts of a server's reports, whose ids must rise."""
         hashes = bytearray(hash_part(task, ()) * 2**bits)
         for number, part_reports in split_by_prefix(sorted_reports, bits):
-            hashes[NAME * number : NAME * (number + 1)] = hash_part(task, part_reports)
+            hashes[HASH_SIZE * number : HASH_SIZE * (number + 1)] = hash_part(task, part_reports)
         return cls(bits, bytes(hashes))
 
     def hash_of_part(self, part: int) -> bytes:
         """Return the hash of part number `part`, 32 bytes."""
-        return self.hashes[NAME * part : NAME * (part + 1)]
+        return self.hashes[HASH_SIZE * part : HASH_SIZE * (part + 1)]
 
 
 class UnlistedParts(Exception):
@@ -326,12 +333,14 @@ def parse_listings(message: bytes) -> dict[int, bytes]:
         if len(content) != reports * RECORD:
             raise ProtocolError("peer", CUT)
         if number in listings or len(_parse_listing(content)) != reports:
-            raise ProtocolError("peer", "its listing names a part or a report twice")
+            raise ProtocolError(
+                "peer", "the listing names a part or a report twice; use the same version of dpcurves at both servers"
+            )
         listings[number] = content
     return listings
 
 
-CUT = "its listing of reports is cut off, or something follows it"
+CUT = "the listing of reports is cut off, or something follows it; use the same version of dpcurves at both servers"
 
 
 def _parse_listing(some: bytes) -> Listing:
@@ -381,13 +390,15 @@ class ClosingMessage(NamedTuple):
     @classmethod
     def from_bytes(cls, message: bytes) -> ClosingMessage:
         """Parse what `to_bytes` wrote. Raises `ProtocolError`: it is invalid, or repeats a part or a report."""
-        start = 3 * NAME + 1
-        if len(message) < start or (bits := message[start - 1]) > MOST_BITS:
+        start = 3 * HASH_SIZE + 1
+        if len(message) < start or (bits := message[start - 1]) > MOST_PREFIX_BITS:
             raise ProtocolError("peer", CUT)
-        end = start + NAME * 2**bits
+        end = start + HASH_SIZE * 2**bits
         if len(message) < end:
             raise ProtocolError("peer", CUT)
-        name, first, second = (message[offset : offset + NAME].hex() for offset in range(0, 3 * NAME, NAME))
+        name, first, second = (
+            message[offset : offset + HASH_SIZE].hex() for offset in range(0, 3 * HASH_SIZE, HASH_SIZE)
+        )
         summary = PartHashes(bits, message[start:end])
         return cls(
             _parse_optional_hash(name),

@@ -59,7 +59,11 @@ class AnswerKey:
         """Parse the key in a message or letter. Raises `ProtocolError`: it is missing."""
         key, nonce = stored.get("key"), stored.get("word")
         if not isinstance(key, str) or not isinstance(nonce, str) or len(nonce) != 2 * WORD:
-            raise ProtocolError("question", "it needs a key to which the answer is sealed")
+            raise ProtocolError(
+                "question",
+                "must hold a key to which the answer is sealed, and a nonce; ask with the version of "
+                "dpcurves that the servers use",
+            )
         return cls(question, key, nonce)
 
     @property
@@ -78,7 +82,7 @@ class AnswerKey:
         try:
             return _encode_base64(report_set.seal_share(packed, load_public_key(self.key), self._encode_info(party)))
         except ValueError:
-            raise ProtocolError("question", "the key to which its answer is to be sealed is none") from None
+            raise ProtocolError("question", "holds no valid key to which the answer can be sealed; ask again") from None
 
     def open_answer_share(self, party: int, message: object, key: X25519PrivateKey) -> Answer:
         """SECRET: open a sealed answer share. Raises `ProtocolError`: it is invalid, or changed, or another
@@ -95,8 +99,11 @@ class AnswerKey:
         return _encode_hpke_info(b"half", party, {**self.question.fields, "word": self.nonce})
 
 
-NONE = "its half of the answer is none, or was changed"
-OTHERS = "their halves are from different sets of reports, or with different noise; nothing is read"
+NONE = "the answer share is missing or was changed; ask again"
+OTHERS = (
+    "the answer shares are of different report sets or noise, and nothing is read; ask "
+    "both operators whether a store was restored"
+)
 
 
 def _parse_answer_share(party: int, message: bytes, numbers: Sequence[int]) -> Answer:
@@ -113,7 +120,7 @@ def _parse_answer_share(party: int, message: bytes, numbers: Sequence[int]) -> A
     if not fits or any(
         type(name) is not str for name in (answer.report_set, *answer.commitments, *answer.noise_hashes)
     ):
-        raise ProtocolError(f"server {party}", f"its half of the answer {UNLIKE}", 502)
+        raise ProtocolError(f"server {party}", f"the answer share {UNLIKE}", 502)
     return answer
 
 
@@ -164,7 +171,7 @@ class SealedQuestion:
         """
         sealed_shares = self.question.parse_reply(message, "server").get("halves")
         if not isinstance(sealed_shares, list) or len(sealed_shares) != HALVES:
-            raise ProtocolError("server", f"its answer {UNLIKE}", 502)
+            raise ProtocolError("server", f"the answer {UNLIKE}", 502)
         first, second = (
             reply.open_answer_share(party, sealed_share, self.key)
             for party, (reply, sealed_share) in enumerate(zip(self.answer_keys, sealed_shares, strict=True))
@@ -186,7 +193,9 @@ def parse_envelope(stored: Mapping[str, Any]) -> str:
     """Return the letter in an analyst's message, which the server forwards. Raises `ProtocolError`: it is missing."""
     letter = stored.get("letter")
     if not isinstance(letter, str):
-        raise ProtocolError("question", "it needs a letter for the other server")
+        raise ProtocolError(
+            "question", "must hold a letter for the other server; ask with the version of dpcurves that the servers use"
+        )
     return letter
 
 
@@ -215,7 +224,7 @@ class Envelope:
         plaintext = report_set.open_share(sealed, identity.hpke_key, _encode_envelope_info(question, party))
         if plaintext is None:
             raise ProtocolError(
-                "question", f"its letter to server {party} was changed, or is for another question", 403
+                "question", f"the letter to server {party} was changed, or is for another question; ask again", 403
             )
         try:
             facts = json.loads(plaintext)
@@ -223,7 +232,7 @@ class Envelope:
         except (ValueError, KeyError, TypeError):
             nonce = token = None
         if not isinstance(nonce, str) or not isinstance(token, str):
-            raise ProtocolError("question", f"its letter to server {party} {UNLIKE}")
+            raise ProtocolError("question", f"the letter to server {party} {UNLIKE}")
         return cls(AnswerKey.from_fields(replace(question, nonce=nonce), facts), token)
 
 

@@ -29,8 +29,8 @@ from ..database import (
 from ..group_commit import GroupCommit
 from ..messages import ProtocolError
 from .report_set import (
-    EACH,
     MOST_REPORTS,
+    PART_REPORTS,
     EarlierPolicy,
     Listing,
     PartHashes,
@@ -136,8 +136,8 @@ def update_task(connection: Connection, task: str, **facts: object) -> None:
 
 
 OTHER_CONTRIBUTION = (
-    "other records were sent with it before, and one ticket is good for one file; to put these in their place,"
-    " contribute with --earlier replace"
+    "other records were sent with this ticket before, and one ticket is good for one file; to put these in their place,"
+    " contribute with --on-conflict replace"
 )
 
 
@@ -188,14 +188,14 @@ class TaskFrozen(ProtocolError):
     """Error while the task is frozen: it accepts no reports until an attempt to close it has ended."""
 
     def __init__(self) -> None:
-        super().__init__("reports", "the task is being closed; if it should stay open, send again in a minute", 503)
+        super().__init__("reports", "the task is being closed; send again in a minute, in case closing fails", 503)
 
 
 class NoMoreReports(ProtocolError):
     """Error after the task is closed."""
 
     def __init__(self) -> None:
-        super().__init__("reports", "the task is closed; it takes no more", 409)
+        super().__init__("reports", "the task is closed and accepts no more; make a new task for further records", 409)
 
 
 class Store:
@@ -205,7 +205,9 @@ class Store:
         self._database = ServerDatabase(url, who, METADATA)
         weight = lambda upload: len(upload.offer.reports)  # noqa: E731
         self._uploads = GroupCommit(self._write_uploads, weight, MOST_REPORTS, self._database.close_connections)
-        self._added, self._analyzed_at = 0, FIRST_ANALYZED
+        # 1_000: reports after which PostgreSQL's planner statistics are first updated; then after ten times as many,
+        # and so on
+        self._added, self._analyzed_at = 0, 1_000
 
     @write_transaction
     def create_task(self, connection: Connection, task: str) -> None:
@@ -287,7 +289,7 @@ class Store:
         """
         lock_task(connection, task)
         if not select_status(connection, task).reports:
-            raise ProtocolError("reports", "there is none yet; a task is closed once owners have sent theirs", 409)
+            raise ProtocolError("reports", "none has arrived yet; close the task once owners have contributed", 409)
         update_task(connection, task, attempt=attempt)
 
     @write_transaction
@@ -319,7 +321,7 @@ class Store:
         """List some parts of the stored reports, by part number: ids and digests, in rising order of ids."""
         listings = dict.fromkeys(parts, b"")
         for first, last in group_consecutive(parts):
-            page_size = min(AT_ONCE, 2 * EACH * (last - first + 1))
+            page_size = min(DIGESTS_PER_PAGE, 2 * PART_REPORTS * (last - first + 1))
             for number, listing in split_by_prefix(
                 _iterate_digests(connection, task, find_first_id(first, bits), page_size), bits
             ):
@@ -354,10 +356,17 @@ class Store:
         lock_task(connection, task)
         status = select_status(connection, task)
         if attempt not in (None, status.attempt):
-            raise ProtocolError("task", "this attempt to close it was given up; close it again", 409)
+            raise ProtocolError(
+                "task", "the attempt to close was cancelled by a later one; run dpcurves task close again", 409
+            )
         (name, reports, dropped_ids), commitments = decide(partial(_iterate_digests, connection, task), status.reports)
         if status.state is TaskState.CLOSED and (status.report_set, status.commitments) != (name, commitments):
-            raise ProtocolError("reports", "another set of them, or other noise, was agreed on before", 409)
+            raise ProtocolError(
+                "reports",
+                "another report set or other noise was agreed on before, so a store was restored; "
+                "restore its latest copy",
+                409,
+            )
         if dropped_ids:
             removed_reports = REPORTS.c.task == task, REPORTS.c.id == sql.bindparam("gone")
             connection.execute(
@@ -446,10 +455,6 @@ _KEEP, _BIND = insert(REPORTS), insert(CONTRIBUTIONS)
 _MORE = update(TASKS).where(TASKS.c.task == _OF).values(reports=TASKS.c.reports + sql.bindparam("more"))
 
 
-FIRST_ANALYZED = 1_000
-"""Reports after which PostgreSQL's planner statistics are first updated; then after ten times as many, and so on."""
-
-
 def _analyze(connection: Connection) -> None:
     """Update PostgreSQL's statistics. (Otherwise it scans all reports of the task to find some by id.)"""
     if connection.dialect.name == "postgresql":
@@ -493,7 +498,9 @@ def _insert_uploads(connection: Connection, task: str, uploads: Sequence[Upload]
         present_count = 0 if gives_way else earlier_use.reports
         if present_count + len(new_reports) > max_reports:
             limit_error = ProtocolError(
-                "reports", f"at most {max_reports} of one owner are taken; {present_count} are here", 409
+                "reports",
+                f"at most {max_reports} of one owner are accepted, and {present_count} are stored; send fewer records",
+                409,
             )
             outcomes.append(
                 ProtocolError("ticket", OTHER_CONTRIBUTION, 409) if present_count == max_reports == 1 else limit_error
@@ -548,12 +555,12 @@ def _select_page(connection: Connection, task: str, last: bytes, size: int) -> S
     return connection.execute(query.order_by(REPORTS.c.id).limit(size)).all()
 
 
-AT_ONCE = 4096
+DIGESTS_PER_PAGE = 4096
 """Reports whose ids and digests are read from the database in one page."""
 
 
 def _iterate_digests(
-    connection: Connection, task: str, first: bytes = b"", page_size: int = AT_ONCE
+    connection: Connection, task: str, first: bytes = b"", page_size: int = DIGESTS_PER_PAGE
 ) -> Iterator[tuple[bytes, bytes]]:
     """Iterate over the ids and digests of all reports from the `first` id, in rising order, in pages."""
     columns, from_first = (REPORTS.c.id, REPORTS.c.digest), REPORTS.c.id >= first
@@ -581,7 +588,12 @@ def _read_dropped_bits(connection: Connection, task: str, size: int) -> bytes | 
         return None
     # One more flag would drop an honest report between two answers with the same noise, and so reveal its position.
     if len(stored) < size or stored[size:] != _hash_dropped_bits(task, stored[:size]):
-        raise ProtocolError("store", "its marks of reports that failed were damaged; nothing is answered", 500)
+        raise ProtocolError(
+            "store",
+            "the flags of reports that failed the check were damaged, and nothing is answered; "
+            "restore the store from a copy",
+            500,
+        )
     return bytes(stored[:size])
 
 

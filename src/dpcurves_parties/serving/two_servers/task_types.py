@@ -85,12 +85,18 @@ class QuestionMessage:
         """
         stored = parse_object(message, "question")
         if stored.get("version") != VERSION:
-            raise ProtocolError("question", f"version {VERSION} of the protocol is spoken here, not another one", 409)
+            raise ProtocolError(
+                "question",
+                f"must be of version {VERSION} of the protocol; use the version of dpcurves that the servers use",
+                409,
+            )
         if stored.get("task") != task.hash:
-            raise ProtocolError("question", "it is of another task than this server's", 409)
+            raise ProtocolError(
+                "question", "is about another task than this server's; ask with this task's document", 409
+            )
         names = (stored.get("question"), stored.get("nonce"))
         if any(not isinstance(name, str) or not 0 < len(name) <= LONGEST_ID or not name.isalnum() for name in names):
-            raise ProtocolError("question", f"it needs an id and a nonce, of 1 to {LONGEST_ID} letters and digits")
+            raise ProtocolError("question", f"must have an id and a nonce of 1 to {LONGEST_ID} letters and digits each")
         thresholds = task.parse_thresholds(stored.get("at"))
         return cls(task.hash, str(names[0]), thresholds, str(names[1]), task.answer_size(thresholds))
 
@@ -114,7 +120,7 @@ class QuestionMessage:
             and all(type(number) is int for number in numbers)
         )
         if not (is_valid and isinstance(name, str) and type(reports) is int and reports > 0):
-            raise ProtocolError(who, f"its answer {UNLIKE}", 502)
+            raise ProtocolError(who, f"the answer {UNLIKE}", 502)
         return Answer(tuple(numbers or ()), name, reports)
 
     def parse_reply(self, message: bytes, who: str) -> Mapping[str, Any]:
@@ -123,7 +129,7 @@ class QuestionMessage:
         """
         stored = parse_object(message, who)
         if any(stored.get(name) != value for name, value in self.fields.items()):
-            raise ProtocolError(who, "it answered another question, or an earlier one", 502)
+            raise ProtocolError(who, "the answer is to another question, or an earlier one; ask again", 502)
         return stored
 
     @property
@@ -139,7 +145,11 @@ def parse_closed_status(task: SharedTask, message: bytes) -> Mapping[str, Any]:
     """Return a server's statement about a closed task. Raises `ProtocolError`: it is open, or of another version."""
     status = parse_fields(message, "server", task=str, version=int, state=str, reports=int)
     if (status["task"], status["version"]) != (task.hash, VERSION):
-        raise ProtocolError("server", "it is of another task or version", 502)
+        raise ProtocolError(
+            "server",
+            "the status is of another task or version; use this task's document, and the servers' version of dpcurves",
+            502,
+        )
     if status["state"] != "closed":
         raise TaskStillOpen
     return status
@@ -149,7 +159,7 @@ class TaskStillOpen(ProtocolError):
     """The task still accepts reports."""
 
     def __init__(self) -> None:
-        super().__init__("task", "it is not closed yet: dpcurves task close", 409)
+        super().__init__("task", "is not closed yet: run dpcurves task close", 409)
 
 
 def require_report_set(message: Mapping[str, Any], provenance: Mapping[str, object], rule: str) -> None:
@@ -280,7 +290,7 @@ class SharedTask(TaskDocument, ABC):
             ProtocolError: the owner has no records, or more than the task accepts.
         """
         if not 1 <= len(records) <= self.reports_per_owner:
-            rule = f"{len(records)} records; the task takes 1 to {self.reports_per_owner} of one owner"
+            rule = f"must have 1 to {self.reports_per_owner} records, as the task says, got {len(records)}"
             raise ProtocolError("data", rule)
         return records
 
@@ -308,7 +318,7 @@ def load_task_type(name: str) -> TaskType:
     for entry_point in entry_points(group=GROUP, name=name.replace(" ", "-")):
         kind: TaskType = entry_point.load()
         return kind
-    raise ProtocolError("task", "this is no task document")
+    raise ProtocolError("task", "the file is no task document; name the one that you received")
 
 
 def read_task(path: str | Path) -> SharedTask:
@@ -320,5 +330,5 @@ def read_task(path: str | Path) -> SharedTask:
     text = read_document_text(path)
     task = load_task_type(parse_task_type(text)).document_class.from_json(text)
     if len(task.servers) != 2:
-        raise ProtocolError("task", "it is for people in pairs, not for two servers")
+        raise ProtocolError("task", "is of people in pairs, not of two servers; take part with dpcurves pair")
     return task
