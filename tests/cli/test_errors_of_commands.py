@@ -397,7 +397,7 @@ def test_the_process_itself_leaves_with_the_status(parquet: Path) -> None:
 def test_all_that_is_missing_is_named_at_once_with_a_line_that_works(run: Run, csv: Path) -> None:
     said = run("histogram", csv).stderr
     assert said.startswith("dpcurves: column, grid, epsilon, adjacency: --column, --grid or --edges, ")
-    line = said.partition("a complete line: dpcurves ")[2].split()
+    line = said.partition("type a complete line such as: dpcurves ")[2].split()
     assert line[:2] == ["histogram", str(csv)]
     assert run(*("delay" if word == "NAME" else word for word in line)).exit_code == 0
     assert run("cdf", csv, "--column", "delay", "--ledger", "sqlite:///b.db").stderr.startswith("dpcurves: epsilon: ")
