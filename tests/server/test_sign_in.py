@@ -364,14 +364,14 @@ def test_a_sign_in_renews_a_hash_of_other_settings_and_ends_no_session(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def stored() -> str:
-        query = select(PEOPLE.c.password).where(PEOPLE.c.name == "ann")
+        query = select(PEOPLE.c.password).where(PEOPLE.c.name == "oda")
         return str(scene.gate.archive.read_snapshot(lambda connection: connection.execute(query).scalar_one()))
 
-    signed = scene.gate.sessions.sign_in("ann", PASSWORD, "here")
+    signed = scene.gate.sessions.sign_in("oda", PASSWORD, "here")
     before = stored()
     monkeypatch.setattr(people, "MEMORY", 2 * people.MEMORY)
     other = Services(scene.url)
-    assert other.sessions.sign_in("ann", PASSWORD, "here").visitor.name == "ann"
+    assert other.sessions.sign_in("oda", PASSWORD, "here").visitor.name == "oda"
     assert f"m={people.MEMORY}," in stored() != before
-    assert other.sessions.sign_in("ann", PASSWORD, "here").visitor.name == "ann"
+    assert other.sessions.sign_in("oda", PASSWORD, "here").visitor.name == "oda"
     assert other.sessions.find(signed.cookie) is not None
