@@ -133,8 +133,9 @@ def hostile_files(run: Run, tmp_path: Path) -> Callable[[str], list[tuple[str, .
             sites.append(str(folder / "site.json"))
         task, tickets = str(tmp_path / "task.json"), tmp_path / "tickets"
         found = run(
-            "federation", "found", "--sites", ",".join(sites), "--coordinator", tmp_path / "hub" / "server.json",
-            "--out", task, "--tickets", tickets, "--tolerated", 1, "--adjacency", "add-remove", "--epsilon", 4,
+            "federation", "create", "--sites", ",".join(sites), "--coordinator", tmp_path / "hub" / "server.json",
+            "--out", task, "--tickets", tickets, "--collusion-threshold", 1, "--adjacency", "add-remove",
+            "--epsilon", 4,
         )  # fmt: skip
         assert found.exit_code == 0, found.output
         assert_is_plain(found.output)
