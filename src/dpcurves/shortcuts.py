@@ -83,13 +83,17 @@ NO_HINT = "a range search uses no hint: leave it out, or give a grid"
 class PrivacyArguments(TypedDict, total=False):
     """Keyword arguments of every question asked in one call; see `cdf`."""
 
-    column: str | Expression
-    where: str | Expression | None
-
     adjacency: Required[Neighbours]
     epsilon: Exact | None
     rho: Exact | None
     randomness: Randomness | None
+
+
+class ColumnArguments(PrivacyArguments, total=False):
+    """Keyword arguments of calls about one column, which can be a column of a table; see `cdf`."""
+
+    column: str | Expression
+    where: str | Expression | None
 
 
 def ask_once(
@@ -424,7 +428,7 @@ def cdf(
     hint: Hint | None = None,
     weight: Values | None = None,
     weight_cap: float | None = None,
-    **paid: Unpack[PrivacyArguments],
+    **paid: Unpack[ColumnArguments],
 ) -> CDF:
     """Return the distribution function of `values`.
 
@@ -487,7 +491,7 @@ def quantiles(
     hint: Hint | None = None,
     weight: Values | None = None,
     weight_cap: float | None = None,
-    **paid: Unpack[PrivacyArguments],
+    **paid: Unpack[ColumnArguments],
 ) -> Quantiles:
     """Return quantiles of `values` at the probabilities `p`. Any number of quantiles costs as much as one
     distribution function.
@@ -522,7 +526,7 @@ def quantiles(
 
 @add_privacy_arguments
 def histogram(
-    values: Values, *, grid: Grid | Auto, label: str | None = None, **paid: Unpack[PrivacyArguments]
+    values: Values, *, grid: Grid | Auto, label: str | None = None, **paid: Unpack[ColumnArguments]
 ) -> Histogram:
     """Return counts of `values` in the cells of `grid`.
 
@@ -758,7 +762,7 @@ def bounds(
     unit: float | Auto = "auto",
     coverage: Exact,
     label: str | None = None,
-    **paid: Unpack[PrivacyArguments],
+    **paid: Unpack[ColumnArguments],
 ) -> Bounds:
     """Return a bound on the absolute values of `values`: the least power of two times `unit` that covers about the
     share `coverage`.
@@ -870,7 +874,7 @@ def histogram2d(
 
 @add_privacy_arguments
 def summary(
-    values: Values, *, bounds: tuple[float, float] | Auto, label: str | None = None, **paid: Unpack[PrivacyArguments]
+    values: Values, *, bounds: tuple[float, float] | Auto, label: str | None = None, **paid: Unpack[ColumnArguments]
 ) -> Summary:
     """Return count, sum, mean and variance of `values`, all from one release.
 
@@ -898,7 +902,7 @@ def mean(
     label: str | None = None,
     weight: Values | None = None,
     weight_cap: float | None = None,
-    **paid: Unpack[PrivacyArguments],
+    **paid: Unpack[ColumnArguments],
 ) -> Summary:
     """Return the mean of `values`, with count, sum and variance. The mean has less noise than in `summary`.
 
@@ -923,7 +927,7 @@ def mean(
 
 
 @add_privacy_arguments
-def count(values: Values, *, label: str | None = None, **paid: Unpack[PrivacyArguments]) -> Summary:
+def count(values: Values, *, label: str | None = None, **paid: Unpack[ColumnArguments]) -> Summary:
     """Return the number of `values` that are neither NaN nor None.
 
     Arguments and guarantees as for `cdf`, without a grid: every number counts. If n is public, the number of missing
@@ -1002,7 +1006,7 @@ def sum(
     label: str | None = None,
     weight: Values | None = None,
     weight_cap: float | None = None,
-    **paid: Unpack[PrivacyArguments],
+    **paid: Unpack[ColumnArguments],
 ) -> Summary:
     """Return count, sum and mean of `values`; the budget is divided so that the sum has the least noise.
 
@@ -1025,7 +1029,7 @@ def sum(
 
 @add_privacy_arguments
 def variance(
-    values: Values, *, bounds: tuple[float, float] | Auto, label: str | None = None, **paid: Unpack[PrivacyArguments]
+    values: Values, *, bounds: tuple[float, float] | Auto, label: str | None = None, **paid: Unpack[ColumnArguments]
 ) -> Summary:
     """Return the variance of `values`, with count, sum and mean, as in `summary`; plots show the variance.
 

@@ -234,3 +234,17 @@ def test_an_engine_without_expressions_refuses_them_by_the_schema() -> None:
     ):
         with pytest.raises(InvalidArgument, match=rule):
             records.check([axis])
+
+
+def test_calls_about_one_column_alone_take_a_column_of_a_table() -> None:
+    import dpcurves as dp
+
+    table = {"y": [0, 1] * 50, "s": [0.2, 0.7] * 50}
+    assert dp.count(table, column="*", where="y = 1", epsilon=10**6, adjacency=dp.ADD_REMOVE).count == 50
+    for argument in ({"where": "y = 1"}, {"column": "s"}):
+        with pytest.raises(TypeError, match="unexpected keyword argument"):
+            dp.roc_curve(table["y"], table["s"], epsilon=1, adjacency=dp.ADD_REMOVE, **argument)  # type: ignore[arg-type]
+    with pytest.raises(InvalidArgument, match="name its column by column="):
+        dp.count([1, 2], where="y = 1", epsilon=1, adjacency=dp.ADD_REMOVE)
+    with pytest.raises(InvalidArgument, match="a table is given"):
+        dp.count(table, epsilon=1, adjacency=dp.ADD_REMOVE)
