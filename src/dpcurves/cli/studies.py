@@ -204,7 +204,6 @@ def print_question_plan(
     footer: str = "",
 ) -> Plans:
     """Print the plan of a question: its rounds, privacy losses, errors and mechanisms."""
-    from ..forecasts.reference_laws import PLAN_NOTES, find_entry
     from ..privacy import EACH_RECORD
     from ..session import plan_question
 
@@ -216,9 +215,11 @@ def print_question_plan(
     show_plans(question, loss, adjacency, plans, footer)
     records = getattr(adjacency, "units", None)
     is_known = records is not None and adjacency.unit == EACH_RECORD and getattr(question, "by", None) is not None
-    describe = find_entry(type(question), PLAN_NOTES) if is_known else None
-    if describe is not None:
-        for line in describe(question, loss, neighbours, records):
+    if is_known and not type(question).__module__.startswith("dpcurves."):  # only fields have such lines
+        from ..forecasts.reference_laws import PLAN_NOTES, find_entry
+
+        describe = find_entry(type(question), PLAN_NOTES)
+        for line in () if describe is None else describe(question, loss, neighbours, records):
             print_to_console(make_console(), f"note: {line}")
     return plans
 
