@@ -242,7 +242,11 @@ def find_quantiles(values: Floats, shares: Floats) -> Floats:
 def _estimate_log_ratios(
     hits: NDArray[np.int64], other_hits: NDArray[np.int64], n: int, m: int, delta: float, *, caution: float
 ) -> Floats:
-    """Return the log-ratio of frequencies minus `caution` standard errors; minus infinity for fewer than 3 hits."""
+    """Return ``log((hits / n - delta) / q)`` minus `caution` standard errors, with ``q = (other_hits + 1) / (m + 1)``.
+
+    `n` and `m` are the numbers of samples of the two data sets. Minus infinity where `hits` is below 3, or its
+    frequency at most `delta`.
+    """
     p, q = hits / n, (other_hits + 1) / (m + 1)
     excess = p - delta
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):

@@ -91,7 +91,7 @@ def open_dataset(data: Any, unit: Unit) -> Iterator[Records]:
 
 
 def make_adjacency(neighbours: Neighbours, unit: Unit, records: Records | CachedRecords) -> Adjacency:
-    """Return the adjacency, with the number of units if that is public."""
+    """Return the adjacency for this unit; its number of units is counted in `records` if the relation makes it public."""
     return neighbours.to_adjacency(unit, records.units() if neighbours.has_public_units else None)
 
 
@@ -418,7 +418,7 @@ def find_question(name: str) -> AuditQuestion:
 
 EDGES = np.linspace(0, 1, 5)
 GRID_CELLS = 4
-"""Cells of the grids in these targets."""
+"""Cells of the grid in each audit target listed below: few, so that all answers occur often."""
 WITH_DELTA = PrivacyLoss.pure(1, Fraction(1, 100))
 
 

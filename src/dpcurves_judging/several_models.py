@@ -332,7 +332,11 @@ def _compute_pair_difference(table: FloatArray) -> FloatArray:
 
 
 def _compute_mean_area(tables: Tables, places: list[tuple[int, int | None]]) -> FloatArray:
-    """Return the mean area of a score over the tables that count it, (...)."""
+    """Return the mean area under the ROC curve of one score over the tables that count it, (...).
+
+    `places` has for each such table its index in `tables`, and the axis of the other score, which is summed out; None
+    if the table has no other score.
+    """
     return np.asarray(sum(_compute_area(tables[table], axis) for table, axis in places) / len(places))
 
 

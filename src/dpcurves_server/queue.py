@@ -34,7 +34,9 @@ STALE = 600
 LATER = "later"
 """Lease holder of a question that waits for a retry."""
 WAITS = (0, 2, 10, 60, 600)
-"""Seconds before each retry of a paid question whose counting failed, as when a disk is full or an engine is down."""
+"""Seconds before the retries of a paid question whose counting failed, as when a disk is full or an engine is down.
+
+Item n follows the nth failure (item 0 is not used); the last wait is repeated until the count succeeds."""
 
 
 class WorkerRole(Enum):

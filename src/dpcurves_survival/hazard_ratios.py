@@ -377,8 +377,8 @@ def expected_first_group_events(
     last = np.maximum(fewest[1] - events[1], 0.0)
 
     def fraction_of_first(first: FloatArray, second: FloatArray) -> FloatArray:
-        """Return the share of the first group in the total hazard, for these numbers at risk of both groups,
-        (cells,)."""
+        """Return the share of the first group in the total hazard of each cell, (cells,), if its hazard is
+        ``exp(log_ratio)`` times the other's, for these numbers at risk; 0 where nobody is at risk."""
         return first_group_fraction(log_ratio, np.stack([first, second]))
 
     early = events[1] * (fraction_of_first(most[0], fewest[1]) + fraction_of_first(most[0], last)) / 2

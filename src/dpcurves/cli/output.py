@@ -398,7 +398,11 @@ class ResultView:
         return interval_scopes(privacy, population=self.settings.population)
 
     def describe_intervals(self, privacy: PrivacyStatement, what: str) -> str:
-        """Return the caption of interval columns: kind, level, and whether they cover the records or the population."""
+        """Return the caption of the interval columns: for records and for the population, their level and `what`.
+
+        `what` is the kind of interval, such as "individual interval". A note follows if intervals for the population
+        were requested and cannot be given.
+        """
         from ..display import describe_interval
 
         descriptions = (

@@ -576,7 +576,8 @@ def split_at_round_numbers(grid: Grid) -> Grid:
 
     Values are heaped on such numbers. The separate cell, from the number to the next double, contains no other value,
     so a quantile in it is known exactly. A round number in a cell is a multiple of the smallest power of ten that is
-    not below the cell's width; on few cells, only zero is split off. A round number at an end of a clamped grid is
+    not below the cell's width; on fewer than 100 cells, only zero is split off. A grid of declared values, or of more
+    than `MOST_SPLIT` cells, is returned unchanged. A round number at an end of a clamped grid is
     also separated from the values beyond. The edges depend on the public grid alone.
 
     >>> split_at_round_numbers(Grid(0, 30, cells=3)).edges.tolist()

@@ -175,7 +175,11 @@ def _split_into_panels(whole: Axes, down: int, across: int, many: int) -> tuple[
 
 
 def stack_panels(whole: Axes, heights: Sequence[float]) -> tuple[list[Axes], Axes]:
-    """Replace axes by panels one above the other, each with its own x axis, and axes of height 0 below."""
+    """Replace `whole` by panels of these relative heights, one above the other, each with its own x axis.
+
+    Returns the panels, and empty axes of almost no height below them, which hold the privacy statement. Resizes the
+    figure if `whole` is its only axes.
+    """
     figure = whole.figure
     if len(figure.axes) == 1:
         figure.set_size_inches(LANDSCAPE[0] + 1.8, 1.5 + 0.4 * sum(heights))  # type: ignore[union-attr]

@@ -42,7 +42,9 @@ FORMULA = re.compile(r"'*[=+\-@\t\r\n＝＋－＠]")  # noqa: RUF001
 
 
 def escape_formula(text: str) -> str:
-    """Prefix text with an apostrophe if a spreadsheet might run it: after = + - @, a tab or a line break.
+    """Prefix text with an apostrophe if a spreadsheet might run it.
+
+    It might if the text, after any apostrophes, begins with = + - @ (full-width ones, too), a tab or a line break.
 
     >>> [escape_formula(text) for text in ("=1+1", "-1", "'=1", "'tis", "UA")]
     ["'=1+1", "'-1", "''=1", "'tis", 'UA']

@@ -124,7 +124,8 @@ def _scale_law(law: IntervalSums, scale: float) -> IntervalSums:
 TOTALS = 257
 """Number of totals over which a posterior is summed."""
 FARTHEST_Z = 6.0
-"""Standard errors beyond which a total is not considered."""
+"""Standard errors from the estimate, beyond which a possible number of records is left out of the posterior sum: 6
+leave out 2e-9 of a normal law."""
 LEAST_SPREAD = 0.01
 """Records. Width of the range of possible totals below which the estimate is exact."""
 

@@ -25,7 +25,8 @@ class Tuning:
     waves: int = 16
     """Waves. Number of cosine waves."""
     fading: float = 1.0
-    """Power of the wave number with which the prior standard deviation of a wave falls."""
+    """Exponent. The prior standard deviation of wave k is that of wave 1 divided by k to this power; larger means
+    smoother trends."""
     amplitudes: tuple[float, ...] = (0.03, 0.1, 0.3)
     """Shares of the even density. Prior standard deviations of the first wave; above the last it is not nearly even."""
     even_probability: float = 0.2

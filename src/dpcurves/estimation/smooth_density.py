@@ -38,7 +38,8 @@ class Tuning:
     """Numbers that steer the fit of a smooth density."""
 
     frontier: int = 64
-    """Nodes with at most 1 / `frontier` of the cells are read together with all nodes below them."""
+    """Ratio. A node of the released tree with at most 1 / `frontier` of the cells enters by one estimate that combines
+    its count with those of all nodes below it; wider nodes enter by their own counts."""
     fewest_cells: int = 32
     """Cells: with fewer, no density is fitted."""
     fewest_counts: int = 4

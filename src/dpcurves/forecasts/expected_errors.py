@@ -440,7 +440,7 @@ Law = Callable[[np.random.Generator, int], Mapping[str, Any]]
 Progress = Callable[[int, int], object]
 """Function of the number of finished answers and of all answers."""
 MOST_TABLES = 4
-"""Tables. Largest number of simulated tables per distribution."""
+"""Tables of synthetic records drawn for each distribution of a forecast, at most; each may be answered more often."""
 SAYS_NOTHING = (
     "the interval would be as wide as half of all that is possible, or wider, for all these records: a release would "
     "be uninformative"

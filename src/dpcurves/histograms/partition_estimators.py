@@ -46,8 +46,11 @@ def cluster_counts(rising: FloatArray, variance: float) -> NDArray[np.int64]:
 def _cluster_greedily(
     rising: FloatArray, sums: FloatArray, squares: FloatArray, last_equal: NDArray[np.int64], variance: float
 ) -> NDArray[np.int64]:
-    """Return the cluster number of each value of `rising`; see `cluster_counts`. `sums` and `squares` are prefix
-    sums, and `last_equal` the index of the last equal value."""
+    """Return the cluster number, from 0, of each of the n values of `rising`, by the rule in `cluster_counts`.
+
+    `sums` and `squares` are prefix sums of the values and of their squares, (n + 1,), and begin with 0. `last_equal`,
+    (n,), is the index of the last value that equals each. `variance` is the noise variance of one count.
+    """
     count = len(rising)
     labels = np.zeros(count, dtype=np.int64)
     start = 0

@@ -129,7 +129,8 @@ class Tuning:
     largest_second_round: int = 96
     """Intervals. A second round with more intervals than this is not worth its price."""
     widespread_share: float = 0.4
-    """Share of the cells. If a last round with Gaussian noise has more intervals, all cells are counted."""
+    """Share of the grid's cells. If the last round, with Gaussian noise, would have more intervals than this share,
+    every cell is counted by itself instead."""
     widespread_atom_share: float = 0.5
     """Share of the cells that replaces `widespread_share` if cells hold `far_above` times the base noise's standard
     deviation.
@@ -198,7 +199,8 @@ class Tuning:
     standard errors.
     """
     sampling_ratio: float = 0.5
-    """Standard deviations of sampling that an interval near a population's quantile may hold."""
+    """Ratio. Records in an interval near a population's quantile of level p, in units of ``sqrt(n p (1 - p))``, its
+    sampling standard deviation; an interval with more is split."""
     private_intervals: float = 64.0
     """Intervals of a first round if the number of records is private: see `choose_first_depth`."""
     dense: float = 5.5
@@ -214,7 +216,8 @@ class Tuning:
     last_ratio: float = 3.0
     """Ratio. Records over the noise of a count that an interval near a quantile may hold in the last round."""
     pilot_ratio: float = 2.0
-    """Ratio. Replaces `last_ratio` in the rounds before the last."""
+    """Ratio. Records in an interval over the noise of its count, as `last_ratio`, but for rounds before the last;
+    smaller means finer intervals."""
     most_quantiles: int = 3
     """Quantiles. Largest number of quantiles that are searched for."""
     least_search_cells: int = 16

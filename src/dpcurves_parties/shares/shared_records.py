@@ -134,7 +134,11 @@ class TreeEncoding(ShareEncoding):
         return public, crypto.SeedShare(party, seeds)
 
     def _split_shares(self, shares: Sequence[bytes]) -> tuple[Words, Words]:
-        """Return the public parts, without proof words, and the seeds. Raises `ValueError`: a word is invalid."""
+        """Return the public parts of one server's shares of all reports, without proof words, and the seeds.
+
+        Shapes: (reports, words) and (reports, 2). Raises `ValueError` if a share has another size, or a proof word is
+        invalid.
+        """
         public, seeds = _split_shares(shares, self.public_size)
         size = public.shape[1] - self.proof_words
         if self.proof_words:

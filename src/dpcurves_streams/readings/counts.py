@@ -43,7 +43,8 @@ zero.
 SLOWEST = float(RATES[-2])
 """Ratio. The smallest weight of the newest value above 0, 1/512."""
 MEMORY_STEPS = 2000
-"""Steps after which a risk counts 1/e as much as the newest risk."""
+"""Time steps of the stream, after which the estimated squared error of an exponential smoother counts 1/e as much as
+the newest; fewer react faster and select less steadily."""
 KEPT = 1 - 1 / MEMORY_STEPS
 """Ratio. Weight of a risk after one more step."""
 

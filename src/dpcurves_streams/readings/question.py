@@ -322,7 +322,7 @@ class StreamQuestion:
 
         @property
         def events(self) -> tuple[Jump | Low | Event, ...]:
-            """Events to detect."""
+            """Events that the question asks to detect, as the user specified them; not those that were found."""
             ...
 
         @property
