@@ -91,7 +91,7 @@ def open_dataset(data: Any, unit: Unit) -> Iterator[Records]:
 
 
 def make_adjacency(neighbours: Neighbours, unit: Unit, records: Records | CachedRecords) -> Adjacency:
-    """Return the adjacency for this unit; its number of units is counted in `records` if the relation makes it public."""
+    """Return the adjacency for this unit; if the relation makes the number of units public, it is counted here."""
     return neighbours.to_adjacency(unit, records.units() if neighbours.has_public_units else None)
 
 
