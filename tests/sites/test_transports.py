@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from random import Random
 from threading import Event, Thread
@@ -81,34 +81,47 @@ def test_a_carried_site_that_is_started_again_goes_on(carried: Federated) -> Non
         assert abs(coming.result(LONG).count.sum() - 900) < 200
 
 
+def post_in_background(site: SocketTransport, path: str) -> Future[bytes]:
+    """The answer to an empty request, from a thread that does not outlive a failed test."""
+    answer = Future[bytes]()
+
+    def post_request() -> None:
+        try:
+            answer.set_result(site.post(path, b"", "token"))
+        except ProtocolError as error:
+            answer.set_exception(error)
+
+    Thread(target=post_request, daemon=True).start()
+    return answer
+
+
 def test_an_answer_to_another_batch_changes_nothing(tmp_path: Path) -> None:
     """A batch is handed out until its own answer comes, and its messages before it come with it."""
     place = tmp_path / "socket"
     site = SocketTransport(place, timeout=0.05)
     assert exchange_batch(str(place), b"") == b""
     assert site.post("/tasks/t/turns/0a/1", b"keys", "token") == b""
-    with ThreadPoolExecutor(1) as threads:
-        coming = threads.submit(site.post, "/tasks/t/turns/0a/1/all", b"", "token")
-        while not (batch := exchange_batch(str(place), b"")):
-            pass
-        number, *said = unpack_parts(batch)
-        assert said == [b"token", b"/tasks/t/turns/0a/1", b"keys", b"/tasks/t/turns/0a/1/all", b""]
-        other = str(int(number) - 1).encode()
-        for answer in (pack_parts([other, b"200", b"0", b"x"]), OVER, b""):
-            assert exchange_batch(str(place), answer) == batch
-        for answer in (pack_parts([number, b"x", b"0", b"x"]), pack_parts([number, b"200"]), b"cut"):
-            with pytest.raises(OSError, match="a message is cut off"):  # what can not be read ends the connection
-                exchange_batch(str(place), answer)
-        assert not coming.done()
-        assert exchange_batch(str(place), pack_parts([number, b"410", b"0", b'{"error": "turn: it is over"}'])) == b""
-        with pytest.raises(ProtocolError, match="it is over"):
-            coming.result(LONG)
-        assert site.post("/tasks/t/turns/0a/5", b"opened", "token") == b""
-        coming = threads.submit(site.post, "/tasks/t/waiting", b"", "token")
-        while not (batch := exchange_batch(str(place), b"")):
-            pass
-        exchange_batch(str(place), pack_parts([unpack_parts(batch)[0], b"410", b"1", b'{"error": "turn: it is over"}']))
-        assert coming.result(LONG) == b""  # of the last message of a turn that had ended
+    coming = post_in_background(site, "/tasks/t/turns/0a/1/all")
+    while not (batch := exchange_batch(str(place), b"")):
+        pass
+    number, *said = unpack_parts(batch)
+    assert said == [b"token", b"/tasks/t/turns/0a/1", b"keys", b"/tasks/t/turns/0a/1/all", b""]
+    other = str(int(number) - 1).encode()
+    for answer in (pack_parts([other, b"200", b"0", b"x"]), OVER, b""):
+        assert exchange_batch(str(place), answer) == batch
+    for answer in (pack_parts([number, b"x", b"0", b"x"]), pack_parts([number, b"200"]), b"cut"):
+        with pytest.raises(OSError, match="a message is truncated"):  # what can not be read ends the connection
+            exchange_batch(str(place), answer)
+    assert not coming.done()
+    assert exchange_batch(str(place), pack_parts([number, b"410", b"0", b'{"error": "turn: it is over"}'])) == b""
+    with pytest.raises(ProtocolError, match="it is over"):
+        coming.result(LONG)
+    assert site.post("/tasks/t/turns/0a/5", b"opened", "token") == b""
+    coming = post_in_background(site, "/tasks/t/waiting")
+    while not (batch := exchange_batch(str(place), b"")):
+        pass
+    exchange_batch(str(place), pack_parts([unpack_parts(batch)[0], b"410", b"1", b'{"error": "turn: it is over"}']))
+    assert coming.result(LONG) == b""  # of the last message of a turn that had ended
     site.close()
     with pytest.raises(OSError, match="."):
         exchange_batch(str(place), b"")
