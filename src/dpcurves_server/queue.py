@@ -33,8 +33,9 @@ STALE = 600
 """Seconds: lease timeout of a worker."""
 LATER = "later"
 """Lease holder of a question that waits for a retry."""
-WAITS = (0, 2, 10, 60, 600)
-"""Seconds before each retry of a paid question whose counting failed, as when a disk is full or an engine is down."""
+WAITS = (2, 10, 60, 600)
+"""Seconds before each retry of a paid question whose counting failed, as when a disk is full or an engine is down. The
+last wait repeats."""
 
 
 class WorkerRole(Enum):
@@ -148,7 +149,7 @@ class Queue:
         tries = connection.execute(select(QUESTIONS.c.tries).where(is_leased)).scalars().first()
         if tries is None:
             return
-        retry_at = int(time.time()) + WAITS[min(tries + 1, len(WAITS) - 1)]
+        retry_at = int(time.time()) + WAITS[min(tries, len(WAITS) - 1)]
         # A lease of the placeholder `LATER` that expires at the time of the retry.
         connection.execute(
             update(QUESTIONS).where(is_leased).values(tries=tries + 1, worker=LATER, claimed=retry_at - STALE)
