@@ -24,7 +24,10 @@ DOORS = (
     "dpcurves_streams.mechanisms", "dpcurves_streams.readings", "dpcurves_survival",
     "dpcurves_survival.forecasts",
 )  # fmt: skip
-PROCESSES = ("dpcurves_server.declared_columns", "dpcurves_server.renderer", "dpcurves_server.worker")
+PROCESSES = (
+    "dpcurves_server.declared_columns", "dpcurves_server.lookalikes", "dpcurves_server.planner",
+    "dpcurves_server.renderer", "dpcurves_server.worker",
+)  # fmt: skip
 """Modules that are run: of these `main` alone is a door."""
 BY_HAND = {
     "dpcurves.privacy.loss.delta_of_zcdp": "for who reports what a rho means",

@@ -328,10 +328,11 @@ def require_integer(name: str, value: Any) -> int:
 
 
 def require_bounds_pair(bounds: Any) -> tuple[float, float]:
-    """Return a lower and an upper bound.
+    """Return the two items of `bounds`; whether they are numbers, and in order, is checked where they are used.
 
     Raises:
         ValueError: `bounds` does not have two items.
+        TypeError: `bounds` is a single object or text.
     """
     pair = require_sequence("bounds", bounds, "a pair of numbers, the lower one first,")
     if len(pair) != 2:

@@ -194,6 +194,10 @@ class SeveralModelsQuestion:
     ...     models = session.ask(question, dp.PrivacyLoss.pure(1))
     >>> models.difference("a", "c") > 0.3
     True
+    >>> models.models_text, models.best, models.areas["a"] > 0.9
+    ('3 models', 'a', True)
+    >>> question.has_pairs, question.members(), question.find_tables(2)
+    (True, ((0, 1), (0, 2), (1, 2)), [(1, -2), (2, -2)])
     """
 
     label: str

@@ -150,7 +150,7 @@ class Queue:
         tries = connection.execute(select(QUESTIONS.c.tries).where(is_leased)).scalars().first()
         if tries is None:
             return
-        retry_at = int(time.time()) + WAITS[min(tries + 1, len(WAITS) - 1)]
+        retry_at = int(time.time()) + WAITS[min(tries, len(WAITS) - 1)]
         # A lease of the placeholder `LATER` that expires at the time of the retry.
         connection.execute(
             update(QUESTIONS).where(is_leased).values(tries=tries + 1, worker=LATER, claimed=retry_at - STALE)

@@ -114,8 +114,11 @@ def _parse_contrasts(trend: Sequence[float] | bool | None, groups: int) -> Float
 
 
 def _cells_until(curve: Survival, until: float | None) -> BoolArray:
-    """Return the mask of the cells that end at `until` or before, (cells,); None: all. Raises `InvalidArgument` for
-    a time beyond the grid."""
+    """Return the mask of the cells that end at `until` or before, (cells,); None: all.
+
+    Raises:
+        InvalidArgument: `until` is no number, or does not lie above the start of the grid and up to its end.
+    """
     ends = curve._cell_bounds[:, 1]
     if until is None:
         return np.ones(len(ends), dtype=np.bool_)

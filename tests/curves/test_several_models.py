@@ -96,6 +96,24 @@ def test_the_design_is_chosen_from_public_facts() -> None:
     kept = dp.SeveralModelsQuestion("y", MODELS, dp.Values(range(5)), cells=3, releases="scores")
     assert kept.shapes() == ((2, 5),) * 3
     assert choose_design.__doc__
+    assert few.models_text == "3 models"
+
+
+@pytest.mark.parametrize("releases", ["pairs", "scores"])
+def test_the_margins_of_the_tables_of_a_score_are_its_own(releases: str) -> None:
+    """In each of the tables that `find_tables` gives, the sum over the other axis leaves the counts of this score."""
+    question = dp.SeveralModelsQuestion("y", (*MODELS, "d"), dp.Values(range(5)), cells=5, releases=releases)
+    assert question.has_pairs == (releases == "pairs")
+    cells = np.random.default_rng(6).integers(0, 5, (4, 300))
+    tables = [np.zeros(shape) for shape in question.shapes()]
+    for table, members in zip(tables, question.members(), strict=True):
+        np.add.at(table, (0, *cells[list(members)]), 1)
+    for model in range(4):
+        places = question.find_tables(model)
+        assert len(places) == (3 if releases == "pairs" else 1)
+        for table, other_axis in places:
+            margin = tables[table] if other_axis is None else tables[table].sum(axis=other_axis)
+            assert margin[0].tolist() == np.bincount(cells[model], minlength=5).tolist()
 
 
 @pytest.mark.parametrize("kind", ["no positive", "no negative", "tied", "equal", "perfect"])

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 from . import options as of
 from .accounts import account_of, files_of, open_ledger, require_same_guarantee
 from .output import InputFile, IntervalSettings, Output, View
-from .table_digest import find_change
 from .terminal import (
     ChargedFailure,
     Misuse,
@@ -228,6 +227,7 @@ class Terms:
             print_to_stderr(FORGETFUL)
             return
         from ..curves.question import find_charged_query
+        from .table_digest import find_change
 
         free = "the same question" if find_charged_query(question) is None else "any values along this grid"
         balance = session.balance

@@ -438,7 +438,12 @@ def encode_privacy(privacy: PrivacyStatement) -> dict[str, object]:
 
 
 def _parse_json(text: str) -> dict[str, Any]:
-    """Return a JSON object. Raises `InvalidArgument` with line and column for other texts."""
+    """Return a JSON object.
+
+    Raises:
+        InvalidArgument: the text is not JSON (line and column of a syntax error are named), it is not an object, or its
+            numbers or nesting are too large.
+    """
     try:
         document = json.loads(
             text, parse_constant=_refuse_constant, parse_float=_parse_finite, parse_int=_parse_integer

@@ -221,7 +221,7 @@ def compute_exact_sums(table: ExactTable, law: NoisySums) -> list[tuple[ExactTab
 
 
 def sample_noise(noise: Noise, size: int, randomness: Randomness) -> IntArray:
-    """Sample `size` independent integers of a law with a single party (`noise.parties` is not used)."""
+    """Sample `size` independent integers of a law with a single party (its field `parties` is not used)."""
     sample = discrete_laplace.sample if noise.family is Family.LAPLACE else discrete_gaussian.sample
     return sample(noise.parameter, size, randomness)
 

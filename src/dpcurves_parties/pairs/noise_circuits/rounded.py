@@ -292,7 +292,7 @@ class LaplaceResponse(Response):
         return self.decode_answers(value + self.noise.compute_noise(draws))
 
     def wires(self, value: Wires, draws: Wires) -> Wires:
-        """Return the `noise.width` wires of the value plus the noise, modulo a power of two."""
+        """Return the wires of the value plus the noise, as many as those of the noise, modulo a power of two."""
         return add_modulo(self.noise.wires(draws), value)
 
     @property
