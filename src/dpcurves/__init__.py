@@ -97,7 +97,7 @@ _ADJACENCIES = ("ADD_REMOVE", "REPLACE_ONE")
 
 def __getattr__(name: str) -> Any:
     """Return a public name, imported at its first use, so that the command line starts before heavy libraries are
-    loaded. Raises `AttributeError` if there is none."""
+    loaded. Raises `AttributeError` for an unknown name."""
     if name in _ADJACENCIES:
         return getattr(import_module(".privacy", __name__).Neighbours, name)
     if name in _MODULE_OF_NAME:
@@ -145,7 +145,7 @@ def __dir__() -> list[str]:
 
 
 def _list_names() -> list[str]:
-    """Return all public names, sorted, including those of installed packages of fields."""
+    """Return all public names, sorted, including the names of installed packages of fields."""
     from .extensions import find_packages
 
     modules = (*(import_module(f".{module_name}", __name__) for module_name in _STAR_MODULES), *find_packages())

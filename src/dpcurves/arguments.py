@@ -16,7 +16,7 @@ Member = TypeVar("Member", bound=Enum)
 Exact = Fraction | Decimal | int | float | str
 
 MAX_NUMBER_LENGTH = 400
-"""Characters of an exact number, at most: enough for the numerator and denominator of a double."""
+"""Largest number of characters of an exact number: enough for the numerator and denominator of a double."""
 MAX_EXPONENT = 300
 """Power of ten of an exact number, largest absolute value, close to the range of doubles (1e308)."""
 
@@ -50,7 +50,7 @@ class ArgumentError(Exception):
     Attributes:
         argument: Name of the rejected argument as the caller writes it; several names are separated by commas.
         rule: The rule that the argument violates, and the value that was passed unless it may come from a record.
-        given: The value that was passed, for callers that map it to a name of their own, such as a column.
+        given: The value that was passed, for callers that use another name for it, such as a column.
     """
 
     def __init__(self, argument: str, rule: str, given: str | None = None) -> None:
@@ -123,7 +123,7 @@ def parse_choice(name: str, value: object, choices: type[Member], *, also: str =
 
 
 def require_type(name: str, value: object, kind: type[Any] | tuple[type[Any], ...], expected: str) -> None:
-    """Raise unless `value` is an instance of `kind`; `expected` says what to type instead.
+    """Raise unless `value` is an instance of `kind`; `expected` describes a valid value.
 
     Raises:
         TypeError: `value` has another type.

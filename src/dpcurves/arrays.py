@@ -77,7 +77,8 @@ def _randomize_cache_names(compiled: Any) -> None:
 
 
 def multiples_of(step: float, numbers: NDArray[Any]) -> FloatArray:
-    """Return `numbers` times `step` as the doubles nearest to the decimal products; the shape is that of `numbers`.
+    """Return `numbers` times `step` as the doubles nearest to the decimal products; the array has the shape of
+    `numbers`.
 
     `step` is rounded to one significant digit. Multiplying doubles would give 0.30000000000000004 for 3 * 0.1.
 

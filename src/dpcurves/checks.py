@@ -1,6 +1,6 @@
 """Checks that every question must pass, built in or from other packages, as scikit-learn checks estimators.
 
-They use a question like a session does, so a new curve needs no tests of its own to be checked.
+They use a question like a session does, so they check a new curve without additional tests.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Codec between dataclasses and plain JSON objects, with their JSON Schema, both derived from the fields' types.
 
 Stored formats are frozen, and JSON names may differ from field names or be inlined into the enclosing object. That is
-why no library is used: msgspec renames fields of its own structs only, and cattrs needs a hook for each such class.
+why no library is used: msgspec renames fields of its own structs only, and cattrs needs a hook for each inlined class.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Drafts of files: written beside the file, renamed when whole, and swept by the next writer after a killed one.
 
 A draft is locked while its writer lives (``flock``), so a sweep removes drafts of ended processes alone, also of other
-machines' process numbers. Where the system has no such locks, nothing is swept.
+machines' process numbers. Where the system lacks ``flock``, nothing is swept.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ except ImportError:  # Windows
 MARK = ".dpcurves-draft-"
 """Beginning of the name of a draft."""
 DRAFT = re.compile(re.escape(MARK) + r"[0-9a-f]{16}(?:[.].{0,19})?(?<!-wal)(?<!-shm)(?<!-journal)")
-"""Name of a draft, with the ending of its file. Files that SQLite keeps beside a draft have no lock of their own."""
+"""Name of a draft, with the ending of its file. Files that SQLite keeps beside a draft are not locked."""
 BESIDE = ("-wal", "-shm", "-journal")
 """Endings of the files that SQLite keeps beside a database."""
 MOST_SWEPT = 1000

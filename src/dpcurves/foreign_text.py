@@ -2,7 +2,7 @@
 
 Names in files, lines of other machines, error texts of engines and labels of released JSON may contain anything. JSON,
 CSV and Parquet store them unchanged. Terminals and logs show `escape_for_terminal`, pages `isolate_in_html`, and
-pictures `flatten_label`: none of them changes what is stored.
+pictures `flatten_label`: none of them changes the stored text.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ UNSTORABLE = frozenset({"Cc", "Cs", "Cn"})
 TURNING = frozenset(["R", "AL", "AN", "RLE", "LRE", "RLO", "LRO", "PDF", "RLI", "LRI", "FSI", "PDI", "BN"])
 """Bidirectional classes that may move the words beside them, or that take no width (UAX #9)."""
 OVERRIDES = frozenset("\u202d\u202e")
-"""Characters that turn the letters of a name round, whatever their script: no honest name has them."""
+"""Characters that reverse the letters of a name, in any script: no honest name has them."""
 CLOSING = {**dict.fromkeys("\u202a\u202b", "\u202c"), **dict.fromkeys("\u2066\u2067\u2068", "\u2069")}
 """Characters that begin a direction, with the character that ends it (UAX #9)."""
 
@@ -62,8 +62,8 @@ def _escape_character(character: str) -> str:
 def flatten_label(text: object) -> str:
     """Return `text` on one line for a page or a picture: letters of all scripts and joined emoji stay as they are.
 
-    Characters that no page or font can hold, and those that turn letters round, become U+FFFD. Directions that the text
-    leaves open are ended, so that it does not turn the words after it.
+    Characters that no page or font can hold, and characters that reverse letters, become U+FFFD. Directions that the
+    text leaves open are ended, so that it does not turn the words after it.
 
     >>> flatten_label("a\\n\\x1b[0m"), flatten_label("a\\u202bb") == "a\\u202bb\\u202c"
     ('a \\ufffd[0m', True)
@@ -73,7 +73,7 @@ def flatten_label(text: object) -> str:
 
 
 def _replace_unstorable(text: str) -> str:
-    """Return `text` with U+FFFD for characters that no page or font can hold, and for those that turn letters round."""
+    """Return `text` with U+FFFD for characters that no page or font can hold or that reverse letters."""
     if text.isascii() and text.isprintable():
         return text
     return "".join(

@@ -136,9 +136,7 @@ def publish(
 def _name_results(
     results: ReleasedResult | Sequence[ReleasedResult] | Mapping[str, ReleasedResult],
 ) -> dict[str, ReleasedResult]:
-    """Return the results by file name. Raises `InvalidArgument` if there is none, or a name is not a valid file
-    name.
-    """
+    """Return the results by file name. Raises `InvalidArgument` without results, or for an invalid file name."""
     if isinstance(results, ReleasedResult):  # tested first, because some results are mappings
         named_results = dict(assign_file_names([(results.KIND, results)]))
     elif isinstance(results, Mapping):

@@ -287,12 +287,12 @@ def _largest_feasible_groups(
     ranked = sorted(names, key=lambda name: -counts[name])
 
     def take_largest(number: int) -> tuple[str, ...]:
-        """Return so many of the names with the largest noisy counts, in their original order."""
+        """Return the `number` names with the largest noisy counts, in their original order."""
         largest = {*ranked[:number]}
         return tuple(name for name in names if name in largest)
 
     def is_feasible(number: int) -> bool:
-        """Return whether the question by so many names can be planned."""
+        """Return whether the question by `number` names can be planned."""
         try:
             plan(replace_unlisted(question, unlisted, take_largest(number)))
         except ArgumentError:
@@ -372,8 +372,8 @@ def hash_request(
 
 
 def _require_paid_query(question: object, step: Step) -> None:
-    """Raise for a step whose query is not the one that the request pays for, and for queries of other packages,
-    whose `charged_query` cannot be trusted."""
+    """Raise for a step whose query is not the query that the request pays for, and for queries of other packages, whose
+    `charged_query` cannot be trusted."""
     package = Query.__module__.rpartition(".")[0]
     if type(step.query).__module__.rpartition(".")[0] != package:
         raise WrongArgumentType(
@@ -439,7 +439,7 @@ class Session:
             is fixed, the name ends with it, as in ``visits@12``.
         units: Public number of units, under replace-one. None: counted when the data is first opened.
         delimiter: Field delimiter of a CSV file.
-        trust: Trust model, which says who adds the noise.
+        trust: Trust model, which determines who adds the noise.
         randomness: Source of noise. Results with noise from a seed are marked as not private.
         source: Public name and version of the data, as its holder declares them. Pictures and files of results show it
             with a hash of the release. There is no hash of the data: it would reveal the last record to a reader who

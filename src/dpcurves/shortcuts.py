@@ -110,7 +110,7 @@ def ask_once(
     """Return the answer to one question about a table, from a ledger in memory whose budget is the loss of the
     question.
 
-    The arguments `column` and `where` are those of a call, which `add_privacy_arguments` has put into the table.
+    `column` and `where` are arguments of a call; `add_privacy_arguments` has put them into the table.
     """
     loss = parse_loss(epsilon, rho)
     if isinstance(table, ColumnOfTable):
@@ -701,8 +701,8 @@ def binned_residuals(
 
     Arguments and guarantees as for `roc_curve`, with two more arguments. Up to `bins` bins have privately chosen edges;
     bins whose counts are small relative to the noise are merged. `model` is `PUBLIC_MODEL`, `DISJOINT_RECORDS` or
-    `PRIVATE_MODEL`: residuals are private only if the one that is passed is true. The ledger is in memory, so losses of
-    other calls are not added up.
+    `PRIVATE_MODEL`: residuals are private only if the passed constant is true of the model. The ledger is in memory, so
+    losses of other calls are not added up.
 
     Returns:
         Mean predictions, mean residuals and counts of the bins, each of shape ``(bins,)``, and their `edges`.

@@ -221,7 +221,7 @@ def check_timing(sampler: Sampler, pair: NeighbourPair, calls: int = 60) -> list
 
 
 def _time_call(sampler: Sampler, data: Any) -> float:
-    """Return the seconds that one call takes."""
+    """Return the run time of one call, in seconds."""
     start = perf_counter()
     sampler.draw(data, 1)
     return perf_counter() - start

@@ -266,7 +266,7 @@ def audit_package(
 
 
 def require_all_pairs(report: Report) -> None:
-    """Exit with a status of its own if the search looked at a part of the pairs."""
+    """Exit with status `ExitStatus.PARTIAL` if the search did not test all pairs."""
     if report.is_partial:
         raise Exit(ExitStatus.PARTIAL)
 

@@ -110,7 +110,7 @@ class StreamSampler:
         return np.array([self._run_stream(tables, randomness) for _ in range(number)], dtype=np.float64)
 
     def _run_stream(self, tables: NDArray[np.int64], randomness: Randomness) -> list[int]:
-        """Return all values that one run of the mechanism releases on these tables, step by step."""
+        """Return all released values of one run of the mechanism on these tables, step by step."""
         state, outcome = self.mechanism.begin(self._plan), list[int]()
         for tick, table in enumerate(tables, start=1):
             values, state = self.mechanism.step(table, tick, state, self._plan, randomness)

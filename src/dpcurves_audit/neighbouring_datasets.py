@@ -232,7 +232,7 @@ def units(edges: Sequence[float] | Floats, rows_per_unit: int, *, adjacency: Nei
         return [("a", values[index % len(values)]) for index in range(number)]
 
     def interleave_rows(rows: list[tuple[str, float]]) -> list[tuple[str, float]]:
-        """Return the records of the unit between those of other units."""
+        """Return the records of all units, with the rows of this unit between records of other units."""
         interleaved = [*others]
         for index, row in enumerate(rows):
             interleaved.insert(2 * index, row)
@@ -401,7 +401,7 @@ def streams(steps: int, *, adjacency: Neighbours = ADD_REMOVE, level: float = 0)
 def _choose_pairs(
     name: str, adjacency: Neighbours, additions: Iterator[NeighbourPair], replacements: Iterator[NeighbourPair]
 ) -> NeighbouringDatasets:
-    """Return the family of additions or replacements, by the adjacency. Raises `InvalidArgument` if there are none."""
+    """Return the family of additions or replacements, by the adjacency. Raises `InvalidArgument` if it is empty."""
     chosen = tuple(additions if _require_adjacency(adjacency) is ADD_REMOVE else replacements)
     if not chosen:
         raise InvalidArgument(

@@ -367,7 +367,7 @@ def _fit_likelihood_score(
 
 
 def _assign_bins(values: Floats, edges: Floats) -> NDArray[np.int64]:
-    """Return the bin of each value between these edges; NaN has a bin of its own, the last."""
+    """Return the bin of each value between these edges; NaN gets a separate bin, the last."""
     return np.where(np.isnan(values), len(edges) + 1, np.searchsorted(edges, values, side="right"))
 
 

@@ -209,7 +209,7 @@ class Report:
             return self.verdict
         if self.is_flagged:
             lines = [self.verdict]
-        elif self.is_partial:  # that comes first: it limits what the rest says
+        elif self.is_partial:  # first, because it limits the conclusion
             lines = [self.scope_statement, f"{NO_PROOF} {self.verdict}"]
         else:
             lines = [f"{NO_PROOF} {self.scope_statement}", self.verdict]
@@ -322,7 +322,7 @@ def _to_json_value(value: Any) -> Any:
 
 
 def _parse_json_value(value: Any) -> Any:
-    """Return the number of a text that stands for an infinite or missing number; other values unchanged."""
+    """Return infinity or NaN for the texts that JSON uses for them; return other values unchanged."""
     return float(value) if value in ("inf", "-inf", "nan") else value
 
 

@@ -107,7 +107,7 @@ class CallableSampler:
         self.name = getattr(release, "__name__", type(release).__name__)
 
     def draw(self, data: Any, number: int) -> list[Any]:
-        """Return the outcomes of `number` calls in this process, each on its own copy of the data."""
+        """Return the outcomes of `number` calls in this process. Each call gets a fresh copy of the data."""
         return [call_release(self._release, data, self._patience) for _ in range(number)]
 
 
@@ -151,7 +151,7 @@ def import_function(function_path: str) -> Release:
     """Import the function ``module:name``; names may have dots.
 
     Raises:
-        ValueError: there is no such function.
+        ValueError: the function does not exist.
     """
     module, mark, name = function_path.partition(":")
     if not mark or not name:

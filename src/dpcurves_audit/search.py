@@ -30,7 +30,7 @@ MOST_SAMPLES = 2_000_000
 
 @dataclass(frozen=True)
 class Tuning:
-    """Numbers that steer a search. Bounds hold whatever they are: they only decide how soon a violation is found."""
+    """Numbers that steer a search. Bounds hold for any values: these only decide how soon a violation is found."""
 
     most_cuts: int = 200
     """Thresholds of a score at which events begin or end."""
@@ -41,7 +41,7 @@ class Tuning:
     first: int = 150
     """Samples of each data set of a finalist in the first round."""
     growth: int = 10
-    """Ratio of the samples of a round to those of the round before."""
+    """Ratio of the samples of a round to the samples of the previous round."""
     screened: float = 0.1
     """Fraction of a round's samples for screening all pairs."""
     examined: float = 0.3
@@ -81,7 +81,7 @@ class Tuning:
 
 
 TUNING = Tuning()
-"""The tuning that is used unless another one is passed."""
+"""The default tuning."""
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ class Event:
         return np.bincount(cells, minlength=len(self.cuts) + 2)
 
     def count_hits(self, left: Sample, right: Sample) -> EventCounts:
-        """Count the hits of both data sets, first those of the likelier one."""
+        """Count the hits of both data sets; the data set on which the event is likelier comes first."""
         likelier, other = (right, left) if self.reverse else (left, right)
         return EventCounts(
             int(self.mark_hits(likelier).sum()), int(self.mark_hits(other).sum()), len(likelier), len(other)
@@ -321,7 +321,8 @@ class Search:
             if is_short:
                 target = self.max_samples - self.samples_used
             is_last = not is_short and is_enough and self.max_samples < MOST_SAMPLES
-            # A short round may end early if the machine was busy when its speed was measured: then another one follows.
+            # A short round may end early if the machine was busy when its speed was measured: then a further round
+            # follows.
             fraction = find_error_fraction(rounds, self.tuning.error_shares)
             error_share = error_left if is_last else min(fraction, 0.5 * error_left)
             error_share = 0.5 * error_left if is_short else error_share
@@ -576,9 +577,7 @@ def find_error_fraction(done: int, shares: Sequence[float] = TUNING.error_shares
 
 
 def make_histogram(event: Event, left: Sample, right: Sample, bins: int = 40) -> ScoreHistogram | None:
-    """Return both histograms of the event's score, on about so many `bins` of equal width between the outer
-    thousandths.
-    """
+    """Return both histograms of the event's score, on about `bins` equal bins between the outer thousandths."""
     a, b = event.score.compute(left), event.score.compute(right)
     values = np.concatenate([a[~np.isnan(a)], b[~np.isnan(b)]])
     if not len(values):

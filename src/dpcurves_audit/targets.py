@@ -409,7 +409,7 @@ def find_question(name: str) -> AuditQuestion:
     """Return the question of a command.
 
     Raises:
-        ValueError: there is no such question.
+        ValueError: no question has this name.
     """
     if name not in QUESTIONS:
         raise InvalidArgument("question", f"a question is needed: {', '.join(QUESTIONS)}")

@@ -247,7 +247,7 @@ class CountedNumbers(IntervalResult):
         return self.question.statistics()  # type: ignore[no-any-return]
 
     def _find_statistic(self, name: str) -> Statistic:
-        """Return the statistic with this name. Raises `InvalidArgument` if there is none."""
+        """Return the statistic with this name. Raises `InvalidArgument` for an unknown name."""
         if name not in self._statistics:
             raise InvalidArgument("name", f"must be one of {', '.join(self._statistics)}, got {describe_value(name)}")
         return self._statistics[name]

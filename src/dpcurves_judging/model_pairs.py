@@ -55,9 +55,9 @@ PROBABILITY_CELLS = Grid(0, 1, cells=100)
 
 
 LEAST_SCORE_CELLS = 4
-"""Cells of a score, at least, if their number is chosen."""
+"""Least number of cells of a score, if the number is chosen automatically."""
 MOST_SCORE_CELLS = 128
-"""Cells of a score, at most, if their number is chosen."""
+"""Largest number of cells of a score, if the number is chosen automatically."""
 
 
 @dataclass(frozen=True)
@@ -209,7 +209,7 @@ class ModelPairQuestion(TableQuestion):
                 return np.asarray(compute(_sum_to_margins(tables)[side], side))
 
             def compute_difference(tables: Tables, compute_for_model: Any = compute_for_side) -> FloatArray:
-                """Return the number of the first model minus that of the second."""
+                """Return the statistic of the first model minus the statistic of the second model."""
                 return np.asarray(compute_for_model(tables, 0) - compute_for_model(tables, 1))
 
             least = -np.inf if name.startswith("net") else 0.0

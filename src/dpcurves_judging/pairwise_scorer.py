@@ -53,7 +53,7 @@ class FoldSums(NamedTuple):
     noise_variance: float
 
     def drop_fold(self, fold: int) -> FoldSums:
-        """Return the sums without those of this fold."""
+        """Return the sums over all folds but this fold."""
         counts, feature_sums, product_sums = (np.delete(sums, fold, axis=1) for sums in self[:3])
         return FoldSums(counts, feature_sums, product_sums, self.noise_variance)
 

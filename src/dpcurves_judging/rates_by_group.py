@@ -207,7 +207,7 @@ class GroupRates(ScoresByCategory):
         return draw_intervals(rows, privacy, label=label, null_value=0.0, shades=shades[::-1], ax=ax, name=name)
 
     def _figure_title(self) -> str:
-        """Return no title: the axis label says what is drawn."""
+        """Return an empty title, because the axis label names the plotted rates."""
         return ""
 
     def _plot_at_level(self, level: float | None, *, population: bool, ax: Axes | None, name: str | None) -> Axes:

@@ -30,7 +30,7 @@ from .counted_numbers import TABLE_STREAM, CountedNumbers, Tables, ask_tables, c
 from .model_pairs import LEAST_SCORE_CELLS, MOST_SCORE_CELLS, PROBABILITY_CELLS, TUNING, Tuning, coarsen_grid
 from .rates_by_group import adjust_level
 
-MOST_MODELS = 8  # models, at most: 28 pairs
+MOST_MODELS = 8  # largest number of models; they form 28 pairs
 FIRST, SECOND = -2, -1  # axes of both scores in a table of a pair
 
 
@@ -40,7 +40,7 @@ class ComparedArea(NamedTuple):
     Attributes:
         compute: From tables (..., *shape) to numbers (...); NaN without a class.
         sampled: Its function of one table that counts all models in it together, and the index of this table;
-            None: there is no such table.
+            None: no table counts them together.
         least, most: Bounds of the number.
         null_value: Its value without a difference; None: it is no difference.
     """
@@ -56,7 +56,7 @@ class ComparedArea(NamedTuple):
 class SeveralModels(CountedNumbers):
     """Areas under the ROC curves of several models of the same labels, and the difference of each pair.
 
-    Intervals of all areas hold together, and so do those of all differences: each is at the level of Sidak (1967),
+    Intervals of all areas hold together, and so do intervals of all differences: each is at the level of Sidak (1967),
     which suffices for any correlation of normal errors. If the scores of each pair were counted together, the
     covariance of their sampling errors is known; else intervals for the population assume the worst case. Scores are
     rounded to their cells, and tied there; intervals are for these rounded scores.
@@ -97,7 +97,7 @@ class SeveralModels(CountedNumbers):
     def difference_interval(
         self, first: str, second: str, level: float, *, population: bool = False
     ) -> tuple[float, float]:
-        """Return the interval of the area of one model minus the area of another; those of all pairs hold together.
+        """Return the interval of the area of one model minus the area of another; intervals of all pairs hold together.
 
         Raises:
             ValueError: a name is no column of scores, both are equal, or `level` is not between 0 and 1.
@@ -138,7 +138,8 @@ class SeveralModels(CountedNumbers):
         return draw_curves(curves, self.privacy, labels=("false positive rate", "true positive rate"), ax=ax)  # type: ignore[arg-type]
 
     def _find_difference(self, first: str, second: str) -> tuple[str, int]:
-        """Return the name of a difference, and -1 if it is that of the second model minus the first."""
+        """Return the name of a difference, and its sign: -1 if the stored difference is the second model minus the
+        first."""
         scores = self.question.scores
         for name, score in (("first", first), ("second", second)):
             if score not in scores:
@@ -150,7 +151,8 @@ class SeveralModels(CountedNumbers):
         return f"auc, {names[0]} minus {names[1]}", 1 if is_in_order else -1
 
     def _simulate_errors(self, statistic: Any, *, population: bool) -> FloatArray:
-        """Return simulated errors; sampling errors are those of one table, because all tables have the same records."""
+        """Return simulated errors; sampling errors are simulated from one table, because all tables have the same
+        records."""
         if not population or statistic.sampled is None:
             return super()._simulate_errors(statistic, population=population)
         compute, index = statistic.sampled
@@ -319,7 +321,7 @@ def _sum_to_margin(table: FloatArray, other_axis: int | None) -> FloatArray:
 
     Args:
         table: Counts by class and by one score or two, (..., 2, cells) or (..., 2, cells, cells).
-        other_axis: The axis of the other score; None: there is none.
+        other_axis: The axis of the other score; None if the table has one score.
     """
     return table if other_axis is None else np.asarray(table.sum(axis=other_axis))
 
@@ -331,15 +333,15 @@ def _compute_area(table: FloatArray, other_axis: int | None) -> FloatArray:
 
 
 def _compute_pair_difference(table: FloatArray) -> FloatArray:
-    """Return the area of the first score of a table minus that of the second, (...)."""
+    """Return the area of the first score of a table minus the area of the second score, (...)."""
     return np.asarray(_compute_area(table, SECOND) - _compute_area(table, FIRST))
 
 
 def _compute_mean_area(tables: Tables, places: list[tuple[int, int | None]]) -> FloatArray:
     """Return the mean area under the ROC curve of one score over the tables that count it, (...).
 
-    `places` has for each such table its index in `tables`, and the axis of the other score, which is summed out; None
-    if the table has no other score.
+    `places` holds, for each table that counts the score, its index in `tables` and the axis of the other score, which
+    is summed out; this axis is None if the table has no other score.
     """
     return np.asarray(sum(_compute_area(tables[table], axis) for table, axis in places) / len(places))
 

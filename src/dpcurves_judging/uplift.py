@@ -244,8 +244,8 @@ def _compute_uplift(above: FloatArray) -> FloatArray:
 
 
 def _compute_qini(above: FloatArray) -> FloatArray:
-    """Return the Qini curve from such counts: good outcomes of the treated, minus those of the untreated scaled to
-    as many records."""
+    """Return the Qini curve from `above`, as in `_compute_uplift`: good outcomes of the treated, minus good outcomes of
+    the untreated scaled to as many records."""
     untreated, treated = np.moveaxis(above, -3, 0)
     gained = treated[..., 1, :] - untreated[..., 1, :] * _divide_or_zero(treated.sum(axis=-2), untreated.sum(axis=-2))
     return np.asarray(gained)
@@ -257,7 +257,7 @@ CURVES: Mapping[str, Callable[[FloatArray], FloatArray]] = MappingProxyType(
 
 
 def _compute_effect(totals: FloatArray) -> FloatArray:
-    """Return the rate of good outcomes of the treated minus that of the untreated, from totals (..., treatment,
+    """Return the rate of good outcomes of the treated minus the rate of the untreated, from totals (..., treatment,
     outcome); NaN if an arm has too few records."""
     untreated, treated = np.moveaxis(totals, -2, 0)
     return divide_counts(treated[..., 1], treated.sum(axis=-1)) - divide_counts(

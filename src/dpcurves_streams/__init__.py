@@ -1,4 +1,4 @@
-"""Streams: what is asked of them, how they are followed and drawn, and how noisy counts are read."""
+"""Streams: questions, releases step by step, plots, and estimates from noisy counts."""
 
 from __future__ import annotations
 

@@ -498,7 +498,7 @@ def _format_cell(line: dict[str, Any], name: str) -> str:
 def _fill_example_options(
     tuples: TupleOptions, asked: CountOptions, steps: StepOptions, price: LossOptions, shown: OutputOptions
 ) -> Any:
-    """Fill options that were not given with those of the synthetic day. Given options are never replaced."""
+    """Fill missing options with the options of the synthetic day. Given options are never replaced."""
     from .feed.files import END, EVERY, START, STATES
 
     if tuples.events is not None:

@@ -467,7 +467,7 @@ class PrefixTree:
     is least squares (Hay, Rastogi, Miklau and Suciu 2010); with other weights it is unbiased too.
 
     Attributes:
-        widths: Steps covered by a node of each level, from the block down to 1; each divides the one before.
+        widths: Steps covered by a node of each level, from the block down to 1; each width divides the previous width.
         noises: Noise of a node of each level.
     """
 

@@ -27,7 +27,7 @@ class Forest:
 
     Attributes:
         states: Names of all states.
-        names: Names of the aggregations; an aggregation comes after those that contain it.
+        names: Names of the aggregations; an aggregation comes after all aggregations that contain it.
         members: Indices of the states of each aggregation, ascending.
 
     Raises:

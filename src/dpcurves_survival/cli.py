@@ -323,7 +323,7 @@ class ScoreColumns(of.QuestionOptions):
 
 
 class GroupedView(ResultView):
-    """View of the results of several categories, each as on its own."""
+    """View of the results of several categories; each category has the tables of a single result."""
 
     def tables(self, curves: Any) -> list[ViewTable]:
         """Return the tables of all categories, with the category in each headline."""

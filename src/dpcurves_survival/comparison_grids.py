@@ -35,7 +35,7 @@ from .survival_readings import risk_table_from_events
 class Tuning:
     """Numbers of the forecast of a comparison."""
 
-    cells: tuple[int, ...] = (6, 12, 24, 48, 96)  # cells that are tried besides those of the question
+    cells: tuple[int, ...] = (6, 12, 24, 48, 96)  # numbers of cells to try, besides the number of the question
     draws: int = 400  # simulated draws of the noise
     releases: int = 9  # simulated releases for each number of cells; the median half width is taken
     simulated_records: int = 20_000  # records of the public law, from which expected counts are taken
@@ -93,7 +93,7 @@ def forecast_comparison(
         adjacency: Replace-one or add-remove.
         records: The number of records of both arms together: public, or a guess of it.
         until: The time up to which means are compared; None: the end of the grid.
-        cells: Numbers of cells that are tried; None: 6, 12, 24, 48, 96 and those of the question.
+        cells: Numbers of cells to try; None: 6, 12, 24, 48, 96 and the number of the question.
         generator: Random numbers for records and noise.
         tuning: Numbers that steer the forecast.
 

@@ -114,8 +114,8 @@ class CompetingRisks(IntervalResult):
         label: str,
         privacy: PrivacyStatement,
     ) -> CompetingRisks:
-        """Return the result of counts of censored records and of events of each cause, each one row of cells, with
-        times outside."""
+        """Return the result for counts of censored records and of events of each cause; each count is a row of cells,
+        with times outside."""
         return cls(causes, label, privacy.with_notes(*notes_on_dependence(privacy)), evidence, grid)
 
     @property
@@ -476,11 +476,11 @@ class CompetingRisksQuestion(TableQuestion):
     """Time until the first of several kinds of event, with censoring. One round.
 
     Formal guarantees: a record lies in one cell of one table of events and times. Adding or removing it changes one
-    count, replacing it two, whichever event it has.
+    count, replacing it two, for any event.
 
     Attributes:
         time: Numeric column: the time of the event, or of censoring.
-        event: Column that says which event happened, or that the record was censored.
+        event: Column of the event that happened; its value for censored records is `censored_value`.
         grid: Public cells of time; times outside are counted separately for any grid.
         causes: Values of `event` for events, publicly declared; other values count as missing.
         censored_value: Value of `event` for a censored record.

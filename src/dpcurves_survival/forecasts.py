@@ -131,7 +131,8 @@ def _cause_columns(question: Any, sample: Any) -> dict[str, Any]:
 
 
 def _cause_error(question: Any, risks: CompetingRisks, records: Columns) -> float:
-    """Return the root mean square error of the incidences of all causes against those of the exact counts by cell."""
+    """Return the root mean square error of the incidences of all causes, compared with the incidences of exact
+    counts."""
     event = Categories(question.event, (question.censored_value, *question.causes))
     censored, *events = count_cells(records, (question.event, event), (question.time, question.grid))
     table = risk_table_from_counts(censored, events, tied=True)

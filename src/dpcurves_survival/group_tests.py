@@ -30,7 +30,7 @@ class Tuning:
     """Numbers that steer the tests of several groups."""
 
     least_variance: float = (
-        1e-9  # events squared; added to the covariance of groups, so that one without events has an inverse
+        1e-9  # events squared; added to the covariance of groups, which is else singular if a group has no events
     )
 
 
@@ -52,8 +52,8 @@ class GroupScores(NamedTuple):
 def compute_group_scores(events: FloatArray, at_risk: FloatArray, weights: FloatArray | float = 1.0) -> GroupScores:
     """Return the log-rank scores of k groups (Mantel 1966; Peto and Peto 1972).
 
-    The covariance of a cell is that of a multivariate hypergeometric law: the events of the cell are a random sample of
-    the records at risk. Numbers at risk below zero, which noise may give, are taken as zero.
+    The covariance of a cell is the covariance of a multivariate hypergeometric law: the events of the cell are a random
+    sample of the records at risk. Numbers at risk below zero, which noise may give, are taken as zero.
 
     Args:
         events: Events of each group in each cell, (..., groups, cells).
@@ -141,10 +141,11 @@ def multivariate_log_rank_test(
     """Test whether two or more groups have the same survival. Spends no budget.
 
     The statistic is the vector of observed minus expected events, squared in units of its covariance under equal
-    survival plus the covariance of the noise. Without noise it is that of R's ``survdiff`` and of lifelines'
-    ``multivariate_logrank_test``, with the events of a cell taken as tied; for two groups it is that of
-    `log_rank_test`. The p-value is simulated, with sampling and noise (see `dpcurves_survival.inference.log_rank`).
-    Cells are used as long as the number at risk in every group is clear of the noise.
+    survival plus the covariance of the noise. Without noise it equals the statistic of R's ``survdiff`` and of
+    lifelines' ``multivariate_logrank_test``, with the events of a cell taken as tied; for two groups it equals the
+    statistic of `log_rank_test`. The p-value is simulated, with sampling and noise (see
+    `dpcurves_survival.inference.log_rank`). Cells are used as long as the number at risk in every group is clear of the
+    noise.
 
     Args:
         curves: Curves of *different* records on one grid: `dp.survival` with ``by=``, or a sequence of curves.
@@ -231,7 +232,7 @@ def _bias_notes(
     groups: Sequence[Survival], tables: Sequence[EventTable], noises: Sequence[EventTable], used: BoolArray
 ) -> tuple[str, ...]:
     """Return the note of the first group whose comparison with the other groups together may be biased by censoring
-    inside cells; empty if there is none, or if times are declared values."""
+    inside cells; empty if no comparison may be biased, or if times are declared values."""
     if groups[0].grid.values is not None:
         return ()
     inner = used.copy()

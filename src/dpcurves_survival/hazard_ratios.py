@@ -34,15 +34,15 @@ class Tuning:
     least_at_risk: float = 0.5
     """Records: the number at risk counts as at least this many where noise hides it."""
     blocks: int = 64
-    """Blocks of neighbouring cells with weights of their own, at most: more would fit the noise."""
+    """Largest number of blocks of neighbouring cells with separate weights: more blocks would fit the noise."""
     spread: float = 1.0
     """Coefficient of variation of the hazard over time, as a prior."""
     departure: float = 0.2
     """Log ratio: its standard deviation over time that weights and intervals allow for."""
     numbers: int = 2**17
-    """Cells times draws, at most, unless that leaves fewer draws than `draws`: it bounds memory."""
+    """Largest product of cells and draws, which bounds memory; at least `draws` draws are made all the same."""
     draws: int = 1000
-    """Draws of noise, at least."""
+    """Least number of draws of noise."""
     largest: float = 8.0
     """Log ratio: the largest absolute value that is searched; a ratio of 3,000."""
     pilot: float = 4.0
@@ -58,7 +58,8 @@ LEAST_EVENT_VARIANCE = 1e-12
 
 def first_group_fraction(log_ratio: float, at_risk: FloatArray) -> FloatArray:
     """Return the share of the first group in the total hazard of each cell, (..., cells), if its hazard is
-    exp(`log_ratio`) times that of the second group; 0 where no record is at risk. `at_risk` is (2, ..., cells)."""
+    exp(`log_ratio`) times the hazard of the second group; 0 where no record is at risk. `at_risk` is (2, ...,
+    cells)."""
     first = at_risk[0] * exp(log_ratio)
     whole = first + at_risk[1]
     return np.asarray(np.divide(first, whole, out=np.zeros_like(whole), where=whole > 0))
@@ -358,9 +359,9 @@ def expected_first_group_events(
 ) -> FloatArray:
     """Return expected events of the first group in each cell: tied, or the most or fewest over all orders, (cells,).
 
-    If all of the second group leave first, each of its events finds fewer of them at risk, on average at most midway
-    between first and last (the fraction is convex in their number), and each event of the first group finds none of
-    them, and on average half of its own group (concave).
+    If all of the second group leave first, each event of this group finds fewer of its members at risk, on average at
+    most midway between first and last (the fraction is convex in their number), and each event of the first group finds
+    no member of the second group, and on average half of the first (concave).
 
     Args:
         log_ratio: Logarithm of the ratio.
@@ -378,7 +379,7 @@ def expected_first_group_events(
 
     def fraction_of_first(first: FloatArray, second: FloatArray) -> FloatArray:
         """Return the share of the first group in the total hazard of each cell, (cells,), if its hazard is
-        ``exp(log_ratio)`` times the other's, for these numbers at risk; 0 where nobody is at risk."""
+        ``exp(log_ratio)`` times the other's, for these numbers at risk; 0 where no record is at risk."""
         return first_group_fraction(log_ratio, np.stack([first, second]))
 
     early = events[1] * (fraction_of_first(most[0], fewest[1]) + fraction_of_first(most[0], last)) / 2

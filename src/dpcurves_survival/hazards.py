@@ -148,7 +148,7 @@ def estimate_shrunken_hazards(
     model = _CountModel(observed, noise, first, min(2 * spread / first, 1.0))
     draws_per_prior = 16  # in antithetic pairs
     draws = generator.standard_normal((draws_per_prior // 2, len(observed) * 3))
-    with threadpool_limits(1, user_api="blas"):  # BLAS threads cost more than they save for such small matrices
+    with threadpool_limits(1, user_api="blas"):  # BLAS threads cost more than they save on matrices of this size
         fitted = list(_fit_priors(model, np.concatenate([draws, -draws])))
     if not fitted:
         return None

@@ -29,7 +29,7 @@ class Tuning:
     """Numbers that steer Gray's test."""
 
     least_variance: float = (
-        1e-9  # events squared; added to the covariance of groups, so that one without events has an inverse
+        1e-9  # events squared; added to the covariance of groups, which is else singular if a group has no events
     )
     bias_z: float = 4.0  # z-score of its noise from which a shift by wide cells is noted
     least_bias: float = 0.5  # standard deviations of the score; a smaller shift hardly moves the level of the test
@@ -131,7 +131,7 @@ class SubdistributionRisk(NamedTuple):
         """Return the covariance of the score under equal incidence, (groups, groups), as ``cmprsk::cuminc`` does.
 
         Gray (1988, section 3) gives it as integrals over the martingales of both kinds of event, whose variances in a
-        cell are those of its events, less the correction for ties.
+        cell are the variances of its events minus the correction for ties.
         """
         died, others = np.maximum(self.events.sum(axis=0), 0.0), np.maximum(self.others, 0.0)
         exposed = _divide(self.records, self.survival_before)
@@ -256,10 +256,10 @@ def gray_test(
     """Test whether groups have the same cumulative incidence of a cause under competing risks. Spends no budget.
 
     Observed minus expected events of the cause are squared in units of their covariance under equal incidence (Gray
-    1988) plus the covariance of the noise. Without noise the statistic is that of R's ``cmprsk::cuminc``, with the
-    events of a cell tied. Other causes and censoring may differ between groups, but censoring must be independent of
-    the time and the cause of events. The p-value is simulated with noise, and with normal sampling errors. A group
-    counts as long as its number at risk is clear of the noise.
+    1988) plus the covariance of the noise. Without noise the statistic equals the statistic of R's ``cmprsk::cuminc``,
+    with the events of a cell tied. Other causes and censoring may differ between groups, but censoring must be
+    independent of the time and the cause of events. The p-value is simulated with noise, and with normal sampling
+    errors. A group counts as long as its number at risk is clear of the noise.
 
     Args:
         risks: Results of *different* records on one grid: `dp.CompetingRisksQuestion` with ``by=``, or a sequence.

@@ -169,7 +169,7 @@ def sample_waiting_times(has_event: BoolArray, generator: np.random.Generator) -
 class HazardSamplingErrors(NamedTuple):
     """Draws of sampling errors of cause-specific hazards, for the population.
 
-    The law is that of `SurvivalSamplingErrors`, with Dirichlet fractions at risk that have an event of each cause.
+    The law is the law of `SurvivalSamplingErrors`; the fractions at risk with an event of each cause are Dirichlet.
 
     Attributes:
         hazards: Errors of the hazard of each cause in each cell, (draws, causes, cells).
@@ -298,8 +298,8 @@ def median_cells(orders: TieOrders, known: BoolArray, level: float) -> tuple[int
     The first is the first cell where survival may be at most one half, the last is the last before which it may be
     more, each tested separately at half the error probability (Brookmeyer and Crowley 1982), under the least favourable
     order inside cells. That is enough: the interval starts beyond the median only if survival seems too high at the
-    median itself, and ends before it only if survival seems too low just before it. If there is no such cell, the
-    number of cells is returned.
+    median itself, and ends before it only if survival seems too low just before it. If no cell meets this, the number
+    of cells is returned.
 
     Args:
         orders: Survival and errors of both orders.
@@ -459,9 +459,9 @@ def log_rank(
     value as large if the groups survive alike; NaN for both if no cell is known in both groups.
 
     Each draw is a parametric bootstrap: it takes the estimated number of records of each group, gives them events at
-    the pooled hazards and censoring of their own group, and adds noise. If records enter later, the sampling error of
-    the score is drawn from the normal law of its variance instead. Without noise the statistic is the one of the
-    textbook, nearly chi-squared with 1 degree of freedom. Scores and variances of strata add up.
+    the pooled hazards and censoring as in their group, and adds noise. If records enter later, the sampling error of
+    the score is drawn from the normal law of its variance instead. Without noise the statistic equals the textbook
+    statistic, nearly chi-squared with 1 degree of freedom. Scores and variances of strata add up.
 
     Args:
         strata: Both groups in each stratum.

@@ -41,7 +41,7 @@ from .hazards import HazardPosterior, NoisyCounts, estimate_shrunken_hazards
 from .pictures import AtRiskRow, draw_survival
 
 Pair = tuple[Evidence, ...]
-"""Counts of censored records and of events, each one row of cells, with times outside the grid counted separately."""
+"""Counts of censored records and counts of events, as rows of cells, with times outside the grid counted separately."""
 
 
 class EventTable(NamedTuple):
@@ -142,9 +142,9 @@ class Survival(IntervalResult):
     Events of a cell precede censoring in it, like ties in the textbook. For integer times and cells of width one, the
     value at an edge is survival past the integer below it. Declared values (`Values`) have their own cells, with edges
     half way between, so nothing inside a cell is unknown. If times are finer than cells, the estimate from exact times
-    is lower: bands and intervals contain it for any order of records inside cells, and a note says by how much, if
-    released counts show that it may be much lower. Times beyond the grid are censored at its end; times below it count
-    in the first cell.
+    is lower: bands and intervals contain it for any order of records inside cells. If released counts show that it may
+    be much lower, a note states by how much. Times beyond the grid are censored at its end; times below it count in the
+    first cell.
 
     The curve ends with follow-up: it is NaN past the last cell in which the released number at risk is significantly
     above zero, while bands contain all possible values. A curve that has reached 0 stays 0. As in R's `survfit`, a
@@ -176,7 +176,7 @@ class Survival(IntervalResult):
 
     @classmethod
     def from_counts(cls, evidence: tuple[Evidence, ...], grid: Grid, label: str, privacy: PrivacyStatement) -> Self:
-        """Return the curve of counts of censored records and of events, each one row of cells with times outside
+        """Return the curve for counts of censored records and counts of events, as rows of cells with times outside
         separate."""
         return cls(label, privacy, evidence, grid)._add_notes()
 
@@ -271,7 +271,7 @@ class Survival(IntervalResult):
 
     @property
     def median_cell(self) -> tuple[float, float]:
-        """The edges of the first cell at whose end survival is at most one half; both infinite if there is none.
+        """The edges of the first cell at whose end survival is at most one half; both infinite if survival stays above.
 
         For declared values, the value of that cell, twice.
         """
@@ -366,7 +366,7 @@ class Survival(IntervalResult):
 
     @property
     def _known_cells(self) -> BoolArray:
-        """Mask of the leading cells whose number at risk is clear of the noise, (cells,): those that bands use."""
+        """Mask of the leading cells whose number at risk is clear of the noise, (cells,); bands use these cells."""
         return inference.find_known_cells(self._event_table.at_risk, self._simulated_noise.at_risk)
 
     @cached_property
@@ -487,7 +487,7 @@ class SurvivalQuestion(TableQuestion):
 
     Attributes:
         time: Numeric column: the time of the event, or of censoring.
-        event: Column that says whether the event happened.
+        event: Column of the event indicator: event or censoring.
         grid: Public cells of time; times outside are counted separately for any grid.
         by: Publicly declared categories: one curve for each, all together at the privacy loss of one. A tuple of
             several columns: one for each combination.
@@ -574,8 +574,8 @@ def log_rank_test(
     censoring seem to survive differently, even without noise, and more often with more records: with 10,000 records,
     the exact test at level 5 % rejects in 10 % of cases on cells of a seventh of the mean time to an event, and in 93 %
     on cells of two thirds; if records are censored at the ends of cells, in 4 to 5 %. Choose cells as narrow as the
-    unit of recorded times. If released counts show a possible bias of the statistic, a note says how large it is. Costs
-    no privacy budget.
+    unit of recorded times. If released counts show a possible bias of the statistic, a note states its size. Costs no
+    privacy budget.
 
     With several curves per group, one per stratum, it is the stratified test: differences and variances of strata add
     up. `rho` and `gamma` give cells the weights of Fleming and Harrington (1991): pooled survival before the cell to

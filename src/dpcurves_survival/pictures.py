@@ -177,7 +177,7 @@ NOTHING = MappingProxyType({"ratio": 1.0, "difference of shares": 0.0, "differen
 RATIOS = (0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5, 10), (*np.arange(2, 10) / 10, *np.arange(10, 20) / 10, 2, 2.5, 3)
 """Ticks on an axis of ratios; and more of them, where these are few."""
 LONGEST_GROUP_LABEL = 64
-"""Characters of the label of a row or a group, at most."""
+"""Largest number of characters in the label of a row or a group."""
 
 
 def draw_forest(

@@ -38,8 +38,8 @@ def survival(
     """Return Kaplan-Meier and Nelson-Aalen curves of the time until an event, with censoring; see
     `SurvivalQuestion`.
 
-    Arguments and guarantees as for `cdf`. `event` says whether the event happened at `time`, or the record was censored
-    then. With ``grid="auto"`` a fraction of the budget pays for a search of the horizon; see
+    Arguments and guarantees as for `cdf`. `event` indicates whether the event happened at `time`, or the record was
+    censored then. With ``grid="auto"`` a fraction of the budget pays for a search of the horizon; see
     `AutoRangeSurvivalQuestion`. With `weight` and `weight_cap` the curve is weighted; see `WeightedSurvivalQuestion`.
     The ledger is in memory, so losses of other calls are not added up.
 

@@ -40,7 +40,7 @@ from .kaplan_meier import event_categories
 from .survival_readings import SHARE, Estimate
 
 LEAST_RECORDS = 0.5
-"""Records that are divided by, at least; fewer count as none."""
+"""Least denominator, in records; a count up to this is taken as zero."""
 
 
 class HorizonCounts(NamedTuple):
@@ -159,9 +159,9 @@ class SurvivalModel(IntervalResult):
 
     Records censored before the horizon have weight zero; the others have the inverse probability of being under
     observation (inverse probability of censoring weights). Statistics are NaN if the horizon lies past the end of
-    follow-up, where no record gives information; the C-index needs no such follow-up. Scores are rounded to the middle
-    of their cells; only the interval of the area also holds for exact scores. Censoring must be independent of the
-    score.
+    follow-up, where no record gives information; the C-index needs no follow-up to the horizon. Scores are rounded to
+    the middle of their cells; only the interval of the area also holds for exact scores. Censoring must be independent
+    of the score.
 
     Attributes:
         times: Public cells of time, whose end is the horizon.
@@ -329,7 +329,7 @@ class SurvivalModel(IntervalResult):
         """The cells of time to which significantly many records are followed, and the time past the horizon: (cells +
         1,).
 
-        The noise is that of the counts pooled over scores.
+        The noise is the noise of the counts pooled over scores.
         """
         released, noise = (
             count_at_risk_to_horizon(counts.sum(axis=-1))
@@ -485,12 +485,12 @@ def _find_interval(found: float, moved: FloatArray, level: float, *, population:
 class SurvivalModelQuestion(TableQuestion):
     """How well scores predict events before a horizon, with censoring. One round.
 
-    Formal guarantees: a record lies in one cell of one table of events, times and scores, whatever its score.
+    Formal guarantees: a record lies in one cell of one table of events, times and scores, for any score.
 
     Attributes:
         score: Column of scores, or a `Scorecard` or `Trees`: the predicted probability of an event.
         time: Numeric column: the time of the event, or of censoring.
-        event: Column that says whether the event happened.
+        event: Column of the event indicator: event or censoring.
         times: Public cells of time from the start to the horizon; few are enough, because they only determine weights.
         scores: Public cells of scores; scores outside count in the first or last cell.
         groups: Maximum number of groups of similar scores.

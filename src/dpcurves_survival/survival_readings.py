@@ -190,7 +190,7 @@ def estimate_statistic(
     """
 
     def read_difference(*curves: inference.Curves) -> FloatArray:
-        """Return the statistic of the first curves, minus that of the second if there are two."""
+        """Return the statistic of the first curves; if there are two, minus the statistic of the second curves."""
         first, *second = (statistic(curve) for curve in curves)
         return np.asarray(first - second[0] if second else first)
 

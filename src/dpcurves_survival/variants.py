@@ -147,7 +147,7 @@ class WeightedSurvival(Survival):
         )
 
     def _question(self) -> dict[str, object]:
-        """Return the JSON fields of `Survival`, and those of the squared weights."""
+        """Return the JSON fields of `Survival`, and the fields of the squared weights."""
         return {**super()._question(), **self.required_squares.to_json()}
 
     @classmethod
@@ -180,7 +180,7 @@ class WeightedSurvivalQuestion(TableQuestion):
 
     Attributes:
         time: Numeric column: the time of the event, or of censoring.
-        event: Column that says whether the event happened.
+        event: Column of the event indicator: event or censoring.
         grid: Public cells of time; times outside are counted separately for any grid.
         weight: Column of survey weights.
         weight_cap: Public upper bound of one record's weight: see `WeightedCdfQuestion`.
@@ -279,7 +279,7 @@ def notes_on_entries(counts: tuple[Evidence, ...]) -> tuple[str, ...]:
     on the number of these records.
 
     Args:
-        counts: Counts of censored records, of events and of entries, each one row of slots.
+        counts: Counts of censored records, of events and of entries, as rows of slots.
     """
     prefixes, variance = np.zeros(0), np.zeros(0)
     for evidence, sign in zip(counts, (1, 1, -1), strict=True):
@@ -402,7 +402,7 @@ class DelayedEntryQuestion(TableQuestion):
     Attributes:
         entry: Numeric column: the time from which a record is observed, on the axis of `time`.
         time: Numeric column: the time of the event, or of censoring.
-        event: Column that says whether the event happened.
+        event: Column of the event indicator: event or censoring.
         grid: Public cells of time. Records that left before it starts are not counted as at risk.
         by: Publicly declared categories: one curve for each, all together at the privacy loss of one.
         event_value: Value of `event` for an event.
@@ -474,8 +474,8 @@ class AutoRangeSurvivalQuestion(TableQuestion):
     A fifth of the budget searches for the range of times in three rounds; the rest counts as a `SurvivalQuestion` does,
     on a grid from zero to the end of that range.
 
-    Formal guarantees: the loss of the question, under either adjacency: pilot queries and count add up to it, whatever
-    the pilot queries return (see `strategies.range_search`).
+    Formal guarantees: the loss of the question, under either adjacency: the losses of pilot queries and count add up to
+    it, for any answers of the pilot queries (see `strategies.range_search`).
 
     Attributes:
         time, event, by, event_value, censored_value, measured_in: As in `SurvivalQuestion`. The time may also be a
@@ -603,7 +603,7 @@ def keep_significant_pairs(counts: FloatArray, noise: FloatArray) -> FloatArray:
     is significant.
 
     Noise of empty pairs looks like records in `project_pair_counts`, and there are many pairs. Adding noise a second
-    time changes a curve of such counts less than it changed the released curve.
+    time changes a curve of projected counts less than it changed the released curve.
 
     Args:
         counts: Collapsed counts, (cells + 1, cells + 1).
@@ -898,9 +898,10 @@ class IntervalCensoredQuestion(TableQuestion):
     Formal guarantees: a record lies in one cell of one table of pairs of cells.
 
     Attributes:
-        last: Numeric column: the last examination without the event; below the grid if there was none.
-        first: Numeric column: the first examination with the event; beyond the grid, such as infinity, if there was
-            none. A record with the event before its last examination without it is not counted.
+        last: Numeric column: the last examination without the event; below the grid if no
+            examination precedes the event.
+        first: Numeric column: the first examination with the event; beyond the grid, such as infinity, if no
+            examination found it. A record with the event before its last examination without it is not counted.
         grid: Public cells of time, at most 64, because pairs of them are counted.
         by: Publicly declared categories: one curve for each, all together at the privacy loss of one.
         measured_in: Unit of time.

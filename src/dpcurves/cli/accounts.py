@@ -221,8 +221,8 @@ def head(url: Url) -> None:
 def restore(url: Url) -> None:
     """Accept an older copy of the ledger that was put back on purpose, and record that in its chain.
 
-    Without this, a ledger is refused that has fewer entries than it had on this machine: what was spent since is
-    missing, and questions asked since would get a second answer.
+    Without this, a ledger with fewer entries than it had on this machine is refused: charges made since are missing,
+    and questions asked since would get a second answer.
     Example: dpcurves ledger restore sqlite:///budget.db
     """
     print_to_console(make_console(), f"recorded: an older copy was put back; head {open_ledger(url).accept_restored()}")

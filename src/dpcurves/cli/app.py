@@ -106,7 +106,8 @@ CHOICES = MappingProxyType({
     ("grid", "edges", "values"): "--grid 0:100:64", ("epsilon", "rho"): "--epsilon 1",
     ("adjacency",): "--adjacency add-remove",
 })  # fmt: skip
-"""Alternative options of which one is required, which click cannot express, and an example for a complete line."""
+"""Alternative options, exactly one of them required (click cannot express this), with an example for a complete
+line."""
 
 
 SECTIONS: Mapping[str, tuple[str, ...]] = MappingProxyType({

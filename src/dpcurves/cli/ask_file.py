@@ -78,8 +78,8 @@ def format_mechanism_line(curve: Any) -> str:
 
 
 def deliver(part: Part, question: object, curve: Any, view: View[Any], output: Output) -> list[str]:
-    """Write and print a result as `output` says, under the text of its question; return the names of the files
-    written.
+    """Write and print a result by the options of `output`, under the text of its question; return the names of the
+    files written.
     """
     written: list[str] = []
     with part():

@@ -1,4 +1,4 @@
-"""Questions about columns: their options, and the views of their results. Column names are those of the JSON."""
+"""Questions about columns: their options, and the views of their results. Tables use the column names of the JSON."""
 
 from __future__ import annotations
 
@@ -471,7 +471,7 @@ class SummariesView(ResultView):
     SUPPRESSES = True
 
     def tables(self, curves: SummaryByCategory) -> list[ViewTable]:
-        """Return a table with a row for each category: all statistics, and intervals of the one that was asked for."""
+        """Return a table with a row for each category: all statistics, and intervals of the requested statistic."""
         from ..curves.result import EACH
         from ..display import format_number, join_columns
 

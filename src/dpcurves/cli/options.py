@@ -303,12 +303,12 @@ class QuestionOptions:
         }
 
     def adapt_view(self, view: Any, question: Any) -> Any:
-        """Return the view of the result, adapted to the options that select what is shown."""
+        """Return the view of the result, adapted to the options that select its tables and plots."""
         return view
 
 
 class ReadingOptions(QuestionOptions):
-    """Base of option groups that select by `adapt_view` what is shown of a result. They set no field of a question."""
+    """Base of option groups that select the shown part of a result by `adapt_view`. They set no field of a question."""
 
     def question_fields(self, defaults: Mapping[str, Any]) -> dict[str, Any]:
         """Return an empty mapping: these options set no field of a question."""
@@ -441,7 +441,7 @@ NO_AUTO = (
 )
 NO_GRID = "give --grid lower:upper:cells (or --edges, or --values); bounds are declared, never read from the data"
 MOST_POINTS = 4000
-"""Edges that one question may ask for."""
+"""Largest number of edges of a question."""
 IN_NO_GROUP = "here scores outside of the grid are counted separately and belong to no group; leave --outside out"
 
 

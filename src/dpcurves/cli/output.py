@@ -38,7 +38,7 @@ def read_text(option: str, file: str) -> str:
 
 
 def parse_json_object(option: str, text: str) -> dict[str, Any]:
-    """Return the object of a JSON text. Raises `Misuse` of the option if the text is none."""
+    """Return the object of a JSON text. Raises `Misuse` of the option for any other text."""
     try:
         parsed = json.loads(text)
     except (ValueError, RecursionError):
@@ -160,7 +160,8 @@ class Output:
         return {argument: name for argument, name in names_by_option.items() if name is not None}
 
     def require_writable(self) -> None:
-        """Refuse output files that cannot be written: no such folder, no permission, or a wrong ending."""
+        """Refuse output files that cannot be written: the folder is missing, permission is missing, or the ending is
+        wrong."""
         self.confidence_level()
         if self.csv_raw and self.csv is None:
             raise Misuse("csv-raw", "--csv-raw needs --csv: name a file, or leave --csv-raw out")
@@ -259,7 +260,8 @@ def _require_name(argument: str, path: Path) -> None:
 
 
 def _require_writable_path(argument: str, path: Path) -> None:
-    """Refuse a path that cannot be written: a folder, no such folder, or no permission. Raises `Misuse`."""
+    """Raise `Misuse` for a path that cannot be written: it is a folder, its folder is missing, or permission is
+    missing."""
     _require_name(argument, path)
     if path.is_dir():
         raise Misuse(argument, f"{str(path)!r} is a folder; name a file in it")
@@ -297,7 +299,7 @@ def _is_device(path: Path) -> bool:
     return path.exists() and not path.is_file()
 
 
-# Views print a result as tables with intervals and plot it. Column names are those of the JSON.
+# Views print a result as tables with intervals and plot it. Tables use the column names of the JSON.
 
 
 MOST_BANDED = 2**16 + 1

@@ -69,7 +69,7 @@ def _read_comparable(file: str) -> Any:
 
 
 def _read_question(file: str) -> Any:
-    """Return the question of a JSON file. Raises `Misuse` if it is none."""
+    """Return the question of a JSON file. Raises `Misuse` if the file holds no question."""
     from ..curves.question_json import question_from_json
 
     try:
@@ -270,7 +270,7 @@ def show(
 
 
 def _compute_margin(result: ReleasedResult, columns: list[str]) -> Any:
-    """Return the result summed over these columns. Raises `Misuse` if it has no such margin."""
+    """Return the result summed over these columns. Raises `Misuse` if it cannot be summed over them."""
     sum_over = getattr(result, "sum_over", None)
     if sum_over is None:
         raise Misuse(

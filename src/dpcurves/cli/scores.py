@@ -1,4 +1,4 @@
-"""Questions about models: their options, and the views of their results. Column names are those of the JSON."""
+"""Questions about models: their options, and the views of their results. Tables use the column names of the JSON."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ class GroupedScoresView:
     view: ScoresView
 
     def tables(self, curves: ScoresByCategory) -> list[ViewTable]:
-        """Return the tables of each category, or those of gaps or simultaneous curves if selected."""
+        """Return the tables of each category, or the tables of gaps or simultaneous curves if selected."""
         if self.view.show == GAPS:
             return self._gap_tables(curves)
         if self.view.simultaneous:

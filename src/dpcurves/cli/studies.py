@@ -215,7 +215,7 @@ def print_question_plan(
     show_plans(question, loss, adjacency, plans, footer)
     records = getattr(adjacency, "units", None)
     is_known = records is not None and adjacency.unit == EACH_RECORD and getattr(question, "by", None) is not None
-    if is_known and not type(question).__module__.startswith("dpcurves."):  # only fields have such lines
+    if is_known and not type(question).__module__.startswith("dpcurves."):  # only fields have plan notes
         from ..forecasts.reference_laws import PLAN_NOTES, find_entry
 
         describe = find_entry(type(question), PLAN_NOTES)

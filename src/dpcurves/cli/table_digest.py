@@ -1,7 +1,8 @@
-"""A warning to the holder of a table that it differs from the one that an account was asked about before.
+"""A warning to the holder of a table that it differs from the table of the account's last question.
 
-The digest is compared on the holder's terminal alone, after the charge: a refusal would tell analysts exactly, and
-unpaid, that a record came or went. It is sealed with a key of its own, which lies beside it and not in the ledger.
+The digest is compared on the holder's terminal alone, after the charge: a refusal would reveal to analysts exactly,
+without a charge, that a record came or went. It is sealed with a separate key, which is stored beside it and not in the
+ledger.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ LARGEST = 2**32
 
 
 def find_change(files: Sequence[Path], ledger: str, dataset: str) -> str | None:
-    """Return the warning if files differ from those of the last call for this account; None otherwise.
+    """Return the warning if files differ from the files of the last call for this account; None otherwise.
 
     Nothing is compared where the folder of heads cannot be used, and for tables that are no files.
     """

@@ -208,7 +208,7 @@ def prepare_streams() -> None:
         try:
             os.fstat(number)
         except OSError:
-            os.open(os.devnull, os.O_RDONLY)  # takes the lowest free number, which is this one
+            os.open(os.devnull, os.O_RDONLY)  # takes the lowest free number, which is `number`
     sys.stdout = _escape_unencodable(sys.stdout, 1)
     sys.stderr = _escape_unencodable(sys.stderr, 2)
 
@@ -246,7 +246,7 @@ def make_console(*, stderr: bool = False) -> Console:
             raise sys.exception() or BrokenPipeError
 
         def render(self, renderable: Any, options: Any = None) -> Iterator[Segment]:
-            """Yield segments with escapes for hidden characters, whichever table or label they come from."""
+            """Yield segments with escapes for hidden characters, in all tables and labels."""
             for segment in super().render(renderable, options):
                 text = segment.text if segment.control else _escape_lines(segment.text)
                 yield segment if text == segment.text else Segment(text, segment.style)
@@ -258,7 +258,7 @@ def make_console(*, stderr: bool = False) -> Console:
 
 
 def _escape_lines(text: str) -> str:
-    """Escape each line of a rendered text: its line ends are those of this package's own layout."""
+    """Escape each line of a rendered text: its line ends come from this package's layout, so they are kept."""
     if text.isascii() and text.replace("\n", "").isprintable():
         return text
     return "\n".join(escape_for_terminal(line, most=len(text)) for line in text.split("\n"))

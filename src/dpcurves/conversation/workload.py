@@ -101,7 +101,7 @@ class TableCounts:
 
     @property
     def counts(self) -> Evidence:
-        """The counts of the last round. They are unbiased whatever the earlier rounds chose."""
+        """The counts of the last round. They are unbiased for any choice of the earlier rounds."""
         return self.evidence[-1]
 
 
@@ -129,8 +129,8 @@ class CoverageInterval:
     Attributes:
         release: The release.
         interval: Index of the interval: the number of cells on each side of the middle cell.
-        alpha: Function from a failure probability to a number of records: the interval covers the share but for so many
-            records, and the interval before it exceeds the share by no more.
+        alpha: Function from a failure probability to a number of records: the interval covers the share but for this
+            number of records, and the interval before it exceeds the share by at most this number.
     """
 
     release: Release
@@ -144,7 +144,7 @@ class EstimatedTable:
 
     Attributes:
         cells: The counts of the cells of the grids, of shape ``(cells of the first axis, ...)``.
-        outside: The count of values outside a grid, over all such cells; 0 if these are not counted.
+        outside: The count of values outside a grid, summed over all cells outside; 0 if these are not counted.
         missing: Number of records that are missing on some axis.
         releases: All releases.
         has_shared_estimates: Whether similar cells share an estimate, whose bias is then unknown.
@@ -262,8 +262,7 @@ class AutomaticRangeWorkload(Workload[TableCounts]):
 
 @dataclass(frozen=True, slots=True)
 class AutomaticGridWorkload(AutomaticRangeWorkload):
-    """A grid of cells that spans the records of a column without a declared range. Its counts are those of the pilot
-    queries.
+    """A grid of cells that spans the records of a column without a declared range. The pilot queries give its counts.
 
     Attributes:
         cells: Approximate number of cells.

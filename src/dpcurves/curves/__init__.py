@@ -9,7 +9,7 @@ _own, __dir__, __all__ = attach_stub(__name__, __file__)
 
 def __getattr__(name: str) -> Any:
     """Return a public name of this package or of a field's package, imported when it is first used. Raises
-    `AttributeError` if there is none."""
+    `AttributeError` for an unknown name."""
     if name in __all__:
         return _own(name)
     from ..extensions import load_field_object

@@ -2,9 +2,9 @@
 
 Formal guarantees of all questions here: the granted loss. A fifth of it pays for the range search (see
 `strategies.range_search`); the rest counts or sums on cells that are a function of the noisy answers and of public
-facts. Given these answers it loses the remaining budget, whatever they are, so the losses add up (basic composition; in
-rho as in epsilon). Sums and means also count cells of the tails, whose edges are such a function: each record lies in
-one of these cells.
+facts. Conditioned on any value of these answers it loses the remaining budget, so the losses add up (basic composition;
+in rho as in epsilon). Sums and means also count cells of the tails, whose edges are such a function: each record lies
+in one of these cells.
 """
 
 from __future__ import annotations
@@ -391,7 +391,7 @@ class AutoRangeHistogramQuestion(TableQuestion):
     column: str
     by: By = None
     measured_in: str = ""
-    cells: int = 40  # cells of a histogram, at most, by default
+    cells: int = 40  # default of the largest number of cells of a histogram
 
     def __post_init__(self) -> None:
         require_type("column", self.column, str, "the name of a column")

@@ -267,7 +267,7 @@ class PlaneBounds(ReleasedResult):
         }
 
     def _arrays(self) -> dict[str, object]:
-        """Return the arrays of the JSON document: the bounds of both columns as documents of their own, by column."""
+        """Return the arrays of the JSON document: the bounds of both columns as separate documents, by column."""
         return {"curves": {interval.label: json.loads(interval.to_json()) for interval in self._both}}
 
     def _question(self) -> dict[str, object]:

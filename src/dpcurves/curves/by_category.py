@@ -121,7 +121,7 @@ class ByCategory(CompositeResult, Mapping[Key, Curve]):
         )
 
     def _figure_title(self) -> str:
-        """Return the title of a picture: that of the first curve, and the columns of the categories."""
+        """Return the title of a picture: the title of the first curve, and the columns of the categories."""
         return f"{next(iter(self.values()))._title()} by {self.column}"
 
     def _plot_at_level(self, level: float | None, *, population: bool, ax: Axes | None, name: str | None) -> Axes:
@@ -218,7 +218,7 @@ class ByCategory(CompositeResult, Mapping[Key, Curve]):
         return type(self)(self.columns, curves)
 
     def _suppressible_columns(self) -> Sequence[str]:
-        """Return the names of columns whose small counts may be hidden in tables: those of the first curve."""
+        """Return the names of the first curve's columns whose small counts may be hidden in tables."""
         return () if not self else next(iter(self.values()))._suppressible_columns()
 
     def _members(self) -> Mapping[str, Curve]:
@@ -433,7 +433,7 @@ AnyCurve = TypeVar("AnyCurve", bound=Any)
 
 
 def build_by_category(by: By, evidence: Evidence, make: Callable[[Evidence], AnyCurve]) -> Any:
-    """Return the one curve that `make` returns for the evidence; with `by`, a `ByCategory` with a curve of each row."""
+    """Return the curve that `make` computes from the evidence; with `by`, a `ByCategory` with a curve of each row."""
     return make(evidence) if by is None else collect_by_category(by, map(make, split_rows(evidence)))
 
 
@@ -462,7 +462,7 @@ def describe_question(quantity: str, column: str, by: By) -> str:
 
 
 def describe_grouping(by: By) -> str:
-    """Return the description of a grouping for the ledger; empty if there is none.
+    """Return the description of a grouping for the ledger; empty without a grouping.
 
     >>> from dpcurves.data import Categories
     >>> describe_grouping((Categories("sex", ("F", "M")), Categories("ward", (1, 2))))

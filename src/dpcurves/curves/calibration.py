@@ -119,7 +119,7 @@ class CalibrationQuestion(GroupQuestion):
         score: The column of predicted probabilities, or a `Scorecard` or `Trees` that predicts them.
         groups: The number of groups of about equal size, 2 to 1000; ties may leave fewer. None: see above.
         grid: Public cells from which group edges are chosen, between 0 and 1; scores outside are counted apart and lie
-            in no group, whatever `grid.outside`.
+            in no group, for any `grid.outside`.
         pos_label, neg_label: The two classes; records with another label are missing.
         model: A statement about the model that made the scores; it is printed with the result.
     """
@@ -266,7 +266,7 @@ class HosmerLemeshowQuestion(GroupQuestion):
         score: The column of predicted probabilities, or a `Scorecard` or `Trees` that predicts them.
         groups: The number of groups of about equal size, 2 to 1000; ties may leave fewer. None: see above.
         grid: Public cells from which group edges are chosen, between 0 and 1; scores outside are counted apart and lie
-            in no group, whatever `grid.outside`.
+            in no group, for any `grid.outside`.
         pos_label, neg_label: The two classes; records with another label are missing.
         model: A statement about the model that made the scores; it is printed with the result.
     """

@@ -104,7 +104,7 @@ class Bins(IntervalResult):
     ) -> Bins:
         """Return bins of a curve: a number of bins of about equal width, or bins between given edges.
 
-        Edges that are not edges of the grid are moved to the nearest one, and a note says so.
+        Edges that are not edges of the grid are moved to the nearest grid edge, and a note states this.
 
         Raises:
             ValueError: there is no bin, or edges do not increase, lie outside of the grid, or share a nearest edge.
@@ -375,7 +375,7 @@ class CDF(IntervalResult):
     def _notes_on_noise(self) -> tuple[str, ...]:
         """Return a note if the band is wider than 1/2 at every inner edge, or at most of them.
 
-        The band is computed only if the noise may be that large. Blank values without a grant have no such note.
+        The band is computed only if the noise may be that large. Blank values without a grant get no note.
         """
         if not self.privacy.grant or not self._may_be_unknown():
             return ()
@@ -428,7 +428,7 @@ class CDF(IntervalResult):
             CurveWarning: edges were replaced.
 
         Raises:
-            ValueError: `p` is neither 1 nor 2, or the grid has no such edge.
+            ValueError: `p` is neither 1 nor 2, or an index in `at` is not the index of an edge.
 
         >>> import dpcurves as dp
         >>> curve = dp.cdf([1, 2, 6] * 500, grid=dp.Grid(0, 8, cells=8), epsilon=100, adjacency=dp.REPLACE_ONE)
@@ -609,7 +609,8 @@ class CDF(IntervalResult):
         return histogram
 
     def quantile_quantile(self, other: CDF, p: Sequence[float] = PERCENTS) -> QuantileQuantile:
-        """Compare quantiles of this curve with those of another, which may have another grid. Costs no budget.
+        """Compare quantiles of this curve with quantiles of another curve, which may have another grid. Costs no
+        budget.
 
         Raises:
             TypeError: `other` is not a `CDF`, or `p` is not a list.
@@ -678,10 +679,10 @@ class CDF(IntervalResult):
 class CdfQuestion(TableQuestion):
     """The share of records below each edge of `grid`, in three rounds or one, unless a method is named.
 
-    Three rounds count a few wide intervals and twice divide those that appear to hold many records, with most of the
-    budget in the last round; the curve is computed from all answers. One round counts all cells: if cells hold many
-    records each, if there are few cells for the records or several categories, or if the trust model allows a single
-    round. The choice depends on public facts alone: grid, loss, adjacency and hint.
+    Three rounds count a few wide intervals and twice divide the intervals that appear to hold many records, with most
+    of the budget in the last round; the curve is computed from all answers. One round counts all cells: if cells hold
+    many records each, if there are few cells for the records or several categories, or if the trust model allows a
+    single round. The choice depends on public facts alone: grid, loss, adjacency and hint.
 
     Attributes:
         column: A column of numbers.
@@ -745,7 +746,7 @@ class CdfQuestion(TableQuestion):
         Args:
             quantile_levels: The levels; empty: all edges are read.
             has_separate_round_numbers: Whether round numbers get cells for themselves, if the trust model can count
-                such cells.
+                these cells.
         """
         label, axis = format_axis_label(self.column, self.measured_in), Axis(self.column, self.grid)
         if self.at is not None:

@@ -314,8 +314,8 @@ class Confusion(ClassTableResult):
 
     @classmethod
     def from_counts(cls, table: ClassTable, threshold: float = 0.5) -> Confusion:
-        """Return the matrix from released counts, at no further loss; a note says which edge replaces another
-        `threshold`."""
+        """Return the matrix from released counts, at no further loss; a note names the edge that replaces a `threshold`
+        between edges."""
         point = table.nearest_threshold_index(threshold)
         edge = float(table.thresholds[point])
         if table.grid.values is None and describe_point(edge, threshold) != describe_point(edge, edge):
@@ -410,7 +410,7 @@ class Confusion(ClassTableResult):
 def _count_outcomes(cells: FloatArray, point: int) -> FloatArray:
     """Return true negatives, false positives, false negatives and true positives at the threshold with index
     `point`: (..., 2, cells) to (..., 4)."""
-    first = cells.shape[-1] - point  # cells from this one are classified positive
+    first = cells.shape[-1] - point  # index of the first cell that is classified positive
     sums = [part.sum(axis=-1) for part in (cells[..., :first], cells[..., first:])]
     return np.stack(sums, axis=-1).reshape(*cells.shape[:-2], 4)
 

@@ -536,9 +536,10 @@ def notes_on_crowding(table: ClassTable) -> tuple[str, ...]:
 
 
 def notes_on_classes(table: ClassTable) -> tuple[str, ...]:
-    """Return a note that names the classes whose counts noise alone can explain; empty if there are none."""
+    """Return a note that names the classes whose counts noise alone can explain; empty if all counts are
+    significant."""
     errors = table.simulate_errors(population=False)
-    # confidence with which a class may be noise alone before a note says so
+    # confidence level of the test whether a class may be noise alone
     may_lack = table.counts.may_lack_class(errors, 0.95)
     classes = [name for name, lacks in zip(("negatives", "positives"), may_lack, strict=True) if lacks]
     if not classes:

@@ -153,7 +153,7 @@ class Drift(CompositeResult):
         )
 
     def _figure_title(self) -> str:
-        """Return no title: the axis labels say what is drawn."""
+        """Return an empty title, because the axis labels describe the plot."""
         return ""
 
     def _plot_at_level(self, level: float | None, *, population: bool, ax: Axes | None, name: str | None) -> Axes:

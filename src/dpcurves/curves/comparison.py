@@ -112,7 +112,7 @@ def _to_distribution(curve_or_sample: Distributed) -> Distribution:
 
 
 COMPARISON_DRAWS = 2000
-"""Draws of the simulated noise, at most: the p-value is then exact to about 0.005 near 0.05."""
+"""Largest number of draws of the simulated noise: the p-value is then exact to about 0.005 near 0.05."""
 
 
 def ks_test(first: CDF, second: CDF, *, generator: np.random.Generator | None = None) -> TwoSampleTest:

@@ -476,7 +476,7 @@ def consistent(
     for tables of any margins). Counts are then rounded to non-negative integers that add up as well.
 
     Columns may also be levels of a hierarchy of any depth: then one result has the categories of the lowest level, and
-    others those of wider levels.
+    other results have the categories of wider levels.
 
     Args:
         results: Released counts, sums, summaries, two-way tables or histograms, by name or in a list. The cells of
@@ -497,7 +497,7 @@ def consistent(
     Formal guarantees: post-processing. *Proof of the intervals.* Let y and z be the released parts and totals, and B
     the matrix with B y = z without noise. The estimate is ``y + K (z - B y)`` with ``K = V B' (W + B V B')^-1``, where
     V and W are the public variances of the noise. Its error is ``e + K (f - B e)`` for the noises e and f, which are
-    independent between releases, and are simulated as such.
+    independent between releases; the simulation draws them independently.
 
     >>> import dpcurves as dp
     >>> people = {"age": [30, 40, 50] * 1000, "sex": ["F", "M", "M"] * 1000}
@@ -639,7 +639,7 @@ class _Bars(NamedTuple):
 
 def _find_parts(tables: Sequence[_Table], tree: CategoryHierarchy) -> tuple[int, list[IntArray]]:
     """Return the index of the table of parts, which has all columns, and for each other table the index of the total
-    of each part, (parts,). Raises `InvalidArgument` if there is no such table, or categories differ."""
+    of each part, (parts,). Raises `InvalidArgument` if no table has all columns, or categories differ."""
 
     def count_determined_columns(index: int) -> int:
         """Return how many columns of all tables the columns of this table determine."""
@@ -793,7 +793,7 @@ def _sum_of_squares(summary: Summary, sums: Sequence[Any]) -> Any:
 #
 # Parts determine all totals, so any integer parts add up. Top-down rounding keeps totals close to their estimates: the
 # grand total is rounded first and distributed among the groups of the next finer totals, then each of these among its
-# groups, down to parts (as Abowd and others 2022 do for a census). Totals that are not nested, such as those of a
+# groups, down to parts (as Abowd and others 2022 do for a census). Totals that are not nested, such as totals of a
 # second column, are then improved by moving single records between parts of one group.
 
 
@@ -863,7 +863,7 @@ def _move_records(
     that brings parts and `crossing` totals closer to their estimates in squares."""
     rounded = rounded.copy()
     most_tried = 32  # parts of a group that are tried as source and as target of a move
-    for _ in range(500 if crossing else 0):  # records that are moved, at most, which bounds the time
+    for _ in range(500 if crossing else 0):  # largest number of moved records, which bounds the time
         total_excess = [_sum_by_group(rounded - parts, [group]) for group in crossing]
         part_excess = rounded - parts + sum(totals[group] for totals, group in zip(total_excess, crossing, strict=True))
         # Moving a record from part i to part j changes the squares by 2 * (distance - excess_i + excess_j), where the

@@ -476,7 +476,7 @@ class _PairCounts(SimulatedCounts):
 
 
 def _count_all_pairs(people: float) -> float:
-    """Return the number of pairs of so many people, who count as at least two."""
+    """Return the number of pairs among `people` people; fewer than two count as two."""
     people = max(people, 2.0)
     return people * (people - 1) / 2
 
@@ -488,8 +488,8 @@ def _compute_tau_a(pairs: FloatArray, people: FloatArray) -> FloatArray:
 
 
 def _compute_tau_b(pairs: FloatArray, people: FloatArray) -> FloatArray:
-    """Return tau-b, (...), from numbers of pairs (..., 3) and of people (...); untied pairs are at least those of
-    one person who differs from all others."""
+    """Return tau-b, (...), from numbers of pairs (..., 3) and of people (...); the number of untied pairs is at least
+    the number of pairs of one person who differs from all others."""
     rows, columns = (np.maximum(pairs[..., side], np.maximum(people - 1, 1.0)) for side in (1, 2))
     return np.asarray(np.clip(pairs[..., 0] / np.sqrt(rows * columns), -1.0, 1.0))
 

@@ -44,9 +44,9 @@ def from_counts(
 ) -> CDF:
     """Return the distribution function of counts that another system released.
 
-    The counts may be exact, like those of a census table, or have independent noise of one law, like a noisy histogram
-    of any library. They are used as released: counts that were truncated at zero, rounded to tens or suppressed do not
-    follow the named law, and bands would not hold.
+    The counts may be exact, like the counts of a census table, or have independent noise of one law, like a noisy
+    histogram of any library. They are used as released: counts that were truncated at zero, rounded to tens or
+    suppressed do not follow the named law, and bands would not hold.
 
     Counts with continuous noise are rounded to integers, and treated as if they had discrete noise of the same
     variance, rounding included. *Why*: rounded Laplace noise of scale b equals k other than 0 with probability

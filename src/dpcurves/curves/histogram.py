@@ -72,7 +72,7 @@ class Histogram(IntervalResult):
     IS_ADDITIVE = True
     SUPPRESSIBLE_COLUMNS = ("count",)
     TOGETHER = 1
-    """Largest number of histograms in one plot: a filled band hides what lies behind it."""
+    """Largest number of histograms in one plot: a filled band hides the histograms behind it."""
     TITLE = "Histogram of {label}"
     REPR_FACTS = "{label}, {count.size} cells"
     SUMMARY = (("cells", "{count.size!n}"), ("standard error of the noise of one cell", "{error!n} records"))

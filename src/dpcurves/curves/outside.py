@@ -77,7 +77,7 @@ def thresholds_for_clipping(column: object) -> Least:
 
 
 def count_beyond_bounds(axis: Axis) -> Axis:
-    """Return an axis of one cell between the bounds of this one, with separate cells for values beyond them."""
+    """Return an axis with one cell between the bounds of `axis`, and separate cells for values beyond them."""
     return replace(axis, grid=axis.grid.with_outside(Outside.APART))
 
 

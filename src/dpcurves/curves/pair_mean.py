@@ -53,7 +53,7 @@ class UStatistic:
     def __post_init__(self) -> None:
         if isfinite(self.least) and isfinite(
             self.most
-        ):  # without such limits, a statistic that has a value also has an interval
+        ):  # without finite limits, a statistic that has a value also has an interval
             value = known_number(self.value, self.interval(KNOWN_AT), self.least, self.most)
             object.__setattr__(self, "value", value)
 
@@ -67,8 +67,8 @@ class UStatistic:
         distance.
 
         Clipped values count as the ends of the grid. With `population`, the interval is for the expected value of the
-        statistic. Samples of this size are then simulated along with the noise, with `UNSEEN` more people, whom a
-        sample may have missed, spread evenly over the grid. On each side the wider end of the basic and the percentile
+        statistic. Samples of this size are then simulated along with the noise, with `UNSEEN` more people that a sample
+        may have missed, spread evenly over the grid. On each side the wider end of the basic and the percentile
         interval is used, because a few people of large weight skew both.
 
         Raises:
@@ -78,7 +78,7 @@ class UStatistic:
         low, high = self.interval_function(level, population)
         if self.resolution > 0:
             deviation = (high - low) / 2 / NormalDist().inv_cdf((1 + level) / 2)
-            # less noise than a millionth of the discretization error is none
+            # noise below a millionth of the discretization error is negligible
             end_probability = end_level(self.resolution / max(deviation, 1e-6 * self.resolution), level)
             low, high = self.interval_function(2 * end_probability - 1, population)
         low, high = low - self.resolution, high + self.resolution

@@ -156,7 +156,7 @@ class ScoreNumber:
     """A number of released scores, with its interval.
 
     Attributes:
-        name: What it is.
+        name: The name of the statistic.
         value: The estimate; NaN where it is not known.
         table: The released counts.
         estimator: How it is computed.
@@ -175,8 +175,9 @@ class ScoreNumber:
     def interval(
         self, level: float, *, population: bool = False, generator: np.random.Generator | None = None
     ) -> tuple[float, float]:
-        """Return the ends of an interval for the number of the exact scores of these records, whatever their order
-        inside cells; with `population`, for that of the population, which needs independent units of one record each.
+        """Return the endpoints of an interval for the statistic of the exact scores of these records, for any order
+        inside cells; with `population`, for the statistic of the population, which needs independent units of one
+        record each.
 
         Raises:
             ValueError: `level` is not between 0 and 1; or for the population, units have several records.

@@ -247,7 +247,7 @@ class PrefixShares:
             cells: The cells in which the curve has the quantiles, (..., 2). Intervals are extended to these cells,
                 because shrinkage may have moved them outside.
             level: The coverage probability of all quantiles together.
-            population: Whether the quantiles are those of the population.
+            population: Whether the intervals are for quantiles of the population.
             generator: For the simulation; None: the public generator, so that a curve always has the same intervals.
         """
         bounds = self.evidence.sums.bounds

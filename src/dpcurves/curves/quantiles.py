@@ -115,7 +115,8 @@ class Quantiles(IntervalResult):
         return dict.fromkeys(names, self.curve.label)
 
     def _question(self) -> dict[str, object]:
-        """Return the JSON fields that restore the quantiles with `_from_json`: those of the curve or of the search."""
+        """Return the JSON fields that restore the quantiles with `_from_json`: the fields of the curve or of the
+        search."""
         if isinstance(self.curve, SearchedQuantiles):
             return self.curve.question_to_json()
         prefixes = self.curve.prefixes
@@ -145,11 +146,12 @@ class QuantilesQuestion(TableQuestion):
     `CdfQuestion`.
 
     A single quantile, or up to three of many records, are counted in three or four adaptive rounds that narrow in on
-    them: their intervals are mostly half as wide as those of a distribution function, whose steps are then wide
-    elsewhere, and their errors smaller; but in a thin tail of a few thousand records whose number is private, errors
-    are up to 1.7 times as large. Other quantiles are computed from a distribution function. For both, zero and other
-    round numbers of the grid have cells of their own, since values are heaped there: see `split_at_round_numbers`. A
-    `CdfQuestion` has no such cells, because each one adds noise to all steps.
+    them: their intervals are mostly half as wide as intervals from a distribution function, and their errors smaller;
+    the steps of the distribution function are then wide elsewhere. In a thin tail of a few thousand records whose
+    number is private, errors are up to 1.7 times as large instead. Other quantiles are computed from a distribution
+    function. For both, zero and other round numbers of the grid have separate cells, since values are heaped there: see
+    `split_at_round_numbers`. A `CdfQuestion` has no cells for round numbers, because each additional cell adds noise to
+    all steps.
 
     On a grid with too many cells to count each, or if `search` is given, they are found by bisection: each round halves
     the cells that may contain a quantile, or an end of its interval, and depends on the answers before. All counts
@@ -167,7 +169,7 @@ class QuantilesQuestion(TableQuestion):
             quantiles are computed from a distribution function.
 
     Raises:
-        ValueError: a share is not between 0 and 1, or there is none; `search` is not between 0 and 1, or is given
+        ValueError: a share is not between 0 and 1, or no share is given; `search` is not between 0 and 1, or is given
             together with a hint.
         TypeError: `at` is a single number, or has an entry that is no number.
     """

@@ -41,7 +41,7 @@ class TableQuestion:
     where: Where = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
-        """Convert expressions to text: for subclasses without checks of their own."""
+        """Convert expressions to text: for subclasses without further checks."""
         _convert_expressions(self)
 
     def __init_subclass__(cls, **keywords: Any) -> None:
@@ -94,7 +94,7 @@ class Question(Protocol[Curve]):
 class ChargedAsQuery(Protocol):
     """A question that is charged for one release. Under one request, other questions about that release are free.
 
-    Formal guarantees: if `charged_query` is not None, `steps` asks only for what it covers, with all of the loss.
+    Formal guarantees: if `charged_query` is not None, `steps` asks only queries that it covers, with all of the loss.
     """
 
     @property
@@ -350,7 +350,7 @@ def grid_from_cells(question: Mapping[str, Any], edges: Sequence[float], outside
     not stored.
 
     Raises:
-        ValueError: the edges differ from those of the declared values.
+        ValueError: the edges differ from the edges of the declared values.
     """
     outside = Outside[question["outside"]] if outside is None else outside
     if "values" not in question:

@@ -146,7 +146,7 @@ def declared_columns_from_json(name: str, stored: Any) -> tuple[NumericColumn | 
 
 
 def _universe_to_json(unlisted: UnlistedCategories) -> dict[str, str]:
-    """Return the JSON field of the universe of unlisted categories; no field if there is none."""
+    """Return the JSON field of the universe of unlisted categories; no field without a universe."""
     match unlisted.universe:
         case TextUniverse() as texts:
             return {"universe": f"{texts.alphabet}:{texts.longest}"}

@@ -35,7 +35,7 @@ class Ranking(SummaryByCategory):
         """Return the best and the worst possible rank of each category, simultaneous with probability `level`: (n, 2).
 
         The true rank of a category is 1 plus the number of categories that are truly larger. *Proof.* If all intervals
-        cover, every category whose lower limit exceeds the upper limit of this one is truly larger, and every category
+        cover, every category whose lower limit exceeds this category's upper limit is truly larger, and every category
         whose upper limit is below its lower limit is truly smaller. All intervals cover with probability at least
         `level` (Bonferroni): see `intervals`. (Klein, Wright and Wieczorek 2020, section 3.)
 

@@ -630,7 +630,7 @@ class BinnedResidualsQuestion(TableQuestion):
             divided by `least`.
         least: The smallest number of records of a bin; None: so that noise moves its mean residual by about 0.05.
         grid: Public cells that edges of bins are chosen from, between 0 and 1; outside predictions are counted apart
-            and lie in no bin, whatever the grid says about them.
+            and lie in no bin, for any setting of the grid.
         pos_label, neg_label: The two classes; records with another label are missing.
 
     Raises:

@@ -52,7 +52,7 @@ class Tuning:
     """Standard deviations of the noise of the sum of a row: below this, the row may be noise alone and its curve is
     unknown."""
     end_z: float = 8.0
-    """Standard deviations of noise by which an end cell must exceed its expected count before a note says that values
+    """Standard deviations of noise by which an end cell must exceed its expected count before a note warns that values
     may be clipped."""
     end_ratio: float = 3.0
     """Ratio to the expected count that an end cell must exceed as well, so that a smooth density that rises towards the
@@ -66,11 +66,11 @@ class Tuning:
     many_cells: int = 32
     """Cells: grids with at least this many are checked for records that lie in few cells."""
     few_cells: int = 5
-    """Cells: a note says that the grid is too wide if nearly all records lie in at most this many."""
+    """Cells: a note warns that the grid is too wide if nearly all records lie in at most this many."""
     few_cells_z: float = 100.0
     """Records, in standard deviations of the noise of a count, from which that check is made."""
     missing_z: int = 8
-    """Standard deviations of noise: a count of missing records is noted from there on."""
+    """Least z-score of a count of missing records that is noted."""
     noted_share: float = 0.01
     """Share of the records: as many missing records, or records in an end cell, are noted; fewer hardly move a
     curve."""
@@ -517,7 +517,7 @@ class Result:
         return f"{type(self).__name__}({', '.join(facts)})"
 
     def _repr_facts(self) -> tuple[str, ...]:
-        """Return the middle texts of the one-line repr, before loss and adjacency."""
+        """Return the texts between the name and the loss in the one-line repr."""
         return ()
 
 
@@ -554,7 +554,7 @@ class _ResultFormatter(Formatter):
         return format_number(value) if conversion == "n" else super().convert_field(value, conversion)
 
     def format_field(self, value: Any, format_spec: str) -> Any:
-        """Return the formatted value; NaN becomes "not known", whatever the format."""
+        """Return the formatted value; NaN becomes "not known" in every format."""
         is_unknown = isinstance(value, float) and isnan(value)
         return format_number(value) if is_unknown else super().format_field(value, format_spec)
 
@@ -584,8 +584,8 @@ class ReleasedResult(Result, ABC):
         IS_ADDITIVE: True if results of disjoint records add up: see `ByCategory.sum_over`.
         SUPPRESSIBLE_COLUMNS: Columns of counts or sums that may be suppressed; the intervals belong to the first.
         AXIS_COLUMNS: Columns of edges along the axis of its `label`: files write dates there if the axis has dates.
-        DISTINGUISHING_FACT: A fact of the question that only its documents have, among documents of its kind; empty:
-            there is no such fact.
+        DISTINGUISHING_FACT: A fact of the question that only its documents have, among documents of its kind; empty: no
+            fact distinguishes them.
 
     >>> import dpcurves as dp
     >>> curve = dp.cdf([3, 5, 8] * 1000, grid=dp.Grid(0, 10, cells=64), epsilon=1, adjacency=dp.REPLACE_ONE)
@@ -859,7 +859,7 @@ class ReleasedResult(Result, ABC):
         return {"line": repr(self), **display.summary_facts(self._title(), self._summary(), self.privacy)}
 
     def _model_card_results(self) -> Iterator[Any]:
-        """Yield the results that a model card shows: this one, and others computed from the same releases."""
+        """Yield the results that a model card shows: this result, and others computed from the same releases."""
         yield self
 
     def _repr_html_(self) -> str:
@@ -1038,7 +1038,8 @@ class IntervalResult(SimulationCache, ReleasedResult):
     ) -> Axes:
         """Plot the result with its band or intervals; return the axes. A new figure has a title. Costs no budget.
 
-        If a unit may have several records there are no intervals for the population, and a line below the plot says so.
+        If a unit may have several records, the plot has no intervals for the population, and a line below it states
+        this.
 
         Args:
             ax: The axes to plot on; None: a new figure.
@@ -1060,8 +1061,8 @@ class IntervalResult(SimulationCache, ReleasedResult):
         return self._title()
 
     def _plot_at_level(self, level: float | None, *, population: bool, ax: Axes | None, name: str | None) -> Axes:
-        """Draw the result with bands or intervals at this level (None: without); return the axes. A note says why
-        there are none for many points, or for units of several records."""
+        """Draw the result with bands or intervals at this level (None: without); return the axes. A note gives the
+        reason if bands are omitted: many points, or units of several records."""
         scopes = {
             scope: is_population for scope, is_population in self.scopes.items() if population or not is_population
         }
@@ -1090,7 +1091,7 @@ class IntervalResult(SimulationCache, ReleasedResult):
         return self._mask_unknown_columns(self._columns())
 
     def _mask_unknown_columns(self, columns: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the columns by name, those of `POSSIBLE_RANGES` with NaN where a number is unknown."""
+        """Return the columns by name; columns of `POSSIBLE_RANGES` have NaN where a number is unknown."""
         return {
             name: self._mask_unknown(name, column) if name in self.POSSIBLE_RANGES else column
             for name, column in columns.items()
@@ -1189,7 +1190,7 @@ class CompositeResult(IntervalResult):
 
     @abstractmethod
     def _members(self) -> Mapping[str, Any]:
-        """Return the results inside this one, by name."""
+        """Return the contained results, by name."""
 
     @property
     def rounds(self) -> tuple[()]:
@@ -1197,7 +1198,7 @@ class CompositeResult(IntervalResult):
         return ()
 
     def _all_evidence(self) -> Iterator[Evidence]:
-        """Yield the releases of all results inside this one."""
+        """Yield the releases of all contained results."""
         for member in self._members().values():
             yield from member._all_evidence()
 
@@ -1223,7 +1224,7 @@ def find_result_class(document: Mapping[str, Any]) -> type[Any]:
     """Return the result class that wrote a document: the most derived class, if several match.
 
     Raises:
-        ValueError: there is no such class.
+        ValueError: no class has this name.
     """
     name = document["kind"]
     load_results(str(name))

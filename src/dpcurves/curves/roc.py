@@ -353,15 +353,15 @@ class RocQuestion(TableQuestion):
     Between cuts, if there are enough records (`choose_finer_cells`), another round counts both classes on finer cells,
     from which intervals of the area are computed.
 
-    Formal guarantees: a record lies in one cell of the table of classes and scores, whatever its label, so the loss is
-    the same when a replaced record changes its label. Rounds compose adaptively: the loss of each is a public budget
+    Formal guarantees: a record lies in one cell of the table of classes and scores, for any label, so the loss is the
+    same when a replaced record changes its label. Rounds compose adaptively: the loss of each is a public budget
     fraction, or follows from the count of an earlier round, and fractions add up to 1.
 
     Attributes:
         label: The column of true labels.
         score: The column of scores, or a `Scorecard` or `Trees` that gives them; high scores are positive.
-        grid: Public cells of the scores. By default they divide [0, 1], and outside scores are counted apart: if their
-            count exceeds the noise, a note says so.
+        grid: Public cells of the scores. By default they divide [0, 1], and outside scores are counted apart: a note
+            warns if their count exceeds the noise.
         pos_label, neg_label: The two classes; records with another label are missing. A negative label is needed unless
             the positive label is 1, 0, -1, True or False.
         model: A statement about the model that made the scores, printed with the result.
@@ -453,7 +453,7 @@ class SmoothAuc(ReleasedResult):
         tpr: True positive rates of the binormal curve, of the same shape.
         auc: The released area. It has no interval: its noise is Cauchy with a scale of about one over ``epsilon`` times
             the size of the smaller class. That size was not released, and no public fact bounds it from below: with a
-            single positive and epsilon 1 the released area may be anywhere between 0 and 1. A note says so.
+            single positive and epsilon 1 the released area may be anywhere between 0 and 1, as a note states.
         privacy: The privacy statement, which every plot shows.
         evidence: The released number, in steps of ``2**-20``.
 

@@ -91,8 +91,8 @@ def load_measured_ratios() -> MeasuredRatios:
 
 
 def notes_on_joint_price(setting: Setting) -> tuple[str, ...]:
-    """Return one note: how much larger errors are than those of a separate question with the whole loss, measured at
-    the nearest loss and, if it is public, number of records."""
+    """Return one note: the ratio of errors to the errors of a separate question with the whole loss, measured at the
+    nearest loss and, if it is public, number of records."""
     rows = _find_nearest_ratios(setting.loss, setting.adjacency)
     first = rows[0]
     records = f"{first.records:,}" if len(rows) == 1 else f"{first.records:,} to {rows[-1].records:,}"
@@ -106,8 +106,8 @@ def notes_on_joint_price(setting: Setting) -> tuple[str, ...]:
 
 
 def _find_nearest_ratios(loss: PrivacyLoss, adjacency: Adjacency) -> list[MeasuredRatio]:
-    """Return the measured rows at the loss nearest in ratio: one for each number of records, or the one nearest to a
-    public number."""
+    """Return the measured rows at the loss nearest in ratio: one row for each number of records, or only the row
+    nearest to a public number."""
     each, records = adjacency.unit.records, adjacency.public_record_count
     currency = "epsilon" if loss.is_pure else "rho"
     amount = float(loss.epsilon) / each if loss.epsilon is not None else float(loss.rho) / each**2
@@ -127,8 +127,8 @@ def _format_factors(ratios: list[float]) -> str:
 class Scores(ClassTableResult):
     """Counts of two classes along their scores, and the statistics that follow from them at no further loss.
 
-    All statistics are those of scores rounded to the middle of their cell, so that scores in one cell are tied. Only
-    the area under the ROC curve has an interval that holds for the exact scores.
+    All statistics are computed for scores rounded to the middle of their cell, so that scores in one cell are tied.
+    Only the area under the ROC curve has an interval that holds for the exact scores.
 
     Attributes:
         thresholds: Falling; a score at or above threshold i is called positive at point i. The first is infinite.
@@ -225,7 +225,7 @@ class Scores(ClassTableResult):
         """Return the estimate of a metric; NaN if it is not known.
 
         Raises:
-            ValueError: there is no such metric, or it needs scores that are probabilities.
+            ValueError: the metric is unknown, or it needs scores that are probabilities.
         """
         return estimate_metric(self.table, parse_choice("metric", metric, Metric))
 
@@ -249,7 +249,7 @@ class Scores(ClassTableResult):
             generator: The random numbers of the simulation.
 
         Raises:
-            ValueError: `level` is not between 0 and 1; there is no such metric; or for the population, a unit may have
+            ValueError: `level` is not between 0 and 1; the metric is unknown; or for the population, a unit may have
                 several records.
         """
         number, level = parse_choice("metric", metric, Metric), require_probability("level", level)
@@ -293,15 +293,15 @@ class ScoresQuestion(TableQuestion):
     """Ask for the distribution of scores in two classes. One table of counts, in one round, from which all metrics
     follow.
 
-    Formal guarantees: a record lies in one cell of the table of categories, classes and scores, whatever its label, so
-    the loss is the same when a replaced record changes its label, its score or its category.
+    Formal guarantees: a record lies in one cell of the table of categories, classes and scores, for any label, so the
+    loss is the same when a replaced record changes its label, its score or its category.
 
     Attributes:
         label: The column of true labels.
         score: The column of scores, or a `Scorecard` or `Trees` that gives them; high scores are positive.
         grid: Public cells of the scores, 4096 at most, because intervals simulate the noise of each in memory. By
-            default hundredths of [0, 1], with outside scores counted apart: if their count exceeds the noise, a note
-            says so.
+            default hundredths of [0, 1], with outside scores counted apart: a note warns if their count exceeds the
+            noise.
         by: Public categories: one result for each, all together at the privacy loss of one. A tuple of several columns:
             one for each combination.
         pos_label, neg_label: The two classes; records with another label are missing. A negative label is needed unless
@@ -351,8 +351,8 @@ class ScoresQuestion(TableQuestion):
         return collect_by_category(self.by, map(Scores.from_counts, tables), ScoresByCategory)
 
     def plan_notes(self, setting: Setting) -> tuple[str, ...]:
-        """Return one note: how much larger errors are than those of a ROC or a calibration question with the whole
-        loss; none with categories, which those questions do not have.
+        """Return one note: the ratio of errors to the errors of a ROC or a calibration question with the whole loss;
+        none with categories, which those questions do not have.
 
         With categories, which those questions do not have, there is no note.
         """
@@ -389,9 +389,9 @@ class ScoresByCategory(ByCategory[Scores]):
     ) -> IntervalEstimate:
         """Return the metric of the `first` category minus the `second`, and the ends of its confidence interval.
 
-        Level and population are as for `Scores.interval`. The interval combines those of both categories: distances
-        from estimate to end are added in squares (Zou and Donner 2008). For the area, the part of each distance that
-        stems from the unknown order within cells is added linearly.
+        Level and population are as for `Scores.interval`. The interval of the difference combines the intervals of both
+        categories: distances from estimate to end are added in squares (Zou and Donner 2008). For the area, the part of
+        each distance that stems from the unknown order within cells is added linearly.
 
         Args:
             metric: The metric.
@@ -402,7 +402,7 @@ class ScoresByCategory(ByCategory[Scores]):
             generator: The random numbers of the simulation.
 
         Raises:
-            ValueError: there is no such category or metric, or as for `Scores.interval`.
+            ValueError: the category or metric is unknown, or as for `Scores.interval`.
         """
         measured = [self._measure_category(name, metric, level, population, generator) for name in (first, second)]
         return subtract_estimates(*measured)

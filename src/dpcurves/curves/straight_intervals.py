@@ -15,7 +15,7 @@ class Tuning:
     """Numbers that decide when the note is given."""
 
     least_share: float = 0.5
-    """Share of the records that one interval holds at least: half of it is the largest error left open."""
+    """Least share of the records in one interval for a note: without a note the error is at most half of this share."""
     largest_width: float = 0.125
     """Share of the grid's cells. A wider interval is expected to hold many records."""
     z: float = 4.0
@@ -32,7 +32,7 @@ TUNING = Tuning()
 def note_on_straight_interval(prefixes: PrefixShares) -> tuple[str, ...]:
     """Return a note if one interval of several cells holds most records and nothing inside it was counted well.
 
-    A smooth distribution on a grid of its own range has no such interval. The remedy is to count each cell.
+    A smooth distribution on a grid of its range does not cause the note. The remedy is to count each cell.
     """
     grid, evidence = prefixes.grid, prefixes.evidence
     if grid.values is not None or not evidence.sums.is_nested:
@@ -62,7 +62,7 @@ def note_on_straight_interval(prefixes: PrefixShares) -> tuple[str, ...]:
 
 
 def _is_counted_inside(prefixes: PrefixShares, first: int, last: int, records: float) -> bool:
-    """Return whether an earlier round counted parts of these cells with little noise for so many records."""
+    """Return whether an earlier round counted parts of these cells with little noise relative to `records`."""
     for evidence in prefixes.earlier_evidence:
         law = evidence.interval_sums
         for level in law.levels:

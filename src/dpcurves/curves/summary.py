@@ -70,10 +70,10 @@ READ = {1: (COUNT,), 2: (COUNT, SUM, MEAN), 3: ALL_FOUR, 4: ALL_FOUR}
 class Summary(IntervalResult):
     """Count, sum, mean and variance of the values of a column.
 
-    Values outside the bounds are clipped: all four numbers are those of clipped values. If noise alone may have made
-    the count (an empty table does so with probability 2.5 % at most), sum, mean and variance are unknown: NaN, with
-    intervals that contain every possible value. If the bounds were found privately, tails were counted: then `names`
-    mention the bounds, and intervals of the sum and the mean are for all values.
+    Values outside the bounds are clipped: all four statistics are computed from clipped values. If noise alone may have
+    made the count (an empty table does so with probability 2.5 % at most), sum, mean and variance are unknown: NaN,
+    with intervals that contain every possible value. If the bounds were found privately, tails were counted: then
+    `names` mention the bounds, and intervals of the sum and the mean are for all values.
 
     Attributes:
         count: Records with a value: never below zero, nor above a public number of records; NaN if that number is
@@ -613,7 +613,7 @@ class CountQuestion(TableQuestion):
 
     @property
     def _label(self) -> str:
-        """What is counted, as text."""
+        """Name of the counted quantity."""
         return "records" if self.column == ALL_RECORDS else self.column
 
     def __str__(self) -> str:
@@ -920,8 +920,8 @@ def _ask_summary(
     """Ask for counts; then for sums, squares and cells with the budget fractions that `choose_later_fractions`
     returns for the counts; return a summary, or one by category.
 
-    Formal guarantees: the later rounds share the remaining budget, whatever the counts are, so pure losses and rho add
-    up to the charged loss (Dwork and Roth 2014, section 3.5; Bun and Steinke 2016, Lemma 2.3).
+    Formal guarantees: the later rounds share the remaining budget, for any counts, so pure losses and rho add up to the
+    charged loss (Dwork and Roth 2014, section 3.5; Bun and Steinke 2016, Lemma 2.3).
     """
     axes, beyond_releases = prepend_category_axes(by, axis), list[Release]()
     if statistic != COUNT and not earlier_releases:  # declared bounds: a mistaken unit puts values beyond them

@@ -34,9 +34,9 @@ from .pair_mean import ROUNDED, UNSEEN, UStatistic, compute_basic_interval, esti
 from .question import require_independent
 
 KERNEL_CELLS = 2**10
-"""Cells of a kernel, at most: a finer grid is merged evenly."""
+"""Largest number of cells of a kernel: a finer grid is merged evenly."""
 KERNEL_DRAWS = 1000
-"""Draws of the simulated noise, at most."""
+"""Largest number of draws of the simulated noise."""
 Statistic = Callable[[FloatArray], FloatArray]
 
 
@@ -157,7 +157,7 @@ def gini_coefficient(curve: CDF) -> UStatistic:
     people = max(float(cells.likely_counts.sum()), 2.0)
     value, ends = float(compute_gini(cells.likely_counts)), np.zeros(2)
     # each iteration for an end squares the error
-    for _ in range(8):  # each end is at least as far out as the one before (Dinkelbach 1967)
+    for _ in range(8):  # each iteration moves the ends outwards or keeps them (Dinkelbach 1967)
         extremes = [
             extreme_mean_differences(cells.edges, cells.shares, float(end))[index] for index, end in enumerate(ends)
         ]
@@ -215,8 +215,8 @@ def renyi2_entropy(curve: CDF | Histogram) -> UStatistic:
         return -log(min(max(probability, smallest), 1.0))
 
     def compute_interval(level: float, population: bool) -> tuple[float, float]:
-        """Return the interval of the entropy: the transformed ends of that of the collision probability, in reverse
-        order."""
+        """Return the interval of the entropy: the transformed endpoints of the interval of the collision probability,
+        in reverse order."""
         low, high = collision.interval(level, population=population)
         return compute_entropy(high), compute_entropy(low)
 
@@ -405,7 +405,7 @@ class _MeasuredCells:
 
         For means of kernels, where the number of people is known, that leaves the mean of the form of noise alone.
         """
-        bias_draws = 128  # draws of noise for what it adds on average
+        bias_draws = 128  # draws of noise that estimate its bias
         noise = self._simulate_noise(bias_draws)
         # draws that are read at once
         moved = [

@@ -75,7 +75,7 @@ class Verification(IntervalResult):
     ) -> Verification:
         """Return the result from the released number of subsets that confirm the claim.
 
-        With `of_classes` the regression is logistic, and a note says that a low share may be due to fits that do not
+        With `of_classes` the regression is logistic, and a note warns that a low share may be due to fits that do not
         exist.
         """
         (released,) = evidence.values
@@ -163,9 +163,9 @@ class VerifyQuestion(TableQuestion):
     released, with noise.
 
     Formal guarantees: a unit lies in one subset, so adding or removing it changes one verdict, and replacing it changes
-    two: the noise is for a count of sensitivity 1, or 2, whatever is fitted and however many records a unit has. A
-    subset whose fit does not exist (too few records, collinear columns, classes that a plane separates) does not
-    confirm the claim, and has no other effect. The number of iterations does not depend on the records.
+    two: the noise is for a count of sensitivity 1, or 2, for any fit and any number of records of a unit. A subset
+    whose fit does not exist (too few records, collinear columns, classes that a plane separates) does not confirm the
+    claim, and has no other effect. The number of iterations does not depend on the records.
 
     Attributes:
         outcome: The dependent variable: a `NumericColumn`, or `Categories`.
@@ -239,8 +239,8 @@ class VerifyQuestion(TableQuestion):
         return SubsetQuery(axes, self.subsets, self._find_coefficient_index(), above, below)
 
     def _find_coefficient_index(self) -> int:
-        """Return the index of the tested coefficient among all coefficients but the intercept. Raises
-        `InvalidArgument` if there is none of this name."""
+        """Return the index of the tested coefficient among all coefficients but the intercept. Raises `InvalidArgument`
+        if no coefficient has this name."""
         coefficients = [
             (column.column, level)
             for column in self.columns

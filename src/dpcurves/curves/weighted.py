@@ -32,8 +32,8 @@ from .question import TableQuestion, build_privacy_statement
 SQUARES = Fraction(1, 8)
 """Budget fraction of the sums of squared weights."""
 CLEAR_GROUP_RATIO = 10.0
-"""Signal-to-noise ratio of a group, at least: its weight over the noise standard deviation of its squares. There are
-fewer groups otherwise."""
+"""Least signal-to-noise ratio of a group: its weight over the noise standard deviation of its squares. The number of
+groups is chosen to reach it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -341,7 +341,7 @@ class WeightedCDF(CDF):
         raise InvalidArgument("bins", NO_BINS)
 
     def _question(self) -> dict[str, object]:
-        """Return the JSON fields of `CDF`, and those of the squared weights."""
+        """Return the JSON fields of `CDF`, and the fields of the squared weights."""
         return {**super()._question(), **self.prefixes.required_squared_weights.to_json()}
 
     def _summary(self) -> list[tuple[str, str]]:

@@ -159,7 +159,7 @@ def _to_number(value: Any) -> float:
 
 
 ALL_RECORDS = "*"
-"""Name of a column in which each record has the value 1, whatever its fields hold."""
+"""Name of a column in which each record has the value 1, for any content of its fields."""
 Category = str | int | float | bool
 SCALARS: tuple[tuple[type, type], ...] = (
     (np.str_, str), (np.bool_, bool), (np.integer, int), (np.floating, float)
@@ -267,11 +267,11 @@ LOOKS_LIKE_AN_EXPRESSION = re.compile(r"""[-+*/()<>=!:"']|\b(?:and|or|not|is|in|
 
 
 def find_input_columns(axis: Axis | Categories, names: Container[str] = ()) -> tuple[str, ...]:
-    """Return the columns that an axis reads: those of its model or expression, and of its filter.
+    """Return the columns that an axis reads: the columns of its model or expression, and of its filter.
 
     Args:
         axis: The axis.
-        names: Names of columns, which are no expressions whatever signs they have.
+        names: Names of columns, which are no expressions even if they contain operators.
 
     >>> find_input_columns(Axis("wage / hours", Grid(0, 1, cells=1), where="age > 65"))
     ('wage', 'hours', 'age')
@@ -301,7 +301,7 @@ GROUPS = "groups"
 
 @dataclass(frozen=True, slots=True)
 class UnlistedCategories(Categories):
-    """A column of unlisted categories: noisy counts select those that many units have; the rest is ``other``.
+    """A column of unlisted categories: noisy counts select the categories that many units have; the rest is ``other``.
 
     Partition selection needs a delta beside the loss, or a public universe of names: see
     `mechanisms.partition_selection`.

@@ -30,8 +30,8 @@ class CsvFile:
 
     The format is public and declared, never inferred from the records. A field that does not fit it is missing.
 
-    Formal guarantee: each value is a function of its own line and of the declared format alone, so adding or removing
-    a record changes one counted record.
+    Formal guarantee: each value is a function of its line and of the declared format alone, so adding or removing a
+    record changes one counted record.
 
     Attributes:
         file: Path, or the bytes of a file. A path that ends in ``.gz`` is decompressed while it is read.
@@ -125,7 +125,7 @@ TEXT_ENDINGS = (".csv", ".tsv", ".txt")
 
 
 def is_text_file(path: str | PathLike[str]) -> bool:
-    """Return True if the name of a file says that it is text with a delimiter.
+    """Return True if the name of a file has an ending of delimited text.
 
     >>> is_text_file("visits.tsv"), is_text_file("Visits.CSV.gz"), is_text_file("visits.parquet")
     (True, True, False)

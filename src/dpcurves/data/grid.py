@@ -574,11 +574,11 @@ MOST_SPLIT = 2**16
 def split_at_round_numbers(grid: Grid) -> Grid:
     """Return this grid with a separate cell for zero and for the roundest number in each cell, if it has one.
 
-    Values are heaped on such numbers. The separate cell, from the number to the next double, contains no other value,
+    Values are heaped on round numbers. The separate cell, from the number to the next double, contains no other value,
     so a quantile in it is known exactly. A round number in a cell is a multiple of the smallest power of ten that is
     not below the cell's width; on fewer than 100 cells, only zero is split off. A grid of declared values, or of more
-    than `MOST_SPLIT` cells, is returned unchanged. A round number at an end of a clamped grid is
-    also separated from the values beyond. The edges depend on the public grid alone.
+    than `MOST_SPLIT` cells, is returned unchanged. A round number at an end of a clamped grid is also separated from
+    the values beyond. The edges depend on the public grid alone.
 
     >>> split_at_round_numbers(Grid(0, 30, cells=3)).edges.tolist()
     [-5e-324, 0.0, 5e-324, 10.0, 20.0, 30.0]

@@ -154,8 +154,8 @@ class Footnote(Annotation):
         return next((text for text in ax.texts if isinstance(text, cls)), None)
 
     def add(self, privacy: PrivacyStatement, name: str | None) -> None:
-        """Add the claims and notes of a curve to the footnote, which is laid out again; `name` is that of the curve, or
-        None.
+        """Add the claims and notes of a curve to the footnote, which is laid out again; `name` is the name of the
+        curve, or None.
         """
         self.curves += 1
         names = [] if name is None else [format_label(name)]

@@ -298,7 +298,8 @@ class Shade(NamedTuple):
 
 
 def shade_opacity(words: str, ax: Axes) -> float:
-    """Return the opacity of a shade: lower for the wider intervals for the population, higher on a dark background."""
+    """Return the opacity of a shade: lower for intervals for the population, which are wider, and higher on a dark
+    background."""
     return (PALE if POPULATION in words else DEEP) * (DENSER if is_dark(ax) else 1.0)
 
 

@@ -26,9 +26,10 @@ from .tables import LabelColumns, name_label_columns
 
 # The published schema, and a validator for it.
 #
-# Schemas of kinds are derived from result classes, schemas of releases from noise laws, and only those that a document
-# names are imported. The validator is our own: jsonschema visits each number of an array, and fastjsonschema supports
-# drafts up to 7. It supports the keywords of JSON Schema 2020-12 that the schema uses, and reports the first fault.
+# Schemas of kinds are derived from result classes, schemas of releases from noise laws, and only classes and laws that
+# a document names are imported. The validator is our own: jsonschema visits each number of an array, and fastjsonschema
+# supports drafts up to 7. It supports the keywords of JSON Schema 2020-12 that the schema uses, and reports the first
+# fault.
 
 
 TYPES: dict[str, tuple[type, ...]] = {

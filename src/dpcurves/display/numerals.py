@@ -239,7 +239,7 @@ IN_UTC = " UTC"
 
 
 def is_date_axis(label: str) -> bool:
-    """Return whether the label says that the axis is in days or seconds since 1970."""
+    """Return whether the unit in the label is days or seconds since 1970."""
     return label.endswith((f"({DATE})", f"({MOMENT})"))
 
 

@@ -185,7 +185,7 @@ def _write_statement(book: Any, bold: Any, facts: Sequence[tuple[str, str]], pic
 
 
 def render_png(picture: Axes, dots: int = PRINTED) -> bytes:
-    """Return a plot as the bytes of a PNG file with so many dots per inch."""
+    """Return a plot as the bytes of a PNG file with `dots` dots per inch."""
     buffer = BytesIO()
     save_axes(picture, buffer, ".png", dots)
     return buffer.getvalue()
@@ -194,7 +194,7 @@ def render_png(picture: Axes, dots: int = PRINTED) -> bytes:
 def statement_facts(
     title: str, line: str, summary: Sequence[tuple[str, str]], privacy: PrivacyStatement
 ) -> list[tuple[str, str]]:
-    """Return rows of name and text about a result: what it is, the privacy statement, and notes."""
+    """Return rows of name and text about a result: its description, the privacy statement, and notes."""
     facts = [("statement", fact) for fact in footer(privacy).splitlines()]
     notes = [("note", note) for note in privacy.notes]
     return [("title", title), ("result", line), *facts, *summary, *notes, *statement_rows(privacy)]

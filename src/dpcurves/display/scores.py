@@ -193,7 +193,7 @@ def _informative_limit(thresholds: FloatArray, shades: Sequence[Shade], highest:
     if not shades:
         return 1.0
     lower, upper = shades[0].endpoints
-    # a band as wide as 3/4 of the largest net benefit says nothing
+    # a band as wide as 3/4 of the largest net benefit is uninformative
     is_wide = thresholds[upper - lower > 0.75 * highest]
     return max(float(is_wide[0]), 0.1) if len(is_wide) else 1.0  # a tenth of the thresholds is always drawn
 
@@ -205,7 +205,7 @@ def draw_decision(
     privacy: PrivacyStatement,
     **on: Unpack[ShadedDrawingOptions],
 ) -> Axes:
-    """Draw net benefit against the threshold probability, with the net benefits of treating everybody and nobody.
+    """Draw net benefit against the threshold probability, with the net benefits of treating all and of treating none.
 
     The loss of treating everybody is unbounded, so losses much larger than the largest benefit are cut off.
 

@@ -55,7 +55,7 @@ class Layout:
         """Return a tree whose nodes include all intervals of nested tilings, with as few nodes as possible.
 
         Intervals that a tiling cuts into many are halved repeatedly; the results are halved as the next tiling allows,
-        and those of the last tiling down to single cells.
+        and the intervals of the last tiling down to single cells.
 
         Arguments:
             tilings: Bounds of the intervals of each tiling, from coarse to fine, from 0 to the number of cells.

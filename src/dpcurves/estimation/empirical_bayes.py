@@ -29,22 +29,22 @@ KINDS = SMOOTH + 2
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """Numbers that steer the estimate; `strategies.prefixes` says on which data they were chosen."""
+    """Numbers that steer the estimate; `strategies.prefixes` lists the data on which they were chosen."""
 
     prior_splits: float = 1.0
     """Splits: weight of the prior of the kinds against the observed splits."""
     rounds: int = 12
     """Iterations of expectation maximisation."""
     rough_share: float = 0.25
-    """Share of its maximum, the squared count of the parent, that the expected square of a rough split exceeds; such
-    splits form a class of their own."""
+    """Share of its maximum, the squared count of the parent, that the expected square of a rough split exceeds; rough
+    splits form a separate class."""
     informative_ratio: float = 0.01
     """Prior variance of a split over the variance of its noise: below this, the split is not informative and keeps its
     prior mean."""
     even_probability: float = 0.5
     """Prior probability that records lie evenly over the whole grid."""
     variance_inflation: float = 5.0
-    """Factor on the posterior variances of splits where they weight this estimate against another one."""
+    """Factor on the posterior variances of splits where they weight this estimate against another estimate."""
     negligible_probability: float = 1e-9
     """Posterior probability of evenness below which that model is left out of the average."""
 
@@ -85,7 +85,7 @@ class KindwisePosterior:
     """Posterior moments of the splits under each kind. All arrays are of shape (splits, kinds).
 
     Attributes:
-        likelihood: Likelihood of the noisy split, relative to that of the most likely kind of the split.
+        likelihood: Likelihood of the noisy split, relative to the likelihood of the most likely kind of the split.
         best_log_likelihood: Log-likelihood under the most likely kind, of shape (splits,).
         mean: Posterior mean of the true deviation.
         second_moment: Posterior second moment of the true deviation.
@@ -317,8 +317,8 @@ _COEFFICIENTS = np.array([
     -0.009746580495721479, 0.028362276745721345, -0.05869339849573224, 0.09230432122781818, -0.10880393014607208,
     0.08227673848703723, 0.0035854154855230586, -0.14024059858550464, 1.2375126308378275,
 ])  # fmt: skip
-"""Coefficients of the polynomial for ``(1 + 2x) exp(x**2) erfc(x)`` at x >= 0, without a unit: that of the highest
-power of ``(x - _TURN) / (x + _TURN)`` first. They interpolate at 21 Chebyshev nodes."""
+"""Coefficients of the polynomial for ``(1 + 2x) exp(x**2) erfc(x)`` at x >= 0, without a unit: the coefficient of the
+highest power of ``(x - _TURN) / (x + _TURN)`` comes first. They interpolate at 21 Chebyshev nodes."""
 
 
 class NormalTail(NamedTuple):
@@ -647,7 +647,8 @@ def _run_downward_pass(
 def _estimate_by_mixture(
     layout: Layout, upward: UpwardEstimate, total: float, laws: Sequence[PriorLaw]
 ) -> tuple[DownwardPass, float, FloatArray]:
-    """Return the estimate with the mixture prior, log-likelihood ratios of evenness, and those of evenness and of laws.
+    """Return the estimate with the mixture prior, log-likelihood ratios of evenness, and log-likelihood ratios of
+    evenness and of laws.
 
     The first is over a mixture with prior weights, the others, (1 + laws,), over one with weights from other splits.
     """

@@ -39,7 +39,7 @@ def estimate_unbiased(law: NoisySums, values: Sequence[int] | NDArray[np.int64],
 def smooth_cells(law: IntervalSums, values: Values, total: int | None, *, along_axis: bool = False) -> FloatArray:
     """Return nonnegative empirical Bayes estimates of cells, (rows, cells), from flat histograms, trees or partitions.
 
-    Each row is estimated by `estimate_tree`, with the total of least squares. Post-processing, whoever added the noise.
+    Each row is estimated by `estimate_tree`, with the total of least squares. Post-processing, in any trust model.
 
     Arguments:
         law: The law of the values.
@@ -133,9 +133,9 @@ LEAST_SPREAD = 0.01
 def expect_total(estimate: float, precision: float, public: int) -> float:
     """Return the expected number of records with a value, given an unbiased estimate with Gaussian noise.
 
-    With prior probability 1/2 no value is missing, and the number is that of all records, which is public; else any
-    number from 0 on has equal probability. Where the noise is small, the result is the estimate, or the public number;
-    where the noise exceeds all records, the estimate may be negative, and no curve could be drawn from it.
+    With prior probability 1/2 no value is missing, and the result is the number of all records, which is public; else
+    any number from 0 on has equal probability. Where the noise is small, the result is the estimate, or the public
+    number; where the noise exceeds all records, the estimate may be negative, and no curve could be drawn from it.
 
     Arguments:
         estimate: The estimate.
@@ -172,7 +172,7 @@ class JointEstimate:
 
     Attributes:
         rounds: Evidence of nested partitions of the same cells, at least one, with independent noise.
-        layout: Binary tree of the cells; None: that of intervals along one axis.
+        layout: Binary tree of the cells; None: the tree of intervals along one axis.
         edges: Endpoints of uneven cells along an axis, (cells + 1,); None: cells are even.
     """
 
@@ -313,7 +313,7 @@ def combine_rounds(
         pilot_queries: Number of first rounds that chose the cells: their intervals define the binary tree. 0: the tree
             of intervals along one axis.
         edges: Endpoints of all cells if pilot queries chose them.
-        uses_all_rounds: Whether the intervals of all rounds define the tree, not those of pilot queries alone.
+        uses_all_rounds: Whether the intervals of all rounds define the tree, not the intervals of pilot queries alone.
     """
     if rounds[-1].sums.is_convolved:
         return ConvolvedEstimate(rounds[:-1], rounds[-1])

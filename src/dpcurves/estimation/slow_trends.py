@@ -2,7 +2,7 @@
 
 Birthdays, times of day and identifiers are nearly even: no split of an interval differs from an even one by much, yet
 all together follow a trend. The density is ``1 + sum_k a_k sqrt(2) cos(pi k x)`` with Gaussian coefficients, which is
-linear, so posterior and evidence are those of Bayesian linear regression (Rasmussen and Williams 2006, chapter 2). The
+linear, so posterior and evidence follow from Bayesian linear regression (Rasmussen and Williams 2006, chapter 2). The
 size of the trend is averaged over by its evidence, from none at all, and never chosen.
 """
 
@@ -25,8 +25,8 @@ class Tuning:
     waves: int = 16
     """Waves. Number of cosine waves."""
     fading: float = 1.0
-    """Exponent. The prior standard deviation of wave k is that of wave 1 divided by k to this power; larger means
-    smoother trends."""
+    """Exponent. The prior standard deviation of wave k is the standard deviation of wave 1 divided by k to this power;
+    larger means smoother trends."""
     amplitudes: tuple[float, ...] = (0.03, 0.1, 0.3)
     """Shares of the even density. Prior standard deviations of the first wave; above the last it is not nearly even."""
     even_probability: float = 0.2

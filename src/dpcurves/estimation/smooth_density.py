@@ -30,7 +30,7 @@ from .empirical_bayes import (
 from .slow_trends import CountedIntervals, TrendPosterior, fit_slow_trend
 
 BINS = 128
-"""Bins of constant density, besides the first and the last cell, at most: they bound the time of a fit."""
+"""Largest number of bins of constant density, besides the first and the last cell: it bounds the time of a fit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Tuning:
 
     frontier: int = 64
     """Ratio. A node of the released tree with at most 1 / `frontier` of the cells enters by one estimate that combines
-    its count with those of all nodes below it; wider nodes enter by their own counts."""
+    its count with the counts of all nodes below it; wider nodes enter by their own counts."""
     fewest_cells: int = 32
     """Cells: with fewer, no density is fitted."""
     fewest_counts: int = 4
@@ -56,8 +56,8 @@ class Tuning:
     end_deviation: float = 1.5
     """Exponent of a distance from an end of the grid: its prior standard deviation."""
     clipped_deviation: float = 3.0
-    """Log ratio by which the outermost cells hold more than the density says, since they hold clipped values: prior
-    standard deviation."""
+    """Prior standard deviation of the log ratio of the outermost cells to the density there: they also hold clipped
+    values."""
     fading: float = 2.0
     """Power of the wave number with which the prior standard deviation of waves falls."""
     amplitudes: tuple[float, ...] = (0.1, 0.7, 4.0)
@@ -67,7 +67,7 @@ class Tuning:
     overdispersions: tuple[float, ...] = (1.0, 2.0, 5.0, 15.0)
     """Ratios of the variance of records around the density to multinomial variance; the most likely one is used."""
     largest_overdispersion: float = 2.0
-    """Ratio of the same variances: with a larger one the density says little about the data and gets no weight."""
+    """Ratio of the same variances: above this the density fits the data badly and gets no weight."""
     least_gain: float = 4.0
     """Log-likelihood that the first fit must gain over even records; otherwise the fit stops there."""
     prior_log_odds: float = 2.0
@@ -92,7 +92,8 @@ class Tuning:
     """Share of the records in a bin of several cells above which the bin is too wide for a constant density within
     it."""
     steps: tuple[int, int, int] = (8, 2, 20)
-    """Gauss-Newton steps, at most: in each of two rounds that fit the overdispersion, and in the last round."""
+    """Largest numbers of Gauss-Newton steps: in each of two rounds that fit the overdispersion, and in the last
+    round."""
     least_promise: float = 1e-2
     """Log-likelihood that a Gauss-Newton step must promise to gain; otherwise the fit has converged."""
     gain_share: float = 1e-4
@@ -402,7 +403,7 @@ def estimate_cells(
 
     The posterior probability of the density, and of nearly even records (`fit_slow_trend`), follows from its likelihood
     for each split, relative to the mixture of kinds with weights from the other splits and to even records, and from
-    the cost of fitting it. If both are unlikely, the counts are those of `estimate_tree` and `reestimate_tree`.
+    the cost of fitting it. If both are unlikely, `estimate_tree` and `reestimate_tree` give the counts.
 
     Arguments:
         measurements: Noisy counts of intervals along an axis.

@@ -83,8 +83,8 @@ def estimate_two_classes(law: NoisySums, values: Sequence[int], total: int | Non
     The result is averaged with the unbiased counts. Its weight is ``d / s``, at most 1, after James and Stein (1961): s
     is the sum of squared departures of all counts from the fit over their variances, and d is their expected sum under
     noise alone, half of their number, because the fit takes the sums of both classes from the counts. Two normal laws
-    are an assumption; if the counts contradict it, it gets little weight. Totals are those of least squares. Sums that
-    are not over intervals are estimated by `shrink_estimate`.
+    are an assumption; if the counts contradict it, it gets little weight. Totals are estimated by least squares. Sums
+    that are not over intervals are estimated by `shrink_estimate`.
 
     Formal guarantees: a pure function of the law, released values and the public total, so the data-dependent weight
     costs no privacy.
@@ -213,7 +213,7 @@ class Tuning:
     least_group: float = 1.0
     """Records of a group that binomial variances use at least."""
     fan: int = 4
-    """Intervals that are compared at once, at most: small shifts over long stretches must remain visible."""
+    """Largest number of intervals that are compared at once: small shifts over long stretches must remain visible."""
     least_variance: float = 1e-6
     """Squared records: lower limit of variances in the fit, far below the noise of any count."""
 

@@ -168,7 +168,7 @@ class _TypeChecker:
 
     def _check_column(self, node: ColumnName, expected: ValueType | None) -> Checked:
         """Return a column with its declared type, or as the expected one if none is declared. Raises `InvalidArgument`
-        if there is no such column.
+        if the table has no column of this name.
         """
         declared = self.schema.get(node.name)
         if declared is None:
@@ -321,7 +321,7 @@ def _suggest(kind: ValueType, expected: ValueType) -> str:
 
 
 def find_monotone_chain(node: Node) -> tuple[tuple[tuple[str, float], ...], Node]:
-    """Return the increasing functions around a column that end in a logarithm or exponential, and what they are of.
+    """Return the increasing functions around a column that end in a logarithm or exponential, and their argument.
 
     Functions are pairs of a name and a number, from the outermost in. The chain is empty if the expression has no
     logarithm or exponential outside of other functions: then rows are computed as they are.

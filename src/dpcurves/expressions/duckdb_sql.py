@@ -23,7 +23,7 @@ def build_duckdb_sql(
     """Return a FROM clause with the columns of `rows` and a column for each expression.
 
     Formal guarantees: no operation of the SQL raises an error for any row, or reads another row. Values are equal to
-    those of `evaluation`, bit by bit.
+    the values of `evaluation`, bit by bit.
 
     Args:
         rows: FROM clause of the rows.

@@ -1,4 +1,4 @@
-"""Values of expressions in NumPy, equal to the last bit to those of the engines."""
+"""Values of expressions in NumPy, equal to the last bit to the values of the engines."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ SAFE_DAYS = 106_000_000
 def evaluate_expression(node: Node, table: Mapping[str, Any], expected: ValueType | None = None) -> Array:
     """Return the value of an expression for each row of a public table, or of the table of its owner.
 
-    Formal guarantees: the value of a row is a function of that row alone, whatever the other rows hold, and no row
-    raises an error. Operations are those of IEEE 754 on doubles, in the order of the text: a result that is not finite
-    is NULL.
+    Formal guarantees: the value of a row is a function of that row alone, for any content of other rows, and no row
+    raises an error. Operations follow IEEE 754 on doubles, in the order of the text: a result that is not finite is
+    NULL.
 
     Args:
         node: The expression.
         table: NumPy arrays, or lists, by column name.
-        expected: The type of the result; None: that of the expression.
+        expected: The type of the result; None: the type of the expression.
 
     Raises:
         ValueError: a column is missing, or a type does not fit.
@@ -208,7 +208,7 @@ TEXT_FUNCTIONS: Mapping[str, Callable[..., Array]] = MappingProxyType({"substr":
 
 
 def _count_periods(moments: Array, period: int) -> Array:
-    """Return the number of the period of so many microseconds in which each timestamp lies."""
+    """Return the index of the period, `period` microseconds long, in which each timestamp lies."""
     return np.where(moments == NO_MOMENT, np.nan, np.floor_divide(moments, period).astype(np.float64))
 
 

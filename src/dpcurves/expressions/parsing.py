@@ -443,12 +443,12 @@ SPECIAL: Mapping[str, Callable[[_Parser], Node]] = MappingProxyType({
     "date_diff": _Parser._parse_difference, "datediff": _Parser._parse_difference,
     "date_trunc": _Parser._parse_truncation,
 })  # fmt: skip
-"""Calls whose arguments have a form of their own."""
+"""Parsers of calls with special arguments, by name."""
 KEYWORDS: Mapping[str, Callable[[_Parser], Node]] = MappingProxyType({
     "case": _Parser._parse_case, "date": _Parser._parse_date,
     "null": lambda parser: Literal(None), "true": lambda parser: Literal(True), "false": lambda parser: Literal(False),
 })  # fmt: skip
-"""Words that begin a value of their own."""
+"""Parsers of values that begin with a keyword, by keyword."""
 
 
 def parse_day(text: str) -> date | None:

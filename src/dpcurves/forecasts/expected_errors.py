@@ -203,7 +203,8 @@ def quarter_of_shares(question: Any, size: int) -> float:
 
 
 def _quarter_of_records(question: Any, size: int) -> float:
-    """Return a quarter of the number of records: an interval of half of them says nothing."""
+    """Return a quarter of the number of records, because an interval that covers half of the records is
+    uninformative."""
     return size / 4
 
 
@@ -440,7 +441,8 @@ Law = Callable[[np.random.Generator, int], Mapping[str, Any]]
 Progress = Callable[[int, int], object]
 """Function of the number of finished answers and of all answers."""
 MOST_TABLES = 4
-"""Tables of synthetic records drawn for each distribution of a forecast, at most; each may be answered more often."""
+"""Largest number of tables of synthetic records for each distribution of a forecast; each may be answered
+repeatedly."""
 SAYS_NOTHING = (
     "the interval would be as wide as half of all that is possible, or wider, for all these records: a release would "
     "be uninformative"
@@ -613,7 +615,7 @@ def forecast(
         adjacency: Replace-one or add-remove.
         records: Number of simulated records: the public number of units, or a guess of it; at most a million are drawn.
         like: Information on the records. Public records as columns of arrays, which are used directly and not
-            protected; or a function of a NumPy generator and a number of records that returns such columns; or a
+            protected; or a function of a NumPy generator and a number of records that returns columns of arrays; or a
             released curve of the same columns, whose number of records is used without `records`. A `CDF` or
             `Histogram` serves for questions about one column; `Scores` or `ROC` for questions about scores and labels;
             `Survival`, `Contingency` and `Histogram2D` for their own questions.

@@ -115,8 +115,8 @@ def _weighted_number_error(question: Any, result: curves.WeightedSummary, record
 def _uninformative_width(question: Any, size: int) -> float:
     """Return the half width from which an interval is called uninformative: it then covers half of the possible range.
 
-    The range of a mean is that of the values; of a weighted count or sum it is `size`, the number of records, times
-    the cap of a weight times as much.
+    The range of a mean is the range of the values; of a weighted count or sum it is `size`, the number of records,
+    times the cap of a weight times as much.
     """
     range_width = 1.0 if question.statistic == "count" else float(question.upper - question.lower)
     return range_width / 4 * (1.0 if question.statistic == "mean" else size * question.weight_cap)

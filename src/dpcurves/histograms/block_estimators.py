@@ -171,10 +171,10 @@ class AdaptiveGridEstimator:
     hundredth of the budget counts them first; the paper assumes that it is known.
 
     A block whose count may be large by noise alone is not divided, a rule that the paper does not have. Without it,
-    empty blocks would be divided if their coarse counts are too high, and be estimated as occupied: the more parts a
-    block has, the noisier is their sum, and the more weight the coarse count gets. With this rule smaller parts reduce
-    the error where records are dense (in the paper a block has a fifth as many parts as records times epsilon), and
-    coarse blocks stay large enough for finer parts.
+    empty blocks would be divided if their coarse counts are too high, and be estimated as occupied: the sum of many
+    parts is noisier, which gives the coarse count more weight. With this rule smaller parts reduce the error where
+    records are dense (in the paper a block has a fifth as many parts as records times epsilon), and coarse blocks stay
+    large enough for finer parts.
 
     Formal guarantees: as for `TableEstimator`. Budget fractions are public and add up to `budget_fraction`: 1/100 and
     99/100 of it, or 0 and 1 if the number of records is public; the latter is divided into 2/5 and 3/5. Each round
@@ -286,9 +286,9 @@ class RefinedGridEstimator:
     Three tenths of the budget count blocks of about as many cells as there are blocks. Along a space-filling curve,
     these counts show which blocks to divide, and how far: a block is divided while halving it, or a part of it, would
     leave more variance than the noise of counting both halves. A fifth of the budget counts these parts, and half of it
-    counts those of their parts that are then worth counting. If the second round would save the third one few blocks,
-    all the remaining budget is spent at once. All rounds are combined by empirical Bayes, as in `dp.cdf`: differences
-    that noise alone explains are shrunk.
+    counts the parts of these parts that are then worth counting. If the second round would save the third round few
+    blocks, all the remaining budget is spent at once. All rounds are combined by empirical Bayes, as in `dp.cdf`:
+    differences that noise alone explains are shrunk.
 
     The constants in `RefinedGridTuning` were chosen on the sums of random rectangles of three of the six maps of
     DPBench (twitter, BeijingTaxiS, Adult-2D) and of simulated ones (blobs, a line, a slope, atoms), full and thinned to
@@ -296,9 +296,9 @@ class RefinedGridEstimator:
     cabspottingS, MDSalary-2D), on other simulated ones, and on 256 x 256 cells.
 
     Formal guarantees: as for `TableEstimator`. Budget fractions are public and add up to `budget_fraction`: the first
-    round has 3/10, and whatever its answer, the later rounds lose 7/10, in one round or in two of 1/5 and 1/2; small
-    tables are counted in one round. Each round counts one tiling of disjoint blocks that depends on public facts and
-    earlier rounds alone. So under either adjacency each round loses its fraction, and all rounds together lose
+    round has 3/10, and for any answer the later rounds lose 7/10, in one round or in two of 1/5 and 1/2; small tables
+    are counted in one round. Each round counts one tiling of disjoint blocks that depends on public facts and earlier
+    rounds alone. So under either adjacency each round loses its fraction, and all rounds together lose
     `budget_fraction`, by adaptive composition.
     """
 

@@ -55,8 +55,8 @@ class Extent:
 def order_by_proximity(shape: tuple[int, ...]) -> IntArray:
     """Return an order of cells that keeps neighbours close: along Hilbert's curve in a plane, else row by row.
 
-    For a plane that is not a square with a side of a power of two, it is the curve of the next larger such square,
-    restricted to the existing cells.
+    For a plane that is not a square with a side of a power of two, it is the curve of the next larger square of this
+    kind, restricted to the existing cells.
 
     >>> order_by_proximity((2, 2)).tolist()
     [0, 1, 3, 2]
@@ -164,7 +164,8 @@ def count_regions(
     Args:
         axes: The axes of the table.
         extent: Its cells.
-        labels: Labels of the inside cells for each tiling, from coarse to fine; each tiling refines the one before.
+        labels: Labels of the inside cells for each tiling, from coarse to fine; each tiling refines the previous
+            tiling.
         use: See `RegionQuery`.
         budget_fraction: The budget fraction of the query.
         round_number: See `RegionQuery`; an estimator with several rounds numbers them.
@@ -221,7 +222,7 @@ def estimate_record_count(
     if setting.adjacency.public_record_count is not None:
         return float(setting.adjacency.public_record_count), budget_fraction, ()
     labels = [np.zeros(extent.cells, dtype=np.int64)]
-    # the round that counts all records; those of the estimator count from 0
+    # an extra round that counts all records; rounds of the estimator are numbered from 0
     estimate = yield from count_regions(
         axes, extent, labels, CountUse.CELLS, budget_fraction * counting_fraction, round_number=-1
     )

@@ -59,7 +59,7 @@ class RankedClassCounts(NamedTuple):
 
     Attributes:
         counts: Unbiased counts of negatives and positives, (2, cells).
-        shares: Estimated share of each class in each cell, (2, cells), non-negative: those of the displayed curve.
+        shares: Estimated share of each class in each cell, (2, cells), non-negative, as in the displayed curve.
         noise: Simulated noise of the counts, in chunks of (draws, 2, cells).
         is_tied: Mask of the cells in which all scores are equal, (cells,). None: no cell is known to be tied.
     """
@@ -170,7 +170,7 @@ def _area_ends(
 
 
 def _end_level(pair_bounds: Pairs, noise_effects: Pairs, spread: AreaSpread | None, level: float) -> float:
-    """Return the one-sided level of each endpoint at which both hold with probability `level`.
+    """Return the one-sided level of each endpoint such that both endpoints hold with probability `level`.
 
     Undecided pairs keep the endpoints apart, which allows a lower one-sided level: see `end_level`. Their number is
     noisy, so two standard deviations of its noise are subtracted and a small number has no effect (Stoye 2009).
@@ -239,8 +239,8 @@ def _variance_fraction(counts: FloatArray, opposite: FloatArray) -> float:
 def _largest_accepted_area(
     pair_bound: WonOfAll, noise_effects: WonOfAll, spread: AreaSpread | None, one_sided_level: float
 ) -> float:
-    """Return the largest area in [0, 1] that the one-sided test accepts, from (concordant, all) pairs as released
-    and as draws of the effects of noise."""
+    """Return the largest area in [0, 1] that the one-sided test accepts, from (concordant, all) pairs: the released
+    numbers, and draws of the effects of noise."""
     concordant, total = pair_bound
 
     def is_accepted(area: float) -> bool:
@@ -285,11 +285,11 @@ FEW_DRAWS = 100
 def combine_areas(curve: tuple[FloatArray, FloatArray], cells: FloatArray, class_counts: RankedClassCounts) -> float:
     """Return a weighted mean of the area under the displayed curve and of the area of the counts it was made from.
 
-    A displayed curve is monotone and between 0 and 1. Counts that are fitted to be so seem to have records of both
-    classes where there are none, mostly at the ends, which biases the area downwards by a fifth or more of the standard
-    deviation of its noise. Where noise is large, the fit removes more error than this bias adds. Where noise is small,
-    the bias dominates, because it adds to the error from ties. The area of the counts is free of it. Its weight is ``1
-    / (1 + (s / 0.03) ** 2)``, where s is the standard deviation of the noise of an area.
+    A displayed curve is monotone and between 0 and 1. Counts fitted under this constraint seem to have records of both
+    classes also in cells without records, mostly at the ends, which biases the area downwards by a fifth or more of the
+    standard deviation of its noise. Where noise is large, the fit removes more error than this bias adds. Where noise
+    is small, the bias dominates, because it adds to the error from ties. The area of the counts is free of it. Its
+    weight is ``1 / (1 + (s / 0.03) ** 2)``, where s is the standard deviation of the noise of an area.
 
     Args:
         curve: False and true positive rates, (cells + 1,) each, as from `roc_points`.

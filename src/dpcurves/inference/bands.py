@@ -128,7 +128,7 @@ def basic_interval(estimate: float, deviations: FloatArray, level: float) -> tup
 def end_level(gap: float, level: float) -> float:
     """Return the probability with which each of two ends must hold, so that both hold with probability `level`.
 
-    It is ``(1 + level) / 2``, unless a number is only identified up to an interval, whatever the noise. The number can
+    It is ``(1 + level) / 2``, unless a number is only identified up to an interval, even without noise. The number can
     then be missed at the near end, or at the far end at that distance: both probabilities add up to ``1 - level``
     (Imbens and Manski 2004). Assumes normal noise: with a single Laplace noise and a distance of one deviation, 0.9
     becomes 0.888; callers pass less than the distance.
@@ -152,7 +152,7 @@ def end_level(gap: float, level: float) -> float:
 
 
 def upper_quantile(sample: FloatArray, level: float) -> float:
-    """Return the order statistic that one more draw of the same law exceeds with probability at most ``1 - level``.
+    """Return the order statistic that a further draw of the same law exceeds with probability at most ``1 - level``.
 
     >>> upper_quantile(np.arange(1.0, 20_000.0), 0.95)
     19021.0
@@ -295,7 +295,7 @@ LEVELLED = 0.1
 """Variance of one record that is added to ``F * (1 - F)`` in the variance of a deviation: larger values make the width
 of the band more even."""
 LEAST_BEYOND = 3.0
-"""Units expected beyond each point, at least: with this mean, none is observed with probability 5 %."""
+"""Least expected number of units beyond each point: with this mean, no unit is observed with probability 5 %."""
 
 
 class Sample(NamedTuple):

@@ -57,7 +57,7 @@ def estimate_weight_ratios(weights: FloatArray, squares: FloatArray, noise: floa
     between = max(float((share * ((ratios - mean_ratio) ** 2 - errors)).sum()), 0.0)
     shrinkage = between / np.maximum(between + errors, 1e-300)
     by_group = np.ones(len(squares))
-    # a group's ratio is at least a quarter of that of all records
+    # a group's ratio is at least a quarter of the ratio of all records
     by_group[usable] = np.clip((mean_ratio + shrinkage * (ratios - mean_ratio)) / mean_ratio, 0.25, 1 / mean_ratio)
     return WeightRatios(overall, by_group)
 

@@ -58,8 +58,8 @@ def known_number(value: float, ends: Ends, least: float, most: float) -> float:
 def known_curve(values: ArrayLike, ends: Any, least: ArrayLike = 0.0, most: ArrayLike = 1.0) -> FloatArray:
     """Return the points of a curve; if no point of its band is informative, uninformative points are NaN.
 
-    A point of the band of width 0 says nothing about the others, so it does not count as informative here, but is kept.
-    A curve is one result: a single informative point of the band keeps all points.
+    A point of the band of width 0 gives no information on other points, so it does not count as informative here, but
+    is kept. A curve is one result: a single informative point of the band keeps all points.
 
     >>> known_curve([1.0, 0.4, 0.3], ([1.0, 0.0, 0.0], [1.0, 1.0, 1.0])).tolist()
     [1.0, nan, nan]

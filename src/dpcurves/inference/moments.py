@@ -129,7 +129,7 @@ def mean_intervals(counts: FloatArray, noise: FloatArray, normal: FloatArray, un
 
     A mean m is accepted if noise and sampling together move a count of m units up to the released count with more than
     half of the error probability, and likewise down. The sampling law is the law of `share_intervals`, widened by half
-    a record: without noise the interval is that of Clopper and Pearson (1934), up to a fraction of a record. If the
+    a record: without noise the interval is the Clopper-Pearson interval (1934), up to a fraction of a record. If the
     number of units is unknown, counts have a Poisson law, whose variance is larger than with any number of units.
 
     Args:
@@ -568,7 +568,7 @@ def _noise_tail(integers: IntArray, noise: Noise) -> FloatArray:
         tail = np.exp(-rate * np.where(values > 0, values, 1 - values)) / (1 + np.exp(-rate))
         return np.asarray(np.where(values > 0, tail, 1 - tail))
     variance = float(noise.parameter)
-    # above, the tails of Gaussian noise equal those of the normal law to a relative error of 1e-4
+    # above, the tails of Gaussian noise equal the normal tails to a relative error of 1e-4
     if variance > 1e4:
         return np.asarray(ndtr((0.5 - values) / sqrt(variance)))
     support = np.arange(-int(12 * sqrt(variance)) - 2, int(12 * sqrt(variance)) + 3)
@@ -677,7 +677,7 @@ def largest_absolute_interval(estimates: FloatArray, errors: FloatArray, level: 
         spent * (1 - level),
     )
     spread = errors.std(axis=0)
-    # so many draws must lie beyond a quantile that is estimated
+    # at least 2 draws must lie beyond an estimated quantile
     if selection_probability * (len(errors) + 1) < 2:
         selection_probability, half_width = 0.0, np.full(len(estimates), np.inf)
     else:

@@ -45,7 +45,7 @@ def find_quantile_ends(cells: FloatArray, lower: FloatArray, upper: FloatArray, 
 
     A quantile at level p is any value q with at most a share p of the records below it and at least a share p at or
     below it: the smallest one inverts the distribution function; with an even number of records, all values between the
-    two middle records are medians. *If the shares below all boundaries lie between `lower` and `upper`, each such q
+    two middle records are medians. *If the shares below all boundaries lie between `lower` and `upper`, each quantile q
     lies in* ``[left, right)``, where left is the last boundary with ``upper < p`` and right the first with ``lower >
     p``. Proof: if q were below left, the records at or below q would lie below left, a share of at most ``upper < p``;
     if q were at or above right, the records below right, a share of at least ``lower > p``, would lie below q. The
@@ -120,14 +120,14 @@ def find_ends_by_tests(  # noqa: PLR0917
     (Brookmeyer and Crowley 1982), with the adjacent cells. *Proof of coverage, with any ties and any positions inside
     cells.* A quantile at level p is any value q with a share of at most p below it and of at least p at or below it.
     Let n records have a value, N be their noisy count and M_j the unbiased noisy count below boundary j; the noise of
-    ``M_j - p N`` has a known law D_j. Let q be the smallest such quantile, and i the first boundary above it. At least
-    ``p n`` records lie below i, so ``M_i - p N`` is below the quantile a of D_i with probability at most a. Otherwise
-    the first boundary with this property is at or before i, and the boundary before that, which is the left end, is at
-    or below q. Now let q be the largest such quantile, and i the last boundary at or below it: at most ``p n`` records
-    lie below i, and the right end is the boundary after the last one at which ``M_j - p N`` is not above the quantile
-    ``1 - a`` of D_j. The interval fails only if one of these two tests fails, whatever the number of edges, so a is
-    half of the error probability, divided by the number of quantiles (Bonferroni). D_j depends on no count, so nothing
-    is estimated.
+    ``M_j - p N`` has a known law D_j. Let q be the smallest quantile at level p, and i the first boundary above it. At
+    least ``p n`` records lie below i, so ``M_i - p N`` is below the quantile a of D_i with probability at most a.
+    Otherwise the first boundary with this property is at or before i, and the boundary before that, which is the left
+    end, is at or below q. Now let q be the largest quantile at level p, and i the last boundary at or below it: at most
+    ``p n`` records lie below i, and the right end is the boundary after the last one at which ``M_j - p N`` is not
+    above the quantile ``1 - a`` of D_j. The interval fails only if one of these two tests fails, for any number of
+    edges, so a is half of the error probability, divided by the number of quantiles (Bonferroni). D_j depends on no
+    count, so nothing is estimated.
 
     For the population that n independent units were drawn from, the share F_i below i is at least p, and the number of
     units below it is binomial: stochastically smallest if F_i is p. So D_j includes the error of a binomial number with
@@ -143,7 +143,7 @@ def find_ends_by_tests(  # noqa: PLR0917
         noise: Simulated noise of these counts, in chunks of (draws, points).
         p: Levels in [0, 1], (quantiles,).
         level: The coverage probability of all quantiles together.
-        generator: For samples of a population; None: the quantiles are those of these records.
+        generator: For samples of a population; None: intervals are for the quantiles of these records.
         spread: The variance of the sampled excess at each quantile, relative to `counts_below[-1]` records, if records
             have weights: sampling is then simulated with this many times fewer records. None: 1.
 
@@ -323,7 +323,7 @@ class PathQuantile:
     true crossing q is not random, nor are the ``ceil(log2(cells))`` thresholds that an error-free search for q asks.
     The lower endpoint exceeds q only if its search treats a threshold at or above q as not reached, and the first such
     threshold is one of these; likewise the upper endpoint, at a threshold below q. There noise exceeds its margin, on
-    the one side that matters for this threshold, and the error probability was divided by the number of thresholds.
+    the side that matters for this threshold, and the error probability was divided by the number of thresholds.
 
     If units are single and independent, two more searches find an interval that *holds the quantile of the population
     that they were drawn from*. Their margins spend half of the error probability on noise and half on sampling: at all
@@ -331,7 +331,7 @@ class PathQuantile:
     the argument is the same with the crossing of the population's shares as q.
 
     A search stops at a count that was never asked, with a wider bracket. Every step it made is a step of the complete
-    search, so its interval holds with the same probability, whatever level was searched for.
+    search, so its interval holds with the same probability, for any searched level.
 
     Attributes:
         law: The law of the counts.

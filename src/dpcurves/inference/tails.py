@@ -22,7 +22,7 @@ from .bands import upper_quantile
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """Numbers that steer the estimate of a tail; `benchmarks/means_of_long_tails.py` prints what they achieve."""
+    """Numbers that steer the estimate of a tail; `benchmarks/means_of_long_tails.py` prints the resulting errors."""
 
     significant_z: float = 3.5  # z-score above which a count is used for the slope of the tail
     excess_draws: int = 1000  # draws of the excess; also the most records simulated per draw, larger sums are scaled
@@ -61,8 +61,8 @@ class TailCounts(NamedTuple):
         Notes:
             Each draw subtracts simulated noise from the counts and adds simulated sampling error. A power law through
             the last significant count and each earlier one is extrapolated beyond the later point. Under the assumption
-            each of these expects at least the excess that the tail does, so each draw takes the one that expects least,
-            and the quantile of the draws is a limit. A power law through the last significant count and an
+            each of these expects at least the excess that the tail does, so each draw takes the power law that expects
+            least, and the quantile of the draws is a limit. A power law through the last significant count and an
             insignificant one up to the bound gives another limit: in half of the draws it may expect nothing, so it is
             not compared draw by draw; its limit uses half of the error probability. The smallest limit is returned.
             Records between two points beyond the bound are counted at the farther point.

@@ -53,7 +53,7 @@ class HaarSums(EqualWidthSums):
         levels: Noise of a contrast, from coarse to fine: one for each of `halves`.
 
     Raises:
-        ValueError: the number of levels is not that of the tree.
+        ValueError: the number of levels differs from the depth of the tree.
     """
 
     KEY = "contrasts"
@@ -229,7 +229,7 @@ class HaarTensorSums(CountLaw):
         missing: Noise of the count of missing records.
 
     Raises:
-        ValueError: the number of noises is not that of combinations of bands.
+        ValueError: the number of noises differs from the number of combinations of bands.
     """
 
     KEY = "wavelets"

@@ -43,7 +43,7 @@ class Tier:
         return places_to_array(self.starts)
 
     def bounds(self, cells: int) -> IntArray:
-        """Return the bounds of the intervals in a row of so many cells, (intervals + 1,)."""
+        """Return the bounds of the intervals in a row of `cells` cells, (intervals + 1,)."""
         return np.append(self.first_cells, cells)
 
 
@@ -80,7 +80,8 @@ def interval_variances(law: NestedSums, total_is_public: bool) -> FloatArray:
 
     Estimates are best linear unbiased (least squares) from all values, the missing count and, if `total_is_public`, the
     exact number of all records. Within an interval of the finest level they are interpolated linearly, and this is the
-    variance of the interpolated number. If missing records were not counted, a public total says nothing about rows.
+    variance of the interpolated number. If missing records were not counted, a public total gives no information on
+    rows.
 
     Let ``v`` be the variance of an interval's estimate from its own subtree: the inverse-variance mean of its own value
     and its children's sum. Given the total T of a node, its children are independent with variances v, conditioned on
@@ -530,7 +531,8 @@ class IntervalSums(NestedSums):
         return np.broadcast_to(interval_variances(self, total_is_public), (self.rows, self.cells + 1))
 
     def end_cell_deviations(self, total_is_public: bool) -> tuple[float, float]:
-        """Return standard deviations of both outermost cells; for the last one at most that of its own count."""
+        """Return standard deviations of both outermost cells; for the last cell at most the standard deviation of its
+        count."""
         first_deviation, last_deviation = NestedSums.end_cell_deviations(self, total_is_public)
         count_deviations = [sqrt(level.noise.variance) for level in self.levels if level.starts[-1] == self.cells - 1]
         return first_deviation, min([last_deviation, *count_deviations])

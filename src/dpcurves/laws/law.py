@@ -332,7 +332,7 @@ class Law(ABC):
 
     Attributes:
         KEY: The name of this law in JSON.
-        FIELDS: Names of its own fields, by their names in JSON, in order.
+        FIELDS: Names of the fields of this law, by their names in JSON, in order.
         accepts_any_integers: True if any integers may be released; False if they encode choices.
         missing: Noise of the count of missing records, which is the last value. None: it was not released.
         splits_missing: True if part of the precision of `missing` may be given to counts of the reasons.
@@ -540,7 +540,7 @@ class NoisySums(CountLaw):
     def prefix_variances(self, total_is_public: bool) -> FloatArray:
         """Return variances of estimated numbers of records in the first i cells of each row, (rows, cells + 1).
 
-        Estimates are those of `reconstruct`, interpolated linearly between edges. Rows are equal; read-only.
+        Estimates are computed by `reconstruct` and interpolated linearly between edges. Rows are equal; read-only.
         """
 
     def end_cell_deviations(self, total_is_public: bool) -> tuple[float, float]:
@@ -572,7 +572,7 @@ class NoisySums(CountLaw):
 
     @property
     def size(self) -> int:
-        """Number of released values: those of each part in each row, and the missing count if it was released."""
+        """Number of released values: the values of each part in each row, and the missing count if it was released."""
         return self.rows * sum(part.length for part in self.parts) + (self.missing is not None)
 
     @property
@@ -721,7 +721,7 @@ class NoisySums(CountLaw):
 
 
 def _sum_noises_over_draws(field: Any, draws: int) -> Any:
-    """Return a law, or a part of a law, with each noise replaced by that of the sum of `draws` draws."""
+    """Return a law, or a part of a law, with each noise replaced by the noise of the sum of `draws` draws."""
     if isinstance(field, Noise):
         return field.sum_over_draws(draws)
     if isinstance(field, tuple) and not hasattr(field, "_fields"):
@@ -810,7 +810,7 @@ def json_schemas() -> dict[str, Rule]:
 
 
 def json_schema_of(stored: Mapping[str, Any]) -> Rule:
-    """Return the schema of a stored release; for unknown laws, that of the first law."""
+    """Return the schema of a stored release; for unknown laws, the schema of the first law."""
     first = _import_law(next(iter(PLACES.values())))
     try:
         law = _find_laws(stored)[0]
@@ -884,7 +884,7 @@ class Selection(ChoiceLaw):
 
     @property
     def size(self) -> int:
-        """Number of choices: that of `example`."""
+        """Number of choices, which equals the length of `example`."""
         return len(self.example)
 
 

@@ -85,7 +85,7 @@ class PathSums(CountLaw):
 
     @property
     def variance(self) -> float:
-        """Variance of a count of at least one cell, in squared records: that of one block times the number of
+        """Variance of a count of at least one cell, in squared records: the variance of one block times the number of
         levels.
         """
         return self.levels * self.noise.variance

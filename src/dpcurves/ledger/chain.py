@@ -87,8 +87,7 @@ VARIABLE = "DPCURVES_LEDGER_KEY"
 
 
 def make_tampering_error(finding: str) -> InvalidArgument:
-    """Return the error for a ledger that was changed by somebody without its key, with the next step"
-    " after the finding."""
+    """Return the error for a ledger that was changed without its key: the finding, and what to do next."""
     return InvalidArgument(
         "ledger", f"{finding}; ask nothing more of this ledger, and have its keeper compare it with the last backup"
     )
@@ -582,7 +581,7 @@ class Book:
         return asdict(self)
 
     def write(self, connection: sql.Connection, key: Key) -> None:
-        """Overwrite the stored book by this one, with its seal."""
+        """Overwrite the stored book with this book and its seal."""
         connection.execute(sql.update(BOOK).where(BOOK.c.id == 1), {**self.facts(), "seal": self._seal(key)})
 
     def create(self, connection: sql.Connection, key: Key) -> None:

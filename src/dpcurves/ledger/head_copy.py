@@ -1,7 +1,7 @@
 """A copy of a ledger's head in a second place, so that an older copy of the ledger is noticed before it is charged.
 
-An older copy knows less of what was spent, and would answer a known question again, with other noise. The head is a
-number of entries and the seal of the last one: neither says what was asked.
+An older copy lacks later charges, and would answer a known question again, with other noise. The head is the number of
+entries and the seal of the last entry: neither reveals a question.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ RESTORED = "put back an older copy of the ledger"
 
 
 def find_folder() -> Path | None:
-    """Return the folder of heads: that of the environment, or one of the user's state; None to keep none."""
+    """Return the folder of heads, from the environment or in the user's state folder; None if heads are not kept."""
     text = os.environ.get(VARIABLE)
     if text == "off":
         return None
@@ -81,7 +81,7 @@ class HeadCopy:
                 self.overwrite(book)
 
     def overwrite(self, book: Book) -> None:
-        """Store the head of a ledger, whatever is stored.
+        """Store the head of a ledger, replacing any stored head.
 
         Raises:
             OSError: The folder cannot be written.
@@ -117,7 +117,7 @@ def _open_private(path: str, flags: int) -> int:
 
 
 def _read_seal(chain: Chain, entry: int) -> str | None:
-    """Return the seal of an entry, whichever table it is in; None if no entry has this number."""
+    """Return the seal of an entry of any table; None if no entry has this number."""
     queries = [sql.select(table.c.mac).where(table.c.entry == entry) for table in ENTRIES]
     seal = chain.connection.execute(sql.union_all(*queries)).scalars().first()
     return None if seal is None else str(seal)

@@ -142,7 +142,7 @@ class Ledger:
             else:
                 balance.account.require_same(account)
 
-        if not self._run_read(is_created):  # a ledger on a full or read-only disk still answers what it knows
+        if not self._run_read(is_created):  # a ledger on a full or read-only disk still answers known questions
             self._run_write(create_account)
 
     def account(self, dataset: str) -> Account:
@@ -348,11 +348,11 @@ class Ledger:
     def accept_restored(self) -> verification.Head:
         """Accept an older copy that was put back on purpose, record that in the chain, and return the new head.
 
-        What was spent since the copy was made is missing, and a question asked since may be answered again with other
-        noise: the guarantee then holds for what the copy knows, and for what was released since, together.
+        Charges made after the copy are missing, and a question asked after it may be answered again with other noise.
+        The total loss is then the loss in the copy plus the loss of all releases made after the copy, recorded or not.
 
         Raises:
-            ValueError: the ledger is not an older copy of the one that was used here.
+            ValueError: the ledger is not an older copy of the ledger that was used here.
         """
 
         def record_restore(chain: Chain) -> Book:

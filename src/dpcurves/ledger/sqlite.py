@@ -164,7 +164,7 @@ be slow to store a name, and the process may pause between the two.
 """
 _AT_ONE_MOMENT = "BEGIN"
 # IMMEDIATE takes the write lock before the first read. A transaction that reads first and then writes is aborted if
-# another process wrote in between, whatever its timeout.
+# another process wrote in between, for any timeout.
 _ALONE = "BEGIN IMMEDIATE"
 Connect = Callable[[], Any]
 """Function that opens a connection of `sqlite3`."""
@@ -431,7 +431,7 @@ class ServerStorage:
         return self._database.run_read(_has_ledger)
 
     def key(self) -> chain.Key:
-        """Raise an error: a server must not store the key of its own ledger, so the key must come from elsewhere."""
+        """Raise an error: a server must not store the key of its ledger, so the key must come from elsewhere."""
         raise InvalidArgument(
             "key", f"a ledger on PostgreSQL needs a key: set {chain.VARIABLE} to 64 random hexadecimal digits"
         )

@@ -48,14 +48,14 @@ class Tuning:
 
 
 TUNING = Tuning()
-"""The tuning that is used unless another one is passed."""
+"""The default tuning."""
 
 
 @dataclass(frozen=True, slots=True)
 class LinearChoice(LinearMechanism):
     """`PartitionSums` or `RegionSums` if the query states these; else `FlatHistogram`, or `TreeSums` for prefixes.
 
-    For prefixes every cell is counted, unless the hint says that records are spread and the number of units is public:
+    For prefixes every cell is counted, unless the hint is that records are spread and the number of units is public:
     then as many cells are counted together as minimise the sum of the mean squared error of noise (exact) and
     `resolution_error`; a power of two. Values counted outside the grid, and categories, have no neighbours to
     interpolate to: the width is then 1.
@@ -69,8 +69,8 @@ class LinearChoice(LinearMechanism):
     tuning: Tuning = TUNING
 
     def choose_mechanism(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> LinearMechanism:
-        """Return the linear mechanism for this query, loss and adjacency (class docstring: which one); touches no
-        data.
+        """Return the linear mechanism for this query, loss and adjacency, by the rule of the class docstring; touches
+        no data.
         """
         if query.uses_prefixes:
             return _choose_prefix_mechanism(cast("CountQuery", query), loss, adjacency, self.tuning)

@@ -357,9 +357,9 @@ class ExponentialWorstBox(QueryMechanism):
 
     Formal guarantees: `run` loses at most ``plan.loss`` under ``plan.adjacency``. Expected counts are public. The count
     of a box changes by at most `records`, the contribution bound of a unit, whether its records are added, removed or
-    replaced: at most so many enter the box, and at most so many leave it. Its distance from any number changes by no
-    more: the log ratio of probabilities has a range of ``2 * rate * records``, which is the `bounded_range` that the
-    loss allows. The choice is sampled exactly, with or without ties.
+    replaced: at most `records` records enter the box, and at most `records` leave it. Its distance from any number
+    changes by no more: the log ratio of probabilities has a range of ``2 * rate * records``, which is the
+    `bounded_range` that the loss allows. The choice is sampled exactly, with or without ties.
     """
 
     query_types = (WorstBoxQuery,)

@@ -86,7 +86,7 @@ def calibrate_cauchy(epsilon: Fraction) -> CauchyCalibration:
 
 
 def calibrate_cauchy_to_loss(loss: PrivacyLoss, adjacency: Adjacency, parts: int) -> CauchyCalibration:
-    """Calibrate Cauchy noise for each of `parts` numbers that one record may change, all within this loss.
+    """Return the calibration of Cauchy noise for `parts` numbers; a record may change all of them within this loss.
 
     Neighbours differ by as many moves as their L1 sensitivity. A pure loss of epsilon is ``epsilon**2 / 2``
     zero-concentrated, so the part of a zero-concentrated loss of each number pays for an epsilon of ``sqrt(2 * rho)``,

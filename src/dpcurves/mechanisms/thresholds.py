@@ -51,9 +51,9 @@ class SparseVector(QueryMechanism):
     most ``(up + down) / s`` each, s being the scale of the other noises, and there are c of these. The sum over t gives
     ``up / b + c * (up + down) / s`` (Dwork and Roth 2014, Theorem 3.23, and Lyu, Su and Li 2017, section 4, with the
     largest d written out). Discrete Laplace noise has these prices on integers, and the proof holds for integers t.
-    `difference_sensitivity` finds the largest ``up`` and ``up + down`` that one move can cause, over all kinds of
-    records; a move is an added or removed record, or under replace-one a record that becomes another, including missing
-    ones. Both add up over moves, so a unit of k records pays k times as much, and noise is k times as large.
+    `difference_sensitivity` finds the largest ``up`` and ``up + down`` of a single move, over all kinds of records; a
+    move is an added or removed record, or under replace-one a record that becomes another, including missing ones. Both
+    add up over moves, so a unit of k records pays k times as much, and noise is k times as large.
 
     Queries that all move in one direction are no special case: their ``up + down`` is half as large. The scales split
     the loss so that ``b**2 + s**2`` is least: as 1 to ``(c * (up + down) / up)**(2 / 3)`` (Lyu, Su and Li 2017, section
@@ -92,7 +92,7 @@ class DifferenceSensitivity(NamedTuple):
 
     Attributes:
         largest_rise: Largest rise of a difference over all moves (a fall is a rise in the reverse move).
-        largest_distance: Largest sum of the largest rise and the largest fall that one move causes, or 0.
+        largest_distance: Largest sum of the largest rise and the largest fall of a single move, or 0.
     """
 
     largest_rise: int
@@ -192,7 +192,8 @@ class MergedCells(QueryMechanism):
 
     Formal guarantees: `run` loses at most ``plan.loss`` under ``plan.adjacency``. Let some cell hold one more record.
     Given the answer, that cell is in one interval, or in the remainder; all else has the same law in both tables. There
-    the counts before the cell are equal, and the others, including the one at the end of the interval, are one larger.
+    the counts before the cell are equal, and the other counts, including the count at the end of the interval, are one
+    larger.
 
     - *From fewer to more*: shift the noisy minimum by 1, which costs ``1 / scale``. Counts below it stay below: those
       before the cell with more room, the others with as much. The last count reaches it as before.

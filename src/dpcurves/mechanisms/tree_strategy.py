@@ -43,7 +43,7 @@ class Tuning:
 
 
 TUNING = Tuning()
-"""The tuning that is used unless another one is passed."""
+"""The default tuning."""
 
 
 @dataclass(frozen=True)

@@ -217,7 +217,7 @@ def _haar_transform(cells: ExactTable) -> ExactTable:
 
 def _tensor_law(query: WaveletQuery, loss: PrivacyLoss, adjacency: Adjacency) -> HaarTensorSums:
     """Return the law of noisy wavelets of a table, calibrated by `calibrate_prices`; cells outside the table and
-    missing records have noise of their own.
+    missing records have separate noise.
     """
     family = Family.from_loss(loss)
     axes = [AxisPrices.from_side(side, family) for side in query.sides]
@@ -240,7 +240,7 @@ class MovePrices(NamedTuple):
         first: Price of all values that the first cell changes, by 1 or -1.
         second: Price of all values that the second cell changes; at most `first`.
         alike: Price of the values that both change in the same way.
-        opposite: Price of the values that one cell changes by 1 and the other by -1.
+        opposite: Price of the values that change by 1 for one cell and by -1 for the other.
     """
 
     first: Fraction

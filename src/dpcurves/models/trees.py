@@ -289,8 +289,8 @@ def _sum_trees(  # noqa: PLR0917
     right: IntArray,
     value: FloatArray,
 ) -> FloatArray:
-    """Return the sum of the leaves of all trees for each record, (records,); the nodes are those of
-    `Trees._concatenate_nodes`."""
+    """Return the sum of the leaves of all trees for each record, (records,); `Trees._concatenate_nodes` returns the
+    nodes."""
     found = np.zeros(len(table))
     for record in range(len(table)):
         total = 0.0

@@ -40,9 +40,9 @@ def sample(variance: Fraction, size: int, randomness: Randomness) -> NDArray[np.
     sampled by inversion, with the weight of its most probable integer; then one of its integers is sampled uniformly,
     and accepted with probability ``exp(-excess)``, where the excess is its exponent minus the exponent of the most
     probable integer. After a rejection all is sampled anew. So each integer has a probability proportional to its own
-    weight. A z that does not fit 64 bits, with probability below exp(-2**14), is clipped to 64 bits. The law is that of
-    Algorithm 3 of Canonne, Kamath and Steinke (2020), which is an oracle in the tests. The steps are a tighter envelope
-    than its discrete Laplace law: fewer than one proposal in 100 is rejected.
+    weight. A z that does not fit 64 bits, with probability below exp(-2**14), is clipped to 64 bits. The law is the
+    same as in Algorithm 3 of Canonne, Kamath and Steinke (2020), which is an oracle in the tests. The steps are a
+    tighter envelope than its discrete Laplace law: fewer than one proposal in 100 is rejected.
 
     Raises:
         ValueError: `variance` is not above zero, or above 2**110; `size` is below zero.

@@ -36,8 +36,8 @@ def sample(scale: Fraction, size: int, randomness: Randomness) -> NDArray[np.int
     and m are independent. Write m in binary: ``r**m`` is a product over the digits of m, so these are independent too,
     and a digit d at place 2**j has the weight ``exp(-d * 2**j / scale)``. The highest digit, which is unbounded, is
     sampled together with the sign, the lower digits eight places at a time, all by inversion. A z that does not fit 64
-    bits, with probability at most exp(-256), is clipped to 64 bits. The law is that of Algorithm 2 of Canonne, Kamath
-    and Steinke (2020), which is an oracle in the tests.
+    bits, with probability at most exp(-256), is clipped to 64 bits. The law is the same as in Algorithm 2 of Canonne,
+    Kamath and Steinke (2020), which is an oracle in the tests.
 
     Raises:
         ValueError: `scale` is not above zero, or above 2**55; `size` is below zero.

@@ -237,7 +237,7 @@ class ModelOrigin(Enum):
 
     - `PUBLIC`: the model was fixed before these records were seen.
     - `DISJOINT`: it was trained on other records, and the guarantee covers the test records only.
-    - `PRIVATE`: it was trained with its own privacy loss, which must be added to that of the diagnostic.
+    - `PRIVATE`: it was trained with its own privacy loss, which must be added to the loss of the diagnostic.
     """
 
     PUBLIC = "public: fixed before these records were seen"

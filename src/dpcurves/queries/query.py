@@ -35,7 +35,7 @@ Places = range | tuple[int, ...]
 """Indices of cells, in order; a range if they are equally spaced."""
 
 MOST_COUNTED = 2**22
-"""Cells of a table that is counted in full, at most; larger ones are answered by prefix counts alone."""
+"""Largest number of cells of a table that is counted in full; larger tables are answered by prefix counts alone."""
 
 
 class CountUse(Enum):
@@ -66,7 +66,7 @@ class Hint(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A query on a table along its axes, with the largest amount that one record adds to a cell.
+    """A query on a table along its axes, with the largest amount that a record adds to a cell.
 
     Attributes:
         is_signed: Whether a record can decrease its cell.
@@ -246,7 +246,7 @@ class SubsetQuery(Query):
         self._require_columns()
 
     def _require_columns(self) -> None:
-        """Raise `InvalidArgument` unless outcome, predictors and coefficient are as the class says."""
+        """Raise `InvalidArgument` unless outcome, predictors and coefficient obey the rules of the class docstring."""
         if len({axis.column for axis in self.axes}) < len(self.axes) or len(self.axes) < 2:
             raise InvalidArgument(
                 "columns", "an outcome and at least one other column are needed: name each column once"
@@ -278,9 +278,9 @@ class SubsetQuery(Query):
 
 
 COVERAGE_DENOMINATOR = 10**6
-"""Denominator of a share to be covered, at most: 6 decimals."""
+"""Largest denominator of a share to be covered: 6 decimals."""
 LARGEST_LEAST = 2**50
-"""Records: a threshold, or a number of spare records, of a query, at most."""
+"""Largest threshold, or number of spare records, of a query."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,7 +310,7 @@ class CountQuery(Query):
 
 
 MOST_DOUBLINGS = 20
-"""Doublings of the number of records of a unit that have cells of their own; larger units share the last cell."""
+"""Number of doublings of a unit's number of records that have separate cells; larger units share the last cell."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -359,7 +359,7 @@ def _unit_size_axis(column: str) -> Axis:
 
 
 LONGEST_CATEGORY = 200
-"""Bytes of UTF-8 of a category that partition selection can find, at most."""
+"""Largest number of UTF-8 bytes of a category that partition selection can find."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -428,14 +428,14 @@ class PartitionQuery(Query):
 
 
 def _is_tiling(starts: range | tuple[int, ...], cells: int) -> bool:
-    """Return whether `starts` are increasing first cells of intervals that tile so many cells."""
+    """Return whether `starts` are increasing first cells of intervals that tile `cells` cells."""
     if isinstance(starts, range):  # without a loop, however long
         return len(starts) > 0 and starts[0] == 0 and starts.step > 0 and starts[-1] < cells
     return bool(starts) and starts[0] == 0 and all(map(lt, starts, (*starts[1:], cells)))
 
 
 def _is_refinement(fine: range | tuple[int, ...], coarse: range | tuple[int, ...]) -> bool:
-    """Return whether all interval starts of the coarse tiling are among those of the fine one."""
+    """Return whether all interval starts of the coarse tiling are also starts of the fine tiling."""
     return all(map(fine.__contains__, coarse)) if isinstance(fine, range) else frozenset(fine).issuperset(coarse)
 
 
@@ -444,7 +444,7 @@ class SumQuery(Query):
     """The sum, in each cell, of the distances of the last axis' values from the middle of their cell.
 
     A distance is an integer in ``-half, ..., half``, in steps of the cell's width over ``2 * half``. So a record adds
-    at most `half`, whatever the width of its cell, and missing records add 0.
+    at most `half`, for any width of its cell, and missing records add 0.
 
     Raises:
         TypeError: `half` is not an integer.

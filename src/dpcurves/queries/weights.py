@@ -78,8 +78,8 @@ class WeightQuery(WeightedQuery):
     """Sums of weights in each cell, in steps of ``cap / 2**16``.
 
     The number behind the cells is the sum of the differences of all weights from the cap, with the whole cap for
-    missing records. So each record adds ``2**16`` in all, whatever its weight, and the sum of the table is public if
-    the number of records is.
+    missing records. So each record adds ``2**16`` in all, for any weight, and the sum of the table is public if the
+    number of records is.
 
     Attributes:
         use: What will be read from the sums.
@@ -117,7 +117,7 @@ class WeightQuery(WeightedQuery):
         return None if records is None else records * Weights.STEPS
 
     def amounts(self, values: FloatArray, steps: IntArray) -> tuple[IntArray, IntArray]:
-        """SECRET: return the weights in steps, and what they lack to the cap."""
+        """SECRET: return the weights in steps, and the cap minus the weights."""
         return steps, Weights.STEPS - steps
 
     @property
@@ -143,7 +143,7 @@ class SquaredWeightQuery(WeightedQuery):
         return Weights.STEPS
 
     def amounts(self, values: FloatArray, steps: IntArray) -> tuple[IntArray, IntArray]:
-        """SECRET: return the squared weights in steps, and what they lack to the squared cap."""
+        """SECRET: return the squared weights in steps, and the squared cap minus the squared weights."""
         squares = (steps**2 + Weights.STEPS // 2) // Weights.STEPS
         return squares, Weights.STEPS - squares
 

@@ -40,7 +40,7 @@ from .monotone import find_chain, invert_grid
 from .source import DURATION, Column, ColumnKind, find_column, hide_failure
 from .value_names import category_key, suggest_spelling
 
-# SENSITIVE. Regressions in disjoint subsets. Each is a function of its own subset's records, whatever their order.
+# SENSITIVE. Regressions in disjoint subsets. Each fit is a function of the records in its subset, not of their order.
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,7 +298,7 @@ class Records:
 
     The methods return exact integers, to which a trust model adds noise. Axes name columns as questions do. A model
     (`Predictor`) can replace a column: its score of a record is a function of that record, computed while it is read,
-    so that it is counted like a column of such numbers.
+    so that it is counted like a column of scores.
 
     Args:
         engine: Engine that counts the records.
@@ -382,11 +382,12 @@ class Records:
 
     @property
     def moment(self) -> int | None:
-        """Return a number that identifies the state of the data, or None if the engine cannot tell states apart."""
+        """Return a number that identifies the state of the data, or None if the engine cannot distinguish states."""
         return self._engine.moment
 
     def state(self) -> int | None:
-        """Return a number that identifies the state of this table alone, or None if the engine cannot tell."""
+        """Return a number that identifies the state of this table alone, or None if the engine cannot distinguish
+        states."""
         engine = self._engine
         return self._hide_failure(engine.state) if isinstance(engine, TellsState) else None
 
@@ -454,7 +455,7 @@ class Records:
         """Return used records missing on any axis, by `MissingReason`. They sum to the last cell of `counts`.
 
         Raises:
-            ValueError: the engine cannot tell reasons.
+            ValueError: the engine cannot distinguish reasons.
         """
         self.check(axes)
         engine = self._engine
@@ -590,10 +591,10 @@ class Records:
     def unit_sizes(self, doublings: int, where: str = "") -> IntArray:
         """Return the number of units with 1, 2, up to 4, ..., up to ``2**doublings`` rows, with more, and with none.
 
-        All rows that pass the filter count, not only used ones. Units without such a row are told under replace-one
-        alone.
+        All rows that pass the filter count, not only used ones. Units without a passing row are reported under
+        replace-one alone.
 
-        Formal guarantees: a unit is in one cell, which is a function of its own rows.
+        Formal guarantees: a unit is in one cell, which is a function of the unit's rows.
 
         Raises:
             ValueError: the engine cannot count the rows of units.
@@ -609,7 +610,7 @@ class Records:
     def sized_units(self, axis: Axis | Categories, doublings: int) -> IntArray:
         """Return the units in the cells of `unit_sizes`, each split by the cell of one of its records.
 
-        Formal guarantees: a unit is in one cell, which is a function of its own rows and a secret key.
+        Formal guarantees: a unit is in one cell, which is a function of the unit's rows and a secret key.
 
         Raises:
             ValueError: the engine cannot count the rows of units.
@@ -637,7 +638,7 @@ class Records:
         return text if text == ALL_RECORDS or not self._names else rename_columns(text, self._names)
 
     def _is_expression(self, column: object) -> bool:
-        """Return True if a name is none of the schema's, but may be an expression of columns."""
+        """Return True if a name is not in the schema, but may be an expression of columns."""
         names = {known.name for known in self._engine.columns}
         return isinstance(column, str) and column not in names and LOOKS_LIKE_AN_EXPRESSION.search(column) is not None
 

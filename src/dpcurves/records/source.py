@@ -786,7 +786,7 @@ _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
 
 def _time_kind(data_type: DataType) -> str:
-    """Return `DATE`, `MOMENT` or `DURATION` for an Arrow type; an empty text if it is none of these."""
+    """Return `DATE`, `MOMENT` or `DURATION` for an Arrow type; an empty text for other types."""
     if DataType.is_duration(data_type):
         return DURATION
     return DATE if DataType.is_date(data_type) else MOMENT if DataType.is_timestamp(data_type) else ""

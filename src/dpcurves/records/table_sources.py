@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     import narwhals as nw
 
 
-# SENSITIVE. Records in a CSV file: one line is one record, whatever the line contains.
+# SENSITIVE. Records in a CSV file: each line is one record, for any content.
 #
 # Common readers let one line affect others (an unclosed quote swallows the following lines), stop at a line that they
 # cannot read, or show it. Here a record is always exactly one line, so that adding or removing a record adds or removes
@@ -191,7 +191,7 @@ class LineBlock:
 
     @classmethod
     def from_block(cls, block: Bytes, delimiter: int, fields: int) -> LineBlock:
-        """Split a block. Each step handles all lines at once, whatever they contain."""
+        """Split a block. Each step handles all lines at once, for any content."""
         mark_positions = np.flatnonzero((block == LINE_FEED) | (block == QUOTE) | (block == delimiter))
         marks = block[mark_positions]
         feeds = np.flatnonzero(marks == LINE_FEED)
@@ -454,7 +454,7 @@ def _format_columns(names: Sequence[str], positions: Iterable[int]) -> str:
 
 
 def _format_scan(path: Path, wrong_text: str = "strict") -> str:
-    """Return SQL that reads a Parquet file; `wrong_text` says what DuckDB does with invalid UTF-8."""
+    """Return SQL that reads a Parquet file; `wrong_text` is DuckDB's treatment of invalid UTF-8."""
     return f"read_parquet({_quote_path(path)}, hive_partitioning = false, utf8_validation = '{wrong_text}')"
 
 
@@ -679,7 +679,7 @@ def column_from_series(name: str, series: nw.Series[Any]) -> MemoryColumn:
         is_arrow = not by_pandas and hasattr(native, "__arrow_c_stream__")
         return ChunkedArray.from_arrow(native if is_arrow else part.to_arrow())
 
-    if str(native.dtype) == "Null":  # Polars exports such arrays with one buffer too many
+    if str(native.dtype) == "Null":  # Polars exports arrays of nulls with one buffer too many
         null_type = DataType.null()
         return MemoryColumn(
             sources.column_from_arrow_type(name, null_type), null_type, lambda: to_arrow(series.cast(nw.Float64)).chunks

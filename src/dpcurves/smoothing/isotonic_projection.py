@@ -100,9 +100,9 @@ def project_isotonic_l2(noisy: ArrayLike, graph: NoiseGraph, ceiling: Ceiling) -
     Exact up to rounding. The changes are ``z = V D' p``, where V holds the variances, D maps noises to steps, and the
     pressure ``p`` solves the complementarity problem ``p >= 0, s = K p + b >= 0, p's = 0``: b are the noisy steps, s
     the projected ones, and K = D V D' is the Laplacian of the graph. K is an M-matrix: a step under pressure stays
-    under pressure, so solving for these steps and adding those that fall ends at the solution (Chandrasekaran 1970). A
-    solve is linear in the number of points; about ten are needed if noise is a tree. (If it is independent from point
-    to point there can be as many as points: use `isotonic_projection` there.)
+    under pressure, so solving for these steps and adding the steps that fall ends at the solution (Chandrasekaran
+    1970). A solve is linear in the number of points; about ten are needed if noise is a tree. (If it is independent
+    from point to point there can be as many as points: use `isotonic_projection` there.)
 
     Arguments:
         noisy: Noisy counts below each point, (points,).

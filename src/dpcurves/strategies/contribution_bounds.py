@@ -68,8 +68,8 @@ class Tuning:
     unit_deviation: float = 0.2
     """Share. Random part of the distance between a unit's distribution and the distribution of all records."""
     size_effect: float = 0.15
-    """Share. Part of the distance between a unit's distribution and that of all records that grows with the unit's
-    number of records.
+    """Share. Part of the distance between a unit's distribution and the distribution of all records; this part grows
+    with the unit's number of records.
     """
     level_step: float = 0.5
     """log2 units. Grid step of the latent number of units and of slopes."""

@@ -81,7 +81,7 @@ CLOSER = Fraction(1, 10)
 MOST_QUANTILE_ROUNDS = 4
 """Rounds. Largest number of rounds of a search for quantiles."""
 FEWEST_CELLS = 100
-"""Cells. Number of cells from which several rounds are more accurate than one, whatever the number of records."""
+"""Cells. Number of cells from which several rounds are more accurate than one, for any number of records."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +153,7 @@ class Tuning:
     """
     even_ratio: float = 1.7
     """Factor on `FamilyTuning.split_ratios` if records seem to lie evenly. Slow trends are then read off fewer counts
-    with less noise: errors are 0.55 to 0.9 times those of factor 1 on the trends of
+    with less noise: errors are 0.55 to 0.9 times the errors of factor 1 on the trends of
     `benchmarks/accuracy/public_cells.py` and on even records, and bands 1 to 1.24 times as wide.
     """
     atom_tolerance: float = 0.3
@@ -279,7 +279,8 @@ def choose_first_depth(layout: DyadicLayout, total: float | None, noise: Noise) 
 
 
 def balanced_intervals(total: float, noise: Noise) -> float:
-    """Return the number of intervals of which one holds as much as noise moves the count below a middle interval.
+    """Return the number of intervals at which the records of an interval equal the noise of the count below a middle
+    interval.
 
     With m intervals that is the noise of m / 4 counts, because a prefix sums up its shorter side, m / 4 on average.
     """
@@ -408,10 +409,10 @@ def divide_outstanding_intervals(splits: TreeEstimate, base_noise: Noise, interv
     """Return the tiling of a second round that divides intervals denser than their neighbours; None if none are.
 
     If one cell held all records by which an interval exceeds its neighbours, that would be the largest error of all: an
-    estimate is straight within an interval. So the interval is divided into as many pieces of equal width as its excess
-    stands out from: the largest noise of m pieces is about ``b * log(m)`` for Laplace noise of scale b, and
-    ``sigma * sqrt(2 * log(m))`` for Gaussian noise, times `Tuning.outstanding_margin`. A smooth density has dense
-    neighbours and is not divided, nor is an interval that would have fewer than `Tuning.least_pieces` pieces.
+    estimate is straight within an interval. So the interval is divided into as many pieces of equal width as leave its
+    excess significant: the largest noise of m pieces is about ``b * log(m)`` for Laplace noise of scale b, and ``sigma
+    * sqrt(2 * log(m))`` for Gaussian noise, times `Tuning.outstanding_margin`. A smooth density has dense neighbours
+    and is not divided, nor is an interval that would have fewer than `Tuning.least_pieces` pieces.
 
     Formal guarantees: a pure function of released and other public numbers.
 
@@ -423,7 +424,7 @@ def divide_outstanding_intervals(splits: TreeEstimate, base_noise: Noise, interv
     layout, starts = splits.layout, np.asarray(intervals, dtype=np.int64)
     widths = np.diff(np.append(starts, layout.cells))
     density = np.add.reduceat(splits.cells, starts) / widths
-    known = np.where(widths > 1, density, 0.0)  # an outermost cell says nothing of the interval beside it
+    known = np.where(widths > 1, density, 0.0)  # an outermost cell gives no information on the interval beside it
     neighbours = np.maximum(np.append(0.0, known[:-1]), np.append(known[1:], 0.0))
     excess = np.maximum(density - neighbours, 0.0) * widths / (TUNING.outstanding_margin * sqrt(base_noise.variance))
     log_pieces = excess * sqrt(2) if base_noise.family is Family.LAPLACE else excess**2 / 2
@@ -641,9 +642,7 @@ def _tolerated_variances(splits: TreeEstimate, base_noise: Noise) -> tuple[float
 
 
 def _split_variance(base_noise: Noise, tilings: int) -> float:
-    """Return the noise variance of a split, in squared records, if both halves are counted in one of so many
-    tilings.
-    """
+    """Return the noise variance of a split, in squared records, if one of `tilings` tilings counts both halves."""
     return Noise(base_noise.family, base_noise.parameter * tilings).variance / 2
 
 
@@ -720,8 +719,8 @@ def search_brackets(workload: QuantileSearchWorkload, setting: Setting) -> Strat
 
 
 def _prefix_step(axis: Axis, slots: Iterable[int]) -> Step:
-    """Return the round that counts the records below these slots of an axis; all such rounds share one noise tree and
-    its price.
+    """Return the round that counts the records below these slots of an axis; all rounds of prefix counts share one
+    noise tree and its price.
     """
     return Step(PrefixQuery((axis,), prefix_lengths=tuple(sorted(slots))), ALL)
 
@@ -832,10 +831,12 @@ def is_worth_refining(axis: Axis, hint: Hint | None, setting: Setting) -> bool:
 
 
 def has_many_cells(axis: Axis, total: int | None, noise: Noise) -> bool:
-    """Return whether several rounds are more accurate than one for so many cells. A function of public facts alone.
+    """Return whether several rounds are more accurate than one on the cells of `axis`. A function of public facts
+    alone.
 
     With a public number of records that is a matter of cells over `balanced_intervals`, not of cells alone: 64 cells
-    for 1,000 records at epsilon .1 are many. A private number says nothing; and each declared value is worth a count.
+    for 1,000 records at epsilon .1 are many. A private number gives no information; and each declared value is worth a
+    count.
 
     Arguments:
         axis: The cells.

@@ -232,7 +232,7 @@ class PilotCounts:
 
     @property
     def grid(self) -> Grid:
-        """The grid of `edges`, with values outside counted in two cells of their own."""
+        """The grid of `edges`, with values outside counted in two separate cells."""
         return Grid.from_edges(self.edges, outside=Outside.APART)
 
     def move_to_edges(self, edges: tuple[float, ...]) -> PilotCounts:
@@ -314,7 +314,7 @@ class PilotCounts:
 
     @property
     def _finest_rounds(self) -> list[Evidence]:
-        """The rounds with the largest number of intervals: those of the last pilot query."""
+        """The rounds with the largest number of intervals, which are the rounds of the last pilot query."""
         return self._rounds_of_size(max(len(evidence.interval_sums.levels[0].starts) for evidence in self.rounds))
 
     def _rounds_of_size(self, intervals: int) -> list[Evidence]:
@@ -688,7 +688,7 @@ def _count_on_cells(
     Neighbours that seem empty are counted together, and so are all values from one multiple of a step to the next.
 
     Arguments:
-        pilot_state: All pilot queries, on their own cells.
+        pilot_state: All pilot queries, on the cells of the pilot queries.
         state: All pilot queries, on the chosen cells.
         likely: Estimated count of each cell of the pilot queries.
         setting: Loss and adjacency.

@@ -233,7 +233,7 @@ def _count_classes(
 
 
 def choose_finer_cells(records: float, setting: Setting) -> FinerCells | None:
-    """Return the finer cells that are counted as well, or None if their noise would hide more than ties do.
+    """Return finer cells to count in addition, or None if their noise would exceed the error of ties.
 
     The area of exact scores differs from the area of tied scores by at most the pairs within one cell: a share of about
     one over the number of cells, which further records do not reduce, and which widens the interval. Counts of finer

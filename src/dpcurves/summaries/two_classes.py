@@ -253,8 +253,8 @@ def binormal_tpr(fpr: FloatArray, auc: float) -> FloatArray:
 
 
 def compute_class_gaps(cells: FloatArray) -> FloatArray:
-    """Return the distribution function of negatives minus that of positives at inner edges, (..., 2, cells) to (...,
-    cells - 1).
+    """Return the distribution function of negatives minus the distribution function of positives at inner edges, (...,
+    2, cells) to (..., cells - 1).
 
     >>> compute_class_gaps(np.array([[3.0, 1.0], [1.0, 3.0]])).tolist()
     [0.5]

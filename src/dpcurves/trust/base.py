@@ -24,7 +24,7 @@ class Planner(Protocol):
         """Return the strategy for a workload: queries in one or several rounds, chosen from public facts alone.
 
         `strategies.choose_one_round` serves models that count on cells known beforehand, `strategies.choose_adaptive`
-        models that still hold the records after each answer. A model may use a better strategy of its own for some
+        models that still hold the records after each answer. A model may use a better, specialised strategy for some
         workloads.
         """
         ...

@@ -82,7 +82,7 @@ class Central:
         plan = self.mechanism.plan(query, loss, adjacency)
         counted = f", who counts in {self.engine}" if self.engine else ""
         plan = replace(plan, made_by=f"one curator{counted}: {plan.made_by}")
-        # Rows that fail a filter are missing for a reason of their own, which no count of reasons tells.
+        # Rows that fail a filter are missing for a separate reason, which no count of reasons includes.
         return add_reasons(plan) if self.tells_reasons and not query.where else plan
 
     def run(self, plan: Plan, holders: Sequence[Curator], allotment: Allotment, randomness: Randomness) -> Release:

@@ -163,7 +163,7 @@ def _read_all(tuples: Iterable[Given] | AsyncIterable[Given], take: Callable[[Gi
 
 
 async def _read_async(tuples: AsyncIterable[Given], take: Callable[[Given], object]) -> None:
-    """Pass the tuples of an async iterable to `take`; None for those that are no mappings."""
+    """Pass the tuples of an async iterable to `take`; pass None for an item that is no mapping."""
     async for fields in tuples:
         take(fields if isinstance(fields, Mapping) else None)
 
@@ -246,7 +246,7 @@ def _split_fields(line: str, delimiter: str) -> list[str]:
 
 
 def _read_lines(file: IO[Any]) -> Iterator[str]:
-    """Yield lines as text, whatever their encoding; a line that is too long becomes empty."""
+    """Yield lines as text, for any encoding; a line that is too long becomes empty."""
     raw: IO[Any] = getattr(file, "buffer", file)
     while line := raw.readline(LONGEST_LINE):
         remainder, is_cut = line, len(line) == LONGEST_LINE

@@ -42,11 +42,11 @@ class FollowedStream:
     Formal guarantees: everything that is ever shown of the stream together loses at most its loss, under add-remove
     adjacency of the unit in `Fields`. The loss is charged once, before the first tuple is read. A step is shown only
     after its noisy counts were stored together with the mechanism's state; every process that follows the stream, also
-    after a crash, shows what is stored. The time at which a step is shown depends on clocks, not on tuples. Tuples of a
-    pipe or an iterable arrive when they are read: neighbouring streams must agree on the arrival times of all other
-    tuples. If one sender could delay the reading of other tuples by sending many, use Redis, whose entries carry their
-    arrival time, provided that Redis assigns the ids (``XADD`` with ``*``). An id in the future that was given by hand
-    pushes the ids of all later entries ahead of the clock; after a pause these count as read late.
+    after a crash, shows the stored counts. The time at which a step is shown depends on clocks, not on tuples. Tuples
+    of a pipe or an iterable arrive when they are read: neighbouring streams must agree on the arrival times of all
+    other tuples. If one sender could delay the reading of other tuples by sending many, use Redis, whose entries carry
+    their arrival time, provided that Redis assigns the ids (``XADD`` with ``*``). An id in the future that was given by
+    hand pushes the ids of all later entries ahead of the clock; after a pause these count as read late.
 
     Attributes:
         plan: Plan of the released counts and of the totals of uncounted tuples, with their noise.
@@ -96,7 +96,8 @@ class FollowedStream:
                 warn(note, CurveWarning, stacklevel=4)
 
     def _iterate_releases(self) -> Iterator[tuple[int, Release]]:
-        """Yield each step with its release: those that are stored, then new ones, stored before they are yielded."""
+        """Yield each step with its release: first the stored releases, then new releases, each stored before it is
+        yielded."""
         stream, stored_state = self._stream, self._ledger.find_stream_state(self._grant)
         last = 0 if stored_state is None else stored_state.tick
         for ticks in stream.intake.batch_ticks(1, last):
@@ -251,7 +252,7 @@ def follow(
             data frame, a DuckDB relation or a mapping of columns. Live sources: an iterable or async iterable of
             mappings, `CsvLines` or `JsonLines` of a pipe, a `RedisStream`. Or your own `Windows`, exact counts of
             closed windows.
-        counts: What is counted and read: `Counts`, running `Totals`, `Groups` (PeGaSus), or `AggregatedCounts` and
+        counts: The counts to release: `Counts`, running `Totals`, `Groups` (PeGaSus), or `AggregatedCounts` and
             `PrunedStates` (hierarchies).
         loss: Loss of the whole stream, charged once before the first tuple is read.
         store: A ledger, or the URL of a ledger (``sqlite:///s.db``, ``postgresql+psycopg://...``). A second run on the
@@ -264,7 +265,7 @@ def follow(
         user: Field of users. Without it, each tuple is protected by itself.
         tuples_per_user: Most tuples of one user in one step that are used.
         name: Name of the stream in the store.
-        mechanism: Mechanism that adds noise; default: the one that fits the question.
+        mechanism: Mechanism that adds noise; default: chosen by the question.
         confidential_log: File for the exact numbers of dropped tuples, for the operator only.
         randomness: Source of noise. Seeded noise is for tests; everything shown is then marked as seeded.
         clock: Decides when windows close; default: the system clock.

@@ -147,7 +147,7 @@ def plot(readings: Iterable[StepReading], *, window: int | None = None, ax: Axes
         ax: Axes to draw on; None: a new figure.
 
     Raises:
-        ValueError: there is no step, or the question has no such window.
+        ValueError: the reading has no step, or the question lacks this window.
         ImportError: matplotlib is not installed.
     """
     steps = list(readings)

@@ -16,7 +16,7 @@ from .reading import StepReading
 from .windows import OpenWindows, StreamSpec, Window, Windows
 
 ENTRIES_PER_REQUEST = 10_000
-"""Entries of a stream that one request to Redis reads."""
+"""Largest number of stream entries per request to Redis."""
 _TROUBLE = (
     "Redis cannot be reached, or the key is not a stream;"
     " check the URL and the key (its error is not shown, because it may quote an"
@@ -48,7 +48,7 @@ class RedisStream:
 
     One process at a time reads a group. It holds a key, ``STREAM:GROUP:reader``, which expires after `LEASE_SECONDS`.
     Other processes wait; once the reader is gone, one of them continues with the remaining entries and the same
-    numbers. (The ledger has one release per step, whoever reads.)
+    numbers. (The ledger has one release per step, for all readers.)
 
     Args:
         url: ``redis://host:6379/0``, ``rediss://...`` or ``unix:///socket``.

@@ -138,7 +138,7 @@ class DropCounts:
         return {reason.value: self._counts[reason] for reason in DropReason}
 
     def write(self, tick: int) -> None:
-        """Append the counts up to a step. It writes once per step, whatever has arrived."""
+        """Append the counts up to a step. It writes exactly once per step, also without tuples."""
         if self._file is None:
             return
         try:

@@ -37,7 +37,7 @@ class StreamMechanismChoice(TickMechanism):
     """
 
     def choose(self, query: TickQuery, loss: PrivacyLoss) -> Sequential[Any]:
-        """Return the mechanism for a query of a stream under this loss, as the class docstring says."""
+        """Return the mechanism for a query of a stream under this loss, by the rule of the class docstring."""
         for mechanism in (Pegasus(), PrunedHierarchy(), Hierarchy()):
             if mechanism.accepts_query(query):
                 return mechanism

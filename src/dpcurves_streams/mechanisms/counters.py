@@ -156,10 +156,10 @@ class TreeCounter(TickMechanism):
     all t < s, which choose s, z lies on a lattice that is invariant under ``R e_s``. At an integer order a the Renyi
     divergence of such a slice sums ``p(z + (a - 1) R e_s)`` over it, which is the slice's probability, times ``exp(a (a
     - 1) rho)``; all slices together give ``a rho``. If the stream does not depend on releases, s is fixed, and the loss
-    is that of noisy sums of all nodes, at every order: zero-concentrated with rho. (So if tuples are chosen from
-    releases, rho is proven for orders 2, 3, 4, ... only.) Level l has the fraction s_l of the loss, and fractions sum
-    to 1. A unit moves at most ``adjacency.l1_sensitivity`` tuples: pure losses add up over these; the counts of a
-    level's nodes change by squares of at most ``adjacency.squared_l2_sensitivity``, whichever steps the tuples are in.
+    equals the loss of noisy sums of all nodes, at every order: zero-concentrated with rho. (So if tuples are chosen
+    from releases, rho is proven for orders 2, 3, 4, ... only.) Level l has the fraction s_l of the loss, and fractions
+    sum to 1. A unit moves at most ``adjacency.l1_sensitivity`` tuples: pure losses add up over these; the counts of a
+    level's nodes change by squares of at most ``adjacency.squared_l2_sensitivity``, for any steps of the tuples.
     *End of proof.*
 
     The noise of a block is drawn from a secret that is fresh for each block (`Randomness.from_key`): independent to a
@@ -256,8 +256,8 @@ def fits_in_int64(tree: PrefixTree, largest: int) -> bool:
     node.
 
     A bottom-up estimate is at most ``largest`` for each step below it. With W steps in all, the absolute final values
-    of a level sum to at most ``2 * W * largest`` more than those of the level above, so to at most ``(2 * depth + 1) *
-    W * largest``; up to three of these are added.
+    of a level sum to at most ``2 * W * largest`` more than the values of the level above, so to at most ``(2 * depth +
+    1) * W * largest``; up to three of these are added.
     """
     depth = len(tree.radices)
     return 8 * (depth + 1) * tree.widths[0] * largest * prefix_denominator(tree) < FITTING

@@ -220,8 +220,8 @@ class PrunedHierarchy(Memoryless):
 
     It replaces PRUNE (Chen 2018, Algorithm 18), whose loss exceeds its claim by more with every level.
 
-    Formal guarantees: *Decisions* of a step are those of `PrivTree` on a fixed tree: a tuple is in the aggregations of
-    one path, with at most as many divisions as the forest is deep, and at most as many children per division as an
+    Formal guarantees: *Decisions* of a step are made as in `PrivTree` on a fixed tree: a tuple is in the aggregations
+    of one path, with at most as many divisions as the forest is deep, and at most as many children per division as an
     aggregation has; the proof of `PrivTree` needs nothing else. Steps have independent decisions, and a tuple is in one
     step; a tuple that moves to another step leaves one path and enters another, which PrivTree's price of a move
     covers. Decisions lose the query's budget fraction. *Counts*: given the decisions, counted nodes are disjoint, so

@@ -33,10 +33,10 @@ LARGEST_GROUPED_COUNT = 2**16 - 1
 LONGEST_GROUP = 2**18
 """Steps after which a group is closed, so that products of lengths and sums fit into 64 bits."""
 NOTHING, JOIN, BEGIN, CLOSE = range(4)
-"""What is pending for the last value of a key: nothing, to join its group, to begin a group, to close its group."""
+"""Pending action on the last value of a key: none, join its group, begin a group, close its group."""
 LENGTH, SUM, TOP, LAST, TASK, OPEN, THRESHOLD = range(7)
-"""Columns of a key's state: length, sum and largest value of its group; the last value and what is pending for it;
-whether the group is open; its noisy threshold."""
+"""Columns of a key's state: length, sum and largest value of its group; the last value and its pending action; whether
+the group is open; its noisy threshold."""
 COLUMNS = 7
 """Columns of a key's state."""
 NUMBERS, SUMS, PLAIN = range(3)
@@ -49,10 +49,10 @@ def decide_groups(
 ) -> IntArray:
     """Decide for each step and key whether its value joins the open group (1) or not (0), (ticks, keys).
 
-    A value after a closed group begins a new one, without a test, with a new threshold. Any other value is tested once:
-    it joins if the group's deviation with it, plus independent noise, is below the threshold; else it closes the group
-    and forms a closed group by itself (Chen 2018, Algorithm 16). The group is updated when the next step comes; until
-    then the trees are unchanged.
+    A value after a closed group begins a new group, without a test, with a new threshold. Any other value is tested
+    once: it joins if the group's deviation with it, plus independent noise, is below the threshold; else it closes the
+    group and forms a closed group by itself (Chen 2018, Algorithm 16). The group is updated when the next step comes;
+    until then the trees are unchanged.
 
     The deviation ``sum(|c - mean|)`` of n values with sum s is ``2 * (s * below - n * sum_below) / n``, where below and
     sum_below are the number and the sum of the values up to the mean. Fenwick trees look these up in logarithmic time.
@@ -208,7 +208,7 @@ class Pegasus(QueryMechanism):
     rose by at most 2, at no cost, however many they are. The step that did not join still does not if the noise of its
     test is 4 larger: this costs ``4 / d``, where d is the scale of that noise. With ``b = 4 / epsilon`` and ``d = 8 /
     epsilon`` both together cost epsilon. Integrating over all thresholds gives the ratio of the probabilities. A group
-    of `LONGEST_GROUP` steps closes whatever it holds, which costs nothing. Counts are clipped to
+    of `LONGEST_GROUP` steps closes regardless of its values, which costs no budget. Counts are clipped to
     `LARGEST_GROUPED_COUNT` for grouping, which does not raise the sensitivity. Later counts may depend on releases, so
     the proof holds for streams chosen after releases. Both releases together: Theorem 15. Several tuples multiply the
     cost (group privacy), so scales are multiplied by ``adjacency.l1_sensitivity``.

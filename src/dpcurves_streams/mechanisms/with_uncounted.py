@@ -83,7 +83,7 @@ class WithUncountedTotals:
     f) * epsilon`` in the totals. Under zero-concentrated privacy they lose ``(m / K)**2`` and ``((K - m) / K)**2`` of
     rho, which sum to at most 1. The last cell loses f, as one record. So nothing is paid twice: a stream without a cap
     has the same noise as without reasons. Each mechanism's guarantee holds for streams chosen after releases, including
-    those of the other mechanisms: given all earlier releases, their noises are independent.
+    releases of the other mechanisms: given all earlier releases, their noises are independent.
 
     This holds for add-remove only: the removed and the added tuples of a replaced unit may be in different places.
 
@@ -166,5 +166,5 @@ def _beyond_cap_query(query: TickQuery) -> TickQuery:
 
 
 def _plan_users_beyond_cap(query: TickQuery, loss: PrivacyLoss, adjacency: AddRemove) -> Plan:
-    """Plan the number of users beyond the cap: each user counts once in a step, whatever it sends."""
+    """Plan the number of users beyond the cap: each user counts once in a step, however many tuples it sends."""
     return TOTALS.plan(_beyond_cap_query(query), loss, AddRemove(Unit(adjacency.unit.column, 1)))

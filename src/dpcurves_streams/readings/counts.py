@@ -427,7 +427,7 @@ class CountsReader:
         question: Question with its windows and events.
         keys: Number of counts of a step.
         counts: Estimator of counts.
-        sums: Estimators of sums over windows, by width: the question's windows and those of its `Low` events.
+        sums: Estimators of sums over windows, by width: the question's windows and the windows of its `Low` events.
         noise: Law of the noise of the first `keys` values; None if it is unknown, and then there are no intervals.
     """
 

@@ -46,7 +46,7 @@ class Tuning:
 
 
 TUNING = Tuning()
-"""The tuning that is used unless another one is passed."""
+"""The default tuning."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ class DriftWatch:
     Formal guarantees: everything is computed from released numbers, so it costs no loss.
 
     Args:
-        grid: Cells of the one column that the stream counts.
+        grid: Cells of the single counted column.
         reference: Reading at the end of the reference.
         windows_per_year: Number of windows in a year.
         false_alarm_rate: Probability of a false alarm in a year, for each statistic.
@@ -101,7 +101,7 @@ class DriftWatch:
         tuning: Numbers that steer the simulation of thresholds.
 
     Raises:
-        ValueError: values outside the grid are counted separately; the reading has no such window, or other cells; or
+        ValueError: values outside the grid are counted separately; the reading lacks the window, or has other cells; or
             `false_alarm_rate` is not between 0 and 1, or too small to be simulated.
 
     >>> from dpcurves.laws import Family
@@ -138,7 +138,7 @@ class DriftWatch:
         """Return the drift of the window that ends with this reading.
 
         Raises:
-            ValueError: the reading has no such window, or other cells.
+            ValueError: the reading lacks the window, or has other cells.
         """
         noisy, size = self._noisy_window(reading, self._width)
         cells = DriftCells.from_places(self._places, self._before, self._before)

@@ -407,7 +407,8 @@ class TotalsReader:
         return TotalReading(self.tick, totals, self._fit_windows(totals, noisy_windows), noisy, noisy_windows)
 
     def _fit_windows(self, totals: FloatArray, noisy: dict[int, NoisyValues]) -> dict[int, FloatArray]:
-        """Fit sums over windows, widest first, each within the one before. A window of all steps is the total."""
+        """Fit sums over windows, widest first, each within the next wider window. A window of all steps is the
+        total."""
         fitted, upper_bounds = dict[int, FloatArray](), totals
         for width in sorted(set(noisy), reverse=True):
             upper_bounds = (

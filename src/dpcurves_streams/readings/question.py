@@ -322,7 +322,7 @@ class StreamQuestion:
 
         @property
         def events(self) -> tuple[Jump | Low | Event, ...]:
-            """Events that the question asks to detect, as the user specified them; not those that were found."""
+            """Events that the question asks to detect, as the user specified them; not the detected events."""
             ...
 
         @property
@@ -346,7 +346,7 @@ class StreamQuestion:
 
     @property
     def window_widths(self) -> tuple[int, ...]:
-        """Widths of windows whose sums are needed: the question's windows and those of `Low` events."""
+        """Widths of windows whose sums are needed: the question's windows and the windows of `Low` events."""
         return tuple(sorted({*self.windows, *(event.width for event in self.events if isinstance(event, Low))}))
 
     @property

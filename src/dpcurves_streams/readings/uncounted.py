@@ -231,7 +231,7 @@ class UncountedReader:
         return self._law.uncounted.family is Family.LAPLACE
 
     def _format_note(self, reason: UncountedReason, share: float, when: str) -> str:
-        """Return the note on a reason and its share of the tuples; `when` says in which steps."""
+        """Return the note on a reason and its share of the tuples; `when` describes the steps."""
         facts = self._facts
         capped = "" if facts.tuples_per_user is None else f" (at most {facts.tuples_per_user} of a user in a step)"
         texts = {

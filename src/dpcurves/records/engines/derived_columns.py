@@ -1,4 +1,4 @@
-"""SENSITIVE. Columns that expressions derive from those of a source, row by row, in DuckDB."""
+"""SENSITIVE. Columns that expressions derive from the columns of a source, row by row, in DuckDB."""
 
 from __future__ import annotations
 
@@ -41,7 +41,8 @@ class _Derived(NamedTuple):
 
 
 class DerivedColumns:
-    """Columns of a source and columns derived from them, whose positions follow those of the source and of its faults.
+    """Columns of a source and columns derived from them; derived columns come after the columns of the source and of
+    its faults.
 
     Formal guarantees: a derived value is a function of its row alone (see `expressions`), so deriving columns maps
     tables row by row: tables that differ in one row, or in the rows of one unit, do so afterwards, or are equal.

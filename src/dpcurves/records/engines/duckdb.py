@@ -742,7 +742,7 @@ class DuckEngine:
         return () if self._filter is None else (self._filter.position,)
 
     def _scan(self, positions: Sequence[int], *, whole: bool = False) -> str:
-        """Return a FROM clause of all rows if each record is a unit: those that fail the filter have no values, or are
+        """Return a FROM clause of all rows if each record is a unit: rows that fail the filter have no values, or are
         left out."""
         row_filter, extra = self._filter, ", whole" if whole else ""
         rows = self._derived.scan(self._engine.connection, [*positions, *self._filter_positions], whole=whole)
@@ -755,8 +755,8 @@ class DuckEngine:
         return f"(SELECT {names}{extra} FROM {rows} WHERE {row_filter.name})"
 
     def _scan_with_condition(self, positions: Sequence[int]) -> tuple[str, str]:
-        """Return a FROM clause of whole rows, and the column of the condition by which they are ranked; empty if rows
-        that fail the filter are left out, or there is none."""
+        """Return a FROM clause of whole rows, and the column of the condition by which they are ranked; empty without a
+        filter, or if rows that fail it are left out."""
         row_filter = self._filter
         rows = self._derived.scan(self._engine.connection, [*positions, *self._filter_positions], whole=True)
         if row_filter is None or row_filter.keeps_failing_rows:

@@ -75,7 +75,8 @@ class CountingEngine(Protocol):
 
     @property
     def moment(self) -> int | None:
-        """Return a number that identifies the state of the counted data, or None if the engine cannot tell."""
+        """Return a number that identifies the state of the counted data, or None if the engine cannot distinguish
+        states."""
 
     def prepare(self, bound: Sequence[BoundAxis]) -> None:
         """Do everything that may fail before the charge, and note the columns that will be counted.
@@ -129,7 +130,7 @@ class EngineTable(ABC):
 
     @property
     def version(self) -> int | None:
-        """Return the version of the table that is read, whatever is written later; None: the current one."""
+        """Return the version of the table that is read, also after later writes; None: the current version."""
         return None
 
     @abstractmethod
@@ -250,8 +251,8 @@ class CellSums:
 class CellAmounts:
     """Exact weighted sums of the amounts that rows add to their cells, followed by the sum outside the cells.
 
-    The columns are those of the axes, followed by the weights. A row that is missing on an axis, or has no weight, is
-    in no cell.
+    The columns of the axes come first, then the weights. A row that is missing on an axis, or has no weight, is in no
+    cell.
     """
 
     def __init__(self, cells: SlotCells, query: WeightedQuery) -> None:
