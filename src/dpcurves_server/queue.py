@@ -33,10 +33,9 @@ STALE = 600
 """Seconds: lease timeout of a worker."""
 LATER = "later"
 """Lease holder of a question that waits for a retry."""
-WAITS = (0, 2, 10, 60, 600)
-"""Seconds before the retries of a paid question whose counting failed, as when a disk is full or an engine is down.
-
-Item n follows the nth failure (item 0 is not used); the last wait is repeated until the count succeeds."""
+WAITS = (2, 10, 60, 600)
+"""Seconds before each retry of a paid question whose counting failed, as when a disk is full or an engine is down. The
+last wait repeats."""
 
 
 class WorkerRole(Enum):
