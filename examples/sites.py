@@ -12,7 +12,7 @@ from dpcurves_sites.secure_sum import Signer
 from dpcurves_sites.site import Federation, FederationTerms, Site
 from dpcurves_sites.trust import SecureSum
 
-model = SecureSum(sites=3, tolerated=1)
+model = SecureSum(sites=3, collusion_threshold=1)
 keys = [Ed25519PrivateKey.generate() for _ in range(model.sites)]
 roster = model.build_roster(bytes(32), [key.public_key().public_bytes_raw() for key in keys])
 terms = FederationTerms(model, roster, dp.ADD_REMOVE, EACH_RECORD, (), budget=dp.PrivacyLoss.pure(2))

@@ -116,7 +116,7 @@ def people() -> None:
     dpcurves("local task --column days --grid 0:40:8 --people 50 --epsilon 4 --out people.json")
     Path("me.csv").write_text("days\n7\n", encoding="utf-8")
     for name in ("anna", "bert"):
-        dpcurves(f"local randomize me.csv --task people.json --id {name} --kept {name}.db --out {name}.bin")
+        dpcurves(f"local randomize me.csv --task people.json --id {name} --memo {name}.db --out {name}.bin")
     dpcurves("local aggregate anna.bin bert.bin --task people.json --json people-days.json")
 
 

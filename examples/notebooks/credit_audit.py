@@ -121,7 +121,7 @@ quarters = {
     name: dp.cdf(customers(5_000, seed, shift)["new"], grid=grid, epsilon=1, adjacency=dp.REPLACE_ONE)
     for seed, (name, shift) in enumerate((("spring", 0.0), ("summer", 0.0), ("autumn", -0.2)), start=2)
 }
-drift = dp.drift(reference, quarters, alarms=0.01)
+drift = dp.drift(reference, quarters, false_alarm_rate=0.01)
 print(drift.to_frame().round(3).to_string(index=False))
 drift.plot()
 

@@ -93,7 +93,7 @@ for arm_name, curve in advanced.items():
 
 # %%
 risks = session.ask(
-    dp.CompetingRisksQuestion("months", "outcome", MONTHS, ("relapse", "death"), censored="none", by=arms),
+    dp.CompetingRisksQuestion("months", "outcome", MONTHS, ("relapse", "death"), censored_value="none", by=arms),
     dp.PrivacyLoss.pure(1),
 )
 risks["new"].plot()
