@@ -160,7 +160,7 @@ def started(party: int, documents: str, lying: Path | None = None) -> subprocess
     own = OUT / f"server-{party}"
     options = {
         "party": party, "task": documents, "identity": own, "store": f"sqlite:///{own / 'reports.db'}",
-        "patience": PATIENCE,
+        "timeout": PATIENCE,
     }  # fmt: skip
     arguments = [text for name, value in options.items() for text in (f"--{name}", str(value))]
     program = ["-m", "dpcurves.cli"] if lying is None else [str(Path(__file__).with_name("liar.py")), str(lying)]

@@ -193,7 +193,7 @@ class Sites:
         """Start the curious coordinator and all sites."""
         self.task  # noqa: B018  # its document is written
         curious = str(Path(__file__).parent / "curious.py")
-        options = {"task": self.folder / "task.json", "identity": self.folder / "hub", "patience": PATIENCE}
+        options = {"task": self.folder / "task.json", "identity": self.folder / "hub", "timeout": PATIENCE}
         self._run("coordinator", [curious, str(self.log), "federation", "coordinator", *spelt(options)])
         for number in range(len(self.task.members)):
             self.start(number)

@@ -16,7 +16,9 @@ table = {
 }
 
 # %%
-question = dp.CompetingRisksQuestion("months", "outcome", dp.Values(range(49)), ("relapse", "death"), censored_value="none")
+question = dp.CompetingRisksQuestion(
+    "months", "outcome", dp.Values(range(49)), ("relapse", "death"), censored_value="none"
+)
 with dp.Session(table, budget=dp.PrivacyLoss.pure(1), adjacency=dp.REPLACE_ONE) as session:
     risks = session.ask(question, dp.PrivacyLoss.pure(1))
 risks.plot()

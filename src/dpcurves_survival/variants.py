@@ -382,7 +382,8 @@ def require_entry_ties(entry_ties: object) -> str:
     Raises:
         ValueError: `entry_ties` is neither "after" nor "before".
     """
-    if entry_ties not in ENTRY_TIES:
+    # `in` alone would compare an array element by element.
+    if not isinstance(entry_ties, str) or entry_ties not in ENTRY_TIES:
         raise InvalidArgument(
             "entry_ties", f'"after" (as in R) or "before" is needed, got {describe_value(entry_ties)}'
         )

@@ -253,7 +253,7 @@ def test_a_study_filters_each_question_by_itself(
 
 
 def test_a_filter_is_part_of_what_a_request_pays_for(frame: pd.DataFrame) -> None:
-    """A question about other records is another question. Two filters cost twice, even if they are disjoint."""
+    """A question about other records is another question. A session charges two filters twice, even if disjoint."""
     question = dp.CountQuestion(where="age < 50")
     with dp.Session(frame, budget=dp.PrivacyLoss.pure(3), adjacency=dp.ADD_REMOVE) as session:
         (plan,), (other,) = (session.plan(dp.CountQuestion(where=where), dp.PrivacyLoss.pure(1)) for where in (

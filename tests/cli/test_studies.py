@@ -63,7 +63,7 @@ def test_a_study_says_how_far_columns_have_moved_since_an_earlier_one(run: Run, 
     first, later, moved = tmp_path / "first.toml", tmp_path / "later.toml", tmp_path / "moved.csv"
     asked = 'epsilon = 5\n[[question]]\nask = "cdf"\nname = "delays"\ncolumn = "delay"\ngrid = "-60:240:20"\n'
     first.write_text(asked)
-    later.write_text(f"{asked}since = '{tmp_path / 'one' / 'delays.json'}'\nalarms = 0.01\n")
+    later.write_text(f"{asked}since = '{tmp_path / 'one' / 'delays.json'}'\nfalse_alarm_rate = 0.01\n")
     values = [line.split(",")[0] for line in table.read_text().splitlines()[1:]]
     moved.write_text("delay\n" + "\n".join(str(float(value) + 15) for value in values))
     assert run("study", first, table, "--adjacency", "add-remove", "--out", tmp_path / "one").exit_code == 0
