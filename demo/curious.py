@@ -31,9 +31,9 @@ def write_down(log: Path) -> None:
         with log.open("ab") as file:
             file.write((len(octets) + 1).to_bytes(LENGTH, "little") + bytes([kind]) + octets)
 
-    def asked(self: MessageBoard, octets: bytes) -> bytes:
+    def asked(self: MessageBoard, analyst: int, octets: bytes) -> bytes:
         note(ASKED, octets)
-        return ask(self, octets)
+        return ask(self, analyst, octets)
 
     def posted(self: MessageBoard, name: str, stage: int, site: int, message: bytes) -> bytes:
         note(stage, message)
