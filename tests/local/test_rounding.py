@@ -142,7 +142,7 @@ def test_rounding_is_said_in_public_and_what_can_not_be_rounded_is_refused() -> 
             Task(question, loss, 10, rounding=Rounding.RANDOMIZED)
     with pytest.raises(ValueError, match="^rounding: "):
         asked(1)
-    with pytest.raises(ValueError, match=r"\Arounding: one of simple, chance is needed, got 'up'\Z"):
+    with pytest.raises(ValueError, match=r"\Arounding: one of simple, randomized is needed, got 'up'\Z"):
         Task.from_json(task.to_json().replace('"randomized"', '"up"'))
     with pytest.raises(TypeError, match="rounding"):
         Task(task.question, loss, 10, rounding="randomized")  # type: ignore[arg-type]
