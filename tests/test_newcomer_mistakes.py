@@ -47,7 +47,10 @@ def test_all_missing_arguments_are_named_with_a_call_that_works() -> None:
             lambda: question_from_json({"ask": "count", "column": "age", "by": {"sex": ["F", "M"]}}),
             "^by: column and categories are needed",
         ),
-        (lambda: dp.count(AGES, **ONE).with_source(""), "source: up to 200 printable characters"),
+        (
+            lambda: dp.count(AGES, **ONE).with_source(""),
+            "source: a name and a version are needed, in up to 200 printable characters, as in 'visits@2025'$",
+        ),
     ],
 )
 def test_a_wrong_guess_is_told_what_helps(call: Any, words: str) -> None:
