@@ -195,6 +195,7 @@ def test_who_enters_at_a_declared_value_is_not_at_risk_for_its_events() -> None:
         assert curve.y == pytest.approx(expected, abs=1e-4)
         assert type(curve).from_json(curve.to_json()).to_json() == curve.to_json()
         assert curve.y[4] == pytest.approx(2 / 3 if ties == "after" else 4 / 5, abs=1e-4)
-    for ties in ("first", np.array(["after"]), np.array(["after", "before"])):
+    wrong_ties: tuple[Any, ...] = ("first", np.array(["after"]), np.array(["after", "before"]))
+    for wrong in wrong_ties:
         with pytest.raises(ValueError, match=r'^entry_ties: "after"'):
-            dp.DelayedEntryQuestion("from", "t", "e", MONTHS, entry_ties=ties)  # type: ignore[arg-type]
+            dp.DelayedEntryQuestion("from", "t", "e", MONTHS, entry_ties=wrong)
