@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ast
+from importlib import import_module
+from importlib.util import find_spec, resolve_name
 from pathlib import Path
 
 import pytest
@@ -22,6 +25,24 @@ def test_every_anchor_occurs_once_in_todays_code(exercise: Exercise) -> None:
     for file, text in texts.items():
         if file.endswith(".py"):
             compile(text, file, "exec")
+
+
+@pytest.mark.parametrize("exercise", EXERCISES.values(), ids=list(EXERCISES))
+def test_what_its_new_files_import_exists(exercise: Exercise) -> None:
+    added = {name.removesuffix(".py").replace("/", ".") for name in exercise.new_files}
+    for name in (name for name in exercise.new_files if name.endswith(".py")):
+        package = name.removesuffix(".py").replace("/", ".").rpartition(".")[0]
+        for node in ast.walk(ast.parse((exercise.folder / name).read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom):
+                source = resolve_name("." * node.level + (node.module or ""), package)
+                names = [alias.name for alias in node.names if f"{source}.{alias.name}" not in added]
+                assert source in added or [each for each in names if not has_name(source, each)] == [], name
+
+
+def has_name(module: str, name: str) -> bool:
+    """Whether a module has a name, or a module of this name below it."""
+    found = import_module(module)
+    return hasattr(found, name) or (hasattr(found, "__path__") and find_spec(f"{module}.{name}") is not None)
 
 
 def test_counts_stand_on_the_page() -> None:

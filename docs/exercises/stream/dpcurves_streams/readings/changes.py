@@ -18,7 +18,6 @@ from dpcurves.laws import Family, IntervalSums
 
 from ..queries import TickQuery
 from .question import (
-    _ROUNDING,
     LEVEL,
     STATED,
     Event,
@@ -93,7 +92,7 @@ class ChangeReading:
 
     def _interval(self, change: FloatArray, width: int, level: float) -> Interval:
         deviation = self.deviations[width]
-        radius = _noise_quantile(self.family, level) * deviation + _ROUNDING
+        radius = _noise_quantile(self.family, level) * deviation + 0.5  # continuity correction: changes are integers
         if self.family is Family.LAPLACE:
             radius = max(radius, float(_laplace_reach(np.array(deviation), level)))
         return np.minimum(np.ceil(change - radius), change), np.maximum(np.floor(change + radius), change)
