@@ -111,8 +111,8 @@ def test_the_margins_of_the_tables_of_a_score_are_its_own(releases: str) -> None
     for model in range(4):
         places = question.find_tables(model)
         assert len(places) == (3 if releases == "pairs" else 1)
-        for table, other_axis in places:
-            margin = tables[table] if other_axis is None else tables[table].sum(axis=other_axis)
+        for place, other_axis in places:
+            margin = tables[place] if other_axis is None else tables[place].sum(axis=other_axis)
             assert margin[0].tolist() == np.bincount(cells[model], minlength=5).tolist()
 
 
