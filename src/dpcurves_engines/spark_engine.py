@@ -32,8 +32,8 @@ from .slots import OffsetConstants, Pieces, find_thresholds, tabulate_units
 # The connection to Spark Connect: encrypted except on loopback, a separate session, with bounded timeouts.
 SECONDS_TO_CONNECT = 20
 """Seconds. Timeout of a connection."""
-PAUSES = 6
-"""Retries of a request while the server is down, about 20 seconds in total."""
+MOST_RETRIES = 6
+"""Retries of a request while the server is down; pauses grow up to `LONGEST_PAUSE`, about 20 seconds in total."""
 LONGEST_PAUSE = 5000
 """Milliseconds. Cap of the back-off between retries."""
 UNREACHED = "Spark was not reached: use sc://host:port, and /;use_ssl=true except on loopback"
@@ -109,7 +109,7 @@ def _build_retry_policy() -> Any:
     """Return the policy that repeats requests while the server is down, a few times."""
     from pyspark.sql.connect.client.retries import DefaultPolicy
 
-    policy = DefaultPolicy(max_retries=PAUSES, max_backoff=LONGEST_PAUSE)
+    policy = DefaultPolicy(max_retries=MOST_RETRIES, max_backoff=LONGEST_PAUSE)
     policy.max_server_retry_delay = LONGEST_PAUSE
     return policy
 

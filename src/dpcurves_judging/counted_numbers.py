@@ -76,7 +76,8 @@ def draw_intervals(
 
 
 TABLE_STREAM = 40
-"""First random stream of these simulations, apart from other statistics; each table uses two."""
+"""Number of the first random stream of the simulated tables: table i uses this number plus 2 i, and the next one. The
+stream before it draws sampling errors. Other statistics use other numbers, so that errors are independent."""
 Tables = Sequence[FloatArray]
 
 

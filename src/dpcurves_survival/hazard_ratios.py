@@ -38,7 +38,8 @@ class Tuning:
     spread: float = 1.0
     """Coefficient of variation of the hazard over time, as a prior."""
     departure: float = 0.2
-    """Log ratio: its standard deviation over time that weights and intervals allow for."""
+    """Standard deviation, over time, of the log hazard ratio that weights and intervals allow for: 0 would assume
+    proportional hazards."""
     numbers: int = 2**17
     """Largest product of cells and draws, which bounds memory; at least `draws` draws are made all the same."""
     draws: int = 1000

@@ -334,8 +334,10 @@ def _estimate_hazards(found: AtRisk, known: BoolArray) -> FloatArray:
 
 
 def count_censored_inside(censored: FloatArray) -> FloatArray:
-    """Return the censored records of each cell, from slots that count values outside separately: (..., cells + 2) to
-    (..., cells)."""
+    """Return the censored records of each cell, (..., cells), from slots with two outside ones, (..., cells + 2).
+
+    Times below the grid are added to the first cell, as in `count_at_risk`; times above it are left out.
+    """
     inside = censored[..., 1:-1].copy()
     inside[..., 0] += censored[..., 0]  # as in `count_at_risk`
     return inside

@@ -326,7 +326,7 @@ def test_a_spark_with_java_that_is_killed_is_one_line_in_every_phase(
 ) -> None:
     from dpcurves_engines import spark_engine as spark_link
 
-    monkeypatch.setattr(spark_link, "PAUSES", 1)
+    monkeypatch.setattr(spark_link, "MOST_RETRIES", 1)
     monkeypatch.setattr(spark_link, "SECONDS_TO_CONNECT", 120)
     ledger, file = f"sqlite:///{tmp_path}/budget.db", tmp_path / "rows.parquet"
     pq.write_table(pa.table({"x": np.linspace(0, 100, 20000)}), file)

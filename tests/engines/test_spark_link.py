@@ -97,7 +97,7 @@ def test_a_server_that_went_away_is_waited_for_twenty_seconds_in_all() -> None:
 def test_a_server_that_went_away_costs_one_line_and_closing_waits_for_nobody(
     server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(spark_link, "PAUSES", 1)
+    monkeypatch.setattr(spark_link, "MOST_RETRIES", 1)
     table = table_of(tmp_path / "rows.parquet", 100)
     budget = dp.PrivacyLoss.pure(1)
     with dp.Session(dp.spark_at(server.url, table=table), budget=budget, adjacency=dp.ADD_REMOVE) as session:

@@ -340,7 +340,7 @@ def make_question_command(
         word: Name of the command.
         kind: Class of the question, or a function that makes one.
         groups: Option groups, which set fields of the question by `QuestionOptions.question_fields`.
-        views: View classes; the last one is for questions by category.
+        views: View classes: the last of them for a question with `by`, the first for all others.
         title: First sentence of the help.
         example: File and options of the question in the example of the help.
         more: Further sentences of the help.

@@ -734,7 +734,7 @@ class ReleasedResult(Result, ABC):
     def to_csv_text(
         self, *, level: float = 0.95, population: bool = True, suppress: float | None = None, raw: bool = False
     ) -> str:
-        """Return the text that `to_csv` writes."""
+        """Return the text that `to_csv` writes; its arguments are explained there."""
         columns = self.columns_with_intervals(level=level, population=population, suppress=suppress)
         rows = max(map(len, columns.values()), default=0)
         source_column = {"data": np.full(rows, self.privacy.source)} if self.privacy.source else {}

@@ -143,7 +143,10 @@ def ask_weight_sums(axes: Any, weights: Weights, setting: Setting) -> Needs[tupl
 
 
 def note_on_weights(squares: SquaredWeights, caps: float) -> str:
-    """Return the note of every weighted result: cap, missing weights, and released design effect."""
+    """Return the note of every weighted result: cap, missing weights, and released design effect.
+
+    `caps` is the released sum of the weights, in units of the cap. If noise hides the design effect, the note says so.
+    """
     rule = f"{squares.weights}, {MISSING_WEIGHTS}"
     effect = squares.design_effect(caps)
     if isnan(effect):

@@ -181,5 +181,8 @@ def _times_zero_plus(value: Checked, number: float) -> Checked:
 
 
 def _periods(unit: str, moment: Checked) -> Checked:
-    """Return the number of the unit of the clock in which a timestamp lies."""
+    """Return the expression for the index, since 1970 and rounded down, of the second, minute or hour of a timestamp.
+
+    `unit` names which of them; the index is missing where the timestamp is.
+    """
     return Checked("count_periods", NUMBER, (moment,), value=float(MICROSECONDS[unit]))

@@ -259,7 +259,10 @@ def root_weights(points: int, bits: int) -> IntArray:
 
 @lru_cache(maxsize=16)  # a pure function of public facts
 def prefix_kernel(points: int, bits: int) -> FloatArray:
-    """Return the power series ``1 / ((1 - t) * weights(t))``, with weights in whole records.
+    """Return the first `points` coefficients of ``1 / ((1 - t) * w(t))``, which turn noisy values into prefixes.
+
+    They are convolved with the values. The series w has the coefficients ``root_weights(points, bits) / 2**bits``. The
+    array is read-only, because it is cached.
 
     Prefixes are ``A x``, A the lower triangle of ones, and values are ``R x`` plus noise. Triangular Toeplitz matrices
     are power series: ``A R**-1`` has these coefficients for every invertible R. (If R were an exact root of A, it would

@@ -128,7 +128,7 @@ class Balance(Spending):
 
     @property
     def owner(self) -> Owner:
-        """The dataset alone."""
+        """Key of the ledger row that is charged: a tuple with the name of the dataset alone."""
         return (self.account.dataset,)
 
     @property

@@ -104,8 +104,8 @@ class Haar(FixedWidthMechanism, PrefixMechanism):
     display_name = "a wavelet"
 
     def _plan(self, query: CountQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """Return a plan of noisy contrasts, with the least squares error of a prefix. Raises `UnsupportedQuery` if the
-        loss is zero.
+        """Return the plan of a Haar mechanism, with the expected error of a prefix sum that is estimated by least
+        squares from the noisy contrasts. Raises `UnsupportedQuery` if the loss is zero.
         """
         law = _haar_law(query, self.width, loss, adjacency)
         name = self.name_with_width(f"Haar wavelet of depth {len(law.levels)}")
@@ -216,8 +216,10 @@ def _haar_transform(cells: ExactTable) -> ExactTable:
 
 
 def _tensor_law(query: WaveletQuery, loss: PrivacyLoss, adjacency: Adjacency) -> HaarTensorSums:
-    """Return the law of noisy wavelets of a table, calibrated by `calibrate_prices`; cells outside the table and
-    missing records have separate noise.
+    """Return the noise law of the Haar wavelets of a table: one noise scale for each combination of bands.
+
+    `calibrate_prices` sets the scales so that all values together lose at most `loss`. The count of missing records
+    has separate noise, and so has the count of records outside the queried cells, unless the query covers the table.
     """
     family = Family.from_loss(loss)
     axes = [AxisPrices.from_side(side, family) for side in query.sides]

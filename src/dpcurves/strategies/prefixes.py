@@ -212,7 +212,8 @@ class Tuning:
     fairly_dense: float = 1.0
     """Ratio. Records per cell over a split's variance, above which a short first round shows them."""
     few_intervals: int = 24
-    """Intervals per quantile with which the third round of a search for quantiles is the last."""
+    """Intervals per quantile. If at most this many remain to be counted, the third round of a search for quantiles is
+    the last; otherwise another follows."""
     last_ratio: float = 3.0
     """Ratio. Records over the noise of a count that an interval near a quantile may hold in the last round."""
     pilot_ratio: float = 2.0

@@ -120,7 +120,7 @@ class Tuning:
     the loss.
     """
     target_fraction: float = 0.1
-    """Fraction of the loss. Largest fraction that `target_ratio` is aimed at with."""
+    """Fraction of the loss. A later pilot query gets at most this fraction to reach `target_ratio`."""
     occupied_z: float = 7.0
     """z-score of the noisy count of a decade above which the decade is occupied; smaller counts are taken for
     noise.

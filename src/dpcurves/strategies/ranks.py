@@ -89,7 +89,8 @@ class Tuning:
     crowded: float = 0.5
     """Share of the records in one interval of the pilot query above which private cuts are used instead."""
     even_share: float = 0.1
-    """Share of the records that is assumed to lie evenly, for all results of the pilot query."""
+    """Share of the records that is assumed to lie evenly over the whole grid, whatever the pilot query shows, so that
+    no part of the grid has very wide cells only."""
     cells_per_root: float = 0.6
     """Cells that are counted after a pilot query, over the square root of the signal-to-noise ratio."""
     merge_factor: float = 1.5

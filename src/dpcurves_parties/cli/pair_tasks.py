@@ -94,9 +94,12 @@ class Parties:
         from fractions import Fraction
 
         try:
-            return Fraction(self.min_valid)
+            fraction: Fraction | None = Fraction(self.min_valid)
         except (ValueError, ZeroDivisionError):
-            raise Misuse("min-valid", f"must be a fraction from 0 to 1, got {self.min_valid!r}") from None
+            fraction = None
+        if fraction is None or not 0 <= fraction <= 1:
+            raise Misuse("min-valid", f"must be a fraction from 0 to 1, got {self.min_valid!r}")
+        return fraction
 
     def read_servers(self, count: int) -> tuple[Server, ...]:
         """Return the URL, certificate and public keys of each server, from the `count` files that --servers names.

@@ -282,7 +282,8 @@ def round_noise(
 
 BUFFER_KIND = "buffered counter"
 MEMORY_RATIO = 12
-"""Ratio of the memories, in steps, of successive buffers."""
+"""Ratio of the memories, in steps, of successive buffers: smaller means more buffers, and a closer approximation of
+the square root."""
 LONGEST_MEMORY = 4
 """Horizons. Longest memory of a buffer."""
 SHORTEST = Fraction(1, 8)

@@ -287,7 +287,7 @@ class CarrySaveAdder(Generic[Words]):
         self._reduce_columns(COLUMN_HEIGHT)
 
     def total(self) -> list[Words]:
-        """Return the bits of the sum of all instances plus `offset`, as wires with one instance.
+        """Return the bits of the sum of all instances plus `offset`, lowest bit first, as wires with one instance each.
 
         Raises:
             ValueError: nothing was added.

@@ -239,7 +239,9 @@ class Response(ABC):
 
 
 FEWEST_PLACES = 16  # bits of a random integer at least, so that rounding costs little at a large epsilon
-EXTRA_PLACES = 13  # bits beyond those of 1 / epsilon, so that rounding adds less than a thousandth to the variance
+EXTRA_PLACES = 13
+"""Bits of the random integer that decides whether a bit is flipped, in addition to the bits of 1 / epsilon; rounding
+the probability then adds less than a thousandth to the variance."""
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ _SUITE = CipherSuite.new(KEMId.DHKEM_X25519_HKDF_SHA256, KDFId.HKDF_SHA256, AEAD
 COLLECTOR, CLIENT, AGGREGATORS = 0, 1, (2, 3)
 """Roles: server 0 is the leader, server 1 the helper."""
 TICKET = 0xFF10
-"""Type of the private extension with an owner's ticket for a server."""
+"""Type of the DAP report extension that holds an owner's ticket for a server."""
 
 
 ASKS = 0xFF11
