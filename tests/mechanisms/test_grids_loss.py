@@ -24,7 +24,7 @@ from dpcurves.histograms import (
 from dpcurves.laws import IntervalSums
 from dpcurves.mechanisms import AUTO
 from dpcurves.mechanisms.linear import compute_exact_sums
-from dpcurves.privacy import Adjacency, PrivacyLoss
+from dpcurves.privacy import Adjacency, PrivacyLoss, ReplaceOne
 from dpcurves.queries import RegionQuery
 
 CELLS = 6
@@ -72,7 +72,8 @@ def test_all_turns_together_lose_exactly_what_is_claimed(
         spent = np.sum([_spent(plan, sets, pairs) for plan in plans], axis=0)
         assert spent.max() == (loss.epsilon if loss.is_pure else loss.rho)
         sizes.add(len(plans[-1].law.blank_values()))
-    assert len(sizes) > 1
+    is_hopeless = isinstance(adjacency, ReplaceOne) and adjacency.unit.records == 1  # three records, publicly
+    assert len(sizes) > 1 or (is_hopeless and isinstance(estimator, RefinedGridEstimator))
 
 
 def _spent(plan: Plan, sets: IntArray, pairs: IntArray) -> NDArray[np.object_]:

@@ -18,7 +18,7 @@ from dpcurves.data import Axis, Grid, Outside
 from dpcurves.laws import Family, IntervalSums, NoisySums, ToeplitzSums
 from dpcurves.mechanisms import AUTO, Mechanism, SquareRoot
 from dpcurves.mechanisms.linear import compute_exact_sums
-from dpcurves.privacy import Adjacency, PrivacyLoss
+from dpcurves.privacy import Adjacency, PrivacyLoss, ReplaceOne
 from dpcurves.queries import CountQuery, Hint, PartitionQuery
 from dpcurves.session import answer_steps
 from dpcurves.strategies import prefixes
@@ -145,6 +145,11 @@ def test_a_look_for_full_cells_loses_what_was_granted_together(
     assert looks > 0
 
 
+def is_hopeless(adjacency: Adjacency) -> bool:
+    """Whether it is public that there are three records, which no noise of these losses lets one divide further."""
+    return isinstance(adjacency, ReplaceOne) and adjacency.unit.records == 1
+
+
 @pytest.mark.parametrize("loss", (LOSSES | LARGE).values(), ids=list(LOSSES | LARGE))
 @pytest.mark.parametrize("adjacency", ADJACENCIES, ids=repr)
 @pytest.mark.parametrize("around", [(0.5,), (0.0, 0.9)], ids=["median", "two quantiles"])
@@ -167,7 +172,7 @@ def test_turns_that_close_in_on_quantiles_lose_what_was_granted_together(
             tight.append(worst == granted)
             turns.add(len(plans))
     assert any(tight)
-    assert turns == {3, 4}
+    assert turns == ({3} if is_hopeless(adjacency) else {3, 4})
 
 
 def test_two_turns_are_paid_in_full_too() -> None:
