@@ -157,7 +157,7 @@ def expect_total(estimate: float, precision: float, public: int) -> float:
     weights = np.exp(log_weights - log_weights.max())
     weights[[0, -1]] /= 2
     expected = float(weights @ totals / weights.sum())
-    log_odds = log_weights.max() + np.log(weights.sum() * (totals[1] - totals[0]) / public)
+    log_odds = log_weights.max() + np.log(weights.sum() * (upper - lower) / (TOTALS - 1) / public)
     none_missing = float(np.exp(-np.logaddexp(0.0, log_odds + ((public - estimate) / deviation) ** 2 / 2)))
     return expected + none_missing * (public - expected)
 
