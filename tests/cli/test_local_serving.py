@@ -111,20 +111,19 @@ def wrong_messages(source: np.random.Generator) -> Iterator[tuple[str, bytes, st
 
 
 def test_ten_wrong_messages_are_told_in_one_line_each_and_nothing_of_them_is_kept(server: Server) -> None:
-    channel = server.channel()
-    before, size = json.loads(channel.get(WAY.removesuffix("/reports"))), server.store.stat().st_size
-    wrong = list(wrong_messages(np.random.default_rng(1)))
-    for path, message, line in wrong:
-        with pytest.raises(ProtocolError) as heard:
-            channel.post(path, message)
-        assert str(heard.value) == line
-    assert len(wrong) == 10
-    after = json.loads(channel.get(WAY.removesuffix("/reports")))
-    assert after["refused"] - before["refused"] == 7
-    assert after["reports"] == before["reports"]
-    assert server.store.stat().st_size == size
-    assert [line for line in server.log.splitlines() if "listens at" not in line and "written: " not in line] == []
-    channel.close()
+    with server.channel() as channel:
+        before, size = json.loads(channel.get(WAY.removesuffix("/reports"))), server.store.stat().st_size
+        wrong = list(wrong_messages(np.random.default_rng(1)))
+        for path, message, line in wrong:
+            with pytest.raises(ProtocolError) as heard:
+                channel.post(path, message)
+            assert str(heard.value) == line
+        assert len(wrong) == 10
+        after = json.loads(channel.get(WAY.removesuffix("/reports")))
+        assert after["refused"] - before["refused"] == 7
+        assert after["reports"] == before["reports"]
+        assert server.store.stat().st_size == size
+        assert [line for line in server.log.splitlines() if "listens at" not in line and "written: " not in line] == []
 
 
 def monitored(port: int, path: str) -> tuple[int, str]:
