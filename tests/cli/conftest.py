@@ -26,8 +26,9 @@ def app() -> Commands:
 
 
 @pytest.fixture
-def run(app: Commands) -> Run:
-    """Run a command as the terminal would."""
+def run(app: Commands, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Run a command as a pipe would: lines are as wide as in a file, whatever terminal the tests run in."""
+    monkeypatch.delenv("COLUMNS", raising=False)
 
     def invoke(*arguments: object) -> Result:
         result = CliRunner().invoke(app, [str(argument) for argument in arguments])

@@ -107,24 +107,23 @@ def wrong_messages(source: np.random.Generator) -> Iterator[tuple[str, bytes, st
     yield WAY, b'{"age": 3}', refused
     yield WAY, bytes(LARGEST + 1), f"message: must have at most {LARGEST} bytes; send it in smaller parts"
     other = f"/tasks/{OTHER.report_format.task.hex()}/reports"
-    yield other, OTHER.randomize(3), "task: is not served here; ask the server that the task document names"
+    yield other, OTHER.randomize(3), "task: is not served here; check the server's address and the task document"
 
 
 def test_ten_wrong_messages_are_told_in_one_line_each_and_nothing_of_them_is_kept(server: Server) -> None:
-    channel = server.channel()
-    before, size = json.loads(channel.get(WAY.removesuffix("/reports"))), server.store.stat().st_size
-    wrong = list(wrong_messages(np.random.default_rng(1)))
-    for path, message, line in wrong:
-        with pytest.raises(ProtocolError) as heard:
-            channel.post(path, message)
-        assert str(heard.value) == line
-    assert len(wrong) == 10
-    after = json.loads(channel.get(WAY.removesuffix("/reports")))
-    assert after["refused"] - before["refused"] == 7
-    assert after["reports"] == before["reports"]
-    assert server.store.stat().st_size == size
-    assert [line for line in server.log.splitlines() if "listens at" not in line and "written: " not in line] == []
-    channel.close()
+    with server.channel() as channel:
+        before, size = json.loads(channel.get(WAY.removesuffix("/reports"))), server.store.stat().st_size
+        wrong = list(wrong_messages(np.random.default_rng(1)))
+        for path, message, line in wrong:
+            with pytest.raises(ProtocolError) as heard:
+                channel.post(path, message)
+            assert str(heard.value) == line
+        assert len(wrong) == 10
+        after = json.loads(channel.get(WAY.removesuffix("/reports")))
+        assert after["refused"] - before["refused"] == 7
+        assert after["reports"] == before["reports"]
+        assert server.store.stat().st_size == size
+        assert [line for line in server.log.splitlines() if "listens at" not in line and "written: " not in line] == []
 
 
 def monitored(port: int, path: str) -> tuple[int, str]:

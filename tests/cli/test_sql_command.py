@@ -65,7 +65,7 @@ def test_a_plan_opens_no_table(run: Run) -> None:
         (f"{CDF} LIMIT 3", (), "statement: LIMIT is not accepted"),
         (CDF.replace("flights", "nowhere"), (), "statement: FROM nowhere: there is no such table or view"),
         (CDF.replace("delay", "salary"), (), "column: 'salary' is not in the data"),
-        (BY.format("flights"), (), "statement: GROUP BY carrier: its values are declared"),
+        (BY.format("flights"), (), "statement: GROUP BY carrier: declare its values, as in WHERE carrier IN"),
         (BY.format("flights"), ("--by", "carrier"), "by: a column and its values are needed"),
         (BY.format("flights"), ("--by", "tail=N1"), "by: 'tail' is not a column of GROUP BY"),
         (CDF, ("--plot", "x.txt"), "plot: a file that ends in"),

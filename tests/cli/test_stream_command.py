@@ -88,9 +88,9 @@ def test_files_are_read_as_lines_and_delimiter_say(run: Run, events: Path, tmp_p
         assert (done.exit_code, done.stdout) == (0, plain), done.stderr
     for source, given, refusal in (
         (str(named), ("--delimiter", "|"), "delimiter: JSON lines have no delimiter"),
-        ("x.parquet", ("--format", "csv"), "lines: Parquet"),
+        ("x.parquet", ("--format", "csv"), "format: Parquet has no lines; leave out this option"),
         ("redis://nowhere/0#events", ("--delimiter", ";"), "delimiter: entries of Redis have no lines"),
-        (str(events), ("--format", "xml"), "lines: must be csv or json, got 'xml'"),
+        (str(events), ("--format", "xml"), "format: must be csv or json, got 'xml'"),
     ):  # fmt: skip
         refused = run("stream", source, *terms, "--store", "sqlite://", *given)
         assert (refused.exit_code, refused.stderr.startswith(f"dpcurves: {refusal}")) == (2, True), refused.stderr
@@ -105,7 +105,7 @@ def test_the_example_replaces_nothing_that_was_given(run: Run, given: tuple[str,
     done = run("stream", "--example", *given)
     assert done.exit_code == 2
     assert done.stderr.startswith(f"dpcurves: {given[0][2:]}: --example has ")
-    assert done.stderr.endswith("leave it out\n")
+    assert done.stderr.endswith("; leave out this option\n")
     assert run("stream", "--example", "--user", "mac", "--every", "10m", "--grace", "1m").exit_code == 0
 
 
@@ -174,7 +174,7 @@ def test_drift_since_the_first_weeks_is_told_and_raises_alarms(run: Run, tmp_pat
     assert "drift, psi:" in live.stdout
     for other, refusal in (
         (("--reading", "totals"), "drift-since: drift needs counts of each step"),
-        (("--false-alarm-rate", "1e-9"), "alarms: alarms are too rare to simulate with 53 windows a year"),
+        (("--false-alarm-rate", "1e-9"), "false-alarm-rate: alarms are too rare to simulate with 53 windows a year"),
         (("--states", "a"), "column: count either numbers or states"),
         (("--drift-since", "0"), "drift-since: "),
     ):

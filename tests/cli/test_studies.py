@@ -146,8 +146,8 @@ def test_a_study_may_know_nothing_of_its_table_and_thirds_of_a_loss_fit_into_it(
     planned = run("study", file, table, "--adjacency", "add-remove", "--dry-run")
     assert planned.exit_code == 0, planned.output
     said = " ".join(planned.output.split())
-    assert "no groups of carrier are listed: epsilon 0.166667, delta 1e-06 finds" in said
-    assert "no grid is given: epsilon 0.5 pays for 4 rounds" in said
+    assert "no groups of carrier are listed: epsilon 0.1666666665, delta 1e-06 finds" in said
+    assert "no grid is given: epsilon 0.4999999995 pays for 4 rounds" in said
     assert "total: epsilon 2, delta 1e-06" in said
     done = run("study", file, table, "--adjacency", "add-remove", "--out", out)
     assert done.exit_code == 0, done.output
