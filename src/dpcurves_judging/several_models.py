@@ -190,7 +190,7 @@ class SeveralModelsQuestion:
         TypeError: the grid is no `Grid`.
 
     >>> import dpcurves as dp
-    >>> table = {"late": [0, 1] * 900, "a": [0.2, 0.8] * 900, "b": [0.4, 0.6] * 900, "c": [0.5, 0.5] * 900}
+    >>> table = {"late": [0, 1] * 900, "a": [0.2, 0.8] * 900, "b": [0.4, 0.6, 0.6, 0.6] * 450, "c": [0.5] * 1800}
     >>> question = dp.SeveralModelsQuestion("late", ("a", "b", "c"), dp.Grid(0, 1, cells=10))
     >>> with dp.Session(table, budget=dp.PrivacyLoss.pure(1), adjacency=dp.REPLACE_ONE) as session:
     ...     models = session.ask(question, dp.PrivacyLoss.pure(1))

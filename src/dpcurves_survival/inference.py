@@ -747,6 +747,7 @@ def interval_over_orders(
         return -upper_quantile(-low, (1 + level) / 2), upper_quantile(high, (1 + level) / 2)
     widths = [float(np.ptp(np.quantile(values, (0.25, 0.75)))) for values in (low, high) if np.isfinite(values).all()]
     spread = max(widths, default=0.0) / (2 * NormalDist().inv_cdf(0.75))  # standard deviation of a normal law
-    apart = float(np.median(high) - np.median(low))
+    lower, upper = float(np.median(low)), float(np.median(high))
+    apart = 0.0 if lower == upper else upper - lower  # both may be infinite
     each = end_level(max(apart, 0.0) / max(spread, 1e-12) if np.isfinite(apart) else np.inf, level)  # to divide by
     return -upper_quantile(-low, each), upper_quantile(high, each)

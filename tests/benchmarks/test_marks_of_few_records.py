@@ -22,7 +22,7 @@ def printed(*options: str) -> str:
 
 @pytest.fixture(scope="module")
 def kept() -> str:
-    return printed("--memo")
+    return printed("--kept")
 
 
 def test_what_misses_its_mark_has_a_reason(kept: str) -> None:

@@ -89,7 +89,7 @@ def test_what_says_how_all_edges_are_counted_is_refused_beside_some() -> None:
 
 def test_counts_that_are_no_row_of_cells_are_refused() -> None:
     for at in ((0,), (3,), (8, 9)):
-        with pytest.raises(ValueError, match=r"^evidence: must have counts"):
+        with pytest.raises(ValueError, match=r"^evidence: all rows must be counted below the same"):
             Evidence(replace(LAW, prefix_lengths=at), (*at, 0), None).as_cell_counts()
-    with pytest.raises(ValueError, match=r"^evidence: must have counts"):
+    with pytest.raises(ValueError, match=r"^evidence: all rows must be counted below the same"):
         Evidence(replace(LAW, prefix_lengths=(3, 4, 8)), (3, 4, 8, 0), None).as_cell_counts(2)

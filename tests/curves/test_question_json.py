@@ -46,7 +46,7 @@ def test_every_question_has_a_word() -> None:
         ([], "ask: one of auto-range-cdf, "),
         ({"ask": "cfd"}, "ask: one of auto-range-cdf, "),
         ({"ask": "cdf", "grid": "0:1:4"}, "column: the field is missing: add it to the question"),
-        ({"ask": "cdf", "column": "x", "gird": "0:1:4"}, "gird: there is no such field; there are column, grid"),
+        ({"ask": "cdf", "column": "x", "gird": "0:1:4"}, "gird: there is no such field; there are column, grid, by, "),
         ({"ask": "cdf", "column": "x", "grid": 7}, "grid: an object is needed, as in"),
         ({"ask": "cdf", "column": "x", "grid": "0:1"}, "grid: write lower:upper:cells"),
         ({"ask": "cdf", "column": "x", "grid": "0:1:4", "by": "y"}, "by: an object is needed"),

@@ -200,7 +200,7 @@ def test_of_units_with_several_records_no_population_is_spoken_of() -> None:
     [
         (("t", "e", dp.Grid(0, 1, cells=2**14 + 1)), "grid: at most 16384"),
         (("t", "e", GRID, "g"), "by: Categories"),
-        (("t", "e", GRID, None, "yes"), "censored: say which"),
+        (("t", "e", GRID, None, "yes"), "censored_value: say which label is negative"),
     ],
 )
 def test_what_is_no_question_is_refused(fields: Any, line: str) -> None:

@@ -291,7 +291,7 @@ def test_what_is_no_partition_is_refused() -> None:
         PrivTree().plan(CountQuery(axes, CountUse.CELLS), PrivacyLoss.pure(1), who)
     with pytest.raises(UnsupportedQuery, match="above zero"):
         PrivTree().plan(query((4,), (2,), 0), PrivacyLoss.pure(1) * Fraction(0), who)
-    with pytest.raises(UnsupportedQuery, match="more noise"):
+    with pytest.raises(UnsupportedQuery, match="^epsilon, rho: epsilon 1e-13 is too small to grow a partition"):
         PrivTree().plan(query((4,), (2,), 0), PrivacyLoss.pure("1e-13"), who)
     for fans, least, rule in (((2, 2), 0, "^fans"), ((0,), 0, "^fans"), ((2,), -1, "^least"), ((2,), 2**51, "^least")):
         with pytest.raises(ValueError, match=rule):

@@ -97,9 +97,9 @@ class TailCounts(NamedTuple):
         """Return the power law through two points of each draw, from the farther of its second point and the bound."""
         distances, start = self.distances, max(second, self.bound_index)
         begin, end = np.maximum(records[:, first], 1e-9), np.maximum(records[:, second], 1e-9)
-        index = np.log(np.maximum(begin / end, 1.0)) / np.log(distances[second] / distances[first])
+        index = np.log(np.maximum(begin / end, 1.0)) / (np.log(distances[second]) - np.log(distances[first]))
         with np.errstate(over="ignore"):
-            beyond = end * np.exp(-index * np.log(distances[start] / distances[second]))
+            beyond = end * np.exp(-index * (np.log(distances[start]) - np.log(distances[second])))
         widths = np.diff(distances[self.bound_index : start + 1])
         between = (records[:, self.bound_index : start] * widths).sum(axis=1)
         return PowerLaw(between, beyond, index, np.full(len(records), distances[start]))
