@@ -175,7 +175,7 @@ def _parse_fields(kind: type[Any], stored: Mapping[str, Any]) -> Any:
     """Return the object of this class from JSON values of its fields. Raises `InvalidArgument` for an unknown or
     missing field."""
     hints = get_type_hints(kind)
-    fields_by_name = {field.name: field for field in sorted(fields(kind), key=lambda field: field.kw_only)}
+    fields_by_name = {field.name: field for field in sorted(fields(kind), key=lambda field: bool(field.kw_only))}
     require_known_fields(stored, fields_by_name)
     missing = [name for name, field in fields_by_name.items() if field.default is MISSING and name not in stored]
     if missing:
