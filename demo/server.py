@@ -199,6 +199,9 @@ class Person:
 def divide(stefan: Person) -> None:
     """Let a steward create a project, admit two analysts, and give each half of the cap."""
     manage = "/manage/flights"
+    # the operator's command has proposed the open table: a steward looks at it and confirms it
+    (digest,) = re.findall(r'name="digest" value="([^"]+)"', stefan.get(manage))
+    stefan.post(manage, f"{manage}/synthetic/confirm", digest=digest)
     stefan.post(manage, f"{manage}/projects", name="delays", description="Which flights arrive late?")
     for name in ("ann", "bob"):
         stefan.post(manage, f"{manage}/people", do="admit", project="delays", person=name)
