@@ -10,13 +10,11 @@ import asyncio
 import os
 import pickle
 import struct
-import subprocess
 import sys
 import threading
 from collections import OrderedDict, deque
 from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import Future
-from contextlib import suppress
 from dataclasses import dataclass, fields, is_dataclass
 from hashlib import sha256
 from math import prod
@@ -37,6 +35,7 @@ from dpcurves.session import plan_question
 from dpcurves_parties.serving.messages import ProtocolError, disable_core_dumps
 from dpcurves_parties.serving.task_app import RateLimiter
 
+from .child_process import ChildProcess
 from .datasets import Dataset
 from .declared_columns import Declared
 from .synthetic import LruCache
@@ -61,6 +60,7 @@ BLOATED = 2**29
 """Bytes of resident memory after which the planning process ends and another one starts."""
 TOO_LARGE = "the question is too large to be planned here; use fewer cells"
 BUSY = "too many plans wait; try again in a minute"
+UNPLANNED = "the plan took too long, or the planning process ended; use fewer cells, or try again in a minute"
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +173,7 @@ async def respond_when_planned(respond: Callable[[], Answer]) -> Answer:
     """Return `respond()`, called in a thread again whenever a plan that it needs is made.
 
     Raises:
-        ProtocolError: The plan was not made in `SECONDS` for each plan before it.
+        ProtocolError: The plan could not be made now (status 503). It is not remembered as too large.
     """
     while True:
         try:
@@ -197,7 +197,7 @@ class Planner:
         self._futures: dict[Hashable, Future[None]] = {}
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
-        self._process: subprocess.Popen[bytes] | None = None
+        self._child = ChildProcess("dpcurves_server.planner")
 
     def plan(self, person: str, project: str, question: Any, job: PlanJob) -> PlannedRounds:
         """Return the plan of a question.
@@ -227,7 +227,7 @@ class Planner:
         """Stop the process, even while it plans."""
         with self._changed:
             self._waiting.clear()
-        self._stop_process()
+        self._child.stop()
 
     def _submit(self, person: str, key: Hashable, job: PlanJob) -> Future[None]:
         """Return the future of a plan: of an equal plan which waits already, or of a new one in the person's queue.
@@ -246,6 +246,7 @@ class Planner:
             self._rate.count_requests(person)
             self._waiting.setdefault(person, deque()).append((key, job))
             future = self._futures[key] = Future[None]()
+            future.set_running_or_notify_cancel()  # several may wait for it: nobody who leaves can cancel it
             if self._thread is None:
                 self._thread = threading.Thread(target=self._work, name="plans", daemon=True)
                 self._thread.start()
@@ -253,7 +254,7 @@ class Planner:
         return future
 
     def _work(self) -> None:
-        """Make plans, one at a time: one of each person who waits, in turns."""
+        """Make plans, one at a time: one of each person who waits, in turns. No outcome of a plan ends the thread."""
         while True:
             with self._changed:
                 while not self._waiting:
@@ -262,45 +263,35 @@ class Planner:
                 key, job = jobs.popleft()
                 if jobs:
                     self._waiting[person] = jobs  # at the end of the line
-            outcome = self._plan_apart(job)
-            self._outcomes.get_or_compute(key, lambda outcome=outcome: outcome)  # type: ignore[misc]
+            try:
+                outcome = self._plan_apart(job)
+            except Exception:  # whatever it was, those who wait are answered, and the next plan is made
+                outcome = None
+            if outcome is not None:
+                self._outcomes.get_or_compute(key, lambda outcome=outcome: outcome)  # type: ignore[misc]
             with self._changed:
                 future = self._futures.pop(key)
-            future.set_result(None)
+            if outcome is None:
+                future.set_exception(ProtocolError("plans", UNPLANNED, 503))
+            else:
+                future.set_result(None)
 
-    def _plan_apart(self, job: PlanJob) -> PlannedRounds | ArgumentError:
-        """Plan in the other process; a question that ends it is too large."""
-        process = self._ensure_process()
-        timer = threading.Timer(SECONDS, process.kill)
-        timer.start()
+    def _plan_apart(self, job: PlanJob) -> PlannedRounds | ArgumentError | None:
+        """Return the outcome of planning in the other process; None if it ended or took `SECONDS`."""
         try:
-            _write_message(cast("IO[bytes]", process.stdin), job)
-            outcome, is_bloated = _read_message(cast("IO[bytes]", process.stdout))
+            process = self._child.ensure_running()
+            timer = threading.Timer(SECONDS, process.kill)
+            timer.start()
+            try:
+                _write_message(cast("IO[bytes]", process.stdin), job)
+                outcome, is_bloated = _read_message(cast("IO[bytes]", process.stdout))
+            finally:
+                timer.cancel()
         except (OSError, EOFError, pickle.UnpicklingError):
-            outcome, is_bloated = InvalidArgument("question", TOO_LARGE), True
-        finally:
-            timer.cancel()
+            outcome, is_bloated = None, True
         if is_bloated:
-            self._stop_process()
-        return cast("PlannedRounds | ArgumentError", outcome)
-
-    def _ensure_process(self) -> subprocess.Popen[bytes]:
-        """Return the planning process, after starting one if none runs."""
-        if self._process is None or self._process.poll() is not None:
-            self._stop_process()
-            command = [sys.executable, "-m", "dpcurves_server.planner"]
-            self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        return self._process
-
-    def _stop_process(self) -> None:
-        """Kill the planning process, if there is one, and close its pipes."""
-        process, self._process = self._process, None
-        if process is not None:
-            process.kill()
-            process.wait()
-            for pipe in (process.stdin, process.stdout):
-                with suppress(OSError):
-                    cast("IO[bytes]", pipe).close()
+            self._child.stop()
+        return cast("PlannedRounds | ArgumentError | None", outcome)
 
 
 def _plan_or_refuse(job: PlanJob) -> PlannedRounds | ArgumentError:

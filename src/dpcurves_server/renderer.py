@@ -13,7 +13,6 @@ from base64 import b64encode
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from io import BytesIO
@@ -41,6 +40,7 @@ from dpcurves.session import Session
 from dpcurves.shortcuts import compare
 from dpcurves_parties.serving.messages import ProtocolError, disable_core_dumps
 
+from .child_process import ChildProcess
 from .declared_columns import columns_from_json, dummy_table
 from .questions import QuestionPlan, loss_from_text, loss_to_json
 from .releases import DRAWING, LEVEL, Answer, Releases, render_svg
@@ -251,8 +251,8 @@ class Renderer:
         self._last: dict[str, Future[Drawing]] = {}
         self._waiting = Counter[str]()
         self._counting = threading.Lock()
-        self._process: subprocess.Popen[bytes] | None = None
-        self._has = ""
+        self._child = ChildProcess("dpcurves_server.renderer")
+        self._sent: tuple[object, str] = (None, "")  # the process that has a table, and the table's digest
 
     def start(self) -> None:
         """Start the process, so that it imports its modules before the first request."""
@@ -262,7 +262,7 @@ class Renderer:
         """Kill the drawing process, even while it draws, and take no further requests."""
         for thread_pool in self._hands.values():
             thread_pool.shutdown(wait=False, cancel_futures=True)
-        self._stop_process()
+        self._child.stop()
 
     def find(self, facts: Facts, table: SyntheticTable | None) -> Drawing | None:
         """Return the cached drawing of these inputs, or None."""
@@ -319,7 +319,7 @@ class Renderer:
     def _warm_up(self) -> None:
         """Start the process while no drawing is made."""
         with self._turn:
-            self._ensure_process()
+            self._child.ensure_running()
 
     def _draw(self, facts: Facts, table: SyntheticTable | None) -> Drawing:
         """Return a drawing when the process is free; requests of both queues take turns."""
@@ -330,12 +330,12 @@ class Renderer:
         """Return the drawing that the process makes. Raises `ProtocolError` (status 503) if it fails or takes too
         long.
         """
-        ending = threading.Timer(SECONDS, self._kill)
+        ending = threading.Timer(SECONDS, self._child.kill)
         ending.start()
         try:
-            answer = self._send_job(self._ensure_process(), facts, table)
+            answer = self._send_job(self._child.ensure_running(), facts, table)
         except (OSError, ValueError):
-            self._stop_process()
+            self._child.stop()
             raise ProtocolError("picture", NO_PICTURE, 503) from None
         finally:
             ending.cancel()
@@ -345,39 +345,14 @@ class Renderer:
 
     def _send_job(self, process: subprocess.Popen[bytes], facts: Facts, table: SyntheticTable | None) -> Facts:
         """Send a job to the process and return its answer. Raises `OSError` or `ValueError` if it has ended."""
-        table_bytes = b"" if table is None or table.digest == self._has else table.parquet_bytes
+        table_bytes = b"" if table is None or self._sent == (process, table.digest) else table.parquet_bytes
         line = json.dumps({**facts, "octets": len(table_bytes), "has_table": table is not None})
         request_pipe, answer_pipe = cast("IO[bytes]", process.stdin), cast("IO[bytes]", process.stdout)
         request_pipe.write(line.encode() + b"\n" + table_bytes)
         request_pipe.flush()
         if table_bytes and table is not None:
-            self._has = table.digest
+            self._sent = process, table.digest
         return cast("Facts", json.loads(answer_pipe.readline()))
-
-    def _ensure_process(self) -> subprocess.Popen[bytes]:
-        """Return the running drawing process; start one if it has ended."""
-        if self._process is None or self._process.poll() is not None:
-            self._stop_process()
-            command = [sys.executable, "-m", "dpcurves_server.renderer"]
-            self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-            self._has = ""
-        return self._process
-
-    def _kill(self) -> None:
-        """Kill the drawing process, which ends its present drawing."""
-        process = self._process
-        if process is not None:
-            process.kill()
-
-    def _stop_process(self) -> None:
-        """Kill the drawing process, wait for its end, and close its pipes."""
-        process, self._process = self._process, None
-        if process is not None:
-            process.kill()
-            process.wait()
-            for pipe in (process.stdin, process.stdout):
-                with suppress(OSError):
-                    cast("IO[bytes]", pipe).close()
 
 
 def _cache_key(facts: Facts, table: SyntheticTable | None) -> bytes:

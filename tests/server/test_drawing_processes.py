@@ -56,7 +56,7 @@ def packed(*delays: float) -> bytes:
 
 def process_of(studio: Renderer) -> Any:
     studio._hands[SKETCH].submit(studio._warm_up).result(SECONDS)
-    return studio._process
+    return studio._child.process
 
 
 def test_a_sketch_that_is_kept_holds_no_table(scene: Scene, studio: Renderer) -> None:
@@ -73,7 +73,7 @@ def test_a_table_is_sent_once_and_another_one_is_another_sketch(scene: Scene, st
     drawn = [studio.submit(facts(scene, 7), table).result(SECONDS).svg for table in (one, other, None)]
     again = studio.submit(facts(scene, 8), other).result(SECONDS).svg  # after the dummy table: it is still there
     assert len({*drawn, again}) == 4
-    assert studio._has == other.digest
+    assert studio._sent[1] == other.digest
     assert all("SEEDED: NOT PRIVATE" in svg for svg in (*drawn, again))
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
 import threading
 import tracemalloc
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -47,15 +49,65 @@ def test_a_large_plan_is_made_apart_also_after_one_that_ended_the_process(scene:
     planned = scene.gate.questions.plan(scene.ann, "delays", LARGE, LOSS)
     assert planned.plans == job(scene, LARGE).plan()
     planning = scene.gate.questions.planner
-    assert planning._process is not None
-    planning._process.kill()
-    real, dead = planning._ensure_process, planning._process
-    planning._ensure_process = lambda: dead  # type: ignore[method-assign]
-    assert str(planning._plan_apart(job(scene, LARGE))) == f"question: {planner.TOO_LARGE}"
-    planning._ensure_process = real  # type: ignore[method-assign]
+    real, dead = planning._child.ensure_running, planning._child.process
+    assert dead is not None
+    dead.kill()
+    planning._child.ensure_running = lambda: dead  # type: ignore[method-assign]
+    assert planning._plan_apart(job(scene, LARGE)) is None
+    planning._child.ensure_running = real  # type: ignore[method-assign]
     assert planning._plan_apart(job(scene, LARGE)) == planned.plans
     with pytest.raises(PlanPending):  # another project must not learn that the question was planned before
         scene.gate.questions.planner.plan("bob", "other", question_from_json(LARGE), job(scene, LARGE))
+
+
+@pytest.mark.parametrize("trouble", [None, OSError("no process"), RuntimeError("a fault"), MemoryError()], ids=repr)
+def test_a_plan_that_fails_is_said_not_kept_and_holds_up_no_other_one(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, trouble: BaseException | None
+) -> None:
+    planning, outcomes = Planner(), [trouble, InvalidArgument("question", "planned")]
+
+    def plan(self: Planner, job: PlanJob) -> Any:
+        outcome = outcomes.pop(0)
+        if outcome is None or isinstance(outcome, InvalidArgument):
+            return outcome
+        raise outcome
+
+    monkeypatch.setattr(Planner, "_plan_apart", plan)
+    question = question_from_json(LARGE)
+    with pytest.raises(PlanPending) as pending:
+        planning.plan("ann", "delays", question, job(scene, LARGE))
+    with pytest.raises(ProtocolError, match="took too long, or the planning process ended"):
+        pending.value.future.result(SECONDS)
+    with pytest.raises(PlanPending) as pending:  # the same question is tried again
+        planning.plan("ann", "delays", question, job(scene, LARGE))
+    pending.value.future.result(SECONDS)
+    with pytest.raises(InvalidArgument, match="planned"):
+        planning.plan("ann", "delays", question, job(scene, LARGE))
+
+
+def test_somebody_who_leaves_cancels_no_plan_of_others(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    planning, may_plan = Planner(), threading.Event()
+    monkeypatch.setattr(
+        Planner, "_plan_apart", lambda self, job: may_plan.wait(SECONDS) and InvalidArgument("question", "planned")
+    )
+
+    def ask() -> None:
+        planning.plan("ann", "delays", question_from_json(LARGE), job(scene, LARGE))
+
+    async def leave() -> None:
+        waiting = asyncio.ensure_future(planner.respond_when_planned(ask))
+        await asyncio.sleep(0.2)
+        waiting.cancel()
+        with suppress(asyncio.CancelledError):
+            await waiting
+
+    asyncio.run(leave())
+    with pytest.raises(PlanPending) as pending:
+        ask()
+    may_plan.set()
+    pending.value.future.result(SECONDS)
+    with pytest.raises(InvalidArgument, match="planned"):
+        ask()
 
 
 def test_one_person_waits_for_few_plans_and_others_take_turns(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:

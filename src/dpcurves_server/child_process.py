@@ -1,0 +1,49 @@
+"""Processes of this package that answer jobs on their pipes, one at a time, started when there is a job."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from contextlib import suppress
+from typing import IO, cast
+
+
+class ChildProcess:
+    """A process that runs a module of this package, with pipes for its input and output.
+
+    Attributes:
+        module: The module's dotted name.
+        process: The present process, which may have ended; None before the first job.
+    """
+
+    def __init__(self, module: str) -> None:
+        self.module = module
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def ensure_running(self) -> subprocess.Popen[bytes]:
+        """Return the running process, after starting one if there is none or it has ended.
+
+        Raises:
+            OSError: The system starts no process now.
+        """
+        if self.process is None or self.process.poll() is not None:
+            self.stop()
+            command = [sys.executable, "-m", self.module]
+            self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        return self.process
+
+    def kill(self) -> None:
+        """Kill the process, if there is one, which ends its present job. It is not waited for."""
+        process = self.process
+        if process is not None:
+            process.kill()
+
+    def stop(self) -> None:
+        """Kill the process, if there is one, wait for its end, and close its pipes."""
+        process, self.process = self.process, None
+        if process is not None:
+            process.kill()
+            process.wait()
+            for pipe in (process.stdin, process.stdout):
+                with suppress(OSError):
+                    cast("IO[bytes]", pipe).close()
