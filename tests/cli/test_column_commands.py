@@ -108,6 +108,7 @@ def test_count_sum_and_variance_are_asked_alone(run: Run, parquet: Path) -> None
     split = run("count", parquet, *delay, "--by", "carrier=AA,UA", *SURE).stdout
     assert "records with a value of delay" in split
     assert "count, population" in split
+    assert "with a value" not in run("count", parquet, *SURE).stdout  # no column is read
 
 
 def test_a_histogram_is_shown_with_its_face_below(run: Run, parquet: Path) -> None:

@@ -46,7 +46,7 @@ REFUSED_TEXTS = [
     "TIMESTAMP '2024-01-01' = seen",
     "DATE '2024-02-30' = born", "error('x') = sex", "sleep(1) = 1", "age = ALL (1)", "age BETWEEN SYMMETRIC 1 AND 2",
     "NOT " * 40 + "insured", "(" * 70 + "age" + ")" * 70, " + ".join(["age"] * 150), "sex = '" + "x" * 300 + "'",
-    "sex = 'a\nb'",
+    "sex = 'a\nb'", "code = 01", "code IN (1, 007)", "age > 00", "age > 01.5",
 ]  # fmt: skip
 
 

@@ -61,6 +61,8 @@ SUM_HALF = 2**18
 SUMMARY_DRAWS = 5000
 """Draws of the simulated noise: the ends of an interval of level 0.95 have 125 draws beyond them."""
 COUNT, SUM, MEAN, VARIANCE = "count", "sum", "mean", "variance"
+OF_ALL_RECORDS = "records"
+"""Label of a count of all records, which reads no column."""
 ALL_FOUR = COUNT, SUM, MEAN, VARIANCE
 READ = {1: (COUNT,), 2: (COUNT, SUM, MEAN), 3: ALL_FOUR, 4: ALL_FOUR}
 """Statistics by the number of releases: counts, sums, sums of squares, counts of a few cells."""
@@ -179,7 +181,8 @@ class Summary(IntervalResult):
     def plot_label(self) -> str:
         """The axis label: number, column and clipping bounds."""
         if self.statistic == COUNT:
-            return f"{self.COUNTED_OBJECTS} with a value of {self.label}"
+            of_column = "" if self.label == OF_ALL_RECORDS else f" with a value of {self.label}"
+            return f"{self.COUNTED_OBJECTS}{of_column}"
         if self.tails is not None:
             covered = f"; intervals are for the {self.statistic} of all values" if self.statistic != VARIANCE else ""
             return f"{self.label}: {self.names[self.statistic]}{covered}"
@@ -614,7 +617,7 @@ class CountQuestion(TableQuestion):
     @property
     def _label(self) -> str:
         """Name of the counted quantity."""
-        return "records" if self.column == ALL_RECORDS else self.column
+        return OF_ALL_RECORDS if self.column == ALL_RECORDS else self.column
 
     def __str__(self) -> str:
         return describe_question(COUNT, self._label, self.by)

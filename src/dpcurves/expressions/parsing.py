@@ -312,6 +312,8 @@ class _Parser:
         """Return a literal, a column, a call or an expression in brackets."""
         word = self._next
         if word.kind == "number":
+            if word.text[0] == "0" and word.text[1:2].isdigit():
+                self._refuse(word, f"a number has no leading zero; write '{word.text}' in quotes for a code, as text")
             self.position += 1
             return Literal(float(word.text))
         if word.kind == "text":
