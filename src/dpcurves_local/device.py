@@ -20,7 +20,7 @@ from dpcurves.arguments import InvalidArgument
 from dpcurves.arrays import IntArray
 from dpcurves.conversation import UnsupportedQuery
 from dpcurves.curves import HistogramQuestion
-from dpcurves.data import LOOKS_LIKE_AN_EXPRESSION, Axis, Categories, Grid, Outside
+from dpcurves.data import ALL_RECORDS, Axis, Categories, Grid, Outside, is_expression
 from dpcurves.data.grid import Spacing
 from dpcurves.expressions import ValueType, evaluate_expression, parse_expression
 from dpcurves.noise.randomness import Randomness
@@ -87,7 +87,9 @@ def _passes_filter(axes: Sequence[Axis | Categories], value: Any) -> bool:
 def _read_column(axis: Axis | Categories, value: Mapping[Any, Any]) -> Any:
     """SECRET: return the value of an axis' column or expression in a mapping; None if it is missing."""
     name = str(axis.column)
-    if name in value or not LOOKS_LIKE_AN_EXPRESSION.search(name):
+    if name == ALL_RECORDS and isinstance(axis, Axis):
+        return 1
+    if not is_expression(axis, value):
         return value.get(axis.column)
     result = _evaluate(name, value, ValueType.NUMBER if isinstance(axis, Axis) else None)
     return result.item() if isinstance(result, np.generic) else result

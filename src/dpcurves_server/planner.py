@@ -25,7 +25,7 @@ from fastapi.concurrency import run_in_threadpool
 from dpcurves.arguments import ArgumentError, InvalidArgument, describe_value
 from dpcurves.conversation import Plan
 from dpcurves.curves.question_json import question_from_json, question_to_json
-from dpcurves.data import Categories, Grid, find_input_columns
+from dpcurves.data import Categories, Grid, find_input_columns, is_expression
 from dpcurves.data.axis import Category, Predictor
 from dpcurves.display.text import PlanLine, plan_lines
 from dpcurves.ledger.account import LONGEST_ACCOUNT_NAME
@@ -332,7 +332,7 @@ def require_declared(plans: Sequence[Plan], dataset: str, columns: Sequence[Decl
                     raise InvalidArgument(
                         "column", f"{dataset!r} declares no column {column!r}"[:LONGEST_ACCOUNT_NAME], column
                     )
-            if axis.column not in declared:  # of a model, or an expression, whose columns are declared
+            if axis.column not in declared or is_expression(axis, declared):  # of a model, or columns that are declared
                 continue
             if not isinstance(axis, Categories | Predictor) and not isinstance(axis.column, Predictor):
                 _require_numbers(declared[str(axis.column)])

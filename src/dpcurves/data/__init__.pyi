@@ -10,6 +10,7 @@ from .axis import (
     TypedAxis,
     UnlistedCategories,
     find_input_columns,
+    is_expression,
     parse_category,
 )
 from .csv_file import CsvFile, is_text_file, parse_delimiter
@@ -60,6 +61,7 @@ __all__ = [
     "Weights",
     "doubling_grid",
     "find_input_columns",
+    "is_expression",
     "is_text_file",
     "middles_of",
     "parse_category",

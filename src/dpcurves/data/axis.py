@@ -159,7 +159,9 @@ def _to_number(value: Any) -> float:
 
 
 ALL_RECORDS = "*"
-"""Name of a column in which each record has the value 1, for any content of its fields."""
+"""Name of a column in which each record has the value 1, for any content of its fields. A numeric column of a table
+that has this name is written as an expression: ``'"*"'``."""
+
 Category = str | int | float | bool
 SCALARS: tuple[tuple[type, type], ...] = (
     (np.str_, str), (np.bool_, bool), (np.integer, int), (np.floating, float)
@@ -182,6 +184,7 @@ class Axis:
 
     Raises:
         TypeError: the grid is not a `Grid`, or the column neither a name nor a model.
+        ValueError: the column is ``"*"`` (all records), and the grid has several cells.
     """
 
     column: str | Predictor
@@ -193,6 +196,10 @@ class Axis:
             object.__setattr__(self, "column", str(self.column))
         require_type("column", self.column, (str, Predictor), "the name of a column, or a Scorecard or Trees,")
         require_type("grid", self.grid, Grid, "a Grid, as in Grid(0, 100, cells=64),")
+        if self.column == ALL_RECORDS and self.grid.cells > 1:
+            raise InvalidArgument(
+                "column", """'*' means all records, which only counts; write '"*"' for a column of this name""", "*"
+            )
 
     @property
     def slots(self) -> int:
@@ -266,6 +273,20 @@ LOOKS_LIKE_AN_EXPRESSION = re.compile(r"""[-+*/()<>=!:"']|\b(?:and|or|not|is|in|
 """Signs and words without which a text is the name of a column, not an expression."""
 
 
+def is_expression(axis: Axis | Categories, names: Container[str] = ()) -> bool:
+    """Return True if the column of an axis is an expression, or all records, and not one of the named columns.
+
+    >>> is_expression(Axis("wage / hours", Grid(0, 1, cells=1)), ["wage", "hours"])
+    True
+    >>> is_expression(Axis("wage / hours", Grid(0, 1, cells=1)), ["wage / hours"])
+    False
+    """
+    column = axis.column
+    if not isinstance(column, str) or not LOOKS_LIKE_AN_EXPRESSION.search(column):
+        return False
+    return column not in names or (column == ALL_RECORDS and isinstance(axis, Axis))
+
+
 def find_input_columns(axis: Axis | Categories, names: Container[str] = ()) -> tuple[str, ...]:
     """Return the columns that an axis reads: the columns of its model or expression, and of its filter.
 
@@ -279,7 +300,7 @@ def find_input_columns(axis: Axis | Categories, names: Container[str] = ()) -> t
     columns: list[str] = []
     if isinstance(axis.column, Predictor):
         columns += [model_input.column for model_input in axis.column.inputs]
-    elif axis.column in names or not LOOKS_LIKE_AN_EXPRESSION.search(axis.column):
+    elif not is_expression(axis, names):
         columns.append(axis.column)
     elif axis.column != ALL_RECORDS:
         try:

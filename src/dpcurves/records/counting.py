@@ -18,7 +18,6 @@ from ..arguments import InvalidArgument, WrongArgumentType, describe_value
 from ..arrays import BoolArray, FloatArray, IntArray, compile_loop
 from ..data import (
     ALL_RECORDS,
-    LOOKS_LIKE_AN_EXPRESSION,
     Axis,
     Categories,
     Category,
@@ -29,6 +28,7 @@ from ..data import (
     SelectedCategories,
     TypedAxis,
     UnlistedCategories,
+    is_expression,
 )
 from ..data.universe import BITS_A_DIGIT
 from ..expressions import rename_columns
@@ -367,7 +367,7 @@ class Records:
     def each_batch(self, axes: Axes, take: Callable[[Sequence[FloatArray]], None]) -> None:
         """Call `take` with the columns of each batch, one per axis: numbers, or indices of categories; NaN: missing."""
         self.check(axes)
-        _require_values(axes)
+        _require_values(axes, self._engine.columns)
 
         def read_batches() -> None:
             """Read the batches, score them if an axis is a model, and pass each to `take`."""
@@ -496,7 +496,7 @@ class Records:
         out of range.
         """
         self.check(axes)
-        _require_values(axes)
+        _require_values(axes, self._engine.columns)
         if not isinstance(axes[-1], Axis):
             raise InvalidArgument(
                 "column",
@@ -555,7 +555,7 @@ class Records:
             unfiltered = replace(query, axes=tuple(replace(axis, where="") for axis in query.axes))
             return self.with_filter(query.where).count_confirming_subsets(unfiltered)
         self.check(query.axes)
-        _require_values(query.axes)
+        _require_values(query.axes, self._engine.columns)
 
         def fit_subsets() -> int:
             """Read all records with their subsets and return the exact number of confirming subsets."""
@@ -629,18 +629,15 @@ class Records:
     def time_kind(self, column: str) -> str:
         """Return the kind of time that the schema declares for a column: date, moment, duration or none."""
         columns = self._engine.columns
-        if self._is_expression(column):
+        if isinstance(column, str) and is_expression(
+            Axis(column, Grid(0, 1, cells=1)), {known.name for known in columns}
+        ):
             return self._derive_column(column, True)[0].time
         return columns[find_column(column, columns)].time
 
     def _rename_columns(self, text: str) -> str:
         """Return an expression with the schema's names of the columns."""
         return text if text == ALL_RECORDS or not self._names else rename_columns(text, self._names)
-
-    def _is_expression(self, column: object) -> bool:
-        """Return True if a name is not in the schema, but may be an expression of columns."""
-        names = {known.name for known in self._engine.columns}
-        return isinstance(column, str) and column not in names and LOOKS_LIKE_AN_EXPRESSION.search(column) is not None
 
     def _derive_column(self, text: str, is_numeric: bool) -> tuple[Column, int]:
         """Return the column of an expression and its position.
@@ -675,7 +672,7 @@ class Records:
 
     def _bind_axis(self, axis: Axis | Categories, columns: Sequence[Column]) -> engines.BoundAxis:
         """Resolve an axis to a column of the schema, or to a derived one, on a grid of its values."""
-        if not self._is_expression(axis.column):
+        if not is_expression(axis, {column.name for column in columns}):
             position = find_column(axis.column, columns)
             return engines.BoundAxis(axis, _adapt_column(axis, columns[position]), position)
         text = str(axis.column)
@@ -894,15 +891,16 @@ def _suggest_both_classes(arguments: tuple[str, ...]) -> str:
 # SENSITIVE. Predictions of models, computed record by record while the records are read.
 
 
-def _require_values(axes: Axes) -> None:
+def _require_values(axes: Axes, columns: Sequence[Column]) -> None:
     """Refuse logarithms and exponentials where values are computed with, which differ between libraries.
 
     Raises:
-        ValueError: an axis is of a logarithm or an exponential.
+        ValueError: an axis is of a logarithm or an exponential, and of no column with that name.
     """
+    names = {column.name for column in columns}
     for axis in axes:
         chain = None
-        if isinstance(axis, Axis) and isinstance(axis.column, str) and "(" in axis.column:
+        if isinstance(axis, Axis) and isinstance(axis.column, str) and is_expression(axis, names):
             with suppress(InvalidArgument):  # the name of a column may have brackets
                 chain = find_chain(axis.column)
             if chain is not None:

@@ -296,7 +296,8 @@ class ParquetSource:
         Arrow.
         """
         sources.require_readable(self, positions)
-        if not (has_distinct_names(self.names) and all(self.read_by_duckdb[position] for position in positions)):
+        is_direct = all(self.read_by_duckdb[position] and self.names[position] for position in positions)
+        if not (is_direct and has_distinct_names(self.names)):
             return self.arrow_source.scan(connection, positions)
         return f"(SELECT {_format_columns(self.names, positions)} FROM {_format_scan(self.path)})"
 
@@ -360,6 +361,7 @@ def _parquet_by_duckdb(path: Path) -> ParquetSource:
     fields = sources.hide_failure(lambda: _read_fields(engine.connection, path), NO_PARQUET.format(path.name))
     names = _require_distinct(path, [field.name for field in fields])
     unreadable = {position: NOT_BY_DUCKDB for position, field in enumerate(fields) if not field.is_readable}
+    unreadable |= {position: NOT_NAMED for position, name in enumerate(names) if not name}
     if not has_distinct_names(names):
         unreadable = dict.fromkeys(range(len(names)), NOT_CLEAR)
     readable = [position for position in range(len(names)) if position not in unreadable]
@@ -386,6 +388,7 @@ def _parquet_by_duckdb(path: Path) -> ParquetSource:
 
 NOT_BY_DUCKDB = "holds neither numbers, text, dates nor timestamps in micro- or nanoseconds"
 NOT_CLEAR = "has a name that differs from another one in case only"
+NOT_NAMED = "has an empty name, which SQL does not allow"
 
 
 class _Field(NamedTuple):
