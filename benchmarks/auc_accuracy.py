@@ -92,7 +92,7 @@ def zeros(hidden: FloatArray, positive: float, generator: Generator) -> FloatArr
     return np.where(hidden < 0.3, 0.0, spread(hidden, positive, generator))
 
 
-def clamped(hidden: FloatArray, positive: float, generator: Generator) -> FloatArray:
+def clipped(hidden: FloatArray, positive: float, generator: Generator) -> FloatArray:
     """Brought to what is above 0.3 and below 0.7."""
     return np.clip(spread(hidden, positive, generator), 0.3, 0.7)
 
@@ -104,7 +104,7 @@ def bent(hidden: FloatArray, positive: float, generator: Generator) -> FloatArra
 
 
 KINDS: dict[str, Callable[[FloatArray, float, Generator], FloatArray]] = {
-    "continuous": spread, "tied": tied, "heaped": heaped, "zeros": zeros, "clamped": clamped, "bent": bent,
+    "continuous": spread, "tied": tied, "heaped": heaped, "zeros": zeros, "clipped": clipped, "bent": bent,
 }  # fmt: skip
 
 

@@ -159,7 +159,7 @@ def opendp_sum_of_doubles(data: Any) -> Any:
 def _sum_of_doubles() -> Any:
     opendp = _opendp()
     space = opendp.vector_domain(opendp.atom_domain(T=float, nan=False)), opendp.symmetric_distance()
-    return space >> opendp.t.then_clamp((0.0, 1.0)) >> opendp.t.then_sum() >> opendp.m.then_laplace(scale=1.001)
+    return space >> opendp.t.then_clip((0.0, 1.0)) >> opendp.t.then_sum() >> opendp.m.then_laplace(scale=1.001)
 
 
 def opendp_gauss(data: Any) -> Any:

@@ -1,7 +1,7 @@
 """How often do intervals and bands hold what they say, on all kinds of data?
 
 `python benchmarks/coverage_of_intervals.py [FAMILY ...] [--releases N] [--level P] [--data KIND]`. Data are tied,
-heaped, zero-inflated, clamped or continuous; there are 1,000 or 100,000 records, epsilon is 0.1 or 1, a record is
+heaped, zero-inflated, clipped or continuous; there are 1,000 or 100,000 records, epsilon is 0.1 or 1, a record is
 added or replaced: 40 cases. For each kind of interval, the share of the releases that it held in: of all, of those
 that agree in one of the four, and of each case; * is below the level, + above it by what chance does once in 30,000
 times.

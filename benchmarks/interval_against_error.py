@@ -2,7 +2,7 @@
 
 `python benchmarks/interval_against_error.py [READING ...] [--data KIND ...] [--records N ...] [--epsilon E]
 [--releases N] [--first N] [--level P] [--workers N] [--json FILE] [--kept FILE ...] [--page FILE]`. Data are
-continuous, tied, heaped, zero-inflated, clamped or skewed; they come from laws on which nothing in the package was
+continuous, tied, heaped, zero-inflated, clipped or skewed; they come from laws on which nothing in the package was
 chosen, but for what the page says. For each reading the table says how often its interval held, for these records and
 for the population, and how wide it was over the error made: the mean width over twice the quantile of the error at the
 level of the interval, so 1 is ideal. Numbers of `scores` but for the area are those of scores rounded to the middle of
@@ -65,7 +65,7 @@ from dpcurves_survival import SurvivalQuestion
 
 FloatArray = NDArray[np.float64]
 SIZE = 40_000
-DATA = ("continuous", "tied", "heaped", "zero-inflated", "clamped", "skewed")
+DATA = ("continuous", "tied", "heaped", "zero-inflated", "clipped", "skewed")
 RECORDS = (300, 3_000, 30_000)
 P = (0.25, 0.5, 0.75)
 BANDS = tuple(np.arange(5, 100, 10) / 100)
@@ -85,19 +85,19 @@ in 30,000 times.
 
 Of {releases} releases a share has a standard error of {error:.2f}, and kinds of data share random numbers, so that
 cells of one row, and readings of one answer, err together: where net benefit held 0.71 to 0.88 of 24 releases, it held
-0.88 of 120 (3,000 continuous scores), where variances of 3,000 clamped records held 0.71, 0.85 of 200 and 0.91 of
+0.88 of 120 (3,000 continuous scores), where variances of 3,000 clipped records held 0.71, 0.85 of 200 and 0.91 of
 800 others, where the mean squared error of 300 predictions held 0.83, 0.92 of 200 others, where differences of
 shares of two survival curves of 3,000 tied times held 0.67 and 0.71 for the population, 0.91 and 0.92 of 126 others,
 where the share below a forecast quantile held 0.79 of 3,000 records, 0.90 of 150 others, and where shares of 30,000
 declared times and their differences held 0.79 for these records, 0.90 and 0.89 of 450 others.
 Where the band without a range held 0.71 of 300 tied records, it held 0.94 of 240 others (heaped and zero-inflated ones
-0.91 and 0.93, for the population 0.89 to 0.90); where 0.79 of 3,000 tied and clamped ones for the population, 0.88 and
+0.91 and 0.93, for the population 0.89 to 0.90); where 0.79 of 3,000 tied and clipped ones for the population, 0.88 and
 0.96 of 48 others. `python benchmarks/interval_against_error.py --page docs/intervals.md` measures it again, and `python
 benchmarks/marks_of_few_records.py --kept` prints widths with standard errors beside what they are to be.
 
 Each cell has the share that held / width over error. Why some are wide, at 90 % and epsilon 1:
 
-- *Areas of tied, heaped or clamped scores on a grid of numbers*: scores of one cell may be equal, or in any order, and
+- *Areas of tied, heaped or clipped scores on a grid of numbers*: scores of one cell may be equal, or in any order, and
   no count tells which. At 30,000 records such pairs take 0.046 to 0.089, where noise asks 0.0015. Ten scores that are
   declared (`Values`) have 0.8 to 1.2. A difference of two areas has both.
 - *Area of a ROC curve of 3,000 continuous scores*: 2.2 to 3.9. With a tenth of the loss for four finer cells in each
@@ -115,7 +115,7 @@ Each cell has the share that held / width over error. Why some are wide, at 90 %
   values are smooth (errors of 0.003 each), and 0.083, 0.030 and 0.019 where half of them are zero (errors of 0.024,
   0.007 and 0.004); they held 1.00, 0.96 and 0.94 of 48 releases on three kinds of data (`benchmarks/weights.py --cells
   320`).
-- *Average precision*: 0.8 to 1.4 where a third and more are positive, 2.5 to 3.1 where many scores are clamped into one
+- *Average precision*: 0.8 to 1.4 where a third and more are positive, 2.5 to 3.1 where many scores are clipped into one
   cell, 4.4 and 4.8 of 3,000 records with 150 positives: the outer ends of the basic and the percentile interval are
   taken there, for the basic one alone held 0.86.
 - *Variances for the population*: 1.1 to 2.0 at 30,000 records, where cells are counted beside sums and squares; of 300
@@ -251,7 +251,7 @@ def population(data: str) -> tuple[FloatArray, Grid]:
             return np.where(draw.random(SIZE) < 0.5, wages, np.round(wages, -4)), Grid(0, 200_000, cells=256)
         case "zero-inflated":
             return np.where(draw.random(SIZE) < 0.31, 0.0, wages), Grid(0, 200_000, cells=250)
-        case "clamped":
+        case "clipped":
             return waits, Grid(5, 45, cells=128)
         case _:
             return draw.pareto(1.8, SIZE) * 1_000, Grid(0, 100_000, cells=1_000)
@@ -274,7 +274,7 @@ def people(data: str) -> tuple[FloatArray, FloatArray]:
             score = np.where(draw.random(SIZE) < 0.7, spread.round(1), spread)
         case "zero-inflated":
             score = np.where(draw.random(SIZE) < 0.4, 0.0, spread)
-        case "clamped":
+        case "clipped":
             score = np.clip(spread, 0.1, 0.6)
         case "skewed":
             score = draw.beta(1.5, 26, SIZE)
@@ -315,9 +315,9 @@ def distribution(release: Release) -> Iterator[Told]:
 
 def of_pairs(release: Release, curve: Any, of: tuple[FloatArray, FloatArray], grid: Grid, name: str) -> Iterator[Told]:
     """Gini's mean difference and coefficient."""
-    clamped = [np.clip(each, grid.lower, grid.upper) for each in of]
-    differences = [mean_difference(each) for each in clamped]
-    coefficients = [half / (2 * each.mean()) for half, each in zip(differences, clamped, strict=True)]
+    clipped = [np.clip(each, grid.lower, grid.upper) for each in of]
+    differences = [mean_difference(each) for each in clipped]
+    coefficients = [half / (2 * each.mean()) for half, each in zip(differences, clipped, strict=True)]
     found = dp.gini_mean_difference(curve)
     yield from release.intervals(f"Gini mean difference{name}", found.value, found.interval, differences)
     found = dp.gini_coefficient(curve)
@@ -527,7 +527,7 @@ def judged_people(data: str) -> dict[str, Any]:
     score, likely = people(data)
     draw = np.random.default_rng(2028)
     near = np.clip(score + draw.normal(0, 0.15, SIZE), 0, 1)
-    near = np.clip(near, score.min(), score.max()) if data == "clamped" else near
+    near = np.clip(near, score.min(), score.max()) if data == "clipped" else near
     label, treated = (draw.random(SIZE) < likely).astype(int), draw.integers(0, 2, SIZE)
     return {
         "y": label, "s": score, "near": near.round(1) if data in {"tied", "heaped"} else near,
@@ -1041,8 +1041,8 @@ def of_reading(found: Any, reading: Metric) -> Callable[..., FloatArray]:
 
 
 def below(values: FloatArray, grid: Grid) -> FloatArray:
-    """Shares below the edges of a grid that clamps what lies outside; of declared values, at or below each."""
-    counted = np.bincount(grid.with_outside(Outside.CLAMPED).cell_of(values), minlength=grid.cells)
+    """Shares below the edges of a grid that clips what lies outside; of declared values, at or below each."""
+    counted = np.bincount(grid.with_outside(Outside.CLIPPED).cell_of(values), minlength=grid.cells)
     return np.append(0.0, np.cumsum(counted) / len(values))
 
 

@@ -7,7 +7,7 @@ Columns, by the law of the records:
   somebody with the records in hand could lay.
 - *sampling*: the standard error of the mean of so many records, for comparison.
 - *held*: the part of releases whose interval of level 0.9, for these records, has the mean of the records in it; and
-  that of the clamped records, which is what it is for.
+  that of the clipped records, which is what it is for.
 - *bounds*: those that were found oftenest.
 
 Run ``python benchmarks/unknown_bounds.py [--records 20000 --epsilon 1 --releases 8 --seed 1]``.
@@ -33,7 +33,7 @@ LAWS: Mapping[str, Callable[[np.random.Generator, int], FloatArray]] = {
     "normal": lambda draw, size: draw.normal(0, 1, size),
     "zeros and waits": lambda draw, size: np.where(draw.random(size) < 0.6, 0.0, draw.exponential(50, size)),
     "heaped": lambda draw, size: np.round(draw.lognormal(3, 1, size) / 5) * 5,
-    "clamped": lambda draw, size: np.clip(draw.normal(100, 40, size), 60, 120),
+    "clipped": lambda draw, size: np.clip(draw.normal(100, 40, size), 60, 120),
     "ages": lambda draw, size: draw.integers(0, 95, size).astype(np.float64),
     "timestamps": lambda draw, size: (1_700_000_000 + draw.integers(0, 10**7, size)).astype(np.float64),
     "pareto 2.5": lambda draw, size: draw.pareto(2.5, size) + 1,
@@ -50,7 +50,7 @@ LEVEL = 0.9
 
 
 class Found(NamedTuple):
-    """Absolute error of an answer, its bounds, and whether its interval has the mean, and that of clamped records."""
+    """Absolute error of an answer, its bounds, and whether its interval has the mean, and that of clipped records."""
 
     error: float
     bounds: tuple[float, float]
@@ -79,7 +79,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1, help="of records and noise")
     given = parser.parse_args()
     warnings.simplefilter("ignore")
-    print(f"{'law':18} {'found':>11} {'hindsight':>11} {'sampling':>11}  held, clamped  bounds")
+    print(f"{'law':18} {'found':>11} {'hindsight':>11} {'sampling':>11}  held, clipped  bounds")
     for name, law in LAWS.items():
         records = law(np.random.default_rng(given.seed), given.records)
         seeds = range(100 * given.seed, 100 * given.seed + given.releases)
@@ -92,9 +92,9 @@ def main() -> None:
         )
         ((low, high), _), *_ = Counter(each.bounds for each in found).most_common(1)
         mean, sampling = float(np.mean([each.error for each in found])), float(records.std() / given.records**0.5)
-        held, clamped = np.mean([each.held for each in found], axis=0)
+        held, clipped = np.mean([each.held for each in found], axis=0)
         print(
-            f"{name:18} {mean:11.4g} {best:11.4g} {sampling:11.4g}  {held:.2f}, {clamped:.2f}     {low:g} to {high:g}"
+            f"{name:18} {mean:11.4g} {best:11.4g} {sampling:11.4g}  {held:.2f}, {clipped:.2f}     {low:g} to {high:g}"
         )
 
 

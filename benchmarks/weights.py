@@ -35,7 +35,7 @@ KINDS: Mapping[str, Callable[[np.random.Generator, int], FloatArray]] = {
         draw.random(size) < 0.6, np.round(draw.gamma(3, 4, size) / 5) * 5, draw.gamma(3, 4, size)
     ).clip(0, TOP),
     "zero-inflated": lambda draw, size: np.where(draw.random(size) < 0.5, 0.0, draw.gamma(2, 5, size)).clip(0, TOP),
-    "clamped": lambda draw, size: np.clip(draw.normal(20, 15, size), 0, TOP),
+    "clipped": lambda draw, size: np.clip(draw.normal(20, 15, size), 0, TOP),
 }
 
 

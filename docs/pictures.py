@@ -54,7 +54,7 @@ def quantiles() -> Any:
     return found.plot()
 
 
-def clamped() -> Any:
+def clipped() -> Any:
     """Draw intervals of quantiles on a grid that ends at 50, where a third of the values lie beyond."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", dp.CurveWarning)  # it stands on the picture
@@ -142,7 +142,7 @@ def bounds() -> Any:
 
 NUMBERS: MappingProxyType[str, Callable[[], Any]] = MappingProxyType(
     {
-        "band": band, "quantiles": quantiles, "clamped": clamped, "histogram": histogram,
+        "band": band, "quantiles": quantiles, "clipped": clipped, "histogram": histogram,
         "area_of_records": area_of_records, "area": area,
         "calibration": calibration, "groups": groups, "envelope": envelope, "bounds": bounds,
         "precision": precision, "survival": survival, "survival_figure": survival_figure,

@@ -1,6 +1,6 @@
 # %% [markdown]
 # # A mean, a sum and a variance
-# Count, sum, mean and variance of one column come from one release. Bounds are public; values beyond them are clamped.
+# Count, sum, mean and variance of one column come from one release. Bounds are public; values beyond them are clipped.
 
 # %%
 import numpy as np

@@ -170,7 +170,7 @@ def test_a_choice_may_be_given_by_its_word() -> None:
 def test_another_word_is_refused_with_all_that_are_known(given: Any) -> None:
     with pytest.raises(ValueError, match=r"^cuts: one of fixed, quantiles, medians is needed, got "):
         dp.roc_curve(Y, X, cuts=given, **PAID)
-    with pytest.raises(ValueError, match=r"^outside: one of clamped, apart is needed, got "):
+    with pytest.raises(ValueError, match=r"^outside: one of clipped, apart is needed, got "):
         dp.Grid(0, 1, cells=2, outside=given)
     with pytest.raises(ValueError, match=r"^use: one of cells, prefixes, uneven, area is needed, got "):
         CountQuery((Axis("x", GRID),), given)

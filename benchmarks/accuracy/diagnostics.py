@@ -31,7 +31,7 @@ from .shapes import Half
 
 SCORES = {
     "continuous": Half.CHOOSE, "tied": Half.CHOOSE, "heaped": Half.CHOOSE,
-    "zeros": Half.JUDGE, "clamped": Half.JUDGE, "bent": Half.JUDGE,
+    "zeros": Half.JUDGE, "clipped": Half.JUDGE, "bent": Half.JUDGE,
 }  # fmt: skip
 TERMS = ((1_000, "0.1"), (10_000, "0.1"), (10_000, "1"), (100_000, "1"))
 RARE = 0.01

@@ -92,7 +92,7 @@ VALUES: Mapping[str, Callable[[Draw, int], FloatArray]] = {
     "two hills": lambda d, n: np.where(d.random(n) < 0.6, d.normal(0.3, 0.08, n), d.normal(0.7, 0.1, n)),
     "spike and slab": lambda d, n: np.where(d.random(n) < 0.7, d.normal(0.42, 0.002, n), d.random(n)),
     "triangle": lambda d, n: d.triangular(0, 0.3, 1, n),
-    "clamped at both ends": lambda d, n: d.normal(0.5, 0.6, n),
+    "clipped at both ends": lambda d, n: d.normal(0.5, 0.6, n),
 }
 SCORES: Mapping[str, tuple[Callable[[Draw, int], FloatArray], Callable[[FloatArray], FloatArray]]] = {
     "half sure": (lambda d, n: d.beta(2, 2, n), lambda s: 0.25 + 0.5 * s),
@@ -116,7 +116,7 @@ COLUMNS = {
     "balances": ("bank-full.csv.gz", ";", "balance", 0, 5000),
     "hourly earnings": ("CPSSW8.csv.gz", ",", "earnings", 0, 80),
 }
-"""Files of real tables: the column, and public bounds that clamp."""
+"""Files of real tables: the column, and public bounds that clip."""
 SCORED = {
     "framingham": ("framingham.csv", ",", "TenYearCHD", 1, ("age", "sysBP", "cigsPerDay", "glucose")),
     "bank": ("bank-full.csv.gz", ";", "y", "yes", ("age", "balance", "duration", "campaign")),

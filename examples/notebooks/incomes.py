@@ -94,8 +94,8 @@ ax.set_xscale("log")
 
 # %%
 warnings.simplefilter("ignore", dp.CurveWarning)
-clamped = np.sort(np.clip(income, 1_000, 250_000))  # what was counted
-exact = np.searchsorted(clamped, curve.x) / people
+clipped = np.sort(np.clip(income, 1_000, 250_000))  # what was counted
+exact = np.searchsorted(clipped, curve.x) / people
 exact[-1] = 1  # the last cell has its end
 for population in (False, True):
     lower, upper = curve.band(0.95, population=population)
@@ -162,7 +162,7 @@ for population in (False, True):
 # It is the mean difference of two people's incomes, as a share of twice the mean: 0 if all have the same, 1 if one has
 # everything. The package computes it from the curve, with an interval, again at no further loss.
 #
-# What it is the Gini coefficient *of* has to be said: of incomes clamped to between 1,000 and 250,000, of which only
+# What it is the Gini coefficient *of* has to be said: of incomes clipped to between 1,000 and 250,000, of which only
 # cells are known. The interval knows of the cells: within them incomes may lie anywhere. It does not know what lies
 # beyond 250,000. Here we may compare.
 
@@ -178,11 +178,11 @@ gini = dp.gini_coefficient(curve)
 for population in (False, True):
     low, high = gini.interval(0.95, population=population)
     print(f"Gini {gini.value:.3f}, {low:.3f} to {high:.3f} for {'the population' if population else 'these records'}")
-print(f"exact, of incomes clamped to the grid: {gini_of(clamped):.3f}")
-print(f"exact, of all incomes as they are: {gini_of(income):.3f}; {np.mean(income > 250_000):.2%} were clamped above")
+print(f"exact, of incomes clipped to the grid: {gini_of(clipped):.3f}")
+print(f"exact, of all incomes as they are: {gini_of(income):.3f}; {np.mean(income > 250_000):.2%} were clipped above")
 
 # %% [markdown]
-# The interval covers the clamped coefficient. No interval could cover the other one for certain: what the few people
+# The interval covers the clipped coefficient. No interval could cover the other one for certain: what the few people
 # above 250,000 have is not in the release at all. A release that says "Gini coefficient, incomes top-coded at 250,000"
 # is right. One that leaves out the last four words is not.
 #
@@ -220,7 +220,7 @@ def lorenz(population: bool) -> tuple[np.ndarray, np.ndarray]:
 
 below, _ = parts(incomes_at(curve.y, shares[1:], np.sqrt(curve.x[:-1] * curve.x[1:])))
 released = below / below[-1]
-true = np.interp(shares, np.arange(people + 1) / people, np.concatenate([[0], np.cumsum(clamped)]) / clamped.sum())
+true = np.interp(shares, np.arange(people + 1) / people, np.concatenate([[0], np.cumsum(clipped)]) / clipped.sum())
 
 figure, ax = plt.subplots(figsize=(7, 6.4), layout="constrained")
 for population, shade in ((True, 0.25), (False, 0.5)):

@@ -316,7 +316,7 @@ def formula_slot_sql(grid: Grid, buckets: Buckets, value: str) -> str:
         for shift in (buckets.margin, 0.0)
     )
     below = f"{value} < {edge_sql(grid, high, double_literal)}"
-    if grid.outside is Outside.CLAMPED:
+    if grid.outside is Outside.CLIPPED:
         slot = f"CASE WHEN {low} = {high} THEN {high} WHEN {below} THEN {high} - 1 ELSE {high} END"
     else:
         lower, upper = map(double_literal, grid.closed_endpoints)

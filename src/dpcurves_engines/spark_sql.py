@@ -176,7 +176,7 @@ def _formula_slot_sql(grid: Grid, number: str, guess: str) -> str:
     It never fails, because the edge is computed from a cell number only. Comparisons with NULL give NULL.
     """
     cell = f"{guess} - CAST({number} < {edge_sql(grid, guess, double_literal)} AS INT)"
-    if grid.outside is Outside.CLAMPED:
+    if grid.outside is Outside.CLIPPED:
         return f"CASE WHEN isnan({number}) THEN NULL ELSE {cell} END"
     lower, upper = map(double_literal, grid.closed_endpoints)
     outer = f"WHEN {number} < {lower} THEN 0 WHEN {number} > {upper} THEN {grid.cells + 1}"

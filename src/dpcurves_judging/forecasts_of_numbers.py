@@ -20,7 +20,7 @@ from dpcurves.curves.question import By, TableQuestion, parse_grouping, prepend_
 from dpcurves.curves.result import PlotArguments
 from dpcurves.data import Axis, Grid
 from dpcurves.data.axis import Predictor
-from dpcurves.data.grid import middles_of, require_clamped
+from dpcurves.data.grid import middles_of, require_clipped
 
 from .counted_numbers import (
     CountedNumbers,
@@ -97,7 +97,7 @@ class QuantileForecastsQuestion(TableQuestion):
     model: str = "the model is taken as public"
 
     def __post_init__(self) -> None:
-        require_clamped("grid", self.grid)
+        require_clipped("grid", self.grid)
         object.__setattr__(self, "errors", require_sequence("errors", self.errors, "columns, as in ('e10', 'e90')"))
         shares = require_sequence("quantiles", self.quantiles, "shares, as in (0.1, 0.9)")
         object.__setattr__(self, "quantiles", tuple(require_number("quantiles", share) for share in shares))
@@ -232,7 +232,7 @@ class PredictedObservedQuestion(TableQuestion):
     def __post_init__(self) -> None:
         sides = ("grid", self.grid, self.predicted), ("observed_grid", self.observed_grid, self.observed)
         for name, grid, column in sides:
-            Axis(column, require_clamped(name, grid))
+            Axis(column, require_clipped(name, grid))
         parse_grouping(self.by)
         if self.predicted == self.observed:
             raise InvalidArgument("observed", "must differ from predicted: name the column of the outcomes")

@@ -35,7 +35,7 @@ from dpcurves.curves.question import (
 from dpcurves.curves.scores import Scores
 from dpcurves.data import Axis, Grid, Values
 from dpcurves.data.axis import Category, Predictor
-from dpcurves.data.grid import middles_of, require_clamped
+from dpcurves.data.grid import middles_of, require_clipped
 from dpcurves.inference.moments import IntervalEstimate
 from dpcurves.summaries.two_classes import average_precision, brier_score
 
@@ -163,7 +163,7 @@ class ModelPairQuestion(TableQuestion):
 
     def __post_init__(self) -> None:
         for name, grid, score in (("grid", self.grid, self.first), ("second_grid", self.grid_of_second, self.second)):
-            Axis(score, require_clamped(name, grid))
+            Axis(score, require_clipped(name, grid))
         parse_grouping(self.by)
         negative, positive = parse_class_labels(self.label, self.pos_label, self.neg_label).values
         object.__setattr__(self, "pos_label", positive)

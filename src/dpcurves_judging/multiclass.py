@@ -17,7 +17,7 @@ from dpcurves.curves.by_category import describe_grouping
 from dpcurves.curves.outside import count_outside
 from dpcurves.curves.question import CATEGORIES, By, TableQuestion, parse_grouping, prepend_category_axes
 from dpcurves.data import Axis, Categories, Grid
-from dpcurves.data.grid import require_clamped
+from dpcurves.data.grid import require_clipped
 from dpcurves.display.groups import draw_curves
 
 from .counted_numbers import (
@@ -124,7 +124,7 @@ class MulticlassQuestion(TableQuestion):
             self, "scores", require_sequence("scores", self.scores, "columns, as in ('p_a', 'p_b', 'p_c')")
         )
         for name, grid in (("grid", self.grid), ("groups", self.groups)):
-            require_clamped(name, grid)
+            require_clipped(name, grid)
         for column in self.scores:
             Axis(column, self.grid)
         if self.confidence is not None:
@@ -292,7 +292,7 @@ class OrdinalClassesQuestion(TableQuestion):
     def __post_init__(self) -> None:
         require_type("label", self.label, Categories, CATEGORIES)
         parse_grouping(self.by)
-        Axis(self.score, require_clamped("grid", self.grid))
+        Axis(self.score, require_clipped("grid", self.grid))
         if self.label.slots != 3:
             raise InvalidArgument(
                 "label",

@@ -22,7 +22,7 @@ from dpcurves.curves.outside import count_outside
 from dpcurves.curves.question import parse_class_labels
 from dpcurves.data import Axis, Grid, Values
 from dpcurves.data.axis import Category
-from dpcurves.data.grid import require_clamped
+from dpcurves.data.grid import require_clipped
 from dpcurves.display.groups import draw_curves
 from dpcurves.inference.simulation import numbered_generator
 
@@ -213,7 +213,7 @@ class SeveralModelsQuestion:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "scores", require_sequence("scores", self.scores, "columns, as in ('p_a', 'p_b')"))
-        require_clamped("grid", self.grid)
+        require_clipped("grid", self.grid)
         for score in self.scores:
             Axis(score, self.grid)
         if not 3 <= len(self.scores) <= MOST_MODELS:

@@ -25,7 +25,7 @@ from dpcurves.curves.question import (
 from dpcurves.curves.result import interval_scopes
 from dpcurves.data import Axis, Grid
 from dpcurves.data.axis import Category, Predictor
-from dpcurves.data.grid import require_clamped
+from dpcurves.data.grid import require_clipped
 from dpcurves.display.canvas import Shade, describe_interval
 from dpcurves.display.groups import draw_curves
 from dpcurves.inference.bands import simultaneous_errors
@@ -181,7 +181,7 @@ class UpliftQuestion(TableQuestion):
     model: str = "the model is taken as public"
 
     def __post_init__(self) -> None:
-        Axis(self.score, require_clamped("grid", self.grid))
+        Axis(self.score, require_clipped("grid", self.grid))
         parse_grouping(self.by)
         outcomes = parse_class_labels(self.outcome, self.pos_label, self.neg_label, ("neg_label", "pos_label")).values
         treatments = parse_class_labels(

@@ -64,7 +64,7 @@ DECLARED: Mapping[str, tuple[str, str]] = {
 }  # fmt: skip
 """Fields filled with the declared values of another field's column, except the value of a third field."""
 CHOICES: Mapping[str, tuple[tuple[str, str], ...]] = {
-    "outside": (("clamped", "counted in the end cells"), ("apart", "counted in separate cells")),
+    "outside": (("clipped", "counted in the end cells"), ("apart", "counted in separate cells")),
     "hint": (("peaked", "in a small part of the range"), ("atoms", "in single cells")),
     "smooth": (("1", "least absolute change"), ("2", "least squares")),
     "moments": (("2", "count, sum, mean and variance"), ("1", "no variance, less noise")),

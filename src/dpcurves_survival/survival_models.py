@@ -364,7 +364,7 @@ class SurvivalModel(IntervalResult):
         rows, cells = (2, self.times.cells + 2), self.scores.cells
         counts = self.evidence.unbiased_cells.reshape(*rows, cells + 2)
         simulated = SimulatedCounts(counts, self.evidence, self.privacy, self.notes, row_axes=2)
-        return MergedCellCounts(simulated, (*rows, cells), clamps=True)
+        return MergedCellCounts(simulated, (*rows, cells), clips=True)
 
     @cached_property
     def _records_by_score(self) -> FloatArray:
@@ -559,7 +559,7 @@ class SurvivalModelQuestion(TableQuestion):
 
     def steps(self, setting: Setting) -> Needs[Any]:
         """Ask for one table: counts by event, cell of time and cell of score."""
-        times, scores = self.times.with_outside(Outside.APART), self.scores.with_outside(Outside.CLAMPED)
+        times, scores = self.times.with_outside(Outside.APART), self.scores.with_outside(Outside.CLIPPED)
         axes = prepend_category_axes(
             self.by, event_categories(self), Axis(self.time, times), Axis(self.score, count_outside(scores))
         )

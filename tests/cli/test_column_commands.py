@@ -90,7 +90,7 @@ def test_a_summary_shows_each_statistic_with_its_intervals_and_each_category_in_
     found = document(run, *asked)
     assert (found["kind"], found["mean"]) == ("summary", pytest.approx(100, abs=1))
     shown = run(*asked).stdout
-    assert "values clamped to [-100, 300]" in shown
+    assert "values clipped to [-100, 300]" in shown
     assert all(name in shown for name in ("count", "sum", "mean", "variance", "population"))
     split = run(*asked, "--by", "carrier", "--categories", "AA,UA", "--moments", "1", "--no-population").stdout
     assert "mean, records" in split
@@ -104,7 +104,7 @@ def test_count_sum_and_variance_are_asked_alone(run: Run, parquet: Path) -> None
     bounded = (*delay, "--bounds", "-100:300", *SURE)
     assert document(run, "sum", parquet, *bounded)["sum"] == pytest.approx(199_393, abs=50)
     shown = run("variance", parquet, *bounded).stdout
-    assert "variance of delay, values clamped to [-100, 300]" in shown
+    assert "variance of delay, values clipped to [-100, 300]" in shown
     split = run("count", parquet, *delay, "--by", "carrier=AA,UA", *SURE).stdout
     assert "records with a value of delay" in split
     assert "count, population" in split

@@ -49,7 +49,7 @@ USAGE = [
     ((*DELAY, "--edges", "1,2", *ONE), "edges: give --grid or --edges, not both"),
     ((*DELAY, "--values", "1,2", *ONE), "values: give --grid or --values, not both"),
     (("--column", "delay", "--values", "0:1:0.3", *ONE), "values: steps of 0.3 from 0 do not end at 1"),
-    ((*DELAY, "--outside", "away", *ONE), "outside: clamped or apart is needed, got 'away'"),
+    ((*DELAY, "--outside", "away", *ONE), "outside: clipped or apart is needed, got 'away'"),
     (("--grid", "0:1:4", *ONE), "column: --column is missing"),
     ((*DELAY, "--adjacency", "neighbours", "--epsilon", "1"), "adjacency: add-remove or replace-one is needed"),
     ((*DELAY, *ONE, "--unit", "tail"), "unit: the account of 'flights' was opened with each record, not with 'tail'"),

@@ -143,10 +143,10 @@ def test_scores_may_lie_on_another_grid(run: Run, parquet: Path) -> None:
 @pytest.mark.parametrize("kind", ["calibration", "hosmer-lemeshow", "binned-residuals"])
 def test_scores_outside_are_in_no_group_and_nothing_else_can_be_asked_of_them(run: Run, kind: str, csv: Path) -> None:
     asked = (kind, csv, *JUDGED, *(("--model", "public") if kind == "binned-residuals" else ()))
-    clamped = run(*asked, "--outside", "clamped")
-    assert (clamped.exit_code, clamped.stdout) == (2, "")
-    assert clamped.stderr.startswith("dpcurves: outside: here scores outside of the grid are counted separately")
-    assert clamped.stderr.count("\n") == 1
+    clipped = run(*asked, "--outside", "clipped")
+    assert (clipped.exit_code, clipped.stdout) == (2, "")
+    assert clipped.stderr.startswith("dpcurves: outside: here scores outside of the grid are counted separately")
+    assert clipped.stderr.count("\n") == 1
     assert run(*asked, "--outside", "apart").exit_code == 0
 
 

@@ -104,7 +104,7 @@ def _within(ends: FloatArray, truth: FloatArray) -> bool:
 
 
 def _below(values: FloatArray, edges: FloatArray) -> FloatArray:
-    """Shares below the edges of cells that clamp what lies outside."""
+    """Shares below the edges of cells that clip what lies outside."""
     shares = np.searchsorted(np.sort(values), edges) / len(values)
     shares[0], shares[-1] = 0.0, 1.0
     return shares

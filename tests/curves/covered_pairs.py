@@ -1,4 +1,4 @@
-"""How often intervals of U-statistics hold, on tied, heaped, zero-inflated, clamped and smooth values.
+"""How often intervals of U-statistics hold, on tied, heaped, zero-inflated, clipped and smooth values.
 
 Samples are drawn from a long list with replacement, so that records are independent and their law is known.
 """

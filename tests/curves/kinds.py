@@ -1,4 +1,4 @@
-"""Kinds of data that all intervals are tried on: tied, heaped, zero-inflated, clamped, continuous; and all cases.
+"""Kinds of data that all intervals are tried on: tied, heaped, zero-inflated, clipped, continuous; and all cases.
 
 A population is a long list; samples are drawn from it with replacement, so records are independent and their law is
 known.
@@ -23,7 +23,7 @@ Counts = NDArray[Any]
 SIZE = 20_000
 CELLS = 64
 CONTINUOUS = "continuous"
-KINDS = ("tied", "heaped", "zero-inflated", "clamped")
+KINDS = ("tied", "heaped", "zero-inflated", "clipped")
 DATA = (*KINDS, CONTINUOUS)
 UNITS = (1_000, 100_000)
 LOSSES = ("0.1", "1")
@@ -56,7 +56,7 @@ def _populations() -> Iterator[tuple[str, Population]]:
     yield "tied", Population(np.floor(draw.beta(2, 2.5, SIZE) * 90), Grid(0, 96, cells=CELLS))  # 1.5 years each
     yield "heaped", Population(heaped, Grid(0, 250_000, cells=CELLS))
     yield "zero-inflated", Population(np.where(draw.random(SIZE) < 0.4, 0.0, heaped), Grid(-1000, 250_000, cells=CELLS))
-    yield "clamped", Population(heaped, Grid(10_000, 40_000, cells=CELLS))
+    yield "clipped", Population(heaped, Grid(10_000, 40_000, cells=CELLS))
     yield CONTINUOUS, Population(draw.beta(2, 3, SIZE), Grid(0, 1, cells=CELLS))
 
 
@@ -113,8 +113,8 @@ class People(NamedTuple):
 
 
 def people(kind: str, *, cells: int = CELLS, shift: float = 0.0) -> People:
-    """A population whose model is right, but for a shift of the log-odds. Clamped scores lie outside their grid."""
+    """A population whose model is right, but for a shift of the log-odds. Clipped scores lie outside their grid."""
     known, many = np.unique(scores(kind, SIZE, np.random.default_rng(7)), return_counts=True)
     positive = chances_of(known, shift=shift)
-    grid = Grid(0.1, 0.55, cells=cells) if kind == "clamped" else Grid(0, 1, cells=cells, outside=Outside.APART)
+    grid = Grid(0.1, 0.55, cells=cells) if kind == "clipped" else Grid(0, 1, cells=cells, outside=Outside.APART)
     return People(known, np.stack([many * (1 - positive), many * positive]) / SIZE, grid)

@@ -274,7 +274,7 @@ KINDS: dict[str, Law] = {
     "tied": lambda draw, size: draw.choice([1.0, 2.0, 5.0, 17.5], size),
     "heaped": heaped,
     "zero-inflated": lambda draw, size: np.where(draw.random(size) < 0.6, 0.0, draw.gamma(2, 300, size)),
-    "clamped": lambda draw, size: np.clip(draw.normal(100, 40, size), 60, 120),
+    "clipped": lambda draw, size: np.clip(draw.normal(100, 40, size), 60, 120),
 }
 
 

@@ -43,8 +43,8 @@ def test_each_round_halves_the_interval_with_the_most_records() -> None:
         assert curve.x[curve.prefixes.measured_edges].tolist() == expected
 
 
-@pytest.mark.parametrize(("cells", "outside"), [(1, Outside.CLAMPED), (1, Outside.APART), (2, Outside.APART),
-                                                (5, Outside.CLAMPED), (5, Outside.APART)])  # fmt: skip
+@pytest.mark.parametrize(("cells", "outside"), [(1, Outside.CLIPPED), (1, Outside.APART), (2, Outside.APART),
+                                                (5, Outside.CLIPPED), (5, Outside.APART)])  # fmt: skip
 def test_there_are_no_more_turns_than_there_is_to_halve_and_they_cost_what_was_asked(
     cells: int, outside: Outside
 ) -> None:

@@ -36,7 +36,7 @@ def test_counts_in_any_order_are_shares_below_rising_edges() -> None:
 
 
 def test_it_asks_for_slots_of_the_grid_its_ends_and_all_records() -> None:
-    for outside, slots in ((Outside.CLAMPED, (3, 8)), (Outside.APART, (1, 4, 9, 10))):
+    for outside, slots in ((Outside.CLIPPED, (3, 8)), (Outside.APART, (1, 4, 9, 10))):
         axis = Axis("age", GRID.with_outside(outside))
         question = CdfQuestion("age", axis.grid, at=(3, 0, 8))
         steps = run_conversation(question, ONE, WHO, FunctionShares())
@@ -55,7 +55,7 @@ def test_without_noise_shares_are_exact_and_missing_records_are_in_none(outside:
     question = CdfQuestion("age", grid, at=tuple(grid.nearest_edge(np.array([2.0, 4.5])).tolist()))
     for adjacency in both(len(values)):
         found = answer(question, {"age": values}, SURE, adjacency, 1)
-        first, last = (0, 1) if outside is Outside.CLAMPED else (1 / 8, 7 / 8)
+        first, last = (0, 1) if outside is Outside.CLIPPED else (1 / 8, 7 / 8)
         np.testing.assert_allclose(found.y, [first, 2 / 8, 6 / 8, last], atol=1e-9)
         for low, high in (found.band(0.9), found.band(0.9, population=True)):
             assert ((low <= found.y) & (found.y <= high)).all()

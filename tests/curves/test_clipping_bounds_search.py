@@ -84,7 +84,7 @@ RECORDS: dict[str, Callable[[np.random.Generator], np.ndarray]] = {
     "long tail": lambda draw: draw.pareto(2.5, 2000) + 1,
     "tied": lambda draw: draw.integers(0, 6, 2000).astype(float),
     "heaped": lambda draw: np.round(draw.lognormal(3, 1, 2000) / 5) * 5,
-    "clamped": lambda draw: np.clip(draw.normal(100, 40, 2000), 60, 120),
+    "clipped": lambda draw: np.clip(draw.normal(100, 40, 2000), 60, 120),
     "zero-inflated": lambda draw: np.where(draw.random(2000) < 0.7, 0, draw.exponential(30, 2000)),
     "smooth": lambda draw: draw.normal(50, 10, 2000),
 }
@@ -103,9 +103,9 @@ def test_intervals_hold_the_mean_of_all_values_and_that_of_clipped_ones(law: str
         values = RECORDS[law](np.random.default_rng(seed))
         noise = dp.Randomness.from_seed(seed)
         found = dp.mean(values, bounds="auto", epsilon=1, adjacency=dp.ADD_REMOVE, randomness=noise)
-        clamped = float(np.clip(values, found.lower, found.upper).mean())
+        clipped = float(np.clip(values, found.lower, found.upper).mean())
         low, high = found.mean_interval(0.9)
-        held += [low <= mean <= high for mean in (values.mean(), clamped)]
+        held += [low <= mean <= high for mean in (values.mean(), clipped)]
         far.append((high - low) / abs(values.mean()))
         assert "intervals of the sum and the mean are for all values" in found.notes[-1]
     assert min(held) > 10  # at 85% each, fewer come with a chance of 1.3e-6

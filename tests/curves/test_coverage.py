@@ -1,6 +1,6 @@
 """Every interval and band of the package holds as often as it says, on every kind of data.
 
-Tied, heaped, zero-inflated and clamped data, 1,000 and 100,000 records, epsilon 0.1 and 1, both adjacencies: of some of
+Tied, heaped, zero-inflated and clipped data, 1,000 and 100,000 records, epsilon 0.1 and 1, both adjacencies: of some of
 these 32 cases, pooled by each of the four and all together, no share is so far below 90% that chance does it once in
 30,000 times (4 sigma of a normal law). On continuous data it is so far neither below nor above one half, where 50% is
 said: what is too wide shows there most. Shares of too few releases to be too small are passed over; of all cases

@@ -35,7 +35,7 @@ def test_damaged_values_are_refused(values: object) -> None:
     with pytest.raises(ValueError, match=r"^(grid|values): "):
         grid_from_json({"values": values})
     with pytest.raises(ValueError, match=r"^(grid|values): "):
-        grid_from_edges({"values": values, "outside": "CLAMPED", "edges": [0, 1]})
+        grid_from_edges({"values": values, "outside": "CLIPPED", "edges": [0, 1]})
 
 
 def test_edges_that_are_not_those_of_the_values_are_refused() -> None:

@@ -48,7 +48,7 @@ def test_intervals_hold_all_counts_at_once_and_those_of_the_population(outside: 
     grid, draw, releases = Grid(-2, 2, cells=8, outside=outside), np.random.default_rng(3), 60
     held = {"records": 0, "population": 0, "groups": 0}
     shares = np.diff(ndtr(grid.edges))
-    if outside is Outside.CLAMPED:
+    if outside is Outside.CLIPPED:
         shares[[0, -1]] += ndtr(-2)
     at = np.array([0, 3, 8])
     for seed in range(releases):
@@ -76,7 +76,7 @@ def test_counts_of_neighbours_leave_no_cell_out() -> None:
     assert bars.group_edges(100).tolist() == list(range(101))
 
 
-def test_clamped_values_are_noted_and_of_units_with_several_records_no_population_is_spoken_of() -> None:
+def test_clipped_values_are_noted_and_of_units_with_several_records_no_population_is_spoken_of() -> None:
     unit = AddRemove(Unit("patient", 2))
     bars = answer(HistogramQuestion("x", Grid(-2, 0, cells=8)), {"x": X}, PrivacyLoss.pure(1), unit, seed=1)
     (note,) = bars.notes

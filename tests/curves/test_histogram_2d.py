@@ -63,12 +63,12 @@ def test_estimates_without_intervals_say_so() -> None:
     assert any("no intervals" in note for note in said.notes)
 
 
-def test_what_is_clamped_is_said_and_only_then() -> None:
+def test_what_is_clipped_is_said_and_only_then() -> None:
     apart = GRIDS[0].with_outside(dp.Outside.APART), GRIDS[1].with_outside(dp.Outside.APART)
-    for grids, clamped in ((GRIDS, True), (apart, False), ((GRIDS[0], apart[1]), True)):
+    for grids, clipped in ((GRIDS, True), (apart, False), ((GRIDS[0], apart[1]), True)):
         question = Histogram2DQuestion("x", "y", *grids)
         found: Histogram2D = answer(question, COLUMNS, HUGE, ReplaceOne(EACH_RECORD, 900), seed=1)
-        assert any("beyond it" in note for note in found.notes) is clamped
+        assert any("beyond it" in note for note in found.notes) is clipped
 
 
 def test_what_cannot_be_asked_is_refused() -> None:

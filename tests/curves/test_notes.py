@@ -92,12 +92,12 @@ def test_a_label_that_finds_nobody_is_told_of_from_released_counts(ask: Callable
 
 
 def test_a_note_on_a_crowded_end_names_counting_apart_first_and_then_nothing_is_amiss() -> None:
-    """Wages that begin in one cell: the first quartile is not below the grid if nothing was clamped."""
+    """Wages that begin in one cell: the first quartile is not below the grid if nothing was clipped."""
     wages = [0.3] * 600 + [float(2 + place % 9) for place in range(1400)]
     asked: dict[str, Any] = {"epsilon": 20, "adjacency": dp.REPLACE_ONE}
     with pytest.warns(dp.CurveWarning, match='outside="apart" .* too narrow'):
-        clamped = dp.quantiles(wages, [0.25], grid=dp.Grid(0.25, 20.25, cells=40), **asked)
-    assert clamped.intervals(0.9)[0, 0] == float("-inf")
+        clipped = dp.quantiles(wages, [0.25], grid=dp.Grid(0.25, 20.25, cells=40), **asked)
+    assert clipped.intervals(0.9)[0, 0] == float("-inf")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         apart = dp.quantiles(wages, [0.25], grid=dp.Grid(0.25, 20.25, cells=40, outside=dp.Outside.APART), **asked)

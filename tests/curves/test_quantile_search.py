@@ -83,7 +83,7 @@ def test_values_apart_from_the_grid_are_found_at_its_ends() -> None:
     assert place(inside) == [(2, 1, 2)]
 
 
-def test_a_quantile_among_clamped_values_has_one_end_and_keeps_it_in_json() -> None:
+def test_a_quantile_among_clipped_values_has_one_end_and_keeps_it_in_json() -> None:
     found, _ = asked(of(Grid(0, 4, cells=4), 0.9), [1.5, 9, 9, 9])
     again = Quantiles.from_json(found.to_json())
     for each in (found, again):

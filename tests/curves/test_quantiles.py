@@ -48,7 +48,7 @@ INCOMES = heaped(np.random.default_rng(7), 5000)
 TIED = [
     *((AGES, Grid(0, 90, cells=cells)) for cells in (90, 45, 18)),
     *((INCOMES, Grid(0, 250_000, cells=cells)) for cells in (1024, 240, 64)),
-    (INCOMES, Grid(0, 30_000, cells=64)),  # a third lies above, and is clamped
+    (INCOMES, Grid(0, 30_000, cells=64)),  # a third lies above, and is clipped
     (INCOMES, Grid(1000, 30_000, cells=64, outside=Outside.APART)),
 ]
 
@@ -82,7 +82,7 @@ def test_the_interval_of_one_quantile_is_no_wider_than_the_band_but_for_one_cell
         assert found.cells[0, 1] <= right <= noise[1] + cell
 
 
-def test_a_quantile_among_clamped_values_has_one_end_and_a_note_names_their_share() -> None:
+def test_a_quantile_among_clipped_values_has_one_end_and_a_note_names_their_share() -> None:
     grid = Grid(0, 30_000, cells=64)
     found = answer(QuantilesQuestion("x", grid, (0.1, 0.5, 0.9)), {"x": INCOMES}, PrivacyLoss.pure(1), both(5000)[1], 3)
     assert found.x[2] == grid.edges[-2]
@@ -114,7 +114,7 @@ def test_what_is_counted_apart_is_beyond_the_ends() -> None:
     assert np.abs(np.array(shares.groups(), dtype=float) - true).max() < 1  # percent: half is rounding, noise 0.1
 
 
-def test_the_least_and_the_greatest_record_may_lie_outside_of_a_grid_that_clamps() -> None:
+def test_the_least_and_the_greatest_record_may_lie_outside_of_a_grid_that_clips() -> None:
     found = answer(QuantilesQuestion("x", Grid(-0.5, 89.5, cells=90), (0.0, 1.0)), {"x": AGES}, HUGE, both(5000)[1], 3)
     assert found.cells[0, 0] == np.min(AGES)
     assert found.intervals(0.95)[:, 0].tolist()[0] == -np.inf

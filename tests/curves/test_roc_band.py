@@ -1,4 +1,4 @@
-"""Bands of ROC curves: the whole curve of the exact scores is in them, whatever is tied, heaped or clamped."""
+"""Bands of ROC curves: the whole curve of the exact scores is in them, whatever is tied, heaped or clipped."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TABLES = {
     "tied": np.round(SCORES, 1),
     "heaped": np.where(CHANCE.random(UNITS) < 0.5, np.round(SCORES * 4) / 4, SCORES),
     "zero-inflated": np.where(CHANCE.random(UNITS) < 0.4, 0.0, SCORES),
-    "clamped": 3 * SCORES - 1,
+    "clipped": 3 * SCORES - 1,
 }
 GRID = Grid(0, 1, cells=16)
 

@@ -70,7 +70,7 @@ def test_what_cannot_be_smoothed_is_refused() -> None:
 
 
 def test_edges_that_were_not_counted_give_way_to_the_nearest_ones_and_a_note_says_so() -> None:
-    """On the usual curve of three turns, with values outside clamped and apart."""
+    """On the usual curve of three turns, with values outside clipped and apart."""
     for outside in dp.Outside:
         grid = dp.Grid(0, 1, cells=1024, outside=outside)
         curve: CDF = answer(CdfQuestion("x", grid), {"x": X}, PrivacyLoss.pure(1), BOTH[1], seed=4)

@@ -25,19 +25,19 @@ QUESTION = SummaryQuestion("x", 0, 60, measured_in="min")
 BEYOND = float(WATCHED)
 REST = 1 - BEYOND
 X = np.random.default_rng(2).gamma(2, 12, 900)
-CLAMPED = np.clip(X, 0, 60)
+CLIPPED = np.clip(X, 0, 60)
 STEP = 60 / 2**18
 
 
-def test_at_a_huge_epsilon_all_is_that_of_numpy_of_clamped_values() -> None:
+def test_at_a_huge_epsilon_all_is_that_of_numpy_of_clipped_values() -> None:
     for adjacency in both(len(X) + 1):
         for loss in (HUGE, PrivacyLoss.zcdp(10**8)):
             found = answer(QUESTION, {"x": np.append(X, np.nan)}, loss, adjacency, seed=1)
             assert found.count == pytest.approx(len(X), abs=1e-6)
-            assert found.mean == pytest.approx(CLAMPED.mean(), abs=STEP)
-            assert found.variance == pytest.approx(CLAMPED.var(ddof=1), abs=60 * STEP)
-            assert found.sum == pytest.approx(CLAMPED.sum(), abs=len(X) * STEP)
-            assert found.standard_deviation == pytest.approx(CLAMPED.std(ddof=1), abs=60 * STEP)
+            assert found.mean == pytest.approx(CLIPPED.mean(), abs=STEP)
+            assert found.variance == pytest.approx(CLIPPED.var(ddof=1), abs=60 * STEP)
+            assert found.sum == pytest.approx(CLIPPED.sum(), abs=len(X) * STEP)
+            assert found.standard_deviation == pytest.approx(CLIPPED.std(ddof=1), abs=60 * STEP)
 
 
 def test_one_release_gives_all_four_and_what_is_not_asked_is_not_paid() -> None:
@@ -85,7 +85,7 @@ def test_without_squares_the_bounds_alone_limit_the_variance() -> None:
         for moments in (1, 2)
     )
     assert two[1] - two[0] == pytest.approx(2 * 1.645 * X.std() / 30, rel=0.15)
-    middle = CLAMPED.mean()
+    middle = CLIPPED.mean()
     assert one[1] - one[0] == pytest.approx(2 * 1.645 * sqrt(middle * (60 - middle)) / 30, rel=0.15)
 
 
@@ -94,7 +94,7 @@ def test_each_category_has_its_own_summary_and_they_are_drawn_together() -> None
     question = SummaryQuestion("x", 0, 60, by=dp.Categories("k", ("early", "late", "never")))
     found = answer(question, {"x": X, "k": kinds}, HUGE, both(900)[1], seed=1)
     assert isinstance(found, SummaryByCategory)
-    assert found["late"].mean == pytest.approx(CLAMPED[X > 20].mean(), abs=2 * STEP)
+    assert found["late"].mean == pytest.approx(CLIPPED[X > 20].mean(), abs=2 * STEP)
     assert found["never"].count == pytest.approx(0, abs=1e-6)
     assert list(found.to_frame(level=0.9).columns) == ["k", "statistic", "value", "lower", "upper"]
     again = ByCategory.from_json(found.to_json(), Summary)
@@ -103,7 +103,7 @@ def test_each_category_has_its_own_summary_and_they_are_drawn_together() -> None
     assert first.startswith("mine, ")
     ax = found.plot()
     assert [label.get_text() for label in ax.get_yticklabels()] == ["k early", "k late", "k never"]
-    assert ax.get_xlabel() == "mean of x, values clamped to [0, 60]"
+    assert ax.get_xlabel() == "mean of x, values clipped to [0, 60]"
 
 
 def test_it_is_written_read_and_shown() -> None:
@@ -154,7 +154,7 @@ def test_the_number_that_was_asked_for_has_its_interval_its_picture_and_its_form
         "count": dp.CountQuestion("x"), "sum": dp.SumQuestion("x", 0, 60), "mean": dp.MeanQuestion("x", 0, 60),
         "variance": dp.VarianceQuestion("x", 0, 60),
     }  # fmt: skip
-    exact = {"count": 900, "sum": CLAMPED.sum(), "mean": CLAMPED.mean(), "variance": CLAMPED.var(ddof=1)}
+    exact = {"count": 900, "sum": CLIPPED.sum(), "mean": CLIPPED.mean(), "variance": CLIPPED.var(ddof=1)}
     for name, question in questions.items():
         found: Summary = answer(question, {"x": X}, HUGE, both(900)[0], seed=1)
         assert found.statistic == name
@@ -182,8 +182,8 @@ def test_a_summary_without_what_it_says_was_asked_for_is_damaged() -> None:
 def test_one_call_gives_a_summary_or_just_the_mean() -> None:
     values = X.tolist()
     found = dp.summary(values, bounds=(0, 60), epsilon=5, adjacency=dp.REPLACE_ONE)
-    assert found.mean == pytest.approx(CLAMPED.mean(), abs=2)
-    assert dp.mean(values, bounds=(0, 60), rho=1, adjacency=dp.ADD_REMOVE).mean == pytest.approx(CLAMPED.mean(), abs=3)
+    assert found.mean == pytest.approx(CLIPPED.mean(), abs=2)
+    assert dp.mean(values, bounds=(0, 60), rho=1, adjacency=dp.ADD_REMOVE).mean == pytest.approx(CLIPPED.mean(), abs=3)
     with pytest.raises(ValueError, match="^bounds: two numbers"):
         dp.sum(values, bounds=(0, 1, 2), epsilon=5, adjacency=dp.REPLACE_ONE)  # type: ignore[arg-type]
 

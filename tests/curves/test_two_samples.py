@@ -27,7 +27,7 @@ def columns(records: int, seed: int, *, moved: float = 0.0) -> dict[str, Any]:
     return {"x": np.minimum(values + moved * group, 1.0), "g": group}
 
 
-@pytest.mark.parametrize("outside", ["clamped", "apart"])
+@pytest.mark.parametrize("outside", ["clipped", "apart"])
 def test_at_a_huge_epsilon_statistics_are_those_of_scipy_and_p_values_nearly(outside: Any) -> None:
     given = columns(600, 1, moved=0.02)
     grid = dp.Grid(0.1, 0.6, cells=20, outside=outside)

@@ -91,7 +91,7 @@ def test_an_offset_tells_the_value_to_half_a_step(grid: Grid, values: list[float
     assert np.all(np.abs(read - tried[inside]) <= step / 2 * (1 + 1e-9) + rounding)
 
 
-def test_clamped_values_have_the_offset_of_the_end_and_missing_ones_none() -> None:
+def test_clipped_values_have_the_offset_of_the_end_and_missing_ones_none() -> None:
     values = np.array([-np.inf, -1, 0, 10, 11, np.inf, np.nan])
     assert Grid(0, 10, cells=2).offset_of(values, half=7).tolist() == [-7, -7, -7, 7, 7, 7, 0]
 

@@ -89,7 +89,7 @@ def test_ends_lie_half_a_step_outside() -> None:
     assert Values((4,)).edges.tolist() == [3.5, 4.5]
 
 
-def test_values_beyond_are_clamped_or_counted_apart() -> None:
+def test_values_beyond_are_clipped_or_counted_apart() -> None:
     records = np.array([-np.inf, -0.6, -0.5, 2.5, 2.6, np.inf, np.nan])
     assert Values(range(3)).cell_of(records).tolist() == [0, 0, 0, 2, 2, 2, 3]
     apart = Values(range(3), outside=Outside.APART)

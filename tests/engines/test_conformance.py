@@ -162,7 +162,7 @@ def test_neither_order_nor_other_units_decide_which_records_are_used(load: Load)
             names, values = zip(*[*others, *order], strict=True)
             with opened(load, Unit("u", 1), u=list(names), x=list(values)) as records:
                 counts = records.counts((grid,))
-                counts[-2] -= bool(others)  # clamped into the last cell: one of them is used
+                counts[-2] -= bool(others)  # clipped into the last cell: one of them is used
                 found.add(tuple(counts.tolist()))
     assert len(found) == 1
 

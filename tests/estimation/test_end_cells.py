@@ -1,4 +1,4 @@
-"""End cells are called crowded where values were clamped into them, and not on ordinary data."""
+"""End cells are called crowded where values were clipped into them, and not on ordinary data."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_on_ordinary_data_nothing_is_said(name: str, cells: int) -> None:
 
 
 @pytest.mark.parametrize("cells", [8, 64, 1024])
-def test_what_is_clamped_is_seen_and_its_share_is_near(cells: int) -> None:
+def test_what_is_clipped_is_seen_and_its_share_is_near(cells: int) -> None:
     values = DRAW.lognormal(10.4, 0.9, N)
     first, last = counted(values, 0, 50_000, cells)
     assert first == 0

@@ -16,7 +16,7 @@ Y = np.array([0.0, 0.2, 0.2, 1.0])
 curves = st.lists(st.integers(0, 8), min_size=2, max_size=8).map(lambda steps: np.cumsum(steps) / max(sum(steps), 1))
 
 
-def test_a_curve_is_linear_inside_cells_and_clamped_outside() -> None:
+def test_a_curve_is_linear_inside_cells_and_clipped_outside() -> None:
     at = [-np.inf, -1e-9, 0, 0.5, 2, 3.5, 4, np.inf]
     assert linear_value_at(X, Y, at).tolist() == pytest.approx([0, 0, 0, 0.1, 0.2, 0.6, 1, 1])
 

@@ -98,7 +98,7 @@ def test_what_is_not_smooth_is_left_to_splits(kind: str) -> None:
     assert np.abs(found - alone).max() < 0.01 * alone.max()
 
 
-def test_a_clamped_cell_is_no_part_of_the_density() -> None:
+def test_a_clipped_cell_is_no_part_of_the_density() -> None:
     draw = np.random.default_rng(3)
     cells = drawn(NORMAL, 9_000, draw)
     cells[0] += 1_000

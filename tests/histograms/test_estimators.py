@@ -39,7 +39,7 @@ ESTIMATORS: tuple[TableEstimator, ...] = (
 LABEL = Categories("label", (0, 1))
 
 
-def axis(cells: int, outside: Outside = Outside.CLAMPED) -> Axis:
+def axis(cells: int, outside: Outside = Outside.CLIPPED) -> Axis:
     return Axis(f"x{cells}", Grid(0, 1, cells=cells, outside=outside))
 
 

@@ -23,7 +23,7 @@ SIDE = 32
 
 
 def estimated(
-    table: Counts, epsilon: str, estimator: TableEstimator, *, seed: int = 1, outside: Outside = Outside.CLAMPED
+    table: Counts, epsilon: str, estimator: TableEstimator, *, seed: int = 1, outside: Outside = Outside.CLIPPED
 ) -> EstimatedTable:
     """Answer under replace-one: the number of records is public."""
     sides = [cells - 2 * (outside is Outside.APART) for cells in table.shape]

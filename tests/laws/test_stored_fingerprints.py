@@ -22,7 +22,7 @@ CDF, BOUNDS = dp.CdfQuestion("x", dp.Grid(0, 1, cells=1024)), dp.BoundsQuestion(
 @pytest.mark.parametrize(
     ("question", "pinned"),
     [
-        (CDF, ["dc99e07aabd8", "2d3a55d6952a"]),
+        (CDF, ["9c591e79282a", "45c26ce5c74a"]),
         (BOUNDS, ["e019b96751c4"]),
     ],
 )

@@ -136,10 +136,10 @@ def test_values_apart_belong_to_the_end_cells() -> None:
     grid = Grid(0, 1, cells=3, outside=Outside.APART)
     plan = ExponentialQuantiles().plan(QuantileCutsQuery((Axis("score", grid),), 2), PURE, AddRemove(EACH_RECORD))
     plain = plan_of(3, 2, PURE, AddRemove(EACH_RECORD))
-    for table in data_sets(6, 3):  # all tiny ones, so the exact loss is that of cuts of clamped values
+    for table in data_sets(6, 3):  # all tiny ones, so the exact loss is that of cuts of clipped values
         below, *cells, above, missing = table.tolist()
-        clamped = [below + cells[0], cells[1], cells[2] + above, missing]
-        assert law(table, plan) == law(np.array(clamped), plain)
+        clipped = [below + cells[0], cells[1], cells[2] + above, missing]
+        assert law(table, plan) == law(np.array(clipped), plain)
     assert plan.law == Selection((1,))
 
 

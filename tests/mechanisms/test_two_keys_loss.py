@@ -26,7 +26,7 @@ HALVES, ONE_CELL = Grid(0, 1, cells=2), Grid(0, 1, cells=1)
 QUESTIONS: dict[str, Question[object]] = {
     "distribution": CdfQuestion("x", HALVES, by=BY),
     "histogram": HistogramQuestion("x", HALVES, by=BY),
-    "scores": ScoresQuestion("label", "x", ONE_CELL.with_outside(Outside.CLAMPED), by=BY),
+    "scores": ScoresQuestion("label", "x", ONE_CELL.with_outside(Outside.CLIPPED), by=BY),
     "summary": SummaryQuestion("x", 0, 1, by=BY),
     "survival": SurvivalQuestion("x", "label", ONE_CELL, by=BY),
 }

@@ -103,7 +103,7 @@ QUESTIONS: dict[str, Any] = {
     "plane, apart": dp.Histogram2DQuestion("v_", "t", VALUES.with_outside(Outside.APART), TIMES),
     "histogram by arm, apart": dp.HistogramQuestion("v_", VALUES.with_outside(Outside.APART), by=ARMS),
 }  # fmt: skip
-CLAMPED = {"distribution function", "histogram", "plane"}
+CLIPPED = {"distribution function", "histogram", "plane"}
 """They count values outside in the end cells, and warn of a crowded one."""
 UNNAMED = {"interval censoring", "plane, apart"}
 """Their notes name no column: they are about both."""
@@ -125,7 +125,7 @@ def share_in(note: str) -> float:
 
 
 def notes_of(name: str, table: dict[str, Any], adjacency: Any = dp.ADD_REMOVE) -> list[str]:
-    words = "lie in the last cell" if name in CLAMPED else "by the released counts"
+    words = "lie in the last cell" if name in CLIPPED else "by the released counts"
     return [note for note in answer(QUESTIONS[name], table, adjacency).notes if words in note]
 
 
@@ -141,7 +141,7 @@ def test_a_mistake_of_unit_or_sign_in_30_percent_of_the_records_is_told_with_its
         assert told, f"no note of {name}"
         assert all("\n" not in note for note in told)
         assert any(abs(share_in(note) - wrong) < 0.1 for note in told), told
-        if name not in CLAMPED | UNNAMED:
+        if name not in CLIPPED | UNNAMED:
             assert "_'" in told[0]  # the column
 
 
@@ -214,7 +214,7 @@ def test_a_heaped_and_a_zero_inflated_column_have_no_note_of_values_outside() ->
         "g_": np.round(table["g"]), "v_": np.where(draw.random(RECORDS) < 0.6, 0.0, 100.0),
         "t_": np.where(draw.random(RECORDS) < 0.3, 0.0, np.ceil(table["t"])),
     }  # fmt: skip
-    for name in set(QUESTIONS) - CLAMPED - UNNAMED - {"roc, log-odds", "survival, unit"}:
+    for name in set(QUESTIONS) - CLIPPED - UNNAMED - {"roc, log-odds", "survival, unit"}:
         assert notes_of(name, table) == [], name
 
 

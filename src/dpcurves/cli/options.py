@@ -802,7 +802,7 @@ class CellOptions(QuestionOptions):
         "A:B", "Declared values, one cell each, instead of --grid: first:last, first:last:step, or A,B,C."
     )
     outside: str | None = optional(
-        "WHERE", "Values outside the grid: clamped, counted in the end cells (default), or apart, in separate cells."
+        "WHERE", "Values outside the grid: clipped, counted in the end cells (default), or apart, in separate cells."
     )
 
     def question_fields(self, defaults: Mapping[str, Any]) -> dict[str, Any]:
@@ -844,7 +844,7 @@ class CellOptions(QuestionOptions):
         if self.outside is None:
             return grid
         return grid.with_outside(
-            parse_choice("outside", self.outside, {"clamped": Outside.CLAMPED, "apart": Outside.APART})
+            parse_choice("outside", self.outside, {"clipped": Outside.CLIPPED, "apart": Outside.APART})
         )
 
 
@@ -860,7 +860,7 @@ class GroupedCells(CellOptions):
         """Return the grid unchanged: scores outside are counted separately. Raises `Misuse` for other treatments."""
         from ..data import Outside
 
-        if CellOptions._apply_outside(self, grid).outside is Outside.CLAMPED and self.outside is not None:
+        if CellOptions._apply_outside(self, grid).outside is Outside.CLIPPED and self.outside is not None:
             raise Misuse("outside", IN_NO_GROUP)
         return grid
 

@@ -256,7 +256,7 @@ def require_window(reference: Any, question: Any) -> None:
         raise InvalidArgument("since", "give an earlier cdf or histogram of the same kind, without categories")
     if not np.array_equal(_find_grid(reference).edges, grid.edges) or grid.outside is Outside.APART:
         raise InvalidArgument(
-            "since", "the cells of the question are needed, with outside='clamped': give an earlier curve on its grid"
+            "since", "the cells of the question are needed, with outside='clipped': give an earlier curve on its grid"
         )
     require_independent(reference.privacy)
 
@@ -273,7 +273,7 @@ def _require_same_cells(reference: Any, window: Any) -> None:
     if _find_grid(reference).outside is Outside.APART:
         raise InvalidArgument(
             "reference",
-            "values outside were counted apart, so their distance is unknown; ask on a grid with outside='clamped'",
+            "values outside were counted apart, so their distance is unknown; ask on a grid with outside='clipped'",
         )
 
 

@@ -430,7 +430,7 @@ class _PairCounts(SimulatedCounts):
         if counts.size != table.count.size:
             raise InvalidArgument(
                 "table",
-                "values outside were counted apart, so their order is unknown; ask on a grid with outside='clamped'",
+                "values outside were counted apart, so their order is unknown; ask on a grid with outside='clipped'",
             )
         return cls(counts.reshape(table.count.shape), evidence, table.privacy, table.notes, False)
 

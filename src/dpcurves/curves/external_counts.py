@@ -97,7 +97,7 @@ def from_counts(
     require_type("adjacency", adjacency, Neighbours, "ADD_REMOVE or REPLACE_ONE")
     if require_integer("rows_per_unit", rows_per_unit) < 1:
         raise InvalidArgument("rows_per_unit", f"at least 1 is needed, got {rows_per_unit}")
-    grid = _parse_grid(edges, Outside.APART if outside else Outside.CLAMPED)
+    grid = _parse_grid(edges, Outside.APART if outside else Outside.CLIPPED)
     noise, mechanism = _parse_noise(law, scale)
     values = _parse_counts(noisy, grid.slots, whole_only=law == EXACT or LAWS[law][1])
     if total is not None and require_integer("total", total) < 1:

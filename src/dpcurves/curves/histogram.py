@@ -247,7 +247,7 @@ def _sum_between(cells: FloatArray, at: Places) -> FloatArray:
 
 
 JOINED = "counts are estimates that join cells of like counts: they have a bias that nobody knows, and no intervals"
-CLAMPED = "cells at the ends of a grid also hold all values beyond it"
+CLIPPED = "cells at the ends of a grid also hold all values beyond it"
 GRID = "a Grid, as in Grid(0, 100, cells=64),"
 
 
@@ -419,8 +419,8 @@ class Histogram2DQuestion(TableQuestion):
         )  # `notes_on_plane` reports outside records of the plane as a whole
         privacy = privacy.with_notes(*notes_on_plane(estimated, axes, setting))
         joined = (JOINED,) if estimated.has_shared_estimates else ()
-        clamped = (CLAMPED,) if any(axis.grid.outside is Outside.CLAMPED for axis in axes) else ()
-        return Histogram2D.from_counts(estimated, axes, privacy.with_notes(*joined, *clamped))
+        clipped = (CLIPPED,) if any(axis.grid.outside is Outside.CLIPPED for axis in axes) else ()
+        return Histogram2D.from_counts(estimated, axes, privacy.with_notes(*joined, *clipped))
 
     def __str__(self) -> str:
         return f"counts of {self.x} and {self.y}"

@@ -161,13 +161,13 @@ class SimulatedCounts:
         return np.asarray(noisy + self.sampling_noise if population else noisy)
 
 
-def merge_outside_slots(counts: FloatArray, shape: tuple[int, ...], *, clamps: bool) -> FloatArray:
+def merge_outside_slots(counts: FloatArray, shape: tuple[int, ...], *, clips: bool) -> FloatArray:
     """Return counts (..., *shape) of cells from counts of slots: records outside the grid join the end cells if
-    `clamps`, else they are left out.
+    `clips`, else they are left out.
 
-    >>> merge_outside_slots(np.array([1.0, 2.0, 3.0, 4.0, 5.0]), (3,), clamps=True).tolist()
+    >>> merge_outside_slots(np.array([1.0, 2.0, 3.0, 4.0, 5.0]), (3,), clips=True).tolist()
     [3.0, 3.0, 9.0]
-    >>> merge_outside_slots(np.array([1.0, 2.0, 3.0, 4.0, 5.0]), (3,), clamps=False).tolist()
+    >>> merge_outside_slots(np.array([1.0, 2.0, 3.0, 4.0, 5.0]), (3,), clips=False).tolist()
     [2.0, 3.0, 4.0]
     """
     for axis, cells in enumerate(reversed(shape), start=1):
@@ -175,7 +175,7 @@ def merge_outside_slots(counts: FloatArray, shape: tuple[int, ...], *, clamps: b
             continue
         slots = np.moveaxis(counts, -axis, -1)
         cell_counts = slots[..., 1:-1].copy()
-        if clamps:
+        if clips:
             cell_counts[..., 0] += slots[..., 0]
             cell_counts[..., -1] += slots[..., -1]
         counts = np.moveaxis(cell_counts, -1, -axis)
@@ -189,12 +189,12 @@ class MergedCellCounts:
     Attributes:
         slots: The counts as released, with slots for outside records.
         shape: Cells along each axis.
-        clamps: Whether outside records count in the end cells; else they are left out.
+        clips: Whether outside records count in the end cells; else they are left out.
     """
 
     slots: SimulatedCounts
     shape: tuple[int, ...]
-    clamps: bool
+    clips: bool
 
     @cached_property
     def counts(self) -> FloatArray:
@@ -224,7 +224,7 @@ class MergedCellCounts:
 
     def _merge_slots(self, counts: FloatArray) -> FloatArray:
         """Return counts of cells from counts of slots, in one array or in draws of it."""
-        return merge_outside_slots(counts, self.shape, clamps=self.clamps)
+        return merge_outside_slots(counts, self.shape, clips=self.clips)
 
 
 ROUNDED = "values were rounded by chance to middles of cells: a cell also has some of what lies beside it"
@@ -246,7 +246,7 @@ def estimate_pair_mean(curve: Histogram, kernel_on: Callable[[FloatArray], Kerne
         raise InvalidArgument(
             "curve",
             "values outside the grid were counted apart, so their distance is unknown; ask on a grid with "
-            "outside='clamped'",
+            "outside='clipped'",
         )
     most_cells = 2**12  # a matrix of 128 MB
     if len(curve.count) > most_cells:

@@ -310,7 +310,7 @@ def grid_from_json(stored: Mapping[str, Any]) -> Grid:
     """
     try:
         if "values" in stored:
-            return Values(stored["values"], outside=Outside[stored.get("outside", Outside.CLAMPED.name)])
+            return Values(stored["values"], outside=Outside[stored.get("outside", Outside.CLIPPED.name)])
         outside = Outside[stored["outside"]]
         if Spacing[stored["spacing"]] is Spacing.EXPLICIT:
             return Grid.from_edges(stored["edges"], outside=outside)

@@ -120,7 +120,7 @@ class ScoreGroups(ABC):
     @property
     def outside(self) -> tuple[float, float]:
         """Unbiased numbers of records with a score below and above the grid; they may be negative."""
-        if self.cells.outside is Outside.CLAMPED:
+        if self.cells.outside is Outside.CLIPPED:
             return 0.0, 0.0
         below, *_, above = self._unbiased_cells.sum(axis=0).tolist()
         return below, above
@@ -132,7 +132,7 @@ class ScoreGroups(ABC):
 
     def _drop_outside(self, cells: FloatArray) -> FloatArray:
         """Return cells without the slots for outside values: (..., slots) to (..., cells)."""
-        return cells if self.cells.outside is Outside.CLAMPED else cells[..., 1:-1]
+        return cells if self.cells.outside is Outside.CLIPPED else cells[..., 1:-1]
 
     @property
     def likely_means(self) -> FloatArray:

@@ -186,7 +186,7 @@ class Summary(IntervalResult):
         if self.tails is not None:
             covered = f"; intervals are for the {self.statistic} of all values" if self.statistic != VARIANCE else ""
             return f"{self.label}: {self.names[self.statistic]}{covered}"
-        return f"{self.LABEL_PREFIX}{self.statistic} of {self.label}, values clamped to {self._bounds_text}"
+        return f"{self.LABEL_PREFIX}{self.statistic} of {self.label}, values clipped to {self._bounds_text}"
 
     def intervals(
         self,

@@ -298,7 +298,7 @@ class _MeasuredCells:
             raise InvalidArgument(
                 "curve",
                 "values outside the grid were counted apart, so their distance is unknown; ask on a grid with "
-                "outside='clamped'",
+                "outside='clipped'",
             )
         return cls._from_edges(curve, np.asarray(curve.prefixes.evidence.sums.bounds), 0)
 

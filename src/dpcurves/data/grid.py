@@ -28,7 +28,7 @@ class Spacing(Enum):
 class Outside(Enum):
     """Treatment of values outside the grid: a public choice."""
 
-    CLAMPED = "clamped into the first and the last cell"
+    CLIPPED = "clipped into the first and the last cell"
     APART = "in cells of their own"
 
 
@@ -152,7 +152,7 @@ class Grid:
         cells: int | None = None,
         width: float | None = None,
         through: float | None = None,
-        outside: Outside = Outside.CLAMPED,
+        outside: Outside = Outside.CLIPPED,
     ) -> None:
         if (cells is None) == (width is None):
             raise InvalidArgument(
@@ -182,7 +182,7 @@ class Grid:
             self._initialize(lower, upper, cells, Spacing.EXPLICIT, tuple(edges.tolist()), outside)
 
     @classmethod
-    def geometric(cls, lower: float, upper: float, *, cells: int, outside: Outside = Outside.CLAMPED) -> Grid:
+    def geometric(cls, lower: float, upper: float, *, cells: int, outside: Outside = Outside.CLIPPED) -> Grid:
         """Return a grid whose edges have equal ratios, from `lower` above zero to `upper`."""
         lower, upper = require_number("grid", lower), require_number("grid", upper)
         if not (lower > 0 and isfinite(upper / lower)):
@@ -193,7 +193,7 @@ class Grid:
         return Grid.__new__(Grid)._initialize(lower, upper, cells, Spacing.GEOMETRIC, (), outside)
 
     @classmethod
-    def logistic(cls, lower: float, upper: float, *, cells: int, outside: Outside = Outside.CLAMPED) -> Grid:
+    def logistic(cls, lower: float, upper: float, *, cells: int, outside: Outside = Outside.CLIPPED) -> Grid:
         """Make edges for log-odds, in equal steps of the probability ``1 / (1 + exp(-x))``.
 
         >>> Grid.logistic(-4, 4, cells=4).edges.round(2).tolist()
@@ -223,7 +223,7 @@ class Grid:
         return constructors[spacing](lower, upper, cells=cells)
 
     @classmethod
-    def from_edges(cls, edges: Sequence[float], *, outside: Outside = Outside.CLAMPED) -> Grid:
+    def from_edges(cls, edges: Sequence[float], *, outside: Outside = Outside.CLIPPED) -> Grid:
         """Return a grid of these edges. Raises `ValueError` unless they are finite and increase."""
         try:
             exact = tuple(float(edge) for edge in edges)
@@ -577,7 +577,7 @@ def split_at_round_numbers(grid: Grid) -> Grid:
     Values are heaped on round numbers. The separate cell, from the number to the next double, contains no other value,
     so a quantile in it is known exactly. A round number in a cell is a multiple of the smallest power of ten that is
     not below the cell's width; on fewer than 100 cells, only zero is split off. A grid of declared values, or of more
-    than `MOST_SPLIT` cells, is returned unchanged. A round number at an end of a clamped grid is also separated from
+    than `MOST_SPLIT` cells, is returned unchanged. A round number at an end of a clipped grid is also separated from
     the values beyond. The edges depend on the public grid alone.
 
     >>> split_at_round_numbers(Grid(0, 30, cells=3)).edges.tolist()
@@ -596,7 +596,7 @@ def split_at_round_numbers(grid: Grid) -> Grid:
         numbers = numbers[numbers < grid.upper]
     at_bounds = numbers[numbers == grid.lower], numbers[numbers == grid.upper]
     further_edges = [numbers, np.nextafter(numbers, np.inf)]
-    if grid.outside is Outside.CLAMPED:
+    if grid.outside is Outside.CLIPPED:
         further_edges += [np.nextafter(at_bounds[0], -np.inf), np.nextafter(np.nextafter(at_bounds[1], np.inf), np.inf)]
     finer = np.unique(np.concatenate([edges, *further_edges]) + 0.0)  # -0.0 is 0.0
     if not np.isfinite(finer).all():
@@ -632,7 +632,7 @@ LEAST_EXPONENT = -290
 """Exponent of ten below which powers of ten are too inexact as doubles."""
 
 
-def require_clamped(name: str, grid: object) -> Grid:
+def require_clipped(name: str, grid: object) -> Grid:
     """Refuse a grid that counts values outside apart.
 
     Raises:
@@ -643,6 +643,6 @@ def require_clamped(name: str, grid: object) -> Grid:
     assert isinstance(grid, Grid)  # noqa: S101
     if grid.outside is Outside.APART:
         raise InvalidArgument(
-            name, "values outside must count in the end cells; write Grid(..., outside=Outside.CLAMPED)"
+            name, "values outside must count in the end cells; write Grid(..., outside=Outside.CLIPPED)"
         )
     return grid

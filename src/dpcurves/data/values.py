@@ -54,7 +54,7 @@ class Values(Grid):
 
     declared_values: tuple[float, ...]
 
-    def __init__(self, values: Iterable[float], *, outside: Outside = Outside.CLAMPED) -> None:
+    def __init__(self, values: Iterable[float], *, outside: Outside = Outside.CLIPPED) -> None:
         declared = _sort_values(values)
         edges = _cell_edges(declared)
         object.__setattr__(self, "declared_values", declared)

@@ -103,7 +103,7 @@ def _shared_rules() -> dict[str, Rule]:
     facts["unit"] = {**facts["unit"], "type": ["string", "null"]}
     question = {
         "label": TEXT, "score": TEXT, "by": {**TEXTS, "type": ["string", "array"]}, "labels": TEXTS, "columns": TEXTS,
-        "outside": {"enum": ["CLAMPED", "APART"]}, "edges": {"type": "array", "items": {"type": "number"}},
+        "outside": {"enum": ["CLIPPED", "APART"]}, "edges": {"type": "array", "items": {"type": "number"}},
     }  # fmt: skip
     shared = {"schema": {"const": SCHEMA}, "privacy": _reference("privacy"), "evidence": _reference("evidence")}
     return {

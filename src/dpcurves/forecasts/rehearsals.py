@@ -285,12 +285,12 @@ def _scores_and_labels(question: Any, records: Columns) -> tuple[FloatArray, Flo
 
 def _clip_to_grid(values: FloatArray, grid: Grid) -> FloatArray:
     """Return the values clipped to the grid, if the grid clips; unchanged otherwise."""
-    return np.clip(values, grid.lower, grid.upper) if grid.outside is Outside.CLAMPED else values
+    return np.clip(values, grid.lower, grid.upper) if grid.outside is Outside.CLIPPED else values
 
 
 def _surrounding_edges(values: FloatArray, grid: Grid) -> FloatArray:
     """Return edges on both sides of each value: the truth is interpolated between them, as the curve is."""
-    cell = np.unique(np.clip(grid.with_outside(Outside.CLAMPED).cell_of(values), 0, grid.cells - 1))
+    cell = np.unique(np.clip(grid.with_outside(Outside.CLIPPED).cell_of(values), 0, grid.cells - 1))
     return np.asarray(grid.edge(np.unique(np.concatenate([cell, cell + 1]))))
 
 

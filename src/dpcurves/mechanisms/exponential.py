@@ -343,7 +343,7 @@ def _count_inside(table: ExactTable, grid: Grid) -> NDArray[np.int64]:
     records to none.
     """
     cells = table[:-1].astype(np.int64)
-    if grid.outside is Outside.CLAMPED:
+    if grid.outside is Outside.CLIPPED:
         return cells
     inside: NDArray[np.int64] = cells[1:-1].copy()
     inside[0] += cells[0]

@@ -184,8 +184,8 @@ class MedianQuery(Query):
         if not 1 <= self.levels <= most_levels:
             raise InvalidArgument("levels", f"a whole number from 1 to {most_levels} is needed, got {self.levels}")
         (axis,) = self.axes if len(self.axes) == 1 else (None,)
-        if not (isinstance(axis, Axis) and axis.grid.outside is Outside.CLAMPED):
-            raise InvalidArgument("axes", "medians need one column of numbers, on a grid with outside='clamped'")
+        if not (isinstance(axis, Axis) and axis.grid.outside is Outside.CLIPPED):
+            raise InvalidArgument("axes", "medians need one column of numbers, on a grid with outside='clipped'")
 
 
 @dataclass(frozen=True, slots=True)

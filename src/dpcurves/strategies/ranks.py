@@ -257,7 +257,7 @@ def _build_cuts_query(score: Axis, cuts: Cuts, levels: int) -> QuantileCutsQuery
     """
     if cuts is Cuts.QUANTILES:
         return QuantileCutsQuery((score,), 2**levels)
-    return MedianQuery((Axis(score.column, score.grid.with_outside(Outside.CLAMPED)),), levels)
+    return MedianQuery((Axis(score.column, score.grid.with_outside(Outside.CLIPPED)),), levels)
 
 
 def _cut_axis(score: Axis, cuts: Sequence[int], pieces: int) -> Axis:
@@ -380,7 +380,7 @@ def ask_groups(workload: ScoreGroupWorkload, setting: Setting) -> Strategy[Score
     if workload.min_records is None:
         cuts = yield Step(QuantileCutsQuery((score,), workload.max_groups), workload.budget_fractions.cuts)
         return (yield from measure_groups(workload, score.grid.merge_cells(cuts.values), [cuts]))
-    clipped = Axis(score.column, score.grid.with_outside(Outside.CLAMPED))
+    clipped = Axis(score.column, score.grid.with_outside(Outside.CLIPPED))
     cuts = yield Step(QuantileCutsQuery((clipped,), workload.max_groups), workload.budget_fractions.cuts)
     fine = Axis(score.column, clipped.grid.merge_cells(cuts.values))
     merges = yield Step(MergePartitionQuery((fine,), workload.min_records), workload.budget_fractions.merges)

@@ -37,7 +37,7 @@ APART_ONLY = (
     "needs values outside the grid counted apart, and the task clips them into its end "
     "cells; ask another question, or make a task with --outside apart"
 )
-CLAMPED_ONLY = (
+CLIPPED_ONLY = (
     "needs values outside the grid clipped into its end cells, and the task counts them "
     "apart; ask another question, or make a task without --outside apart"
 )
@@ -289,7 +289,7 @@ class Task(SharedTask):
         if type(paid) is not type(query) and query.axes == self.axes:
             raise UnsupportedQuery("question", CELLS_ONLY if paid.is_dense else PREFIXES_ONLY)
         if not self.beside and _count_outside_apart(query.axes) == _count_outside_apart(self.axes):
-            raise UnsupportedQuery("question", APART_ONLY if self.grid.outside is Outside.CLAMPED else CLAMPED_ONLY)
+            raise UnsupportedQuery("question", APART_ONLY if self.grid.outside is Outside.CLIPPED else CLIPPED_ONLY)
         counted_axes, requested_axes = (" by ".join(map(_describe_axis, axes)) for axes in (self.axes, query.axes))
         if counted_axes == requested_axes:  # the same columns with other cells or labels
             counted_axes, requested_axes = (

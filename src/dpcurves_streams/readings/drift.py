@@ -14,7 +14,7 @@ from dpcurves.arguments import InvalidArgument, require_integer, require_probabi
 from dpcurves.arrays import FloatArray
 from dpcurves.curves.column_drift import SAFE, STATISTIC_FUNCTIONS, DriftCells, Shift
 from dpcurves.data import Grid
-from dpcurves.data.grid import middles_of, require_clamped
+from dpcurves.data.grid import middles_of, require_clipped
 from dpcurves.inference.bands import safe_rank, upper_quantile
 from dpcurves.inference.simulation import monte_carlo_p_value, numbered_generator
 from dpcurves.inference.two_samples import ReleasedSample
@@ -127,7 +127,7 @@ class DriftWatch:
         tuning: Tuning = TUNING,
     ) -> None:
         self._tuning = tuning
-        self._places, self._width = middles_of(require_clamped("grid", grid)), require_integer("width", width)
+        self._places, self._width = middles_of(require_clipped("grid", grid)), require_integer("width", width)
         self._level, self._draws = alarm_level_and_draws(grid, windows_per_year, false_alarm_rate, tuning)
         noisy, total = self._noisy_window(reference, require_integer("reference_width", reference_width))
         noise = _sample_noise(noisy, reference_width, self._draws, numbered_generator(FIRST_GENERATOR))
