@@ -316,15 +316,17 @@ class Audit:
         claim = Claim.from_parameters(epsilon, delta, rho)
         level = require_number("confidence", confidence)
         if not 0 < level < 1:
-            raise InvalidArgument("confidence", f"a probability strictly between 0 and 1 is needed, got {confidence}")
+            raise InvalidArgument(
+                "confidence", f"a probability strictly between 0 and 1 is needed, as in 0.95, got {confidence}"
+            )
         if not isinstance(family, NeighbouringDatasets):
             raise InvalidArgument(
                 "family", "neighbouring data sets are needed, as audit.families.values(edges, adjacency=...)"
             )
         if not require_number("seconds", seconds) > 0:
-            raise InvalidArgument("seconds", "give a number of seconds above zero")
+            raise InvalidArgument("seconds", "a number of seconds above zero is needed, as in 60")
         if samples is not None and samples < 20:
-            raise InvalidArgument("samples", "at least 20 outcomes of each data set are needed")
+            raise InvalidArgument("samples", "at least 20 outcomes of each data set are needed, as in samples=1000")
         sampler = as_sampler(release, batch=batch)
         search = Search(sampler, family, claim, level, samples or MOST_SAMPLES, learn, confirm_twice=confirm_twice)
         report = search.run(seconds, None if file is None else Path(file))

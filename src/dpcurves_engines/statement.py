@@ -423,7 +423,7 @@ class _StatementReader:
                     f"{_format_expression(item)}: a function of a question is needed, one of {', '.join(FUNCTIONS)}"
                 )
         if len(calls) != 1:
-            _refuse(f"one function of a question is needed, got {len(calls)}: one of {', '.join(FUNCTIONS)}")
+            _refuse(f"a single function of a question is needed, got {len(calls)}; use one of {', '.join(FUNCTIONS)}")
         return names, *calls[0]
 
     def _read_call(self, call: exp.Anonymous) -> tuple[str, dict[str, Any]]:
@@ -431,7 +431,7 @@ class _StatementReader:
         name = str(call.this).lower()
         function = FUNCTIONS.get(name)
         if function is None:
-            _refuse(f"{_shorten(name)}: there is no such function; there are {', '.join(FUNCTIONS)}")
+            _refuse(f"{_shorten(name)}: there is no such function; use one of {', '.join(FUNCTIONS)}")
         self._write_down(name, "(")
         columns, values, options = list[str](), list[Any](), dict[str, Any]()
         for argument in self._iterate_list(call.expressions):
@@ -449,7 +449,7 @@ class _StatementReader:
                 values.append(self._read_value(argument))
         self._write_down(")")
         if len(columns) < len(function.columns):
-            _refuse(f"{function.describe_call(name)}: name a column")
+            _refuse(f"{function.describe_call(name)}: the column is missing; name it first, in the brackets")
         column_fields = {**dict(zip(function.columns, columns, strict=True)), **function.fixed_fields}
         return name, {
             "ask": function.question_type,

@@ -153,7 +153,9 @@ class PairwiseScorer(CountedNumbers):
             values = np.asarray(features, dtype=np.float64)
             if values.ndim != 2 or values.shape[1] != len(self.question.features):
                 raise InvalidArgument(
-                    "features", f"an array of {len(self.question.features)} columns is needed, one for each feature"
+                    "features",
+                    f"an array of {len(self.question.features)} columns is needed, one for each feature of the "
+                    "question, in its order",
                 )
             features = {feature.column: values[:, index] for index, feature in enumerate(self.question.features)}
         return self.scorecard.predict(features)
@@ -230,10 +232,12 @@ class PairwiseScorerQuestion(TableQuestion):
         if len({feature.column for feature in features}) < len(features) or self.label in {
             feature.column for feature in features
         }:
-            raise InvalidArgument("features", "name each column once, and not the column of labels")
+            raise InvalidArgument(
+                "features", "a feature is named twice, or is the column of labels; name each other column once"
+            )
         object.__setattr__(self, "folds", require_integer("folds", self.folds))
         if not 2 <= self.folds <= MOST_FOLDS:
-            raise InvalidArgument("folds", f"must be from 2 to {MOST_FOLDS}, got {self.folds}")
+            raise InvalidArgument("folds", f"must be a number of folds from 2 to {MOST_FOLDS}, got {self.folds}")
         if self.split_by is not None:
             require_type("split_by", self.split_by, str, "the name of a column")
         negative, positive = parse_class_labels(self.label, self.pos_label, self.neg_label).values

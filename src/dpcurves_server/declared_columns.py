@@ -37,7 +37,7 @@ def columns_from_json(columns: Any) -> tuple[Declared, ...]:
     declared = declared_columns_from_json("columns", columns)
     names = [str(column.column) for column in declared]
     if not 1 <= len(names) <= MOST_COLUMNS or len(set(names)) < len(names):
-        raise InvalidArgument("columns", f"declare 1 to {MOST_COLUMNS} columns with different names")
+        raise InvalidArgument("columns", f"1 to {MOST_COLUMNS} columns with different names are needed; declare them")
     return declared
 
 

@@ -45,7 +45,9 @@ class PasswordHasherPool:
     def hash_password(self, password: str) -> str:
         """Hash a new password. Raises `ProtocolError` if it is too short or too long."""
         if not SHORTEST_PASSWORD <= len(password) <= LONGEST_PASSWORD:
-            raise ProtocolError("password", f"choose {SHORTEST_PASSWORD} to {LONGEST_PASSWORD} characters")
+            raise ProtocolError(
+                "password", f"must have {SHORTEST_PASSWORD} to {LONGEST_PASSWORD} characters; choose another password"
+            )
         return self._pool.submit(self._hasher.hash, password).result()
 
     def verify_password(self, hashed: str | None, password: str) -> bool:
@@ -412,7 +414,7 @@ LONGEST_TOKEN = 366
 MOST_TOKENS = 100
 """Tokens per account."""
 UNKNOWN = "no account here is linked to your identity, or the account is locked; ask an operator"
-WRONG = "wrong name or password, or the account is locked"
+WRONG = "wrong name or password, or the account is locked; try again, or ask an operator"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -604,7 +606,7 @@ class Tokens:
         require(who, Right.KEEP_TOKENS, Subject(project=project))
         require_name("label", label)
         if not 1 <= days <= LONGEST_TOKEN:
-            raise ProtocolError("days", f"choose 1 to {LONGEST_TOKEN} days")
+            raise ProtocolError("days", f"must be 1 to {LONGEST_TOKEN} days, as in 90")
         secret, name = secrets.token_urlsafe(32), secrets.token_hex(8)
         facts = {
             "digest": hash_secret(secret), "id": name, "person": who.name, "project": project, "label": label,

@@ -339,7 +339,9 @@ def require_declared(plans: Sequence[Plan], dataset: str, columns: Sequence[Decl
             if isinstance(axis, Categories):
                 for name, category in zip(axis.argument_names, axis.values, strict=True):
                     if not _is_declared(category, declared[axis.column]):
-                        rule = f"{axis.column!r} declares no category {describe_value(category)}"[:LONGEST_ACCOUNT_NAME]
+                        rule = f"{axis.column!r} declares no category {describe_value(category)}; name a declared one"[
+                            :LONGEST_ACCOUNT_NAME
+                        ]
                         raise InvalidArgument(name, rule, axis.column)
 
 

@@ -299,7 +299,7 @@ class Models:
             if connection.execute(count).scalar_one() >= MOST_MODELS:
                 raise ProtocolError(
                     "models",
-                    f"a project has at most {MOST_MODELS} models; use one of these, or ask in another project",
+                    f"a project has at most {MOST_MODELS} models; use a stored model, or ask in another project",
                     409,
                 )
             connection.execute(insert(MODELS), facts)

@@ -257,10 +257,14 @@ class MessageBoard:
             earlier = open_round.messages[stage].get(site)
             if earlier is None and stage in open_round.closed_stages:
                 raise ProtocolError(
-                    "round", f"the {STAGES[stage]} were handed out without this site's, which came too late", 409
+                    "round",
+                    f"the {STAGES[stage]} of this site came too late, and the others went on; answer the next question",
+                    409,
                 )
             if earlier is not None and earlier.digest != sha256(message).digest():
-                raise ProtocolError("round", "must repeat the message that this site sent before", 409)
+                raise ProtocolError(
+                    "round", "must repeat the message that this site sent before; resume with the same state file", 409
+                )
             if earlier is None:
                 open_round.messages[stage][site] = StoredMessage.write(self._folder, message)
                 self._drop_old_rounds(name)
@@ -350,7 +354,7 @@ class MessageBoard:
     def _find_round(self, name: str) -> OpenRound:
         """Return an open round. Raises `ProtocolError` if it is unknown or over."""
         if name not in self._turns:
-            raise ProtocolError("round", "is unknown here; ask again", 404)
+            raise ProtocolError("round", "is unknown here; ask the question again", 404)
         self._require_open(self._turns[name])
         return self._turns[name]
 
@@ -409,7 +413,9 @@ class Polls:
             ProtocolError: The ticket has too many polls already.
         """
         if self._waiting[ticket] >= MOST_POLLS:
-            raise ProtocolError("ticket", f"{MOST_POLLS} requests of it wait already; wait for one of them", 429)
+            raise ProtocolError(
+                "ticket", f"{MOST_POLLS} requests with this ticket wait already; wait until one ends", 429
+            )
         self._loop, event, end = asyncio.get_running_loop(), asyncio.Event(), monotonic() + WAIT
         self._waiting[ticket] += 1
         self._events.add(event)
@@ -499,7 +505,9 @@ def create_app(board: MessageBoard) -> Starlette:
 def _parse_stage(text: str) -> int:
     """Return the number of a stage, 1 to 5, in a path. Raises `ProtocolError` for another text."""
     if text not in {str(stage) for stage in range(KEYS, OPENED + 1)}:
-        raise ProtocolError("round", "must name a stage from 1 to 5", 404)
+        raise ProtocolError(
+            "round", "must name a stage from 1 to 5; use the same version of dpcurves on all machines", 404
+        )
     return int(text)
 
 

@@ -78,7 +78,9 @@ class Roster:
         if not 2 <= sites <= MOST_SITES:
             raise InvalidArgument("sites", f"must be from 2 to {MOST_SITES}, got {sites}")
         if len(set(self.keys)) < sites or any(len(key) != 32 for key in self.keys):
-            raise InvalidArgument("keys", "must be a different Ed25519 public key of 32 bytes for each site")
+            raise InvalidArgument(
+                "keys", f"must be {sites} different Ed25519 public keys of 32 bytes, one for each site"
+            )
         if not 0 <= self.collusion_threshold < sites:
             raise InvalidArgument(
                 "collusion_threshold",
@@ -202,7 +204,9 @@ def parse_message(sum_round: SumRound, stage: int, octets: bytes) -> SignedMessa
         )
     site = int.from_bytes(octets[start + 1 : start + 3], "little")
     if site >= len(sum_round.roster.keys):
-        raise ProtocolError(name, f"a message names site {site}, which the task does not have")
+        raise ProtocolError(
+            name, f"a message names site {site}, which the task does not have; use the same task document at all sites"
+        )
     try:
         key = Ed25519PublicKey.from_public_bytes(sum_round.roster.keys[site])
         key.verify(octets[-SIGNATURE:], octets[:-SIGNATURE])
@@ -497,7 +501,9 @@ def mask_vector(sum_round: SumRound, signer: Signer, state: bytes, shares: Itera
     """
     old_state = SiteState.from_bytes(state)
     if vector.shape != (sum_round.vector_length,):
-        raise InvalidArgument("vector", f"must have {sum_round.vector_length} integers")
+        raise InvalidArgument(
+            "vector", f"must have {sum_round.vector_length} integers, one for each number of the plan"
+        )
     messages = _parse_stage(sum_round, SHARES, shares)
     _require_present(sum_round, SHARES, messages, old_state.public_keys)
     _require_own_message(SHARES, signer, messages)

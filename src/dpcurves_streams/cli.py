@@ -78,7 +78,7 @@ class TupleOptions:
         from .feed import CsvFile, CsvLines, JsonLines, JsonLinesTuples, RedisStream
 
         if self.events is None:
-            raise Misuse("events", "name a file, or - for standard input")
+            raise Misuse("events", "the tuples are missing; name a file, or - for standard input")
         if self.format not in (None, "csv", "json"):
             raise Misuse("format", f"must be csv or json, got {self.format!r}")
         if self.events.startswith(REDIS):
@@ -161,7 +161,7 @@ class CountOptions:
         windows = tuple(parse_integer("window", text) for text in self.window or ())
         events = tuple(_parse_event(text) for text in self.event or ())
         if self.column is None and (self.states is None) == (self.hierarchy is None):
-            raise Misuse("states", "declare them with --states or --hierarchy")
+            raise Misuse("states", "the states are missing; declare them, as in --states a,b, or with --hierarchy")
         forest = None if self.hierarchy is None else _read_hierarchy(self.hierarchy)
         axes: tuple[Axis | Categories, ...]
         if self.column is not None:
@@ -199,7 +199,7 @@ def _parse_event(text: str) -> Event | Jump | Low:
 
     kind, *numbers = text.split(":")
     if kind not in ("jump", "low") or len(numbers) != 2:
-        raise Misuse("event", f"must be jump:LAG:LEAST or low:STEPS:BELOW, got {text!r}")
+        raise Misuse("event", f"must be jump:LAG:LEAST or low:STEPS:BELOW, as in jump:7:30, got {text!r}")
     width, size = parse_integer("event", numbers[0]), float(check_positive_number("event", numbers[1]))
     return Jump(width, size) if kind == "jump" else Low(width, size)
 
@@ -238,7 +238,7 @@ class DriftOptions:
         if self.drift_since is None:
             return options
         if options.reading not in ("auto", "laplace"):
-            raise Misuse("drift-since", "drift needs counts of each step: use --reading auto or laplace")
+            raise Misuse("drift-since", "drift needs counts of each step: write --reading auto or --reading laplace")
         options.parse_cells()
         parse_integer("drift-since", self.drift_since)
         windows = options.window or []

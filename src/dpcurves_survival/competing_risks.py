@@ -268,7 +268,7 @@ class CompetingRisks(IntervalResult):
     def _cause_index(self, cause: Category) -> int:
         """Return the row of this cause in `causes`. Raises `InvalidArgument` if it is not there."""
         if cause not in self.causes:
-            raise InvalidArgument("cause", f"one of {', '.join(map(str, self.causes))} is needed")
+            raise InvalidArgument("cause", f"must be one of {', '.join(map(str, self.causes))}")
         return self.causes.index(cause)
 
     def _require_same_causes(self, other: CompetingRisks, cause: Category) -> int:

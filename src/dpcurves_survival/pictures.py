@@ -312,7 +312,7 @@ def draw_figure(
     from dpcurves.display.artists import WARNING
 
     if theme not in THEMES:
-        raise InvalidArgument("theme", f"one of {', '.join(THEMES)} is needed")
+        raise InvalidArgument("theme", f"must be one of {', '.join(THEMES)}")
     look = THEMES[theme]._replace(muted_text=WARNING) if privacy.seeded else THEMES[theme]
     axes = canvas.prepare_axes(ax, (6.4, 4.6))  # inches
     axes.figure.set_facecolor(look.background)

@@ -364,7 +364,7 @@ def bounds_question(
     if and_column is None or and_smallest is None:
         raise Misuse("and-column", BOTH)
     if and_column == column:
-        raise Misuse("and-column", "name another column than --column")
+        raise Misuse("and-column", "the same as --column; name another column")
     with translate_argument_errors("and-smallest", "unit"):
         return PlaneBoundsQuestion(first, BoundsQuestion(and_column, and_smallest, coverage))
 

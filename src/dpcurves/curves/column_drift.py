@@ -265,7 +265,7 @@ def _require_same_cells(reference: Any, window: Any) -> None:
     """Raise unless both are curves of one kind on the same cells, of independent units, with values outside clipped."""
     if isinstance(reference, Histogram) and isinstance(window, Histogram):
         if not np.array_equal(reference.x, window.x):
-            raise InvalidArgument("windows", "histograms on the same cells are needed: ask for both on one grid")
+            raise InvalidArgument("windows", "histograms on the same cells are needed: ask for both on the same grid")
         for curve in (reference, window):
             require_independent(curve.privacy)
     else:

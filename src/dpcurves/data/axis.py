@@ -123,7 +123,9 @@ def require_name(name: object) -> None:
     text = str(name)
     if not (0 < len(text) <= LONGEST_AXIS_NAME and text.isprintable() and text.strip() == text):
         raise InvalidArgument(
-            "name", f"1 to {LONGEST_AXIS_NAME} printable characters are needed, got {describe_value(name)}"
+            "name",
+            f"a name of 1 to {LONGEST_AXIS_NAME} printable characters is needed, as in 'age', got "
+            f"{describe_value(name)}",
         )
 
 
@@ -248,7 +250,9 @@ class Categories:
         declared = require_sequence("categories", self.values, 'a tuple of them, as in ("a", "b"),')
         values = tuple(parse_category("categories", category) for category in declared)
         if not values or min(len(set(values)), len(set(map(str, values)))) < len(values):
-            raise InvalidArgument("categories", "at least one category is needed, each once")
+            raise InvalidArgument(
+                "categories", "at least one category is needed, and each must be listed once, as in ('a', 'b')"
+            )
         object.__setattr__(self, "values", values)
 
     @property
@@ -355,13 +359,21 @@ def parse_category(name: str, declared: Any) -> Category:
     """
     value: Category = _to_python_scalar(declared)
     if type(value) not in (str, int, float, bool):
-        raise WrongArgumentType(name, f"a text, a number, True or False is needed, got a {type(declared).__name__}")
+        raise WrongArgumentType(
+            name, f"a text, a number, True or False is needed, as in 'a' or 1, got a {type(declared).__name__}"
+        )
     if isinstance(value, float) and isnan(value):
-        raise InvalidArgument(name, "NaN equals no value; missing values are counted as missing")
+        raise InvalidArgument(
+            name, "NaN cannot be a category, because missing values are counted as missing; leave it out"
+        )
     if isinstance(value, str) and re.search("[\ud800-\udfff]", value):
-        raise InvalidArgument(name, "a text of Unicode characters is needed, without lone surrogates")
+        raise InvalidArgument(
+            name, "a text of Unicode characters without lone surrogates is needed; correct the encoding of the category"
+        )
     if isinstance(value, int) and abs(value) >= 10**MOST_DIGITS:
-        raise InvalidArgument(name, f"a whole number of at most {MOST_DIGITS} digits is needed")
+        raise InvalidArgument(
+            name, f"a whole number of at most {MOST_DIGITS} digits is needed; write longer ones as text, in quotes"
+        )
     return value
 
 

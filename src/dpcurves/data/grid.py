@@ -50,7 +50,7 @@ def cells_of_width(lower: float, upper: float, width: float) -> int:
         ValueError: the width is not a finite positive number, or the number of cells is not an integer.
     """
     if not (isfinite(width) and width > 0):
-        raise InvalidArgument("width", f"a finite number above zero is needed, got {width}")
+        raise InvalidArgument("width", f"a finite number above zero is needed, as in 0.5, got {width}")
     if not (isfinite(lower) and isfinite(upper) and lower < upper):
         raise InvalidArgument(
             "grid",
@@ -156,7 +156,8 @@ class Grid:
     ) -> None:
         if (cells is None) == (width is None):
             raise InvalidArgument(
-                "grid", "give cells=, the number of cells, or width=, the width of a cell: one of the two"
+                "grid",
+                "the cells are missing or given twice: give either cells=, their number, or width=, the width of each",
             )
         if width is None:
             self._initialize(lower, upper, cells or 0, Spacing.LINEAR, (), outside)
@@ -188,7 +189,8 @@ class Grid:
         if not (lower > 0 and isfinite(upper / lower)):
             raise InvalidArgument(
                 "grid",
-                f"bounds of a geometric grid must be above zero, and their ratio finite, got {lower} and {upper}",
+                "bounds of a geometric grid must be above zero, and their ratio finite, as in 1 and 1000, got "
+                f"{lower} and {upper}",
             )
         return Grid.__new__(Grid)._initialize(lower, upper, cells, Spacing.GEOMETRIC, (), outside)
 
@@ -219,7 +221,7 @@ class Grid:
             Spacing.LINEAR: Grid, Spacing.GEOMETRIC: cls.geometric, Spacing.LOGISTIC: cls.logistic
         }  # fmt: skip
         if spacing not in constructors:
-            raise InvalidArgument("grid", "no formula gives explicit edges; write Grid.from_edges(edges)")
+            raise InvalidArgument("grid", "explicit edges follow no formula; write Grid.from_edges(edges)")
         return constructors[spacing](lower, upper, cells=cells)
 
     @classmethod
@@ -228,9 +230,9 @@ class Grid:
         try:
             exact = tuple(float(edge) for edge in edges)
         except (TypeError, ValueError, OverflowError):
-            raise InvalidArgument("grid", "give at least two edges, all of them numbers") from None
+            raise InvalidArgument("grid", "at least two numbers are needed as edges, as in [0, 10, 20]") from None
         if len(exact) < 2 or any(not left < right for left, right in pairwise(exact)):
-            raise InvalidArgument("grid", "give at least two edges, each above the one before")
+            raise InvalidArgument("grid", "at least two edges are needed, each above the one before, as in [0, 10, 20]")
         return Grid.__new__(Grid)._initialize(exact[0], exact[-1], len(exact) - 1, Spacing.EXPLICIT, exact, outside)
 
     @classmethod
@@ -272,7 +274,7 @@ class Grid:
                 f" got {lower} and {upper}",
             )
         if cells < 1:
-            raise InvalidArgument("grid", f"at least 1 cell is needed, got {cells}")
+            raise InvalidArgument("grid", f"at least 1 cell is needed, as in cells=64, got {cells}")
         for name, value in (
             ("lower", lower), ("upper", upper), ("cells", cells), ("spacing", spacing),
             ("explicit", explicit), ("outside", parse_choice("outside", outside, Outside)),

@@ -148,10 +148,10 @@ def _sort_values(values: Iterable[float]) -> tuple[float, ...]:
         ) from None
     finite_values = tuple(sorted(require_number("values", value) + 0.0 for value in declared))  # -0.0 is 0.0
     if not finite_values:
-        raise InvalidArgument("values", "declare at least one value")
+        raise InvalidArgument("values", "at least one value is needed, as in range(0, 121)")
     unusable = next((value for value in finite_values if not isfinite(value)), None)
     if unusable is not None:
-        raise InvalidArgument("values", f"finite numbers are needed, got {unusable}")
+        raise InvalidArgument("values", f"finite numbers are needed, as in 0 or 1.5, got {unusable}")
     repeated = next((left for left, right in pairwise(finite_values) if left == right), None)
     if repeated is not None:
         raise InvalidArgument(
@@ -267,7 +267,7 @@ class Weights:
         cap = require_number("weight_cap", self.cap)
         if not (isfinite(cap) and SMALLEST_CAP <= cap <= LARGEST_CAP):
             raise InvalidArgument(
-                "weight_cap", f"a number from {SMALLEST_CAP:g} to {LARGEST_CAP:g} is needed, got {cap:g}"
+                "weight_cap", f"a number from {SMALLEST_CAP:g} to {LARGEST_CAP:g} is needed, as in 10, got {cap:g}"
             )
         object.__setattr__(self, "cap", cap)
 

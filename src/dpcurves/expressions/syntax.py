@@ -185,11 +185,13 @@ def require_bounded(node: Node, argument: str) -> None:
             argument, f"at most {DEEPEST} nested calls and brackets are allowed; split the expression"
         )
     if sum(1 for _ in walk_nodes(node)) > MOST_NODES:
-        raise InvalidArgument(argument, f"an expression has at most {MOST_NODES} names, values and operators")
+        raise InvalidArgument(
+            argument, f"at most {MOST_NODES} names, values and operators are allowed in an expression; split it"
+        )
     for part in walk_nodes(node):
         value = part.value if isinstance(part, Literal) else part.name if isinstance(part, ColumnName) else None
         if isinstance(value, float) and not isfinite(value):
-            raise InvalidArgument(argument, "numbers must be finite doubles")
+            raise InvalidArgument(argument, "numbers must be finite doubles, as in 1.5e3")
         if isinstance(value, str) and (len(value.encode("utf-8", "replace")) > LONGEST_LITERAL or "\0" in value):
             raise InvalidArgument(
                 argument, f"texts and names have at most {LONGEST_LITERAL} bytes, and no null character"

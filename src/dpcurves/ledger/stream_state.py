@@ -129,7 +129,7 @@ def _require_consecutive(ticks: Mapping[int, str]) -> int:
     """Return the first tick. Refuses ticks that are not consecutive, and answers that cannot be stored."""
     first = next(iter(ticks), 0)
     if first < FIRST_TICK or list(ticks) != list(range(first, first + len(ticks))):
-        raise InvalidArgument("ticks", "consecutive numbers are needed, at least one, counted from 1")
+        raise InvalidArgument("ticks", "consecutive numbers counted from 1 are needed, as in [1, 2, 3]")
     for answer in ticks.values():
         require_text("answer", answer)
     return first

@@ -279,7 +279,7 @@ class ExponentialQuantiles(QueryMechanism):
         several axes, or a loss of zero.
         """
         if query.pieces < 2:
-            raise UnsupportedQuery("pieces", f"must be at least 2, got {query.pieces}")
+            raise UnsupportedQuery("pieces", f"at least 2 pieces are needed, as in 8, got {query.pieces}")
         cells = _require_grid(query).cells
         if level_epsilon(loss, query.pieces) == 0:
             raise UnsupportedQuery(

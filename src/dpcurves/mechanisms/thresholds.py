@@ -128,7 +128,9 @@ def sparse_vector_law(compared: Comparisons, loss: PrivacyLoss, adjacency: Adjac
     require_positive_loss(loss)
     rise, distance = difference_sensitivity(compared.weights, adjacency)
     if distance == 0:
-        raise UnsupportedQuery("comparisons", "weights that are all 0 compare nothing; give one that is not 0")
+        raise UnsupportedQuery(
+            "comparisons", "all weights are 0, so nothing is compared; give at least one other weight"
+        )
     total_distance = compared.most * distance
     ratio = two_thirds_power(Fraction(total_distance, rise))
     rate = pure_epsilon(loss) / adjacency.unit.records / (1 + ratio)

@@ -419,7 +419,7 @@ class PartitionLaw:
         summed. SECRET.
         """
         if not LEAST_PRIOR <= prior <= 1:
-            raise InvalidArgument("prior", f"must be from {LEAST_PRIOR} to 1, got {prior}")
+            raise InvalidArgument("prior", f"must be a probability from {LEAST_PRIOR} to 1, got {prior}")
         places = penalties.shape[1] - 1
         weights, powers = _digit_weights(require_nonnegative_fraction("rate", rate))
         sums = PartitionWeights(

@@ -61,7 +61,11 @@ def _logarithms(steps: tuple[Step, ...]) -> list[Step]:
     """
     functions = [step for step in steps if step[0] in INVERSES and step[0] not in {"add", "sub", "mul", "div"}]
     if len(functions) > 1:
-        raise InvalidArgument("column", "one logarithm or exponential of a column is known, and not one inside another")
+        raise InvalidArgument(
+            "column",
+            "a logarithm or an exponential must be of a plain column, not of another one: leave out the inner or "
+            "the outer one",
+        )
     return functions
 
 
@@ -107,13 +111,15 @@ def invert_grid(steps: tuple[Step, ...], grid: Grid) -> Grid:
     array([1., 2., 4., 8.])
     """
     if grid.cells > MOST_EDGES:
-        raise InvalidArgument("grid", f"at most {MOST_EDGES:,} cells are needed on a logarithm or an exponential")
+        raise InvalidArgument(
+            "grid", f"at most {MOST_EDGES:,} cells are allowed on a logarithm or an exponential: give a coarser grid"
+        )
     edges = np.asarray(grid.edges, dtype=np.float64)
     with np.errstate(all="ignore"):
         for name, number in steps:
             edges = INVERSES[name](edges, number)
     if not (np.isfinite(edges).all() and (np.diff(edges) > 0).all()):
         raise InvalidArgument(
-            "grid", "its edges must be values of the function: take a narrower range, as in 0:12 for ln(wage)"
+            "grid", "the edges must be values of the function: take a narrower range, as in 0:12 for ln(wage)"
         )
     return Grid.from_edges(edges.tolist(), outside=grid.outside)

@@ -95,7 +95,7 @@ def comparison_error(release: Release, query: CoverageQuery, beta: float) -> flo
         ValueError: `beta` is not strictly between 0 and 1.
     """
     if not 0 < beta < 1:
-        raise InvalidArgument("beta", f"must be a probability strictly between 0 and 1, got {beta}")
+        raise InvalidArgument("beta", f"must be a probability strictly between 0 and 1, as in 0.05, got {beta}")
     weights = excess_weights(query)
     law = Evidence.from_release(release).sums
     total = None if release.plan.adjacency.public_record_count is None else 0
@@ -295,7 +295,8 @@ def _choose_strategy(
     """
     if type(workload) not in strategies:
         raise WrongArgumentType(
-            "question", f"one of the workloads of dpcurves is needed, not a {type(workload).__name__}"
+            "question",
+            f"a workload is needed, as CellWorkload(axes), not a {type(workload).__name__}",
         )
     return cast("Strategy[Answer]", strategies[type(workload)](workload, setting))
 

@@ -98,7 +98,11 @@ def _find_sample_range(sample: str, column: str) -> tuple[float, float, tuple[fl
         simplefilter("ignore")  # warnings about released curves do not apply to a public sample
         curve = session.ask(AutoRangeCdfQuestion(column), exact)
     if curve.count < FEWEST:
-        raise Misuse("sample", f"must have at least {FEWEST} records with a number in this column")
+        raise Misuse(
+            "sample",
+            f"must have at least {FEWEST} records with a number in this column; give a larger sample, or another "
+            "column",
+        )
     half = 0.5 / curve.count
     low, high = curve.x[np.searchsorted(curve.y, half) - 1], curve.x[np.searchsorted(curve.y, 1 - half)]
     below, above = curve.quantile([TRIMMED, 1 - TRIMMED])
@@ -161,7 +165,7 @@ class Classes(of.SplitOptions):
 
         by = super().parse_categories()
         if isinstance(by, tuple):
-            raise Misuse("by", "must be one column in a task")
+            raise Misuse("by", "must be a single column in a task; give --by once")
         if self.label is None:
             return by
         if by is not None:
@@ -200,7 +204,7 @@ def _parse_column(text: str) -> Axis | Categories:
 
     column, separator, declared = text.partition("=")
     if not (column and separator and declared):
-        raise Misuse("beside", f"must be NAME=L:U:N or NAME=A,B,C, got {text!r}")
+        raise Misuse("beside", f"must be NAME=L:U:N or NAME=A,B,C, as in age=0:100:20, got {text!r}")
     if ":" not in declared or '"' in declared:
         return Categories(column, of.parse_labels("beside", declared))
     grid = of.parse_grid("beside", declared.removesuffix(APART))

@@ -267,7 +267,9 @@ class CheckedValues:
             ValueError: the number of digests differs.
         """
         if digests.shape != self.digests.shape:
-            raise InvalidArgument("digests", f"must have shape {self.digests.shape}, got {digests.shape}")
+            raise InvalidArgument(
+                "digests", f"must have shape {self.digests.shape}, as the stored ones, got {digests.shape}"
+            )
         return np.asarray((self.digests == digests).all(axis=1))
 
     def sums(self, accepted: NDArray[np.bool_]) -> tuple[int, ...]:

@@ -80,7 +80,10 @@ class Kernel:
 
     def __init__(self, function: Callable[[Any, Any], Any], /, **values: Unsigned) -> None:
         if not callable(function):
-            raise WrongArgumentType("kernel", f"must be a function of two people, got {describe_value(function)}")
+            raise WrongArgumentType(
+                "kernel",
+                f"must be a function of two people, as in lambda a, b: a.x + b.x, got {describe_value(function)}",
+            )
         if not values or not all(isinstance(value_type, Unsigned) for value_type in values.values()):
             raise WrongArgumentType(
                 "kernel", "must name the values that it reads of a person, as in income=dp.pairs.Unsigned(16)"
@@ -90,7 +93,9 @@ class Kernel:
         self.circuit: Circuit = trace_circuit(function, self.bits, self.bits)
         outputs = self.circuit.outputs
         if len(outputs) != 1 or outputs[0].low >= outputs[0].high:
-            raise InvalidArgument("kernel", "must return an integer that is not the same for all pairs")
+            raise InvalidArgument(
+                "kernel", "must return an integer that differs between pairs: use the values of both people"
+            )
         if not -(2**MOST_OUTPUT) < outputs[0].low <= outputs[0].high < 2**MOST_OUTPUT:
             raise InvalidArgument("kernel", f"must return values within 2**{MOST_OUTPUT}; read fewer bits")
         first, second = self._generate_test_values("one"), self._generate_test_values("other")
@@ -104,7 +109,7 @@ class Kernel:
             ValueError: the number of columns is wrong.
         """
         if len(columns) != len(self.bits):
-            raise InvalidArgument("columns", f"must be {len(self.bits)} names, for {', '.join(self.bits)}")
+            raise InvalidArgument("columns", f"must be {len(self.bits)} names, one for each of {', '.join(self.bits)}")
         kernel = type(self)(self.function, **dict(zip(self.bits, columns.values(), strict=True)))
         kernel.columns, kernel.step = tuple(columns), self.step
         return kernel
@@ -302,7 +307,9 @@ def plan_response(query: PairQuery, loss: PrivacyLoss) -> Response:
     """
     epsilon = _require_epsilon(loss) / query.pairs_per_unit
     if not LEAST_EPSILON <= epsilon <= MOST_EPSILON:
-        raise UnsupportedQuery("epsilon", "must be from 2**-20 to 64 for each pair")
+        raise UnsupportedQuery(
+            "epsilon", "must be from 2**-20 to 64 for each pair; take fewer pairs of each person, or another epsilon"
+        )
     return choose_response(query.kernel.least, query.kernel.most, epsilon)
 
 
@@ -336,7 +343,7 @@ def _require_people(loss: PrivacyLoss, adjacency: Adjacency) -> int:
             "adjacency", "must be replace-one with one record of each person, because the number of people is public"
         )
     if adjacency.units < 2:
-        raise UnsupportedQuery("people", "must be at least 2")
+        raise UnsupportedQuery("people", "must be at least 2, to form a pair")
     _require_epsilon(loss)
     return adjacency.units
 
@@ -344,7 +351,9 @@ def _require_people(loss: PrivacyLoss, adjacency: Adjacency) -> int:
 def _require_epsilon(loss: PrivacyLoss) -> Fraction:
     """Return the epsilon of a pure loss. Raises `UnsupportedQuery` if the loss has no epsilon."""
     if loss.epsilon is None:
-        raise UnsupportedQuery("loss", "must be an epsilon: the noise of pairs is pure")
+        raise UnsupportedQuery(
+            "loss", "must be an epsilon, as in PrivacyLoss.pure(1), because the noise of pairs is pure"
+        )
     return loss.epsilon
 
 

@@ -78,7 +78,7 @@ class NoisyValues:
 def _noise_quantile(family: Family, level: float) -> float:
     """Return the two-sided noise quantile in standard deviations."""
     if not 0 < level < 1:
-        raise InvalidArgument("level", f"must be between 0 and 1, got {level}")
+        raise InvalidArgument("level", f"must be between 0 and 1, as in 0.95, got {level}")
     gaussian = NormalDist().inv_cdf((1 + level) / 2)
     return max(gaussian, -log(1 - level) / sqrt(2)) if family is Family.LAPLACE else gaussian
 
@@ -203,7 +203,7 @@ def require_variances(variance: float | FloatArray, keys: int) -> FloatArray:
         raise InvalidArgument("keys", f"must be at least 1, got {keys}")
     variances = np.full(keys, variance, dtype=np.float64)
     if not np.all(np.isfinite(variances) & (variances >= 0)):
-        raise InvalidArgument("variance", "must be finite and at least 0")
+        raise InvalidArgument("variance", "must be finite and at least 0, as in 2.0")
     return variances
 
 

@@ -96,7 +96,10 @@ class QuestionMessage:
             )
         names = (stored.get("question"), stored.get("nonce"))
         if any(not isinstance(name, str) or not 0 < len(name) <= LONGEST_ID or not name.isalnum() for name in names):
-            raise ProtocolError("question", f"must have an id and a nonce of 1 to {LONGEST_ID} letters and digits each")
+            raise ProtocolError(
+                "question",
+                f"must have an id and a nonce of 1 to {LONGEST_ID} letters and digits each; ask with dpcurves ask",
+            )
         thresholds = task.parse_thresholds(stored.get("at"))
         return cls(task.hash, str(names[0]), thresholds, str(names[1]), task.answer_size(thresholds))
 
