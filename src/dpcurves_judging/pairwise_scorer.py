@@ -33,8 +33,6 @@ HELD_OUT_SCORES = Grid(-3, 3, cells=32)
 COUNTED = Fraction(1, 20)  # budget fraction of the counts of both classes in each fold
 JUDGED = Fraction(1, 4)  # budget fraction of the held-out scores; sums have the rest
 # The next three were chosen on synthetic records of 3 to 10 features, for the area under the ROC curve of new records.
-COEFFICIENT_DIGITS = 12
-"""Digits of the coefficients of held-out scores: rounded, so that the query does not depend on the machine."""
 
 
 class FoldSums(NamedTuple):
@@ -306,8 +304,10 @@ class PairwiseScorerQuestion(TableQuestion):
         divisor, offset = (
             (fitted.score_deviation, fitted.mean_score / fitted.score_deviation) if standard else (1.0, 0.0)
         )
+        # digits of the coefficients of held-out scores: rounded, so that the query does not depend on the machine
+        coefficient_digits = 12
         weights = (
-            [float(f"{weight / divisor:.{COEFFICIENT_DIGITS}g}") for weight in fitted.weights]
+            [float(f"{weight / divisor:.{coefficient_digits}g}") for weight in fitted.weights]
             if standard
             else fitted.weights
         )
@@ -315,7 +315,7 @@ class PairwiseScorerQuestion(TableQuestion):
             Term(float(weight), (_scale_feature(feature),))
             for feature, weight in zip(self.features, weights, strict=True)
         )
-        return Scorecard(name, float(f"{-offset:.{COEFFICIENT_DIGITS}g}") if standard else 0.0, self.features, terms)
+        return Scorecard(name, float(f"{-offset:.{coefficient_digits}g}") if standard else 0.0, self.features, terms)
 
     def _allocate_budget(self) -> list[tuple[Axis, Fraction]]:
         """Return the axis of each feature and of each product of two, with its budget fraction."""

@@ -30,7 +30,6 @@ from .counted_numbers import TABLE_STREAM, CountedNumbers, Tables, ask_tables, c
 from .model_pairs import LEAST_SCORE_CELLS, MOST_SCORE_CELLS, PROBABILITY_CELLS, TUNING, Tuning, coarsen_grid
 from .rates_by_group import adjust_level
 
-MOST_MODELS = 8  # largest number of models; they form 28 pairs
 FIRST, SECOND = -2, -1  # axes of both scores in a table of a pair
 
 
@@ -216,8 +215,9 @@ class SeveralModelsQuestion:
         require_clamped("grid", self.grid)
         for score in self.scores:
             Axis(score, self.grid)
-        if not 3 <= len(self.scores) <= MOST_MODELS:
-            raise InvalidArgument("scores", f"3 to {MOST_MODELS} columns are needed; for two, ask a ModelPairQuestion")
+        most_models = 8  # largest number of models; they form 28 pairs
+        if not 3 <= len(self.scores) <= most_models:
+            raise InvalidArgument("scores", f"3 to {most_models} columns are needed; for two, ask a ModelPairQuestion")
         if len(set(self.scores)) < len(self.scores):
             raise InvalidArgument("scores", "must be different columns: name each column once")
         negative, positive = parse_class_labels(self.label, self.pos_label, self.neg_label).values

@@ -97,10 +97,6 @@ def _list_candidate_grids(lower: float, upper: float) -> Iterator[Grid]:
         cells *= 2
 
 
-_HALF_WORD = 32
-"""Bits of each half of a pseudonym: the upper one decides the level, the lower one the index."""
-
-
 @dataclass(frozen=True)
 class PublicCoinResponses:
     """Hadamard responses whose level and index are public coins, derived from the pseudonym of the person.
@@ -157,9 +153,10 @@ class PublicCoinResponses:
         words = np.ascontiguousarray(names).view("<u8").reshape(-1).astype(np.uint64, copy=False)
         law = self.plan.law.require_type(AggregatedReports)
         ends = np.cumsum([level.reports for level in law.levels])
-        places = (words >> np.uint64(_HALF_WORD)) * np.uint64(law.people) >> np.uint64(_HALF_WORD)
+        half_word = 32  # bits of each half of a pseudonym: the upper one decides the level, the lower one the index
+        places = (words >> np.uint64(half_word)) * np.uint64(law.people) >> np.uint64(half_word)
         levels = np.searchsorted(ends, places.astype(np.int64), side="right")
-        return levels, (words & np.uint64((1 << _HALF_WORD) - 1)).astype(np.int64)
+        return levels, (words & np.uint64((1 << half_word) - 1)).astype(np.int64)
 
     @property
     def _randomisers(self) -> list[HadamardResponse]:

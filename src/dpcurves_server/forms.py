@@ -11,8 +11,6 @@ from dpcurves.arguments import InvalidArgument
 if TYPE_CHECKING:
     from dpcurves.data.axis import Predictor
 
-LONGEST_VALUE = 2000
-"""Characters of a field."""
 MODEL = "@"
 """Prefix of a model's name in a field of a score column."""
 NUMBERS = frozenset(
@@ -111,8 +109,9 @@ def _parse_field(field: Field, values: Sequence[str], models: Mapping[str, Predi
 
 def _require_printable(field: Field, text: str) -> str:
     """Return the text. Raises `InvalidArgument` if it is too long or not printable."""
-    if len(text) > LONGEST_VALUE or not text.isprintable():
-        raise InvalidArgument(field.name, f"at most {LONGEST_VALUE} printable characters are allowed; shorten the text")
+    longest_value = 2000  # characters of a field
+    if len(text) > longest_value or not text.isprintable():
+        raise InvalidArgument(field.name, f"at most {longest_value} printable characters are allowed; shorten the text")
     return text
 
 

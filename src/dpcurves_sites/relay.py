@@ -58,16 +58,10 @@ LARGEST_WITHOUT_VECTOR = 2**16
 """Bytes: the largest message of a site besides its vector. Shares for 100 sites take 20 KiB."""
 MOST_POLLS = 4
 """Long polls of one ticket that wait: an honest guest has one, and another after a lost connection."""
-MOST_BODIES = 2
-"""Bodies of one ticket on their way at a time."""
 MOST_ROUNDS_OF_ONE = 64
 """Rounds of one analyst on the board; the oldest is dropped."""
 MOST_BYTES = 2**32
 """Bytes of all messages on disk; the oldest rounds are dropped."""
-ASKS_PER_MINUTE = 120
-"""New rounds of one analyst per minute."""
-RECEIPT_HEAD = 48
-"""Offset in bytes of the vector length in a message: version line (8), task (32), round number (8)."""
 MOST_TURNS = 2**12
 """Rounds in memory at most; the oldest is dropped."""
 
@@ -166,7 +160,8 @@ class MessageBoard:
         self._changed, self._planning = RLock(), Lock()
         self._folder = Path(mkdtemp(prefix="dpcurves-board-"))
         finalize(self, rmtree, self._folder, ignore_errors=True)
-        self._rate = RateLimiter(ASKS_PER_MINUTE, "question", "ask again in a minute", "asked by one ticket")
+        asks_per_minute = 120  # new rounds of one analyst per minute
+        self._rate = RateLimiter(asks_per_minute, "question", "ask again in a minute", "asked by one ticket")
         self.notify: Callable[[], object] = int
 
     def add_consent(self, site: int, signature: bytes) -> bytes:
@@ -383,7 +378,9 @@ def _parse_request_id(signed_request: bytes) -> str:
 
 def _cut_receipt(message: bytes) -> bytes:
     """Return the receipt in front of a site's masked vector, whose length the receipt states."""
-    vector_length = int.from_bytes(message[RECEIPT_HEAD : RECEIPT_HEAD + 8], "little")
+    # offset in bytes of the vector length in a message: version line (8), task (32), round number (8)
+    receipt_head = 48
+    vector_length = int.from_bytes(message[receipt_head : receipt_head + 8], "little")
     return message[: max(0, len(message) - 8 * vector_length)]
 
 
@@ -460,7 +457,8 @@ def create_app(board: MessageBoard) -> Starlette:
             *arguments, request = path
             number = authenticate_member(task, cast("Request", request), role)
             most = limit if isinstance(limit, int) else limit(*arguments)
-            message = await read_body(cast("Request", request), most, MOST_BODIES)
+            most_bodies = 2  # bodies of one ticket on their way at a time
+            message = await read_body(cast("Request", request), most, most_bodies)
             if waits:
                 return await polls.wait_for((role, number), lambda: respond(number, message, *arguments))
             return await respond_from_thread(lambda: respond(number, message, *arguments))

@@ -37,14 +37,6 @@ Vector = NDArray[np.uint64]
 """Integers modulo 2**64."""
 
 
-MOST_SITES = 100
-"""Sites per roster at most."""
-SPARSE = 32
-"""Sites: the smallest roster with a sparse graph of neighbours."""
-FEW = 16
-"""Neighbours per site in a sparse graph, unless `collusion_threshold` and `max_dropouts` require more."""
-
-
 @dataclass(frozen=True)
 class Roster:
     """The sites of a task, and how many of them may collude or drop out.
@@ -75,8 +67,9 @@ class Roster:
 
     def __post_init__(self) -> None:
         sites = len(self.keys)
-        if not 2 <= sites <= MOST_SITES:
-            raise InvalidArgument("sites", f"must be from 2 to {MOST_SITES}, got {sites}")
+        most_sites = 100  # sites per roster at most
+        if not 2 <= sites <= most_sites:
+            raise InvalidArgument("sites", f"must be from 2 to {most_sites}, got {sites}")
         if len(set(self.keys)) < sites or any(len(key) != 32 for key in self.keys):
             raise InvalidArgument(
                 "keys", f"must be {sites} different Ed25519 public keys of 32 bytes, one for each site"
@@ -95,12 +88,14 @@ class Roster:
         in a sparse graph.
         """
         sites = len(self.keys)
+        few = 16  # neighbours per site in a sparse graph, unless `collusion_threshold` and `max_dropouts` require more
         sparse_degree = max(
-            FEW,
+            few,
             2 * (-(-(3 * self.collusion_threshold + 2) // 2)),
             2 * (self.collusion_threshold + self.max_dropouts) + 2,
         )
-        return sites - 1 if sites < SPARSE or sparse_degree >= sites - 1 else sparse_degree
+        sparse = 32  # sites: the smallest roster with a sparse graph of neighbours
+        return sites - 1 if sites < sparse or sparse_degree >= sites - 1 else sparse_degree
 
     @property
     def quorum(self) -> int:

@@ -287,8 +287,6 @@ class DriftOptions:
                 yield replace(step, drift=watch.compare_window(reading).to_dicts())
 
 
-SHOWN_LIVE = 20
-"""States. The most that --live shows."""
 ENDS = ("low", "high")
 HIDDEN_ENDS = (*ENDS, "unbiased")
 """Suffixes of fields that the live table shows within the cell of their number, or not at all."""
@@ -468,7 +466,8 @@ def _render_step(reading: StepReading, error: float) -> Any:
     table = Table()
     for title in format_distinct_labels(names):
         table.add_column(Text(title))
-    cells = {name: format_distinct_labels([_format_cell(line, name) for line in lines[:SHOWN_LIVE]]) for name in names}
+    shown_live = 20  # states: the most that --live shows
+    cells = {name: format_distinct_labels([_format_cell(line, name) for line in lines[:shown_live]]) for name in names}
     for row in zip(*cells.values(), strict=True):
         table.add_row(*map(Text, row))
     interval_text = (
@@ -478,7 +477,7 @@ def _render_step(reading: StepReading, error: float) -> Any:
     )
     noise = f"standard deviation of the noise: {error:.4g}{interval_text}"
     title = f"{reading.stream}: step {reading.step}, {reading.start} ({noise})"
-    hidden_count = len(lines) - SHOWN_LIVE
+    hidden_count = len(lines) - shown_live
     footer = [f"and {hidden_count} more"] if hidden_count > 0 else []
     uncounted = (f"{line['uncounted']} {_format_cell(line, 'total')}" for line in reading.uncounted.to_dicts())
     footer += [f"not counted so far: {', '.join(uncounted)}", *reading.uncounted.notes.values()]

@@ -126,8 +126,6 @@ def _flatten_hierarchy(node: Any, depth: int) -> dict[str, list[str]]:
 
 MOST_TICKS = 2**40
 """Steps. Largest number of steps of a stream."""
-MOST_DEVIATION = 2000
-"""Largest `GroupedTickQuery.deviation`, in its unit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,8 +190,9 @@ class GroupedTickQuery(TickQuery):
             raise InvalidArgument(
                 "budget_fraction", f"must be strictly between 0 and 1, as in Fraction(1, 2), got {self.budget_fraction}"
             )
-        if not 0 <= self.deviation <= MOST_DEVIATION:
-            raise InvalidArgument("deviation", f"must be from 0 to {MOST_DEVIATION}, got {self.deviation}")
+        most_deviation = 2000  # largest `GroupedTickQuery.deviation`, in its unit
+        if not 0 <= self.deviation <= most_deviation:
+            raise InvalidArgument("deviation", f"must be from 0 to {most_deviation}, got {self.deviation}")
         if self.forest is not None:
             require_states(self.axes, self.forest)
 

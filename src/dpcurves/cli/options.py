@@ -440,8 +440,6 @@ NO_AUTO = (
     "(dpcurves task suggest proposes cells from a public sample)"
 )
 NO_GRID = "give --grid lower:upper:cells (or --edges, or --values); bounds are declared, never read from the data"
-MOST_POINTS = 4000
-"""Largest number of edges of a question."""
 IN_NO_GROUP = "here scores outside of the grid are counted separately and belong to no group; leave --outside out"
 
 
@@ -890,8 +888,9 @@ def parse_even_edges(text: str, grid: Grid, option: str = "points") -> tuple[int
     from ..curves.prefixes import evenly_spaced_edges
 
     number = parse_integer(option, text)
-    if number > MOST_POINTS:
-        raise Misuse(option, f"at most {MOST_POINTS} edges are counted, got {number}; give fewer")
+    most_points = 4000  # largest number of edges of a question
+    if number > most_points:
+        raise Misuse(option, f"at most {most_points} edges are counted, got {number}; give fewer")
     return evenly_spaced_edges(number, grid.cells)
 
 

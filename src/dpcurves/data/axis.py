@@ -19,8 +19,6 @@ from ..expressions import Expression, find_column_names, parse_expression
 from .grid import Grid
 from .universe import HashUniverse, Universe, require_universe
 
-LONGEST_AXIS_NAME = 60
-"""Characters of a model's name, which is printed in plots and ledgers."""
 MOST_JSON = 2**24
 """Characters of a model's JSON text; a longer one is refused."""
 
@@ -121,10 +119,11 @@ def require_name(name: object) -> None:
     """
     require_type("name", name, str, "a text")
     text = str(name)
-    if not (0 < len(text) <= LONGEST_AXIS_NAME and text.isprintable() and text.strip() == text):
+    longest_axis_name = 60  # characters of a model's name, which is printed in plots and ledgers
+    if not (0 < len(text) <= longest_axis_name and text.isprintable() and text.strip() == text):
         raise InvalidArgument(
             "name",
-            f"a name of 1 to {LONGEST_AXIS_NAME} printable characters is needed, as in 'age', got "
+            f"a name of 1 to {longest_axis_name} printable characters is needed, as in 'age', got "
             f"{describe_value(name)}",
         )
 
@@ -167,8 +166,6 @@ SCALARS: tuple[tuple[type, type], ...] = (
     (np.str_, str), (np.bool_, bool), (np.integer, int), (np.floating, float)
 )  # fmt: skip
 """NumPy's scalar types and their Python counterparts."""
-MOST_DIGITS = 1000
-"""Digits of an integer category: below Python's limit for converting integers to text (4300)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -370,9 +367,10 @@ def parse_category(name: str, declared: Any) -> Category:
         raise InvalidArgument(
             name, "a text of Unicode characters without lone surrogates is needed; correct the encoding of the category"
         )
-    if isinstance(value, int) and abs(value) >= 10**MOST_DIGITS:
+    most_digits = 1000  # digits of an integer category: below Python's limit for converting integers to text (4300)
+    if isinstance(value, int) and abs(value) >= 10**most_digits:
         raise InvalidArgument(
-            name, f"a whole number of at most {MOST_DIGITS} digits is needed; write longer ones as text, in quotes"
+            name, f"a whole number of at most {most_digits} digits is needed; write longer ones as text, in quotes"
         )
     return value
 

@@ -99,8 +99,6 @@ def parse_cell_count(text: str) -> int:
 MOST_LAID_OUT = 2**20
 """Edges. Largest number of edges that are kept in memory at once; the edges of finer grids stay a formula."""
 
-EDGES_TRIED = 1000
-"""Edges. Number of neighbouring edges of a very fine grid that are compared at each of three places."""
 CELLS_PER_VALUE = 1000
 """Cells per value below which looking up all edges is faster than bisection."""
 WIDTH = "width="
@@ -293,8 +291,10 @@ class Grid:
             return bool(np.all(np.diff(self.edges) > 0))
         if self.spacing is Spacing.LINEAR:
             return self._is_wider_than_rounding()
-        indices = np.arange(EDGES_TRIED)
-        starts = (0, self.cells // 2, self.cells + 1 - EDGES_TRIED)
+        # edges: number of neighbouring edges of a very fine grid that are compared at each of three places
+        edges_tried = 1000
+        indices = np.arange(edges_tried)
+        starts = (0, self.cells // 2, self.cells + 1 - edges_tried)
         return all(bool(np.all(np.diff(self.edge(indices + start)) > 0)) for start in starts)
 
     def _is_wider_than_rounding(self) -> bool:
@@ -613,11 +613,12 @@ def find_round_numbers(edges: NDArray[np.float64]) -> NDArray[np.float64]:
     [0.0, 10.0, 20.0]
     """
     low, high = edges[:-1], edges[1:]
-    power = np.ceil(np.log10(high - low) - EXPONENT_ROUNDING)
+    exponent_rounding = 1e-9  # rounding error of a base-10 logarithm
+    power = np.ceil(np.log10(high - low) - exponent_rounding)
     inside = power >= LEAST_EXPONENT
     step = 10.0 ** np.where(inside, power, 0.0)
     with np.errstate(over="ignore", invalid="ignore"):
-        factors = np.ceil(low / step - EXPONENT_ROUNDING)  # an edge may be one double off the decimal
+        factors = np.ceil(low / step - exponent_rounding)  # an edge may be one double off the decimal
     inside &= np.abs(factors) < EXACT_IN_DOUBLES
     factors = np.where(inside, factors, 0.0)
     multiples = np.array(
@@ -628,8 +629,6 @@ def find_round_numbers(edges: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.append(inner_multiples, edges[-1:][at_upper_bound])
 
 
-EXPONENT_ROUNDING = 1e-9
-"""Rounding error of a base-10 logarithm."""
 LEAST_EXPONENT = -290
 """Exponent of ten below which powers of ten are too inexact as doubles."""
 

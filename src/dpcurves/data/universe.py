@@ -13,10 +13,6 @@ MOST_BYTES = 200
 """Bytes of UTF-8 that a name may have."""
 FAKES = Fraction(1, 10)
 """Names. Upper bound on the expected number of released names that no record has, split evenly over the ranks."""
-LEAST_HASH_BITS = 16
-"""Bits of the shortest hash."""
-MOST_HASH_BITS = 256
-"""Bits of the longest hash: SHA-256."""
 BITS_A_DIGIT = 4
 """Bits of a hexadecimal digit."""
 
@@ -104,9 +100,11 @@ class HashUniverse:
 
     def __post_init__(self) -> None:
         convert_to_integers(self, bits="bits")
-        if not LEAST_HASH_BITS <= self.bits <= MOST_HASH_BITS or self.bits % BITS_A_DIGIT:
+        most_hash_bits = 256  # bits of the longest hash: SHA-256
+        least_hash_bits = 16  # bits of the shortest hash
+        if not least_hash_bits <= self.bits <= most_hash_bits or self.bits % BITS_A_DIGIT:
             raise InvalidArgument(
-                "bits", f"a multiple of 4 from {LEAST_HASH_BITS} to {MOST_HASH_BITS} is needed, as in 32"
+                "bits", f"a multiple of 4 from {least_hash_bits} to {most_hash_bits} is needed, as in 32"
             )
 
     @property

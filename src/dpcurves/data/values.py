@@ -223,10 +223,6 @@ def _format_values(values: tuple[float, ...]) -> str:
     return f"({', '.join(map(repr, values))}{',' if len(values) == 1 else ''})"
 
 
-SMALLEST_CAP = 1e-100
-"""Units of the weights. Smallest cap on a weight: its steps are normal doubles."""
-LARGEST_CAP = 1e100
-"""Units of the weights. Largest cap on a weight: sums of capped weights are finite doubles."""
 CAP_RULE = (
     "give the public cap on the weight of one record; there is no default, because one record may move a weighted "
     "count by its cap, so the cap decides how much noise is needed, and it must not come from the data"
@@ -265,9 +261,11 @@ class Weights:
         if self.cap is None:
             raise InvalidArgument("weight_cap", CAP_RULE)
         cap = require_number("weight_cap", self.cap)
-        if not (isfinite(cap) and SMALLEST_CAP <= cap <= LARGEST_CAP):
+        largest_cap = 1e100  # units of the weights. Largest cap on a weight: sums of capped weights are finite doubles.
+        smallest_cap = 1e-100  # units of the weights. Smallest cap on a weight: its steps are normal doubles.
+        if not (isfinite(cap) and smallest_cap <= cap <= largest_cap):
             raise InvalidArgument(
-                "weight_cap", f"a number from {SMALLEST_CAP:g} to {LARGEST_CAP:g} is needed, as in 10, got {cap:g}"
+                "weight_cap", f"a number from {smallest_cap:g} to {largest_cap:g} is needed, as in 10, got {cap:g}"
             )
         object.__setattr__(self, "cap", cap)
 

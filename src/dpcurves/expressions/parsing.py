@@ -364,7 +364,8 @@ class _Parser:
             while self._take(","):
                 arguments.append(self._deeper(self._parse_or))
             self._expect(")")
-        if not arguments or (name not in {"least", "greatest", "coalesce"} and len(arguments) > MOST_ARGUMENTS):
+        most_arguments = 3  # arguments of a function that does not take a list
+        if not arguments or (name not in {"least", "greatest", "coalesce"} and len(arguments) > most_arguments):
             self._refuse(word, f"these arguments do not fit {name}; see the documentation of expressions")
         if word.text.lower() in {"log", "round"} and len(arguments) > 1:
             self._refuse(word, REMEDIES[word.text.lower()])
@@ -440,8 +441,6 @@ class _Parser:
 
 _ARITHMETIC_NAMES = MappingProxyType({sign: name for name, sign in ARITHMETIC.items()})
 DATE_PARTS = ("year", "quarter", "month", "day", "isodow")
-MOST_ARGUMENTS = 3
-"""Arguments of a function that does not take a list."""
 REMEDIES = MappingProxyType({
     "log": "logarithms are ln(x), log2(x) and log10(x)", "round": "round takes one number; write round(x * 100) / 100",
 })  # fmt: skip

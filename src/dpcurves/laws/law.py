@@ -774,8 +774,6 @@ def sum_over_intervals(cells: Any, starts: IntArray) -> Any:
 
 MOST_CELLS = 2**22
 """Cells. Largest number of cells in all rows of a stored law together, as for counting by a curator."""
-MOST_STORED_BITS = 256
-"""Bits or blocks. Largest `bits` and `blocks` of a stored law."""
 GROUP = "dpcurves.laws"
 """Entry point group of other packages: the `KEY` of a law, and the location of its class."""
 
@@ -795,10 +793,11 @@ def law_from_json(stored: Mapping[str, Any]) -> Law:
         ValueError: it is larger than any law of this package: a few bytes of JSON must not allocate all memory.
     """
     laws = _find_laws(stored)
+    most_stored_bits = 256  # bits or blocks. Largest `bits` and `blocks` of a stored law.
     for name in ("bits", "blocks"):
-        if not 0 <= int(stored.get(name, 0)) <= MOST_STORED_BITS:
+        if not 0 <= int(stored.get(name, 0)) <= most_stored_bits:
             raise InvalidArgument(
-                f"evidence.{name}", f"must be at most {MOST_STORED_BITS}; take the file as dpcurves wrote it"
+                f"evidence.{name}", f"must be at most {most_stored_bits}; take the file as dpcurves wrote it"
             )
     for cells in (law.count_stored_cells(stored) for law in laws):
         if not 0 < cells <= MOST_CELLS:

@@ -41,16 +41,13 @@ def find_chain(text: str) -> Chain | None:
     if not steps:
         return None
     lower, upper = -np.inf, np.inf
+    largest_exponent = 709.782712893384  # logarithm of the largest double
     for name, _ in steps:
         if name in {"ln", "log2", "log10"}:
             lower = max(lower, 0.0)
         elif name == "exp":
-            upper = min(upper, LARGEST_EXPONENT)
+            upper = min(upper, largest_exponent)
     return Chain(steps, format_expression(_restrict(inner, lower, upper) if len(_logarithms(steps)) == 1 else inner))
-
-
-LARGEST_EXPONENT = 709.782712893384
-"""Logarithm of the largest double."""
 
 
 def _logarithms(steps: tuple[Step, ...]) -> list[Step]:

@@ -216,15 +216,12 @@ def describe_uncounted_categories(
     ]
     if not uncounted:
         return None
-    omitted = f" and {len(uncounted) - MOST_NAMED_GROUPS} more" if len(uncounted) > MOST_NAMED_GROUPS else ""
+    most_named_groups = 5  # categories: largest number of categories that a note lists by name
+    omitted = f" and {len(uncounted) - most_named_groups} more" if len(uncounted) > most_named_groups else ""
     return (
         f"groups of {unlisted.column} that were found, of which about no record is counted: "
-        f"{', '.join(uncounted[:MOST_NAMED_GROUPS])}{omitted}; their records have no value that this question counts"
+        f"{', '.join(uncounted[:most_named_groups])}{omitted}; their records have no value that this question counts"
     )
-
-
-MOST_NAMED_GROUPS = 5
-"""Categories. Largest number of categories that a note lists by name."""
 
 
 def describe_category_price(loss: str, unlisted: UnlistedCategories) -> tuple[str, ...]:

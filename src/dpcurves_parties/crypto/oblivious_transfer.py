@@ -207,7 +207,6 @@ def _as_words(keys: Sequence[bytes]) -> Words:
 # Trees of seeds and bit transposition, the building blocks of the extension.
 LABEL_BITS = 128  # bits of a wire label, and of the free-XOR offset
 _OF_TREES = b"dpcurves: tree of seeds, version 1"
-_MOST_LEVELS = 8  # levels of a seed tree at most: each tree has 2**8 leaves, all of which are expanded for each bit
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -277,8 +276,9 @@ class SeedTrees:
 
 def _count_trees(levels: int) -> int:
     """Return the number of trees, 128 divided by `levels`. Raises `ProtocolError` if `levels` is not 1, 2, 4 or 8."""
-    if not 1 <= levels <= _MOST_LEVELS or LABEL_BITS % levels:
-        raise ProtocolError("levels", f"must be 1, 2, 4 or {_MOST_LEVELS}")
+    most_levels = 8  # levels of a seed tree at most: each tree has 2**8 leaves, all of which are expanded for each bit
+    if not 1 <= levels <= most_levels or LABEL_BITS % levels:
+        raise ProtocolError("levels", f"must be 1, 2, 4 or {most_levels}")
     return LABEL_BITS // levels
 
 
@@ -296,7 +296,6 @@ _MASKS = tuple(
     (np.uint64(shift), np.uint64(sum(((1 << shift) - 1) << start for start in range(0, 64, 2 * shift))))
     for shift in (32, 16, 8, 4, 2, 1)
 )
-_AT_A_TIME = 64  # words of each column that are transposed at once, which fit into the cache
 
 
 def transpose_bits(columns: Words) -> Words:
@@ -306,11 +305,12 @@ def transpose_bits(columns: Words) -> Words:
     """
     columns = np.ascontiguousarray(columns)
     rows = np.empty((64 * columns.shape[1], 2), np.uint64)
+    at_a_time = 64  # words of each column that are transposed at once, which fit into the cache
     if supported_instructions():
         _transpose(columns, rows)
     else:
-        for start in range(0, columns.shape[1], _AT_A_TIME):
-            chunk = columns[:, start : start + _AT_A_TIME]
+        for start in range(0, columns.shape[1], at_a_time):
+            chunk = columns[:, start : start + at_a_time]
             rows[64 * start : 64 * (start + chunk.shape[1])] = _transpose_squares(chunk)
     return rows
 

@@ -279,7 +279,6 @@ def count_transferred_bits(owners: Sequence[InputOwner], widths: Sequence[int]) 
 
 
 # Authenticated messages of a session, in order: changed, truncated, replayed or foreign messages are refused.
-TAG_SIZE = 16  # bytes of an AES-GCM tag
 NONCE_SIZE = 16  # bytes of a party's session nonce
 GARBLER, EVALUATOR = 0, 1  # numbers of the parties
 
@@ -338,8 +337,9 @@ class MessageAuthenticator:
         Raises:
             ProtocolError: the message is not the next one of this session, or has another size.
         """
-        body = memoryview(message)[:-TAG_SIZE]
-        if len(message) < TAG_SIZE or self._tag(1 - self.party, self._received_count, body) != message[-TAG_SIZE:]:
+        tag_size = 16  # bytes of an AES-GCM tag
+        body = memoryview(message)[:-tag_size]
+        if len(message) < tag_size or self._tag(1 - self.party, self._received_count, body) != message[-tag_size:]:
             raise ProtocolError(
                 "message", "must be the other party's next message of this session; start the session again"
             )

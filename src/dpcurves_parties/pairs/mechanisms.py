@@ -31,8 +31,6 @@ from .noise_circuits import FiniteLaplace, Response, choose_response
 from .queries import KernelForm, Overlaps, PairAnswers, PairQuery, PairSum
 
 # Kernels: functions of two people's values as circuits, whose mean over pairs is estimated.
-MOST_VALUE_BITS = 48  # bits of one value at most
-MOST_OUTPUT = 62  # bits of a kernel's value at most, without sign, so that 64-bit integers hold it
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +46,9 @@ class Unsigned:
 
     def __post_init__(self) -> None:
         convert_to_integers(self, bits="bits")
-        if not 1 <= self.bits <= MOST_VALUE_BITS:
-            raise InvalidArgument("bits", f"must be from 1 to {MOST_VALUE_BITS}, got {self.bits}")
+        most_value_bits = 48  # bits of one value at most
+        if not 1 <= self.bits <= most_value_bits:
+            raise InvalidArgument("bits", f"must be from 1 to {most_value_bits}, got {self.bits}")
 
 
 class Kernel:
@@ -96,8 +95,9 @@ class Kernel:
             raise InvalidArgument(
                 "kernel", "must return an integer that differs between pairs: use the values of both people"
             )
-        if not -(2**MOST_OUTPUT) < outputs[0].low <= outputs[0].high < 2**MOST_OUTPUT:
-            raise InvalidArgument("kernel", f"must return values within 2**{MOST_OUTPUT}; read fewer bits")
+        most_output = 62  # bits of a kernel's value at most, without sign, so that 64-bit integers hold it
+        if not -(2**most_output) < outputs[0].low <= outputs[0].high < 2**most_output:
+            raise InvalidArgument("kernel", f"must return values within 2**{most_output}; read fewer bits")
         first, second = self._generate_test_values("one"), self._generate_test_values("other")
         if (self.evaluate(first, second) != self.evaluate(second, first)).any():
             raise InvalidArgument("kernel", "must be symmetric: equal for two people in either order")
@@ -173,9 +173,6 @@ KERNELS = {"gini": GINI, "kendall": KENDALL, "auc": AUC, "collision": COLLISION}
 """Named kernels, by their names on the command line."""
 
 
-MOST_PLACES = 64  # bits of one input of a circuit at most (see `trace_circuit`)
-
-
 @lru_cache(maxsize=16)  # a pure function of public arguments
 def build_noisy_circuit(kernel: Kernel, response: Response) -> Circuit:
     """Return the circuit of a pair's randomised answer. Inputs: values and random bits of one party, then of the other.
@@ -217,7 +214,8 @@ def split_random_widths(widths: Sequence[int]) -> list[int]:
     cut.
     """
     total_bits = sum(widths)
-    return [min(MOST_PLACES, total_bits - start) for start in range(0, total_bits, MOST_PLACES)]
+    most_places = 64  # bits of one input of a circuit at most (see `trace_circuit`)
+    return [min(most_places, total_bits - start) for start in range(0, total_bits, most_places)]
 
 
 # The parties that compute the answers of pairs, in `Plan.made_by`.

@@ -120,7 +120,6 @@ PAIRINGS: Mapping[str, type[Pairing]] = {
     "permutations": Permutations, "without-repetition": WithoutRepetition, "own-choice": OwnChoice,
 }  # fmt: skip
 """Pairing schemes, by their names in documents and on the command line."""
-COMMITMENT = 64  # hexadecimal digits of a commitment, a SHA-256 hash
 MOST_OWNERS = 2**20  # people per ticket at most
 
 
@@ -188,9 +187,10 @@ class PairTask(SharedTask):
             raise InvalidArgument("kernel", f"must be one of {', '.join(KERNELS)}, got {self.kernel_name!r}")
         if len({column for column, _ in self.columns}) < len(self.columns):
             raise InvalidArgument("columns", "must have different names; rename a column")
-        if len(self.commitment) != COMMITMENT or set(self.commitment) - set("0123456789abcdef"):
+        commitment = 64  # hexadecimal digits of a commitment, a SHA-256 hash
+        if len(self.commitment) != commitment or set(self.commitment) - set("0123456789abcdef"):
             raise InvalidArgument(
-                "commitment", f"must have {COMMITMENT} hexadecimal digits; make the task with dpcurves task create"
+                "commitment", f"must have {commitment} hexadecimal digits; make the task with dpcurves task create"
             )
         if len(self.servers) != self.trust.servers:
             rule = f"must be {self.trust.servers} for trust {self.trust.value}"

@@ -33,8 +33,6 @@ LEVEL = 0.95
 """Probability. Default confidence level of intervals in files and plots."""
 STATED: Mapping[str, float | str] = MappingProxyType({"level": LEVEL, "covers": RECORDS})
 """Label of intervals: their level, and that they cover the noise only."""
-LEAST_DIVISOR = 1e-9
-"""Ratio. Guards divisions and logarithms against zero."""
 
 Interval = tuple[FloatArray, FloatArray]
 """Lower and upper bounds, (keys,) each."""
@@ -89,10 +87,11 @@ def _laplace_reach(deviations: FloatArray, level: float) -> FloatArray:
     If the ratio of successive probabilities is r, the variance is ``2 r / (1 - r)**2``, and the probability of
     exceeding m is ``2 r**(m + 1) / (1 + r)``.
     """
-    variance = np.maximum(np.square(deviations, dtype=np.float64), LEAST_DIVISOR)
+    least_divisor = 1e-9  # ratio: guards divisions and logarithms against zero
+    variance = np.maximum(np.square(deviations, dtype=np.float64), least_divisor)
     ratio = (variance + 1 - np.sqrt(2 * variance + 1)) / variance
-    within = np.log((1 - level) * (1 + ratio) / 2) / np.log(np.maximum(ratio, LEAST_DIVISOR)) - 1
-    return np.asarray(np.maximum(np.ceil(within - LEAST_DIVISOR), 0.0))
+    within = np.log((1 - level) * (1 + ratio) / 2) / np.log(np.maximum(ratio, least_divisor)) - 1
+    return np.asarray(np.maximum(np.ceil(within - least_divisor), 0.0))
 
 
 class NoisySums:

@@ -424,7 +424,6 @@ def total(numbers: Iterable[SymbolicInteger]) -> SymbolicInteger:
     return summands[0]
 
 
-MOST_INPUT_BITS = 64  # bits of an input's number, as servers hold inputs in 64-bit words
 Shape = int | Mapping[str, int]
 
 
@@ -457,9 +456,10 @@ def trace_circuit(kernel: Callable[..., object], *shapes: Shape) -> Circuit:
     63
     """
     widths = [width for shape in shapes for width in (shape.values() if isinstance(shape, Mapping) else [shape])]
+    most_input_bits = 64  # bits of an input's number, as servers hold inputs in 64-bit words
     for width in widths:
-        if not 1 <= width <= MOST_INPUT_BITS:
-            rule = f"must be from 1 to {MOST_INPUT_BITS} for each number, got {describe_value(width)}"
+        if not 1 <= width <= most_input_bits:
+            rule = f"must be from 1 to {most_input_bits} for each number, got {describe_value(width)}"
             raise InvalidArgument("bits", rule)
     builder = CircuitBuilder(widths)
     numbers = iter([SymbolicInteger.from_input(builder, index) for index in range(len(widths))])
